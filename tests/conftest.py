@@ -1,0 +1,40 @@
+"""Options and fixtures of the whole suite."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parent.parent
+
+settings.register_profile("verifier", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("verifier")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--slow", action="store_true", help="also run the slow tests (minutes)")
+    parser.addoption("--benchmark", action="store_true", help="also run the benchmarks; use -s to see their ratios")
+
+
+def pytest_collection_modifyitems(config, items):
+    for marker in ("slow", "benchmark"):
+        if not config.getoption(f"--{marker}"):
+            skip = pytest.mark.skip(reason=f"runs with --{marker}")
+            for item in items:
+                if marker in item.keywords:
+                    item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The project's folder."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of reference numbers and data beside the project; tests that need it skip where it is missing."""
+    folder = ROOT.parent / "shared"
+    if not folder.is_dir():
+        pytest.skip("the reference folder is not there")
+    return folder

@@ -1,0 +1,161 @@
+"""The perception channel against the published two-object numbers and a direct enumeration of eqs. (6) and (9)."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from verifier.confusion import EMPTY, ConfusionMatrices, exact_rates, rates, read_confusion
+from verifier.errors import LimitError, UsageError
+from verifier.systems.channel import FALSE_ALARM_POLICIES, make_channel, possible_observations
+
+PED, OBS = frozenset({"ped"}), frozenset({"obs"})
+
+
+def observed(matrices, classes, bins, asked, false_alarms="as_counted"):
+    """Observation -> exact probability, for one combination of bins."""
+    observations = possible_observations(matrices.labels, classes, frozenset(asked), false_alarms)
+    channel = make_channel(matrices, classes, np.array([bins]), observations, false_alarms)
+    weights = channel.weights(exact_rates(matrices.counts))[0]
+    return dict(zip(observations, weights, strict=True))
+
+
+@pytest.fixture(scope="module")
+def by_class(root):
+    return read_confusion(root / "examples/nuscenes_yolov3_class.json").matrices
+
+
+@pytest.fixture(scope="module")
+def by_set(root):
+    return read_confusion(root / "examples/nuscenes_yolov3_proposition.json").matrices
+
+
+def sees_ped(weights):
+    return sum(weight for observation, weight in weights.items() if "ped" in observation)
+
+
+def test_published_two_object_scenes_class_labelled(by_class):
+    # d <= 10 m, truth (ped, obs): an obstacle is never taken for a pedestrian, so 31/158.
+    assert sees_ped(observed(by_class, ("ped", "obs"), (0, 0), {"ped"})) == Fraction(31, 158)
+    # Truth (ped, ped): both must be missed, 1 - (127/158)^2 = .3539.
+    assert sees_ped(observed(by_class, ("ped", "ped"), (0, 0), {"ped"})) == 1 - Fraction(127, 158) ** 2
+
+
+def test_published_two_object_scenes_proposition_labelled(by_set):
+    # Truth {ped, obs}: (5 + 0)/22 = .2273; truth {ped}, which two pedestrians are too: 22/85 = .2588.
+    assert sees_ped(observed(by_set, ("ped", "obs"), (0, 0), {"ped"})) == Fraction(5, 22)
+    assert sees_ped(observed(by_set, ("ped", "ped"), (0, 0), {"ped"})) == Fraction(22, 85)
+
+
+def test_every_order_of_a_multiset_counts(by_class):
+    # Observation {obs, empty} for truth (ped, obs): the obstacle seen, the pedestrian missed, in either position:
+    # 0/158 * 734/925 + 127/158 * 191/925. The single listed order alone would give 0.
+    weights = observed(by_class, ("ped", "obs"), (0, 0), {"ped", "obs"})
+    assert weights[OBS] == Fraction(127 * 191, 158 * 925) == Fraction(24257, 146150)
+
+
+def test_objects_in_different_bins_are_independent(by_set):
+    # Remark 2: pedestrian in the first bin (22/85), obstacle in the second: true {obs} in [10, 20) m gives
+    # ped 2, obs 714, both 0, none 662 of 1378.
+    weights = observed(by_set, ("ped", "obs"), (0, 1), {"ped", "obs"})
+    assert weights[PED | OBS] == Fraction(22, 85) * Fraction(714, 1378)
+    assert weights[EMPTY] == Fraction(63, 85) * Fraction(662, 1378)
+    assert weights[PED] == Fraction(22, 85) * Fraction(662 + 2, 1378) + Fraction(63, 85) * Fraction(2, 1378)
+
+
+def test_nobody_there_draws_from_the_empty_column():
+    counts = np.array([[[5, 0, 1], [0, 5, 2], [5, 5, 7]]], dtype=np.int64)
+    matrices = ConfusionMatrices("class", (PED, OBS, EMPTY), np.array([0.0, 10.0]), counts)
+    assert observed(matrices, (None,), (0,), {"ped", "obs"}) == {
+        EMPTY: Fraction(7, 10),
+        OBS: Fraction(2, 10),
+        PED: Fraction(1, 10),
+    }
+    assert observed(matrices, (None,), (0,), {"ped", "obs"}, "ignore") == {EMPTY: 1}
+    assert observed(matrices, ("ped",), (0,), {"ped"}, "ignore") == {EMPTY: Fraction(1, 2), PED: Fraction(1, 2)}
+    # Beside a pedestrian the empty column draws once more: seen by one of the two draws.
+    assert sees_ped(observed(matrices, ("ped",), (0,), {"ped"}, "background")) == 1 - Fraction(1, 2) * Fraction(9, 10)
+    # An empty place in a bin with an object says nothing of its own.
+    assert sees_ped(observed(matrices, ("ped", None), (0, 0), {"ped"})) == Fraction(1, 2)
+
+
+def test_unknown_true_labels_and_policies_are_named(by_class, by_set):
+    with pytest.raises(UsageError, match="no column for true label dog"):
+        observed(by_class, ("dog",), (0,), {"ped"})
+    with pytest.raises(UsageError, match="unknown false-alarm policy 'drop'"):
+        observed(by_set, ("ped",), (0,), {"ped"}, "drop")
+
+
+def test_too_many_observations_are_refused_before_they_are_made():
+    classes = [f"c{k}" for k in range(30)]
+    labels = (*(frozenset({name}) for name in classes), EMPTY)
+    with pytest.raises(LimitError, match="more than 62 observations"):
+        possible_observations(labels, tuple(classes), frozenset(classes))
+
+
+NAMES = ("ped", "obs", "bike")
+
+
+@st.composite
+def scenes(draw):
+    labelling = draw(st.sampled_from(["class", "proposition"]))
+    if labelling == "class":
+        labels = (*(frozenset({name}) for name in NAMES), EMPTY)
+    else:
+        labels = tuple(frozenset(part) for size in range(4) for part in itertools.combinations(NAMES, size))
+    size, bins = len(labels), 3
+    cells = st.lists(st.integers(0, 4), min_size=bins * size * size, max_size=bins * size * size)
+    counts = np.array(draw(cells), dtype=np.int64).reshape(bins, size, size)
+    counts[:, labels.index(EMPTY), :] += 1
+    matrices = ConfusionMatrices(labelling, labels, np.array([0.0, 1.0, 2.0, 3.0]), counts)
+    classes = tuple(draw(st.lists(st.sampled_from([*NAMES, None]), min_size=1, max_size=4)))
+    places = tuple(draw(st.lists(st.integers(0, bins - 1), min_size=len(classes), max_size=len(classes))))
+    asked = frozenset(draw(st.lists(st.sampled_from(NAMES), max_size=3)))
+    return matrices, classes, places, asked, draw(st.sampled_from(sorted(FALSE_ALARM_POLICIES)))
+
+
+def draws_by_definition(matrices, classes, places, false_alarms):
+    """(bin, true label) of every independent draw, straight from the words of the module."""
+    draws = []
+    for index in sorted(set(places)):
+        present = [name for name, place in zip(classes, places, strict=True) if place == index and name is not None]
+        if matrices.labelling == "class":
+            draws += [(index, frozenset({name})) for name in present]
+        elif present:
+            draws.append((index, frozenset(present)))
+        if (not present and false_alarms != "ignore") or (present and false_alarms == "background"):
+            draws.append((index, EMPTY))
+    return draws
+
+
+@given(scenes())
+def test_weights_are_the_sum_over_all_ordered_tuples(scene):
+    matrices, classes, places, asked, false_alarms = scene
+    expected = {}
+    draws = draws_by_definition(matrices, classes, places, false_alarms)
+    table = matrices.counts.tolist()
+    for tuple_of_labels in itertools.product(range(len(matrices.labels)), repeat=len(draws)):
+        probability, union = Fraction(1), frozenset()
+        for predicted, (index, true) in zip(tuple_of_labels, draws, strict=True):
+            column = [row[matrices.labels.index(true)] for row in table[index]]
+            probability *= Fraction(column[predicted], sum(column))
+            union |= matrices.labels[predicted]
+        expected[union & asked] = expected.get(union & asked, 0) + probability
+    found = observed(matrices, classes, places, asked, false_alarms)
+    assert {key: value for key, value in found.items() if value} == {k: v for k, v in expected.items() if v}
+    assert sum(found.values()) == 1
+
+
+@given(scenes(), st.integers(1, 3))
+def test_a_batch_of_matrices_gives_each_ones_own_weights(scene, copies):
+    matrices, classes, places, asked, false_alarms = scene
+    observations = possible_observations(matrices.labels, classes, asked, false_alarms)
+    channel = make_channel(matrices, classes, np.array([places, places[::-1]]), observations, false_alarms)
+    batch = np.stack([matrices.counts + k * np.eye(len(matrices.labels), dtype=np.int64) for k in range(copies)])
+    together = channel.weights(rates(batch))
+    assert together.shape == (copies, 2, len(observations))
+    for k in range(copies):
+        assert np.array_equal(together[k], channel.weights(rates(batch[k])))

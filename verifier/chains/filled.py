@@ -1,0 +1,108 @@
+"""From a skeleton and a matrix to a Markov chain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.chains.chain import MarkovChain
+from verifier.confusion import ConfusionMatrices, exact_rates, rates
+from verifier.confusion.matrices import label_text
+from verifier.errors import InputError, UsageError
+from verifier.systems.skeleton import Skeleton
+
+LARGEST_DECIMALS = 15
+
+
+def filled_counts(skeleton: Skeleton, matrices: ConfusionMatrices, empty_columns: str) -> NDArray[np.int64]:
+    """Counts for `Skeleton.fill`, every column the chain draws from having items.
+
+    Args:
+        skeleton: built for matrices with these bins and labels.
+        matrices: the counts.
+        empty_columns: a policy of `EMPTY_COLUMN_POLICIES`.
+
+    Raises:
+        InputError: under the policy "error", a column that the chain needs has no items.
+    """
+    counts, filled = matrices.without_empty_columns(empty_columns)
+    if empty_columns == "error":
+        used = skeleton.channel.columns_used()
+        missing = used[filled[used[:, 0], used[:, 1]]]
+        if len(missing):
+            named = ", ".join(
+                f"true label {label_text(matrices.labels[column])} in bin {matrices.bin_text(index)}"
+                for index, column in missing[:5].tolist()
+            )
+            more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+            raise InputError(
+                f"no items with {named}{more}, and the chain for environment '{skeleton.environment}' needs "
+                "their rates",
+                hint="collect data, or name what to assume: --empty-columns prior, neighbour, pool or miss",
+            )
+    return counts
+
+
+def policy_columns(skeleton: Skeleton, matrices: ConfusionMatrices) -> list[tuple[int, int]]:
+    """The (bin, column) pairs that the chain draws from although they have no items of their own."""
+    _, filled = matrices.without_empty_columns("error")
+    return [(index, column) for index, column in skeleton.channel.columns_used().tolist() if filled[index, column]]
+
+
+def markov_chain(
+    skeleton: Skeleton,
+    counts: NDArray[np.int64],
+    labels: Mapping[str, NDArray[np.bool_]],
+    *,
+    exact: bool = False,
+    decimals: int | None = None,
+) -> MarkovChain:
+    """The chain of a skeleton and one family of matrices.
+
+    Transitions of probability 0 are left out: whether an edge exists decides graph questions.
+
+    Args:
+        skeleton: the structure.
+        counts: (bins, predicted, true) from `filled_counts`.
+        labels: name -> (n,) mask.
+        exact: also keep the probabilities as exact fractions.
+        decimals: round every transition probability to so many decimals, as the archive of the published
+            numbers did by writing the chain as text; rows then need not sum to 1.
+    """
+    entries = skeleton.entry_values(rates(counts))
+    fractions: list[Fraction] | None = None
+    if exact or decimals is not None:
+        fractions = [Fraction(each) for each in skeleton.entry_values(exact_rates(counts))]
+    if decimals is not None and fractions is not None:
+        if not 1 <= decimals <= LARGEST_DECIMALS:
+            raise UsageError(f"expected 1 to {LARGEST_DECIMALS} decimals to round to, got {decimals}")
+        fractions = [round(each, decimals) for each in fractions]
+        entries = np.array([float(each) for each in fractions])
+    kept = (entries > 0)[skeleton.entry]
+    sources = np.repeat(np.arange(skeleton.state_count), np.diff(skeleton.indptr))[kept]
+    counts_kept = np.bincount(sources, minlength=skeleton.state_count)
+    entry = skeleton.entry[kept]
+    return MarkovChain(
+        indptr=np.concatenate([[0], np.cumsum(counts_kept)]).astype(np.int64),
+        indices=skeleton.indices[kept],
+        probabilities=entries[entry],
+        labels=dict(labels),
+        initial=skeleton.starts,
+        fractions=tuple(fractions[each] for each in entry) if exact and fractions is not None else None,
+        valuations=_valuations(skeleton),
+        rounding_defect=0.0 if decimals is None else skeleton.entry_observations.shape[1] * 0.5 * 10.0**-decimals,
+    )
+
+
+def _valuations(skeleton: Skeleton) -> dict[str, NDArray[np.int64]]:
+    """What each state means; with the run the planner follows, where there is more than one."""
+    found = dict(skeleton.valuations)
+    if skeleton.memory.any():
+        name = "run"
+        while name in found:
+            name += "_"
+        found[name] = skeleton.memory
+    return found

@@ -1,0 +1,129 @@
+"""What a user of `verifier` can meet when something is wrong, and the exit code each case has.
+
+An error names the place (file, line, column, or the path inside a document), what was found, what was
+expected and what to do. The command line prints exactly `str(error)`; nothing else of the program is shown.
+"""
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """Exit codes of the command `verify`; a crash never exits with 1."""
+
+    SATISFIED = 0
+    VIOLATED = 1
+    USAGE = 2
+    INCONCLUSIVE = 3
+    BAD_INPUT = 4
+    INTERNAL = 5
+
+
+class VerifierError(Exception):
+    """Base of every error this package raises on purpose."""
+
+    exit_code = ExitCode.INTERNAL
+
+
+class UsageError(VerifierError):
+    """The command line or a call asks for something that does not exist or does not fit together."""
+
+    exit_code = ExitCode.USAGE
+
+
+class EngineError(VerifierError):
+    """A model checker failed, timed out, or the two engines disagree beyond their stated bounds."""
+
+    exit_code = ExitCode.INTERNAL
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in the user's input something stands.
+
+    `file` is the name as the user gave it. `line` and `column` count from 1. `path` is a JSON pointer or a
+    dotted TOML key; without a line, `column` counts in `text` and is only shown by the caret. `text` is the
+    source line, shown with a caret under `column`.
+    """
+
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+    path: str | None = None
+    text: str | None = None
+
+    def __str__(self) -> str:
+        parts = [self.file or "<input>"]
+        if self.line is not None:
+            parts.append(str(self.line))
+            if self.column is not None:
+                parts.append(str(self.column))
+        where = ":".join(parts)
+        return f"{where}: {self.path}" if self.path is not None else where
+
+
+class InputError(VerifierError):
+    """A file or text of the user's cannot be accepted.
+
+    `message` says what was found and what was expected; `hint`, if any, what to do about it.
+    """
+
+    exit_code = ExitCode.BAD_INPUT
+
+    def __init__(self, message: str, place: Place | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.place = place or Place()
+        self.hint = hint
+
+    def __str__(self) -> str:
+        lines = [f"{self.place}: {self.message}"]
+        if self.place.text is not None:
+            lines.extend(_source_excerpt(self.place.text, self.place.column))
+        if self.hint:
+            lines.append(f"  hint: {self.hint}")
+        return "\n".join(lines)
+
+
+class LimitError(InputError):
+    """What was asked for would exceed a limit; the message names the predicted number and the limit."""
+
+
+def nearest_name(name: str, known: Iterable[str]) -> str | None:
+    """The known name closest to `name`, or None when nothing is close."""
+    matches = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return matches[0] if matches else None
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> tuple[str, str]:
+    """Message and hint for a name that is not declared.
+
+    >>> unknown_name("environment", "pde", ["ped", "obs"])
+    ("unknown environment 'pde'", "did you mean 'ped'? known: obs, ped")
+    """
+    names = sorted(set(known))
+    listed = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+    nearest = nearest_name(name, names)
+    suggestion = f"did you mean '{nearest}'? " if nearest else ""
+    return f"unknown {kind} {shown(name)}", f"{suggestion}known: {listed or '(none)'}"
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """`value` quoted for a message: one line, no control characters, at most about `limit` characters."""
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 4] + "..." + text[-1:]
+
+
+def _source_excerpt(text: str, column: int | None, width: int = 100) -> list[str]:
+    """The source line, cut around `column` where it is long, and a caret under that column."""
+    line = "".join(character if character.isprintable() else " " for character in text.rstrip("\r\n"))
+    start = 0
+    if column is not None and column > width:
+        start = column - width // 2
+    excerpt = line[start : start + width]
+    lines = [f"    {excerpt}"]
+    if column is not None:
+        lines.append("    " + " " * (column - 1 - start) + "^")
+    return lines

@@ -1,0 +1,200 @@
+"""What a planner does: the next state for every state and observation.
+
+A planner may carry a memory that never changes during an episode: a planner of kind `runs` follows the runs of the
+initial state it started in, so there is one memory value per initial state.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.confusion.matrices import Label
+from verifier.expressions import evaluate, resolve_sees
+from verifier.expressions.syntax import Node, labels_seen, names_in
+from verifier.systems.model import EMPTY_CLASS, BoundedVariable, Planner, Rule, Run, System
+from verifier.systems.reachability import reachable, reversed_graph
+from verifier.systems.space import StateSpace, successors, truth
+
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """The next state for every memory value, state and observation.
+
+    Attributes:
+        following: (memories, n, observations) int64, state number; -1 where the planner gives no valid step.
+        memory_of_start: (m,) int64, the memory value with which each initial state starts.
+    """
+
+    following: Ints
+    memory_of_start: Ints
+
+
+def classes_asked(system: System, planner: Planner, formula: Node | None) -> frozenset[str]:
+    """The classes a planner asks the detector about."""
+    rules: tuple[Rule | Run, ...] = (*planner.rules, *planner.runs)
+    asked = frozenset().union(*(_seen_in(rule) for rule in rules))
+    if planner.kind == "synthesis" and formula is not None:
+        names = names_in(formula)
+        classes = system.model.environment_classes()
+        asked |= classes if EMPTY_CLASS in names else names & classes
+    return asked
+
+
+def _seen_in(rule: Rule | Run) -> frozenset[str]:
+    nodes = [rule.when, *(rule.inputs or {}).values()]
+    return frozenset().union(*(labels_seen(node) for node in nodes))
+
+
+def rules_behaviour(system: System, space: StateSpace, planner: Planner, observations: tuple[Label, ...]) -> Ints:
+    """(n, observations) int64 next state by the first rule that holds; -1 where none does or the step is invalid."""
+    values = space.valuations()
+    following = np.full((space.size, len(observations)), -1, dtype=np.int64)
+    for column, observation in enumerate(observations):
+        undecided = np.ones(space.size, dtype=bool)
+        for rule in planner.rules:
+            when = system.resolve(resolve_sees(rule.when, observation))
+            states = np.flatnonzero(undecided & truth(when, values, space.size))
+            undecided[states] = False
+            following[states, column] = step_by(system, space, rule, observation, states, values)
+    return following
+
+
+def step_by(
+    system: System,
+    space: StateSpace,
+    rule: Rule | Run,
+    observation: Label,
+    states: Ints,
+    values: Mapping[str, Ints],
+) -> Ints:
+    """(k,) int64 next state of each of `states` under one rule; -1 where the step is invalid."""
+    if rule.inputs is None:
+        return states
+    whole = len(states) == space.size
+    there = values if whole else {name: value[states] for name, value in values.items()}
+    inputs = {
+        name: evaluate(system.resolve(resolve_sees(node, observation)), there) for name, node in rule.inputs.items()
+    }
+    return successors(system, space, there, inputs, len(states))
+
+
+def input_choices(system: System, pick: str) -> Iterator[dict[str, int]]:
+    """Every combination of inputs, in the order in which `pick` prefers them."""
+
+    ranges = [sorted(range(each.low, each.high + 1), key=partial(_preference, each, pick)) for each in system.inputs]
+    for combination in itertools.product(*ranges):
+        yield {each.name: value for each, value in zip(system.inputs, combination, strict=True)}
+
+
+def _preference(variable: BoundedVariable, pick: str, value: int) -> int:
+    if pick == "lsb_first":
+        width = (variable.high - variable.low).bit_length()
+        return int(format(value - variable.low, f"0{width}b")[::-1], 2)
+    return -value if pick == "highest" else value
+
+
+@dataclass(frozen=True)
+class Moves:
+    """All moves of a system: every input a planner could set, in every state.
+
+    Attributes:
+        following: (choices, n) int64 next state under each combination of inputs, best pick first; -1 where
+            the inputs are not admissible there. Terminal states stay where they are under every choice.
+    """
+
+    following: Ints
+
+    @classmethod
+    def of(cls, system: System, space: StateSpace, pick: str, terminal: Mask) -> Moves:
+        """Compute the moves; the order of the choices is the one `pick` prefers."""
+        values = space.valuations()
+        rows = []
+        for inputs in input_choices(system, pick):
+            row = successors(system, space, values, inputs, space.size)
+            row[terminal] = np.flatnonzero(terminal)
+            rows.append(row)
+        return cls(np.stack(rows))
+
+    def backwards(self) -> tuple[Ints, Ints]:
+        """The reversed graph of all valid moves, as (indptr, indices)."""
+        choice, source = np.nonzero(self.following >= 0)
+        return reversed_graph(self.following.shape[1], source, self.following[choice, source])
+
+    def leading_to(self, goal: Mask, through: Mask) -> Mask:
+        """(n,) the least set that holds `goal` and every state of `through` with a move into the set."""
+        choice, source = np.nonzero((self.following >= 0) & through)
+        indptr, indices = reversed_graph(self.following.shape[1], source, self.following[choice, source])
+        return reachable(indptr, indices, goal)
+
+    def first_into(self, target: Mask) -> Ints:
+        """(n,) the next state of the best-picked move into `target`; -1 where no move leads there."""
+        result = np.full(self.following.shape[1], -1, dtype=np.int64)
+        for row in self.following[::-1]:
+            good = (row >= 0) & target[row]
+            result[good] = row[good]
+        return result
+
+
+def runs_behaviour(
+    system: System,
+    space: StateSpace,
+    planner: Planner,
+    observations: tuple[Label, ...],
+    starts: Ints,
+    terminal: Mask,
+) -> Behaviour:
+    """Runs followed from each initial state, and the planner's rules wherever a state lies on no run.
+
+    The runs are fixed: a run-controller looks at the state only to find its place on the run (Badithela et al.
+    2022; the published controllers are such lassos).
+    """
+    backup = rules_behaviour(system, space, planner, observations)
+    values = space.valuations()
+    following = np.broadcast_to(backup, (len(starts), *backup.shape)).copy()
+    for column, observation in enumerate(observations):
+        undecided = np.ones(space.size, dtype=bool)
+        for run in planner.runs:
+            when = truth(system.resolve(resolve_sees(run.when, observation)), values, space.size)
+            applies, undecided = undecided & when, undecided & ~when
+            if applies.any():
+                step = _run_steps(system, space, planner, run, observation, terminal)
+                on_run = _states_on_runs(step, starts) & applies
+                memory, state = np.nonzero(on_run & (step >= 0))
+                following[memory, state, column] = step[state]
+    return Behaviour(following, np.arange(len(starts)))
+
+
+def _run_steps(
+    system: System, space: StateSpace, planner: Planner, run: Run, observation: Label, terminal: Mask
+) -> Ints:
+    """(n,) the step that the run takes from each state it may pass; -1 where it does not lead on."""
+    every = np.arange(space.size)
+    if run.inputs is not None:
+        return step_by(system, space, run, observation, every, space.valuations())
+    goal, through = space.where(system.resolve(run.reach)), space.where(system.resolve(run.through))
+    moves = Moves.of(system, space, planner.pick, terminal)
+    leading = moves.leading_to(goal, through)
+    return np.where(goal, every, np.where(leading, moves.first_into(leading), -1))
+
+
+def _states_on_runs(step: Ints, starts: Ints) -> Mask:
+    """(starts, n) which states lie on the run from each start."""
+    visited = np.zeros((len(starts), len(step)), dtype=bool)
+    memory, position = np.arange(len(starts)), starts.copy()
+    while len(memory):
+        visited[memory, position] = True
+        position = step[position]
+        going = position >= 0
+        memory, position = memory[going], position[going]
+        fresh = ~visited[memory, position]
+        memory, position = memory[fresh], position[fresh]
+    return visited

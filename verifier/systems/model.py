@@ -1,0 +1,332 @@
+"""System models: what moves, what stands there, what the planners do, and when an episode is over.
+
+A `SystemModel` is what a file says, with its constants still open. `SystemModel.instantiate` puts numbers in for
+the constants and gives a `System`, in which every expression speaks about state variables only. One model serves
+a whole sweep over constants that way.
+
+Semantics. A state is a valuation of the variables. In every step the detector reports an observation, the planner
+sets the inputs from state and observation, and every variable moves to its `next` expression over the old values
+and the inputs, all at once. The environment stands still: one Markov chain per environment. A terminal state ends
+the episode: it absorbs. Without terminal states an always-requirement over an infinite run has probability 0 for
+every imperfect detector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Literal, TypeAlias
+
+from verifier.errors import InputError, Place, UsageError, unknown_name
+from verifier.expressions import Source, check_type, exact_number, substitute
+from verifier.expressions.syntax import FALSE, Boolean, Node, Number, names_in
+
+EMPTY_CLASS = "empty"
+PICKS = {
+    "lsb_first": "least in least-significant-bit-first order: even before odd, then bit 1 = 0 before 1, ...",
+    "lowest": "the least value of the inputs, in the order they are declared",
+    "highest": "the greatest value of the inputs, in the order they are declared",
+}
+"""How one of several equally good inputs is picked; which one a synthesis tool takes is an accident."""
+
+Type: TypeAlias = Literal["number", "boolean"]
+Setting: TypeAlias = int | Fraction | str
+
+
+@dataclass(frozen=True)
+class Range:
+    """Whole numbers `low..high`, both included."""
+
+    low: Node
+    high: Node
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A state variable, or (with `next` None) an input that the planner sets in every step."""
+
+    name: str
+    range: Range
+    next: Node | None = None
+
+
+@dataclass(frozen=True)
+class PlacedObject:
+    """An object of the environment: its true class and its distance to the ego in metres.
+
+    The class `empty` marks a place where nothing stands.
+    """
+
+    class_name: str
+    distance_m: Node
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When `when` holds, set the inputs; or, with `inputs` None, leave the state as it is.
+
+    `when` and the values may ask what the detector reports: `sees(ped)`.
+    """
+
+    when: Node
+    inputs: Mapping[str, Node] | None
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run from each initial state, followed while the detector reports what `when` says.
+
+    Either `inputs` (a rule that the run follows) or `reach` and `through`: the run goes to a state of `reach`,
+    passing only states of `through`; where several inputs lead on to it, `pick` decides.
+    """
+
+    when: Node
+    inputs: Mapping[str, Node] | None = None
+    reach: Node = FALSE
+    through: Node = FALSE
+
+
+@dataclass(frozen=True)
+class Planner:
+    """A planner of one of three kinds.
+
+    rules: the first rule whose condition holds sets the inputs; a feedback on the whole state.
+    runs: the first run whose condition holds is followed where the state lies on it, else the first rule that
+        holds (the backup).
+    synthesis: for each observation the controller that meets the requirements if the observation is true
+        (perfect perception); where no input can still meet them, the first rule that holds.
+
+    `formula` is what a synthesis planner is computed from; None means the requirements of the spec.
+    """
+
+    name: str
+    kind: Literal["rules", "runs", "synthesis"]
+    rules: tuple[Rule, ...]
+    runs: tuple[Run, ...] = ()
+    formula: Node | None = None
+    pick: str = "lowest"
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        if self.pick not in PICKS:
+            raise UsageError(f"planner '{self.name}': unknown pick rule {self.pick!r}; known: {', '.join(PICKS)}")
+
+
+@dataclass(frozen=True)
+class SystemModel:
+    """A system model as its file gives it, constants still open.
+
+    Attributes:
+        constants: name -> expression over other constants.
+        quantities: name -> numeric expression over variables and constants, an abbreviation.
+        labels: name -> state condition, an abbreviation and a proposition.
+        environments: name -> the objects that stand there.
+        sha256: hash of the file's bytes.
+    """
+
+    name: str
+    constants: Mapping[str, Node]
+    variables: tuple[Variable, ...]
+    inputs: tuple[Variable, ...]
+    admissible: Node
+    environments: Mapping[str, tuple[PlacedObject, ...]]
+    initial: Node
+    terminal: Node
+    labels: Mapping[str, Node]
+    quantities: Mapping[str, Node]
+    planners: Mapping[str, Planner]
+    source: str = ""
+    file: str = ""
+    sha256: str = ""
+
+    def environment_classes(self) -> frozenset[str]:
+        """Every class that stands in some environment; `empty` is not one."""
+        placed = (each.class_name for objects in self.environments.values() for each in objects)
+        return frozenset(placed) - {EMPTY_CLASS}
+
+    def types(self) -> dict[str, Type]:
+        """Every name that a spec may use, with its type.
+
+        Variables, constants and quantities are numbers. Labels are conditions, and so is every class (an object
+        of that class stands in the environment) and `empty` (none does).
+        """
+        found: dict[str, Type] = dict.fromkeys(
+            [*self.constants, *(each.name for each in self.variables), *self.quantities], "number"
+        )
+        found |= dict.fromkeys([*self.labels, *self.environment_classes(), EMPTY_CLASS], "boolean")
+        return found
+
+    def planner(self, name: str) -> Planner:
+        """The planner of that name; UsageError when there is none."""
+        if name not in self.planners:
+            raise UsageError(": ".join(unknown_name("planner", name, self.planners)))
+        return self.planners[name]
+
+    def instantiate(self, settings: Mapping[str, Setting] = MappingProxyType({})) -> System:
+        """The system for given constants.
+
+        Args:
+            settings: values that replace those of the file: `name` for a constant, `planner.pick` for the pick
+                rule of a planner.
+
+        Raises:
+            UsageError: a setting names nothing.
+            InputError: constants that depend on each other in a circle, or an expression of the wrong type.
+        """
+        constants = _constant_values(self, _constant_settings(self, settings))
+        numbers: dict[str, Node] = {name: Number(value) for name, value in constants.items()}
+        resolver = _Resolver(numbers, self)
+        return System(
+            self,
+            MappingProxyType(constants),
+            tuple(resolver.bounds(each) for each in self.variables),
+            tuple(resolver.bounds(each) for each in self.inputs),
+            {each.name: resolver(each.next) for each in self.variables if each.next is not None},
+            resolver(self.admissible),
+            {
+                name: tuple(replace(each, distance_m=resolver(each.distance_m)) for each in objects)
+                for name, objects in self.environments.items()
+            },
+            resolver(self.initial),
+            resolver(self.terminal),
+            resolver,
+            {name: _with_pick(planner, settings) for name, planner in self.planners.items()},
+        )
+
+
+@dataclass(frozen=True)
+class BoundedVariable:
+    """A variable or input with its range in numbers."""
+
+    name: str
+    low: int
+    high: int
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        return self.high - self.low + 1
+
+
+@dataclass(frozen=True)
+class System:
+    """A model with numbers for its constants; every expression speaks about variables (and inputs) only."""
+
+    model: SystemModel
+    constants: Mapping[str, int | Fraction]
+    variables: tuple[BoundedVariable, ...]
+    inputs: tuple[BoundedVariable, ...]
+    dynamics: Mapping[str, Node]
+    admissible: Node
+    environments: Mapping[str, tuple[PlacedObject, ...]]
+    initial: Node
+    terminal: Node
+    resolve: _Resolver
+    planners: Mapping[str, Planner]
+
+    def environment(self, name: str) -> tuple[PlacedObject, ...]:
+        """The objects of an environment; UsageError when there is none of that name."""
+        if name not in self.environments:
+            raise UsageError(": ".join(unknown_name("environment", name, self.environments)))
+        return self.environments[name]
+
+    def in_environment(self, node: Node, name: str) -> Node:
+        """`node` over variables only, with every class replaced by whether the environment holds it."""
+        present = {each.class_name for each in self.environment(name)} - {EMPTY_CLASS}
+        return self.under(node, frozenset(present))
+
+    def under(self, node: Node, present: frozenset[str]) -> Node:
+        """`node` over variables only, supposing that objects of exactly these classes stand there."""
+        classes = self.model.environment_classes()
+        truth: dict[str, Node] = {name: Boolean(name in present) for name in classes}
+        truth[EMPTY_CLASS] = Boolean(not present)
+        return substitute(self.resolve(node), truth)
+
+
+@dataclass(frozen=True)
+class _Resolver:
+    """Replaces constants by their numbers and abbreviations by what they stand for."""
+
+    numbers: Mapping[str, Node]
+    model: SystemModel
+    abbreviations: Mapping[str, Node] = field(init=False)
+
+    def __post_init__(self) -> None:
+        expanded: dict[str, Node] = {}
+        open_names: list[str] = []
+        meanings = {**self.model.quantities, **self.model.labels}
+
+        def expand(name: str) -> Node:
+            if name in open_names:
+                circle = " -> ".join([*open_names[open_names.index(name) :], name])
+                raise InputError(f"labels or quantities in a circle: {circle}", Place(self.model.file))
+            if name not in expanded:
+                open_names.append(name)
+                inner = {each: expand(each) for each in names_in(meanings[name]) if each in meanings}
+                expanded[name] = substitute(substitute(meanings[name], inner), self.numbers)
+                open_names.pop()
+            return expanded[name]
+
+        for name in meanings:
+            expand(name)
+        object.__setattr__(self, "abbreviations", expanded)
+
+    def __call__(self, node: Node) -> Node:
+        return substitute(node, {**self.numbers, **self.abbreviations})
+
+    def bounds(self, variable: Variable) -> BoundedVariable:
+        low, high = (self._whole(variable, end) for end in (variable.range.low, variable.range.high))
+        if low > high:
+            place = Place(self.model.file, path=f"{variable.name}.range")
+            raise InputError(f"expected low <= high, got {low}..{high}", place, "check the constants it uses")
+        return BoundedVariable(variable.name, low, high)
+
+    def _whole(self, variable: Variable, end: Node) -> int:
+        value = exact_number(self(end), {}, Source("", self.model.file, f"{variable.name}.range"))
+        if value != int(value) or abs(value) > 2**31:
+            place = Place(self.model.file, path=f"{variable.name}.range")
+            raise InputError(f"expected whole numbers up to 2**31, got {value}", place)
+        return int(value)
+
+
+def _with_pick(planner: Planner, settings: Mapping[str, Setting]) -> Planner:
+    pick = settings.get(f"{planner.name}.pick")
+    return planner if pick is None else replace(planner, pick=str(pick))
+
+
+def _constant_settings(model: SystemModel, settings: Mapping[str, Setting]) -> dict[str, int | Fraction]:
+    known = {f"{name}.pick" for name in model.planners} | set(model.constants)
+    found: dict[str, int | Fraction] = {}
+    for name, value in settings.items():
+        if name not in known:
+            raise UsageError(": ".join(unknown_name("constant", name, known)))
+        if name in model.constants:
+            if isinstance(value, str):
+                raise UsageError(f"constant {name}: expected a number, got {value!r}")
+            found[name] = value
+    return found
+
+
+def _constant_values(model: SystemModel, settings: Mapping[str, int | Fraction]) -> dict[str, int | Fraction]:
+    """Every constant's number; constants may be defined by others, in any order but not in a circle."""
+    values: dict[str, int | Fraction] = dict(settings)
+    open_names: list[str] = []
+
+    def value_of(name: str) -> int | Fraction:
+        if name in open_names:
+            circle = " -> ".join([*open_names[open_names.index(name) :], name])
+            raise InputError(f"constants in a circle: {circle}", Place(model.file, path="constants"))
+        if name not in values:
+            open_names.append(name)
+            node = model.constants[name]
+            source = Source("", model.file, f"constants.{name}")
+            check_type(node, dict.fromkeys(model.constants, "number"), source, "number")
+            values[name] = exact_number(node, {each: value_of(each) for each in names_in(node)}, source)
+            open_names.pop()
+        return values[name]
+
+    for name in model.constants:
+        value_of(name)
+    return values
