@@ -18,7 +18,7 @@ from typing import Any
 from verifier.errors import InputError, Place, nearest_name, shown
 from verifier.expressions import Source, check_type, parse_expression
 from verifier.expressions.syntax import FALSE, TRUE, Node, Number, labels_seen
-from verifier.ltl.parser import parse_formula
+from verifier.ltl import parse_formula
 from verifier.systems.model import (
     EMPTY_CLASS,
     PICKS,

@@ -318,13 +318,14 @@ def _object_bins(
 
 def _distinct_rows(bins: Ints, ended: Mask, bin_count: int) -> tuple[Ints, Ints]:
     """The distinct combinations of bins that occur, (rows, objects), and the row of each state."""
+    looked_from = np.flatnonzero(~ended)
+    if len(looked_from):  # terminal states need no row; they borrow one that occurs
+        bins = np.where(ended[:, None], bins[looked_from[0]], bins)
     code = np.zeros(len(bins), dtype=np.int64)
     for column in bins.T:
         code = code * bin_count + column
-    code[ended] = code[~ended][0] if (~ended).any() else 0
     _, sample, row = np.unique(code, return_index=True, return_inverse=True)
-    rows = bins[sample]
-    return rows, row.astype(np.int64)
+    return bins[sample], row.astype(np.int64)
 
 
 def _transitions(following: Ints, row_of_state: Ints, ended: Mask) -> tuple[Ints, Ints, Ints, Ints, Mask]:
