@@ -47,9 +47,7 @@ class MarkovChain:
     def __post_init__(self) -> None:
         n, nnz = self.state_count, len(self.indices)
         if n < 1 or self.indptr[0] != 0 or self.indptr[-1] != nnz or np.any(np.diff(self.indptr) < 1):
-            raise ValueError(
-                "row starts must begin at 0, end at the number of transitions and leave no row empty"
-            )
+            raise ValueError("row starts must begin at 0, end at the number of transitions and leave no row empty")
         if nnz != len(self.probabilities) or self.indices.min() < 0 or self.indices.max() >= n:
             raise ValueError("every transition needs one probability and a successor that is a state")
         within_row = np.ones(nnz - 1, dtype=bool)

@@ -28,15 +28,11 @@ def filled_counts(skeleton: Skeleton, matrices: ConfusionMatrices, empty_columns
     Raises:
         InputError: under the policy "error", a column that the chain needs has no items.
     """
-    counts, filled = matrices.without_empty_columns(empty_columns)
+    counts, _ = matrices.without_empty_columns(empty_columns)
     if empty_columns == "error":
-        used = skeleton.channel.columns_used()
-        missing = used[filled[used[:, 0], used[:, 1]]]
-        if len(missing):
-            named = ", ".join(
-                f"true label {label_text(matrices.labels[column])} in bin {matrices.bin_text(index)}"
-                for index, column in missing[:5].tolist()
-            )
+        missing = assumed_columns(skeleton, matrices)
+        if missing:
+            named = ", ".join(missing[:5])
             more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
             raise InputError(
                 f"no items with {named}{more}, and the chain for environment '{skeleton.environment}' needs "
@@ -46,10 +42,15 @@ def filled_counts(skeleton: Skeleton, matrices: ConfusionMatrices, empty_columns
     return counts
 
 
-def policy_columns(skeleton: Skeleton, matrices: ConfusionMatrices) -> list[tuple[int, int]]:
-    """The (bin, column) pairs that the chain draws from although they have no items of their own."""
+def assumed_columns(skeleton: Skeleton, matrices: ConfusionMatrices) -> list[str]:
+    """Descriptions of the matrix columns that the chain draws from although they have no items."""
     _, filled = matrices.without_empty_columns("error")
-    return [(index, column) for index, column in skeleton.channel.columns_used().tolist() if filled[index, column]]
+    used = skeleton.channel.columns_used()
+    return [_column_text(matrices, *pair) for pair in used[filled[used[:, 0], used[:, 1]]].tolist()]
+
+
+def _column_text(matrices: ConfusionMatrices, index: int, column: int) -> str:
+    return f"true label {label_text(matrices.labels[column])} in bin {matrices.bin_text(index)}"
 
 
 def markov_chain(

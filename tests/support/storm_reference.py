@@ -1,0 +1,98 @@
+"""Storm, called directly and for tests only: a chain and a formula in, probabilities of all states out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import stormpy
+from numpy.typing import NDArray
+from stormpy import Rational, environments
+from stormpy.datastructures import SparseMatrixBuilder
+from stormpy.developer import LogLevel, set_log_level
+from stormpy.models import SparseDtmc, SparseModelComponents, StateLabeling
+
+from verifier.expressions.syntax import Boolean, Name, Node, Operation, Temporal
+
+set_log_level(LogLevel.OFF)
+
+
+def storm_text(node: Node) -> str:
+    """The formula in Storm's grammar, every operand in parentheses; W, M, R and bounded G rewritten."""
+    if isinstance(node, Boolean):
+        return "true" if node.value else "false"
+    if isinstance(node, Name):
+        return f'"{node.name}"'
+    assert isinstance(node, Operation | Temporal)
+    first, *rest = [f"({storm_text(operand)})" for operand in node.operands]
+    second = rest[0] if rest else ""
+    if isinstance(node, Operation):
+        return {
+            "!": f"!{first}",
+            "&": f"{first} & {second}",
+            "|": f"{first} | {second}",
+            "->": f"(!{first}) | {second}",
+            "xor": f"({first} & (!{second})) | ((!{first}) & {second})",
+            "<->": f"({first} & {second}) | ((!{first}) & (!{second}))",
+        }[node.operator]
+    bound, delay = "", 0
+    if node.operator == "X":
+        delay = 1 if node.interval is None else node.interval.low
+        return "X (" * (delay - 1) + f"X {first}" + ")" * (delay - 1)
+    if node.interval is not None:
+        low, high = node.interval.low, node.interval.high
+        bound = f">={low}" if high is None else f"[{low},{high}]"
+        if high is None and low == 0:
+            bound = ""
+        if high is None and low > 0:
+            return _from(node.operator, low, first, second)
+    return {
+        "F": f"true U{bound} {first}",
+        "G": f"!(true U{bound} (!{first}))",
+        "U": f"{first} U{bound} {second}",
+        "R": f"!((!{first}) U{bound} (!{second}))",
+        "W": f"!((!{second}) U ((!{first}) & (!{second})))",
+        "M": f"{second} U ({first} & {second})",
+    }[node.operator]
+
+
+def _from(operator: str, low: int, first: str, second: str) -> str:
+    """Operators with a lower bound only: one step at a time."""
+    step = {"F": ("", f"true U {first}"), "G": ("", f"!(true U (!{first}))")}
+    if operator in step:
+        text = step[operator][1]
+        for _ in range(low):
+            text = f"X ({text})"
+        return text
+    text = f"{first} U {second}" if operator == "U" else f"!((!{first}) U (!{second}))"
+    for _ in range(low):
+        text = f"{first} {'&' if operator == 'U' else '|'} (X ({text}))"
+    return text
+
+
+def storm_probabilities(
+    matrix: NDArray[np.float64], labels: Mapping[str, NDArray[np.bool_]], formula: Node
+) -> NDArray[np.float64]:
+    """P(formula) for all n states of a dense chain; a further absorbing state is added for Storm's sake."""
+    n = len(matrix)
+    builder = SparseMatrixBuilder[float](rows=n + 1, columns=n + 1)
+    for row in range(n):
+        for column in np.flatnonzero(matrix[row]):
+            builder.add_next_value(row, int(column), float(matrix[row, column]))
+    builder.add_next_value(n, n, 1.0)
+    labeling = StateLabeling(n + 1)
+    labeling.add_label("init")
+    labeling.add_label_to_state("init", 0)
+    for name, mask in labels.items():
+        labeling.add_label(name)
+        for state in np.flatnonzero(mask):
+            labeling.add_label_to_state(name, int(state))
+    model = SparseDtmc[float](
+        SparseModelComponents[float](transition_matrix=builder.build(), state_labeling=labeling)
+    )
+    environment = environments.sound()
+    environment.solver().native().precision = Rational("1/1000000000000")
+    environment.solver().min_max().precision = Rational("1/1000000000000")
+    properties = stormpy.parse_property(f"P=? [ {storm_text(formula)} ]")
+    result = stormpy.model_checking(model, properties, environment=environment)
+    return np.array(result.get_value_vector())[:n]

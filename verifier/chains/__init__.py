@@ -1,0 +1,34 @@
+"""Markov chains and decision processes with labels, and their export to other tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from verifier.chains.chain import MarkovChain
+from verifier.chains.decision_process import DecisionProcess
+from verifier.chains.drn import write_drn
+from verifier.chains.prism import write_prism
+from verifier.chains.umb import write_umb
+from verifier.errors import UsageError
+
+__all__ = ["EXPORT_FORMATS", "DecisionProcess", "MarkovChain", "write_chain", "write_drn", "write_prism", "write_umb"]
+
+EXPORT_FORMATS = (".umb", ".drn", ".prism")
+
+
+def write_chain(chain: MarkovChain, path: str | Path) -> None:
+    """Write a chain in the format that the ending of `path` names, exactly where the chain has fractions.
+
+    Raises:
+        UsageError: the ending names no format.
+        InputError: the file cannot be written.
+    """
+    ending = Path(path).suffix
+    if ending == ".umb":
+        write_umb(chain, path, exact=chain.fractions is not None, storm_padding=True)
+    elif ending == ".drn":
+        write_drn(chain, path)
+    elif ending == ".prism":
+        write_prism(chain, path)
+    else:
+        raise UsageError(f"expected a file name ending in {', '.join(EXPORT_FORMATS)}, got {str(path)!r}")

@@ -1,0 +1,147 @@
+"""Export to the PRISM language, which PRISM and Storm read.
+
+One module with one command per state. Where the state variables tell all states apart, they are the variables
+of the module; otherwise there is one variable `s`, the index of the state. A label is the disjunction of the
+states that have it, with neighbours in the last variable taken together. The language: Kwiatkowska, Norman &
+Parker, PRISM manual, https://www.prismmodelchecker.org/manual/ThePRISMLanguage.
+
+A model checker tries every command in every state, so this export is for chains of some thousand states; larger
+ones go through UMB. Storm 2.0 reads a decimal number in this language up to one unit in its last place wrong.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.chains.chain import MarkovChain
+from verifier.chains.texts import (
+    INITIAL_LABEL,
+    distinct_names,
+    identifier,
+    labels_to_write,
+    probability_texts,
+    renaming_comments,
+)
+from verifier.errors import LimitError
+from verifier.textfiles import write_text
+
+_MODULE = "chain"
+_LARGEST_VALUE = 2**31 - 1  # PRISM's integers have 32 bits
+_LARGEST_LITERAL = 2**63 - 1  # Storm's parser
+_KEYWORDS_TEXT = """
+    A bool clock const ctmc C double dtmc E endinit endinvariant endmodule endobservables endplayer endrewards
+    endsystem false formula filter func F global G init invariant I int label log ma max mdp min mod module X
+    nondeterministic observable observables of Pmax Pmin P player pomdp popta pow probabilistic prob pta rate
+    rewards Rmax Rmin R round S smg stochastic system true U W ceil floor deadlock
+"""
+_KEYWORDS = frozenset(_KEYWORDS_TEXT.split())
+
+
+def write_prism(chain: MarkovChain, path: str | Path) -> None:
+    """Write a chain as a PRISM program, with its fractions where it has them and else with every digit.
+
+    Names that PRISM would not accept are changed, and a comment gives the original.
+
+    Raises:
+        InputError: the file cannot be written, or a label is named "init" but does not mark the initial states.
+        LimitError: a fraction has a numerator or denominator of more than 63 bits.
+    """
+    if chain.fractions is not None and any(fraction.denominator > _LARGEST_LITERAL for fraction in chain.fractions):
+        hint = "the DRN and UMB exports take longer fractions"
+        raise LimitError("a probability is a fraction of more than 63 bits, too long for PRISM", hint=hint)
+    variables, table = _variables(chain)
+    labels = distinct_names(labels_to_write(chain), identifier, reserved=_KEYWORDS)
+    names = list(variables.values())
+    one_initial = len(chain.initial) == 1
+    lines = [
+        "// Written by verifier.",
+        *renaming_comments("variable", variables),
+        *renaming_comments("label", labels),
+        "dtmc",
+        "",
+        f"module {_MODULE}",
+        *_declarations(names, table, table[chain.initial[0]] if one_initial else None),
+        "",
+        *_commands(chain, names, table),
+        "endmodule",
+        "",
+    ]
+    if not one_initial:
+        is_initial = np.zeros(chain.state_count, dtype=bool)
+        is_initial[chain.initial] = True
+        lines += [f"{INITIAL_LABEL} {_condition(names, table, is_initial)} endinit", ""]
+    lines += [f'label "{name}" = {_label(names, table, chain.labels[old])};' for old, name in labels.items()]
+    write_text(path, "\n".join(lines) + "\n")
+
+
+def _variables(chain: MarkovChain) -> tuple[dict[str, str], NDArray[np.int64]]:
+    """State variables, each with the name it gets, and their values (n, variables)."""
+    if chain.valuations:
+        table = np.stack(list(chain.valuations.values()), axis=1)
+        fits = table.min() >= -_LARGEST_VALUE and table.max() <= _LARGEST_VALUE
+        if fits and len(np.unique(table, axis=0)) == chain.state_count:
+            return distinct_names(chain.valuations, identifier, reserved=_KEYWORDS | {_MODULE}), table
+    return {"s": "s"}, np.arange(chain.state_count, dtype=np.int64)[:, np.newaxis]
+
+
+def _declarations(names: list[str], table: NDArray[np.int64], start: NDArray[np.int64] | None) -> list[str]:
+    """One line per variable, with its start value unless the program has an `init` block."""
+    lows, highs = table.min(axis=0), table.max(axis=0)
+    return [
+        f"  {name} : [{low}..{high}]" + (";" if start is None else f" init {start[i]};")
+        for i, (name, low, high) in enumerate(zip(names, lows, highs, strict=True))
+    ]
+
+
+def _commands(chain: MarkovChain, names: list[str], table: NDArray[np.int64]) -> list[str]:
+    """One line per state: what holds in it, and its successors with their probabilities."""
+    columns = [column.tolist() for column in table.T]
+    guards = [
+        " & ".join(f"{name}={value}" for name, value in zip(names, row, strict=True))
+        for row in zip(*columns, strict=True)
+    ]
+    updates = [
+        " & ".join(f"({name}'={value})" for name, value in zip(names, row, strict=True))
+        for row in zip(*columns, strict=True)
+    ]
+    branches = [
+        f"{probability} : {updates[target]}"
+        for target, probability in zip(chain.indices.tolist(), probability_texts(chain), strict=True)
+    ]
+    starts = chain.indptr.tolist()
+    return [
+        f"  [] {guard} -> {' + '.join(branches[start:end])};"
+        for guard, start, end in zip(guards, starts, starts[1:], strict=False)
+    ]
+
+
+def _label(names: list[str], table: NDArray[np.int64], mask: NDArray[np.bool_]) -> str:
+    """A condition that holds in the states of `mask` and in no other state of the chain."""
+    if mask.all():
+        return "true"
+    return _condition(names, table, mask) if mask.any() else "false"
+
+
+def _condition(names: list[str], table: NDArray[np.int64], mask: NDArray[np.bool_]) -> str:
+    """A condition that holds for the values of the states of `mask`, at least one, and for no other values."""
+    rows = table[mask]
+    rows = rows[np.lexsort(rows.T[::-1])]
+    steps = np.diff(rows, axis=0)
+    continues = (steps[:, :-1] == 0).all(axis=1) & (steps[:, -1] == 1)
+    first = np.flatnonzero(np.r_[True, ~continues])
+    last = np.r_[first[1:], len(rows)] - 1
+    return " | ".join(
+        _box(names, low, high) for low, high in zip(rows[first].tolist(), rows[last].tolist(), strict=True)
+    )
+
+
+def _box(names: list[str], low: list[int], high: list[int]) -> str:
+    """The states between two that differ at most in the last variable."""
+    parts = [
+        f"{name}={start}" if start == end else f"{name}>={start} & {name}<={end}"
+        for name, start, end in zip(names, low, high, strict=True)
+    ]
+    return f"({' & '.join(parts)})"

@@ -1,0 +1,79 @@
+"""Questions about the graph of a chain, answered in compiled code over arrays of edges.
+
+A graph is a number of nodes n and two equally long int64 arrays, the source and the target of each edge. Parallel
+edges are allowed. Nothing here looks at probabilities.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import breadth_first_order, connected_components
+
+Integers: TypeAlias = NDArray[np.int64]
+Mask: TypeAlias = NDArray[np.bool_]
+
+
+def reachable(n: int, sources: Integers, targets: Integers, start: Mask) -> Mask:
+    """(n,) bool: the nodes with a path, possibly empty, from a node of the (n,) mask `start`."""
+    first = np.flatnonzero(start)
+    if len(first) == 0:
+        return np.zeros(n, dtype=bool)
+    # One more node with an edge to every start node turns many sources into one.
+    all_sources = np.concatenate([sources, np.full(len(first), n)])
+    graph = _adjacency(n + 1, all_sources, np.concatenate([targets, first]))
+    found = np.zeros(n + 1, dtype=bool)
+    found[breadth_first_order(graph, n, directed=True, return_predecessors=False)] = True
+    return found[:n]
+
+
+def coreachable(n: int, sources: Integers, targets: Integers, goal: Mask) -> Mask:
+    """(n,) bool: the nodes with a path, possibly empty, to a node of the (n,) mask `goal`."""
+    return reachable(n, targets, sources, goal)
+
+
+def components(n: int, sources: Integers, targets: Integers) -> Integers:
+    """(n,) int64: the number of each node's strongly connected component, from 0 without gaps."""
+    _, labels = connected_components(_adjacency(n, sources, targets), directed=True, connection="strong")
+    return labels.astype(np.int64)
+
+
+def levels(n: int, sources: Integers, targets: Integers, max_levels: int) -> Integers | None:
+    """(n,) int64: the number of edges on the longest path from each node of an acyclic graph.
+
+    Every edge leads to a smaller level. None when there are more than `max_levels` levels (or a cycle), for one
+    round of array operations is spent on each.
+    """
+    open_edges = np.bincount(sources, minlength=n)
+    order = np.argsort(targets, kind="stable")
+    start = np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=n))])
+    predecessors = sources[order]
+    level = np.full(n, -1, dtype=np.int64)
+    frontier = np.flatnonzero(open_edges == 0)
+    for number in range(max_levels):
+        level[frontier] = number
+        entering = predecessors[ranges(start[frontier], start[frontier + 1])]
+        if len(entering) == 0:
+            return level if np.all(level >= 0) else None
+        np.subtract.at(open_edges, entering, 1)
+        closed = entering[open_edges[entering] == 0]
+        frontier = np.unique(closed)
+    return None
+
+
+def ranges(begin: Integers, end: Integers) -> Integers:
+    """The integers begin[0]..end[0]-1, begin[1]..end[1]-1, and so on, one after the other."""
+    lengths = end - begin
+    total = int(lengths.sum())
+    if total == 0:
+        return np.zeros(0, dtype=np.int64)
+    offsets = np.repeat(begin - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
+    return offsets + np.arange(total)
+
+
+def _adjacency(n: int, sources: Integers, targets: Integers) -> csr_array[Any, Any]:
+    # csgraph works on doubles; ones everywhere, so that no edge counts as absent.
+    return coo_array((np.ones(len(sources)), (sources, targets)), shape=(n, n)).tocsr()

@@ -1,0 +1,214 @@
+"""What a reachability problem on a product looks like before any number is known: states, edges, and an order.
+
+For one set of transitions with positive probability (the *support*), the graph alone tells which states reach
+the target with probability exactly 0 and exactly 1 (Baier and Katoen, Principles of Model Checking, section
+10.1.1). The others are *unknown*; they are put into an order in which they can be solved: by strongly connected
+components, each after the components it leads to, and level by level, all components of a level together.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+
+from verifier.checking.graphs import Integers, Mask, components, coreachable, levels, reachable
+from verifier.checking.product import Product
+from verifier.checking.recurrence import component_values
+from verifier.ltl.progression import ACCEPT, REJECT
+
+_SECONDS_PER_BLOCK = 1e-4
+_SECONDS_PER_SPARSE_STATE = 5e-6
+
+
+@dataclass(frozen=True)
+class Block:
+    """Unknown states solved together: `count` components of `size` states each, all of one `level`.
+
+    The states are `first .. first + count*size - 1` in the order of the plan, one component after the other, and
+    their edges are `first_edge .. last_edge - 1`. Components of size 1 have no edges among themselves.
+    """
+
+    level: int
+    first: int
+    count: int
+    size: int
+    first_edge: int
+    last_edge: int
+
+    @property
+    def last(self) -> int:
+        """One past the last state."""
+        return self.first + self.count * self.size
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A system of equations x = W x + w for the probability of reaching a target, without its coefficients.
+
+    The u unknown states are numbered in the order of solving. Slot u stands for all states of probability 1,
+    slot u + 1 for all of probability 0.
+
+    Attributes:
+        unknown: (u,) int64, the product states.
+        row_start: (u + 1,) int64, start of each unknown state's edges. No row is empty.
+        target: (e,) int64, slot that each edge leads to; never its own source.
+        edge: (e,) int64, the chain's transition behind each edge.
+        loop_edge: (u,) int64, the chain's transition behind the self-loop of each unknown state, or -1.
+        start: (m,) int64, slot of each initial state.
+        blocks: the order of solving. When there would be too many levels, one block of all states, as if they
+            were one component.
+    """
+
+    unknown: Integers
+    row_start: Integers
+    target: Integers
+    edge: Integers
+    loop_edge: Integers
+    start: Integers
+    blocks: tuple[Block, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of unknown states, u."""
+        return len(self.unknown)
+
+
+@dataclass(frozen=True, eq=False)
+class _Graph:
+    """The product under one support: its edges, and which states are reached and decided."""
+
+    n: int
+    sources: Integers
+    targets: Integers
+    edge: Integers
+    reached: Mask
+    accepting: Mask
+    rejecting: Mask
+
+
+@dataclass(frozen=True, eq=False)
+class Decided:
+    """The product under one support, with every bottom component decided.
+
+    Attributes:
+        product: the product.
+        graph: its edges with positive probability between reachable states.
+    """
+
+    product: Product
+    graph: _Graph
+
+    def plan(self, *, accepting: bool, exact_one: bool, matrices: int) -> Plan:
+        """The plan for the probability of reaching the accepting (or the rejecting) bottom components.
+
+        Args:
+            accepting: which of the two.
+            exact_one: whether states that cannot avoid the target have probability 1 without solving; false for
+                chains whose rows do not sum to 1.
+            matrices: for how many value arrays the plan will be used; it decides how to solve.
+        """
+        g = self.graph
+        goal, other = (g.accepting, g.rejecting) if accepting else (g.rejecting, g.accepting)
+        zero = g.reached & ~coreachable(g.n, g.sources, g.targets, goal)
+        one = goal
+        if exact_one:
+            one = g.reached & ~coreachable(g.n, g.sources, g.targets, other)
+        return _order(self.product, g, zero, one, matrices)
+
+
+def decide(product: Product, support: Mask) -> Decided:
+    """Restrict the product to reachable states and decide its bottom components.
+
+    Args:
+        product: the product.
+        support: (nnz,) bool, the chain's transitions with positive probability; every row must keep one.
+    """
+    kept = np.flatnonzero(support[product.edge])
+    sources, targets, edge = product.sources[kept], product.indices[kept], product.edge[kept]
+    n = product.state_count
+    start = np.zeros(n, dtype=bool)
+    start[product.start] = True
+    reached = reachable(n, sources, targets, start)
+    inside = reached[sources]
+    sources, targets, edge = sources[inside], targets[inside], edge[inside]
+
+    component = components(n, sources, targets)
+    leaving = component[sources] != component[targets]
+    bottom_component = np.ones(int(component.max()) + 1, dtype=bool)
+    bottom_component[component[sources[leaving]]] = False
+    recurrent = reached & bottom_component[component]
+    recurrent[[REJECT, ACCEPT]] = False
+    accepting = np.zeros(n, dtype=bool)
+    members = np.flatnonzero(recurrent)
+    if len(members):
+        _, dense = np.unique(component[members], return_inverse=True)
+        accepting[members] = component_values(product, support, members, dense)[dense]
+    rejecting = recurrent & ~accepting
+    accepting[ACCEPT], rejecting[REJECT] = True, True
+    reached[[REJECT, ACCEPT]] = True
+    return Decided(product, _Graph(n, sources, targets, edge, reached, accepting, rejecting))
+
+
+def _order(product: Product, g: _Graph, zero: Mask, one: Mask, matrices: int) -> Plan:
+    unknown = np.flatnonzero(g.reached & ~zero & ~one)
+    u = len(unknown)
+    local = np.full(g.n, -1, dtype=np.int64)
+    local[unknown] = np.arange(u)
+    inside = local[g.sources] >= 0
+    sources, edge = local[g.sources[inside]], g.edge[inside]
+    targets = local[g.targets[inside]]
+    targets[targets < 0] = np.where(one[g.targets[inside]][targets < 0], u, u + 1)
+
+    loop = sources == targets
+    loop_edge = np.full(u, -1, dtype=np.int64)
+    loop_edge[sources[loop]] = edge[loop]
+    sources, targets, edge = sources[~loop], targets[~loop], edge[~loop]
+    component, level, size = _condense(u, sources, targets, matrices)
+    order = np.lexsort((component, size, level))
+    place = np.empty(u + 2, dtype=np.int64)
+    place[order], place[u], place[u + 1] = np.arange(u), u, u + 1
+    by_row = np.argsort(place[sources], kind="stable")
+    row_start = np.concatenate([[0], np.cumsum(np.bincount(place[sources], minlength=u))])
+    slot = np.where(one, u, u + 1)
+    slot[unknown[order]] = np.arange(u)
+    return Plan(
+        unknown=unknown[order],
+        row_start=row_start,
+        target=place[targets[by_row]],
+        edge=edge[by_row],
+        loop_edge=loop_edge[order],
+        start=slot[product.start],
+        blocks=_blocks(level[order], size[order], row_start),
+    )
+
+
+def _condense(u: int, sources: Integers, targets: Integers, matrices: int) -> tuple[Integers, Integers, Integers]:
+    """Component, level and size of the component of every unknown state; one component if levels are too many."""
+    zeros = np.zeros(u, dtype=np.int64)
+    if u == 0:
+        return zeros, zeros, zeros
+    inner = targets < u
+    sources, targets = sources[inner], targets[inner]
+    component = components(u, sources, targets)
+    size = np.bincount(component, minlength=1)
+    crossing = component[sources] != component[targets]
+    sparse_seconds = matrices * u * _SECONDS_PER_SPARSE_STATE
+    max_levels = int(1000 + sparse_seconds / _SECONDS_PER_BLOCK)
+    level = levels(len(size), component[sources[crossing]], component[targets[crossing]], max_levels)
+    if level is None:
+        return zeros, zeros, zeros + u
+    return component, level[component], size[component]
+
+
+def _blocks(level: Integers, size: Integers, row_start: Integers) -> tuple[Block, ...]:
+    """Runs of equal level and size."""
+    change = np.flatnonzero((np.diff(level) != 0) | (np.diff(size) != 0)) + 1
+    first = np.concatenate([[0], change, [len(level)]]).tolist()
+    blocks = []
+    for begin, end in itertools.pairwise(first):
+        if end > begin:
+            k, edges = int(size[begin]), row_start[[begin, end]].tolist()
+            blocks.append(Block(int(level[begin]), begin, (end - begin) // k, k, *edges))
+    return tuple(blocks)

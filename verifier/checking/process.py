@@ -1,0 +1,232 @@
+"""Storm as a worker process: models and formulas go in, checked probabilities come out.
+
+The worker can always be ended, whatever it is doing, and a crash of Storm is an error here and no crash of ours.
+
+| what happens to the worker               | what the caller sees                | the next check        |
+|------------------------------------------|-------------------------------------|-----------------------|
+| it answers                               | a `CheckedValues` per formula       | same worker           |
+| Storm refuses the formula or the model   | EngineError with Storm's words      | same worker           |
+| the time limit passes                    | EngineError; the worker is killed   | a fresh worker        |
+| it dies of a signal or ends by itself    | EngineError naming the signal       | a fresh worker        |
+| the caller is interrupted                | KeyboardInterrupt; worker is killed | a fresh worker        |
+| the caller dies                          | -                                   | ends within a second  |
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from verifier.chains.chain import MarkovChain
+from verifier.chains.decision_process import DecisionProcess
+from verifier.chains.texts import Model
+from verifier.chains.umb import write_umb
+from verifier.checking.results import CheckedValues
+from verifier.checking.storm import formula_labels
+from verifier.checking.worker import DiedError, OverdueError, Worker
+from verifier.errors import EngineError, InputError, shown
+
+DEFAULT_TIME_LIMIT_S = 600.0
+"""Seconds for one formula; building the model counts towards the first."""
+
+DEFAULT_PRECISION = Fraction(1, 10**12)
+"""Largest relative error that Storm's sound methods may leave; its own default is 10^-6."""
+
+
+class StormProcess:
+    """One Storm worker, to be used as a context manager and by one thread at a time.
+
+    The worker starts when the block is entered and loads Storm while the caller goes on. Several may run side by
+    side: Storm itself must not check two LTL formulas at once in one process, in two it may.
+    """
+
+    def __init__(self, *, precision: Fraction = DEFAULT_PRECISION) -> None:
+        if not 0 < precision < 1:
+            raise ValueError(f"precision must lie between 0 and 1, got {precision}")
+        self._precision = precision
+        self._worker: Worker | None = None
+        self._entered = False
+
+    def __enter__(self) -> StormProcess:
+        self._entered = True
+        self._worker = Worker()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._entered = False
+        self._end_worker()
+
+    def check(
+        self,
+        model: MarkovChain | DecisionProcess,
+        formulas: Sequence[str],
+        *,
+        exact: bool = False,
+        operator: str = "P=?",
+        timeout_s: float | None = DEFAULT_TIME_LIMIT_S,
+    ) -> list[CheckedValues]:
+        """Probabilities of each formula at the initial states of the model, in increasing order of the states.
+
+        For state formulas and for a single F, G, X or U of state formulas Storm gives bounds, which differ by
+        about the precision; for other LTL formulas of a chain it gives values only. No bound is widened here.
+
+        Args:
+            model: the chain, or the decision process for Pmin and Pmax (values only, no scheduler).
+            formulas: in the form that `formula_labels` documents, over labels of the model.
+            exact: compute with the fractions of the model, without any error, which can be very much slower.
+            operator: "P=?" for a chain; "Pmin=?" or "Pmax=?" for a decision process.
+            timeout_s: seconds for each formula, or None for no limit.
+
+        Raises:
+            EngineError: Storm refuses, crashes, exceeds the time limit, or answers what cannot be.
+            InputError: the model cannot be written to a temporary file (disk full, for example).
+            ValueError: a formula, label, operator or model that a caller must not pass.
+        """
+        names = self._checked_arguments(model, formulas, exact, operator)
+        if not formulas:
+            return []
+        with _temporary_folder(_expected_bytes(model, len(names), exact)) as folder:
+            path = Path(folder) / "model.umb"
+            write_umb(model, path, exact=exact, labels=names, valuations=False, storm_padding=True)
+            request = {
+                "umb": str(path),
+                "owned": folder,
+                "padded": True,
+                "exact": exact,
+                "precision": str(self._precision),
+                "queries": [{"formula": formula, "operator": operator} for formula in formulas],
+            }
+            version, answers = self._answers(request, formulas, timeout_s)
+        engine = f"Storm {version} (exact)" if exact else f"Storm {version}"
+        return [_checked_values(answer, engine, len(model.initial)) for answer in answers]
+
+    def storm_version(self, timeout_s: float | None = DEFAULT_TIME_LIMIT_S) -> str:
+        """Version of the Storm that answers, for example "2.0.0"; waits until the worker has loaded it.
+
+        Raises:
+            EngineError: Storm cannot be loaded.
+        """
+        worker, done = self._live_worker(), False
+        try:
+            with _failures_named("loading Storm", timeout_s):
+                version = worker.wait_until_ready(_deadline(timeout_s))
+            done = True
+        finally:
+            if not done:
+                self._end_worker()
+        return version
+
+    def _answers(
+        self, request: dict[str, Any], formulas: Sequence[str], timeout_s: float | None
+    ) -> tuple[str, list[dict[str, Any]]]:
+        """Storm's version and its answer to every query of a request; the worker survives only if it answered."""
+        worker, done = self._live_worker(), False
+        answers: list[dict[str, Any]] = []
+        try:
+            worker.send(request)
+            for formula in formulas:
+                with _failures_named(f"checking {shown(formula, 200)}", timeout_s):
+                    answers.append(worker.receive(_deadline(timeout_s)))
+                if "error" in answers[-1]:
+                    break
+            version, done = worker.wait_until_ready(None), True
+        finally:
+            if not done:
+                self._end_worker()
+        if "error" in answers[-1]:
+            failed = shown(formulas[len(answers) - 1], 200)
+            raise EngineError(f"Storm cannot check {failed}: {shown(answers[-1]['error'], 500)}")
+        return version, answers
+
+    def _live_worker(self) -> Worker:
+        if not self._entered:
+            raise ValueError("a StormProcess is used inside its `with` block")
+        if self._worker is not None and not self._worker.is_alive:
+            self._end_worker()
+        if self._worker is None:
+            self._worker = Worker()
+        return self._worker
+
+    def _end_worker(self) -> None:
+        if self._worker is not None:
+            self._worker.end()
+            self._worker = None
+
+    def _checked_arguments(self, model: Model, formulas: Sequence[str], exact: bool, operator: str) -> frozenset[str]:
+        """The labels that occur in the formulas, when everything fits together."""
+        allowed = ("Pmin=?", "Pmax=?") if isinstance(model, DecisionProcess) else ("P=?",)
+        if operator not in allowed:
+            raise ValueError(f"{operator!r} does not fit a {type(model).__name__}; expected one of {allowed}")
+        if exact and model.fractions is None:
+            raise ValueError("an exact check needs the fractions of the model")
+        if np.any(np.diff(model.initial) <= 0):
+            raise ValueError("initial states must increase strictly: answers come in that order")
+        names = frozenset[str]().union(*(formula_labels(formula) for formula in formulas))
+        if not names <= model.labels.keys():
+            raise ValueError(f"the model has no labels {sorted(names - model.labels.keys())}")
+        return names
+
+
+def _deadline(timeout_s: float | None) -> float | None:
+    return None if timeout_s is None else time.monotonic() + timeout_s
+
+
+@contextlib.contextmanager
+def _failures_named(doing: str, timeout_s: float | None) -> Iterator[None]:
+    """Say what was being done when the worker failed."""
+    try:
+        yield
+    except OverdueError:
+        advice = "allow more time, or check a smaller model, a simpler formula, or without exact arithmetic"
+        raise EngineError(f"{doing} took longer than the limit of {timeout_s:g} s; {advice}") from None
+    except DiedError as error:
+        raise EngineError(f"the Storm worker {error}, while {doing}") from None
+
+
+@contextlib.contextmanager
+def _temporary_folder(expected_bytes: int) -> Iterator[str]:
+    """A private folder, in memory where there is room for twice what is expected."""
+    memory = Path("/dev/shm")
+    try:
+        roomy = memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 2 * expected_bytes
+        folder = tempfile.TemporaryDirectory(
+            prefix="verifier-", dir=memory if roomy else None, ignore_cleanup_errors=True
+        )
+    except OSError as error:
+        message = f"no folder for temporary files: {error.strerror or error}"
+        raise InputError(message, hint="set TMPDIR to a folder that can be written") from None
+    with folder as name:
+        yield name
+
+
+def _expected_bytes(model: Model, label_count: int, exact: bool) -> int:
+    """About how large the archive of a model is; fractions are taken to need four words on each side."""
+    per_transition = 72 if exact else 16
+    return per_transition * model.transition_count + (32 + label_count) * model.state_count + 2**20
+
+
+def _checked_values(answer: dict[str, Any], engine: str, count: int) -> CheckedValues:
+    """An answer of the worker's as arrays; `CheckedValues` refuses what cannot be."""
+    values = answer["values"]
+    if len(values) != count:
+        raise EngineError(f"{engine} answered {len(values)} values for {count} initial states")
+    fractions = None
+    if values and isinstance(values[0], str):
+        fractions = tuple(Fraction(*(int(part, 16) for part in value.split("/"))) for value in values)
+        values = [float(fraction) for fraction in fractions]
+    lower, upper = (
+        None if answer[key] is None else np.array(answer[key], dtype=np.float64) for key in ("lower", "upper")
+    )
+    return CheckedValues(np.array(values, dtype=np.float64), lower, upper, fractions, engine)

@@ -1,0 +1,255 @@
+"""The product of a Markov chain's graph with the progression of a formula.
+
+A product state (s, o) says: the chain is in s, and o is the obligation that remains after the label of s was
+read. The path from s on, its first position included, meets the formula's earlier obligation exactly when the path
+from the *successor* on meets o. Obligations are deterministic, so the product of a chain is a chain:
+
+    (s, o) -> (t, progress(o, label of t))    with the probability of    s -> t.
+
+All states whose obligation is `true` are one absorbing state, number `ACCEPT`; all those with `false` are number
+`REJECT`. The probability of the formula is that of reaching `ACCEPT`, or a bottom component in which the
+obligation holds almost surely (`verifier.checking.recurrence`).
+
+The product depends on the chain's graph and labels only. Each of its transitions keeps the number of the chain's
+transition that it comes from, so filling it with the probabilities of another chain of the same graph is one
+gather, and a transition may later get probability 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.checking.graphs import Integers, Mask, ranges
+from verifier.errors import LimitError
+from verifier.expressions.syntax import Boolean, Name, Node, Operation
+from verifier.ltl.progression import ACCEPT, REJECT, Obligations
+
+_PAGE_BITS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """The part of the product that is reachable from the initial states, in compressed sparse rows.
+
+    Attributes:
+        indptr: (p + 1,) int64, row starts. The rows of `ACCEPT` and `REJECT` are empty: both absorb.
+        indices: (q,) int64, successor of each product transition; several may lead to the same one.
+        edge: (q,) int64, the chain's transition (a position in its value array) behind each product transition.
+        state: (p,) int64, the chain's state; -1 for `ACCEPT` and `REJECT`.
+        obligation: (p,) int64, number in `obligations` of what remains after the state's label.
+        start: (m,) int64, the product state of each initial state.
+        obligations: the obligations of the formula.
+        chain_indptr: (n + 1,) int64, the chain's row starts.
+        chain_indices: (nnz,) int64, the chain's successors.
+        propositions: one (n,) bool mask for each proposition of `obligations.formula`.
+    """
+
+    indptr: Integers
+    indices: Integers
+    edge: Integers
+    state: Integers
+    obligation: Integers
+    start: Integers
+    obligations: Obligations
+    chain_indptr: Integers
+    chain_indices: Integers
+    propositions: tuple[Mask, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.indptr) != self.state_count + 1 or not len(self.indices) == len(self.edge) == self.indptr[-1]:
+            raise ValueError("the arrays of a product must fit together")
+        if self.indptr[2] != 0 or self.start.min() < 0 or self.start.max() >= self.state_count:
+            raise ValueError("accept and reject must have no successors, and start states must be states")
+
+    @property
+    def state_count(self) -> int:
+        """Number of product states, p, with `ACCEPT` and `REJECT`."""
+        return len(self.state)
+
+    @property
+    def sources(self) -> Integers:
+        """(q,) int64, the product state that each product transition leaves."""
+        return np.repeat(np.arange(self.state_count), np.diff(self.indptr))
+
+
+def build_product(
+    indptr: Integers,
+    indices: Integers,
+    labels: Mapping[str, Mask],
+    formula: Node,
+    initial: Integers,
+    *,
+    max_states: int = 50_000_000,
+    max_obligations: int = 100_000,
+) -> Product:
+    """Product of the chain's graph with the progression of `formula`, from every initial state.
+
+    Args:
+        indptr: (n + 1,) int64, the chain's row starts.
+        indices: (nnz,) int64, the chain's successors.
+        labels: name -> (n,) bool mask, for every name in `formula`.
+        formula: names, `true`, `false`, connectives and temporal operators.
+        initial: (m,) int64, the states asked about; each is read as position 0 of its paths.
+        max_states: most product states to build.
+        max_obligations: most obligations to tell apart.
+
+    Raises:
+        LimitError: if the product or the progression would be larger.
+        ValueError: if a name has no label.
+        TypeError: if a state formula is no Boolean combination of names.
+    """
+    obligations = Obligations(formula, max_obligations)
+    n = len(indptr) - 1
+    propositions = tuple(_truth(node, labels, n) for node in obligations.formula.propositions)
+    letter_class, letters = _letter_classes(propositions, n)
+    successor = _Successors(obligations, letters)
+    numbering = _Numbering(n, max_states)
+
+    first = successor(np.full(len(initial), obligations.initial), letter_class[initial])
+    start, new = numbering.number(initial, first)
+    states, remaining = [np.array([-1, -1])], [np.array([REJECT, ACCEPT])]
+    lengths, targets, edges = [np.zeros(2, dtype=np.int64)], [], []
+    frontier, frontier_obligation = initial[new], first[new]
+    while len(frontier):
+        states.append(frontier)
+        remaining.append(frontier_obligation)
+        length = indptr[frontier + 1] - indptr[frontier]
+        edge = ranges(indptr[frontier], indptr[frontier + 1])
+        target = indices[edge]
+        target_obligation = successor(np.repeat(frontier_obligation, length), letter_class[target])
+        numbers, new = numbering.number(target, target_obligation)
+        lengths.append(length)
+        targets.append(numbers)
+        edges.append(edge)
+        frontier, frontier_obligation = target[new], target_obligation[new]
+    nothing = np.zeros(0, dtype=np.int64)
+    return Product(
+        indptr=np.concatenate([[0], np.cumsum(np.concatenate(lengths))]),
+        indices=np.concatenate([nothing, *targets]),
+        edge=np.concatenate([nothing, *edges]),
+        state=np.concatenate(states),
+        obligation=np.concatenate(remaining),
+        start=start,
+        obligations=obligations,
+        chain_indptr=indptr,
+        chain_indices=indices,
+        propositions=propositions,
+    )
+
+
+def _truth(formula: Node, labels: Mapping[str, Mask], n: int) -> Mask:
+    """(n,) bool: where a Boolean combination of names holds."""
+    if isinstance(formula, Boolean):
+        return np.full(n, formula.value)
+    if isinstance(formula, Name):
+        if formula.name not in labels:
+            raise ValueError(f"no label named {formula.name!r}")
+        return labels[formula.name]
+    if not isinstance(formula, Operation):
+        raise TypeError(f"not a Boolean combination of names: {formula!r}")
+    operands = [_truth(operand, labels, n) for operand in formula.operands]
+    match formula.operator:
+        case "!":
+            return ~operands[0]
+        case "&":
+            return operands[0] & operands[1]
+        case "|":
+            return operands[0] | operands[1]
+        case "->":
+            return ~operands[0] | operands[1]
+        case "xor":
+            return operands[0] ^ operands[1]
+        case "<->":
+            return ~(operands[0] ^ operands[1])
+    raise ValueError(f"not a connective: {formula.operator!r}")
+
+
+def _letter_classes(propositions: tuple[Mask, ...], n: int) -> tuple[Integers, list[int]]:
+    """For each state a class, and for each class the letter (bit i: proposition i holds) of its states."""
+    state_class, letters = np.zeros(n, dtype=np.int64), [0]
+    for bit, mask in enumerate(propositions):
+        split = 2 * state_class + mask
+        present = np.bincount(split, minlength=2 * len(letters)) > 0
+        state_class = (np.cumsum(present) - 1)[split]
+        letters = [letters[code // 2] | (code % 2) << bit for code in np.flatnonzero(present).tolist()]
+    return state_class, letters
+
+
+class _Successors:
+    """`progress` on arrays: each pair of an obligation and a letter class is progressed once."""
+
+    def __init__(self, obligations: Obligations, letters: list[int]) -> None:
+        self._obligations = obligations
+        self._letters = letters
+        self._table = np.full((16, len(letters)), -1, dtype=np.int64)
+
+    def __call__(self, obligation: Integers, letter_class: Integers) -> Integers:
+        """(k,) int64: the obligations that remain after the (k,) given ones have read the (k,) letters."""
+        if len(obligation) and obligation.max() >= len(self._table):
+            grown = np.full((2 * len(self._obligations), len(self._letters)), -1, dtype=np.int64)
+            grown[: len(self._table)] = self._table
+            self._table = grown
+        result = self._table[obligation, letter_class]
+        unknown = result < 0
+        if np.any(unknown):
+            codes = np.unique(obligation[unknown] * len(self._letters) + letter_class[unknown])
+            for code in codes.tolist():
+                number, column = divmod(code, len(self._letters))
+                self._table[number, column] = self._obligations.progress(number, self._letters[column])
+            result = self._table[obligation, letter_class]
+        return result
+
+
+class _Numbering:
+    """Numbers for pairs of a state and an obligation, in the order in which they are met.
+
+    A table of pages, because a full table of states times obligations may not fit into memory: each obligation
+    gets pages of `2**_PAGE_BITS` neighbouring states, allocated when one of them is met.
+    """
+
+    def __init__(self, n: int, max_states: int) -> None:
+        self._pages_each = (n >> _PAGE_BITS) + 1
+        self._page = np.full(0, -1, dtype=np.int64)
+        self._slots: NDArray[np.int64] = np.full((4, 1 << _PAGE_BITS), -1, dtype=np.int64)
+        self._page_count = 0
+        self._max_states = max_states
+        self._next = 2  # after REJECT and ACCEPT
+
+    def number(self, state: Integers, obligation: Integers) -> tuple[Integers, Integers]:
+        """(k,) numbers of the pairs, and the positions at which new pairs stand first, in increasing number."""
+        result = np.where(obligation == ACCEPT, ACCEPT, REJECT)
+        open_pairs = np.flatnonzero(obligation > max(ACCEPT, REJECT))
+        page, offset = self._locate(state[open_pairs], obligation[open_pairs])
+        known = self._slots[page, offset]
+        fresh = np.flatnonzero(known < 0)
+        # Every new pair writes its position; where a pair stands more than once, one of the positions remains.
+        self._slots[page[fresh], offset[fresh]] = fresh
+        first = fresh[self._slots[page[fresh], offset[fresh]] == fresh]
+        if self._next + len(first) > self._max_states:
+            raise LimitError(
+                f"the product of the chain with the formula has at least {self._next + len(first)} states; "
+                f"the limit is {self._max_states}"
+            )
+        self._slots[page[first], offset[first]] = self._next + np.arange(len(first))
+        self._next += len(first)
+        result[open_pairs] = self._slots[page, offset]
+        return result, open_pairs[first]
+
+    def _locate(self, state: Integers, obligation: Integers) -> tuple[Integers, Integers]:
+        code = obligation * self._pages_each + (state >> _PAGE_BITS)
+        if len(code) and code.max() >= len(self._page):
+            size = max(int(code.max()) + 1, 2 * len(self._page))
+            self._page = np.concatenate([self._page, np.full(size - len(self._page), -1)])
+        missing = code[self._page[code] < 0]
+        if len(missing):
+            missing = np.unique(missing)
+            self._page[missing] = self._page_count + np.arange(len(missing))
+            self._page_count += len(missing)
+            if self._page_count > len(self._slots):
+                more = max(self._page_count, 2 * len(self._slots)) - len(self._slots)
+                self._slots = np.concatenate([self._slots, np.full((more, 1 << _PAGE_BITS), -1)])
+        return self._page[code], state & ((1 << _PAGE_BITS) - 1)

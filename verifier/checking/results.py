@@ -1,0 +1,81 @@
+"""What an engine answers: one probability per initial state, with the bounds the engine vouches for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.errors import EngineError
+
+PROBABILITY_TOLERANCE = 1e-9
+"""How far from [0, 1], or outside its own bounds, a probability may lie through rounding and iteration alone."""
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedValues:
+    """Probabilities of one formula at the m initial states of a model, in increasing order of the states.
+
+    An answer is refused, never repaired: nothing is clamped to [0, 1] or moved between its bounds.
+
+    Attributes:
+        value: (m,) float64, the probabilities; rounded from `fractions` when there are any.
+        lower: (m,) float64 or None, lower bounds of the probabilities in the chain with the given doubles.
+        upper: (m,) float64 or None, upper bounds; given exactly when `lower` is. Both hold up to the rounding
+            of double arithmetic (some 1e-16 per operation), which no engine here encloses.
+        fractions: the probabilities without any error, or None when the engine computed with doubles.
+        engine: what computed them, as a person would cite it, for example "Storm 2.0.0 (exact)".
+
+    Raises:
+        EngineError: a value is no number, lies outside [0, 1] or its bounds by more than
+            `PROBABILITY_TOLERANCE`, or a lower bound exceeds its upper bound.
+        ValueError: the arrays do not fit together. It is an error of the program.
+    """
+
+    value: NDArray[np.float64]
+    lower: NDArray[np.float64] | None
+    upper: NDArray[np.float64] | None
+    fractions: tuple[Fraction, ...] | None
+    engine: str
+
+    def __post_init__(self) -> None:
+        if (self.lower is None) != (self.upper is None):
+            raise ValueError("bounds come in pairs")
+        for array in (self.value, self.lower, self.upper):
+            if array is not None and (array.shape != (len(self.value),) or array.dtype != np.float64):
+                raise ValueError("every initial state needs one double for its value and for each of its bounds")
+        self._check_probabilities("a probability", self.value)
+        if self.lower is not None and self.upper is not None:
+            self._check_bounds(self.lower, self.upper)
+        if self.fractions is not None:
+            self._check_fractions(self.fractions)
+
+    def _check_probabilities(self, kind: str, array: NDArray[np.float64]) -> None:
+        # Written so that NaN, for which every comparison is false, counts as a fault.
+        wrong = ~((array >= -PROBABILITY_TOLERANCE) & (array <= 1 + PROBABILITY_TOLERANCE))
+        if np.any(wrong):
+            raise EngineError(f"{self.engine} answered {array[wrong.argmax()]} for {kind}")
+
+    def _check_bounds(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> None:
+        self._check_probabilities("a lower bound of a probability", lower)
+        self._check_probabilities("an upper bound of a probability", upper)
+        wrong = lower > upper
+        if np.any(wrong):
+            at = int(wrong.argmax())
+            raise EngineError(f"{self.engine} answered the bounds {lower[at]} and {upper[at]}, in the wrong order")
+        wrong = (self.value < lower - PROBABILITY_TOLERANCE) | (self.value > upper + PROBABILITY_TOLERANCE)
+        if np.any(wrong):
+            at = int(wrong.argmax())
+            bounds = f"[{lower[at]}, {upper[at]}]"
+            raise EngineError(f"{self.engine} answered {self.value[at]}, outside its own bounds {bounds}")
+
+    def _check_fractions(self, fractions: tuple[Fraction, ...]) -> None:
+        if len(fractions) != len(self.value):
+            raise ValueError("every initial state needs one fraction")
+        for fraction, rounded in zip(fractions, self.value.tolist(), strict=True):
+            if not 0 <= fraction <= 1:
+                raise EngineError(f"{self.engine} answered an exact probability outside [0, 1], about {rounded}")
+            if float(fraction) != rounded:
+                raise ValueError("values must be their fractions, rounded to the nearest double")

@@ -1,0 +1,227 @@
+"""Storm behind one small door: the only module that imports stormpy, run as a worker process.
+
+`python -m verifier.checking.storm` reads one request per line on standard input and writes one line per answer
+on standard output, all of it JSON. A worker can be killed, which is the only safe way to end a Storm query:
+an interrupted check in the same process returns wrong values, and some queries crash.
+
+    request   {"umb": path, "owned": folder, "padded": bool, "exact": bool, "precision": "1/1000000000000",
+               "queries": [{"formula": text, "operator": "P=?" | "Pmin=?" | "Pmax=?"}, ...]}
+    answers   {"version": "2.0.0"} once at the start, then one per query:
+              {"values": [...], "lower": [...] | null, "upper": [...] | null}   or   {"error": text}
+
+Values belong to the initial states in increasing order, without the last state of a padded model. They are
+numbers, or "numerator/denominator" in hexadecimal when exact. An error ends the request it belongs to. The
+folder named by "owned" is removed when the parent process dies before the request is answered.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+_NUMBER = r"\ *[0-9]{1,18}"
+_BOUND = rf"(?:\ *(?:<=?{_NUMBER} | ={_NUMBER} | \[{_NUMBER}\ *,{_NUMBER}\ *\]))?"
+_END = r"(?![A-Za-z0-9_])"
+_TOKEN = re.compile(
+    rf"""\ *(?:
+        (?P<atom>    (?:!\ *)?"(?P<label>[A-Za-z_][A-Za-z0-9_]*)" | (?:true|false){_END} )
+      | (?P<prefix>  ! | [XG]{_END} | F{_END}{_BOUND} )
+      | (?P<infix>   [&|] | U{_END}{_BOUND} )
+      | (?P<open>    \( )
+      | (?P<close>   \) )
+    )\ *""",
+    re.VERBOSE,
+)
+
+
+def formula_labels(text: str) -> frozenset[str]:
+    """The labels in a formula that may be handed to Storm's parser; anything else is refused.
+
+    Storm's grammar differs from every other one: `||` is conditional probability, and F, G, X and ! bind weaker
+    than & and |. What passes here therefore reads the same under any precedence:
+
+        formula  =  prefix* closed  |  closed & closed & ...  |  closed "|" closed "|" ...  |  closed U closed
+        closed   =  ( formula )  |  true  |  false  |  "label"  |  !"label"
+        prefix   =  !  |  X  |  G  |  F, F<=k, F<k, F=k, F[a,b]          (U takes the same bounds as F)
+
+    Raises:
+        ValueError: the text is not of this form. It is an error of the program: users' formulas are parsed and
+            printed into this form before they come here.
+    """
+    labels: set[str] = set()
+    open_levels: list[_Level] = []
+    level, position = _Level(), 0
+    while position < len(text):
+        token = _TOKEN.match(text, position)
+        kind = token.lastgroup if token else None
+        if token is None or kind is None or (kind in ("atom", "prefix", "open")) != level.wants_operand:
+            raise ValueError(f"unexpected text at character {position + 1} of the formula {text[:200]!r}")
+        if kind == "open":
+            open_levels.append(level)
+            level = _Level()
+        elif kind == "close":
+            if not open_levels:
+                raise ValueError(f"unbalanced parenthesis at character {position + 1} of {text[:200]!r}")
+            level = open_levels.pop()
+            level.wants_operand = False
+        elif kind == "atom":
+            level.wants_operand = False
+            labels.update(filter(None, [token["label"]]))
+        elif not level.accepts(kind, token[kind][0]):
+            raise ValueError(f"missing parentheses at character {position + 1} of {text[:200]!r}")
+        position = token.end()
+    if open_levels or level.wants_operand:
+        raise ValueError(f"the formula {text[:200]!r} is incomplete")
+    return frozenset(labels)
+
+
+@dataclass
+class _Level:
+    """What has been read between one pair of parentheses."""
+
+    wants_operand: bool = True
+    has_prefix: bool = False
+    infix: str | None = None
+
+    def accepts(self, kind: str, operator: str) -> bool:
+        """Take in an operator, or say that only parentheses could tell what it applies to."""
+        if kind == "prefix":
+            self.has_prefix = True
+            return self.infix is None
+        repeated = self.infix == operator and operator != "U"
+        allowed = not self.has_prefix and (self.infix is None or repeated)
+        self.infix, self.wants_operand = operator, True
+        return allowed
+
+
+def main() -> None:
+    """Answer requests until standard input ends."""
+    # Storm's log and Spot write to the C-level standard output, which nothing in Python can redirect.
+    answers = os.dup(1)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    sys.set_int_max_str_digits(0)
+    orphan = _OrphanWatch()
+    threading.Thread(target=orphan.run, daemon=True).start()
+    try:
+        checker = _Checker()
+    except ImportError as error:
+        _write(answers, {"error": f"stormpy cannot be imported: {error}"})
+        return
+    _write(answers, {"version": checker.version})
+    for line in sys.stdin.buffer:
+        request = json.loads(line)
+        orphan.owned = request["owned"]
+        for answer in checker.answers(request):
+            _write(answers, answer)
+        orphan.owned = None
+
+
+def _write(descriptor: int, answer: dict[str, Any]) -> None:
+    data = (json.dumps(answer) + "\n").encode()
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+class _OrphanWatch:
+    """Ends this process when its parent is gone; a query may run for hours without looking at its input."""
+
+    def __init__(self) -> None:
+        self.owned: str | None = None
+        self._parent = os.getppid()
+
+    def run(self) -> None:
+        """Look once a second; Storm releases Python's lock while it computes."""
+        while os.getppid() == self._parent:
+            time.sleep(1)
+        if self.owned is not None:
+            shutil.rmtree(self.owned, ignore_errors=True)
+        os._exit(1)
+
+
+class _Checker:
+    """stormpy, imported when this is made and silent."""
+
+    def __init__(self) -> None:
+        import stormpy
+        from stormpy import environments, info
+        from stormpy.developer import LogLevel, set_log_level
+        from stormpy.exceptions import StormError
+
+        set_log_level(LogLevel.OFF)
+        self.version = str(info.storm_version())
+        self._stormpy = stormpy
+        self._environments = environments
+        # What Storm and its Python layer raise: C++ exceptions arrive as the builtin ones.
+        self._failures: tuple[type[Exception], ...] = (
+            StormError,
+            ArithmeticError,
+            LookupError,
+            MemoryError,
+            OSError,
+            RuntimeError,
+            TypeError,
+            ValueError,
+        )
+
+    def answers(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """One answer per query, as long as they succeed."""
+        try:
+            model = self._stormpy.build_model_from_umb(request["umb"])
+            states = sorted(model.initial_states)
+            asked = [state for state in states if not (request["padded"] and state == model.nr_states - 1)]
+            environment = self._environment(request["exact"], request["precision"])
+            for query in request["queries"]:
+                yield self._answer(model, asked, environment, query, request["exact"])
+        except self._failures as error:
+            yield {"error": f"{type(error).__name__}: {error}"}
+
+    def _environment(self, exact: bool, precision: str) -> Any:
+        if exact:
+            return self._environments.exact()
+        # The default is a relative 1e-6 by a method without guarantees.
+        environment = self._environments.sound()
+        solver = environment.solver()
+        solver.native().precision = self._stormpy.Rational(precision)
+        solver.min_max().precision = self._stormpy.Rational(precision)
+        return environment
+
+    def _answer(
+        self, model: Any, asked: list[int], environment: Any, query: dict[str, str], exact: bool
+    ) -> dict[str, Any]:
+        formula_labels(query["formula"])
+        if query["operator"] not in ("P=?", "Pmin=?", "Pmax=?"):
+            raise ValueError(f"unknown operator {query['operator']!r}")
+        parsed = self._stormpy.parse_property(f"{query['operator']} [ {query['formula']} ]")
+        # For LTL the values of other states would be garbage, so only initial states are asked for and read.
+        result = self._stormpy.model_checking(model, parsed, only_initial_states=True, environment=environment)
+        if result is None:
+            raise ValueError("Storm does not support this formula on this model")
+        values = [result.get_value(state) for state in asked]
+        if exact:
+            # Storm's bounds of an exact result went through doubles and may even exclude it: not passed on.
+            return {"values": [_hexadecimal(value) for value in values], "lower": None, "upper": None}
+        bounded = result.has_lower_bounds() and result.has_upper_bounds()
+        return {
+            "values": values,
+            "lower": [result.get_lower_bound(state) for state in asked] if bounded else None,
+            "upper": [result.get_upper_bound(state) for state in asked] if bounded else None,
+        }
+
+
+def _hexadecimal(value: Any) -> str:
+    """A rational of Storm's as "numerator/denominator"; hexadecimal because long decimals are slow to read."""
+    numerator, _, denominator = str(value).partition("/")
+    return f"{int(numerator):x}/{int(denominator or '1'):x}"
+
+
+if __name__ == "__main__":
+    main()

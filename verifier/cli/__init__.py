@@ -1,0 +1,68 @@
+"""The command `verify`: reads arguments, calls the pipeline, prints. Nothing is computed here."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from verifier import __version__
+from verifier.errors import ExitCode, VerifierError
+
+DESCRIPTION = """\
+How likely does a system that acts on what a detector sees meet its requirements?
+
+  verify run SPEC.ltl --cm RESULTS.json
+"""
+
+EXIT_CODES = """\
+exit codes:
+  0 satisfied   1 violated   2 wrong usage   3 inconclusive   4 bad input   5 internal error or engines disagree
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; the exit codes are those of `ExitCode`."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        return int(options.command(options))
+    except VerifierError as error:
+        print(f"verify: {error}", file=sys.stderr)
+        return int(error.exit_code)
+    except KeyboardInterrupt:
+        print("verify: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader of our output is gone; keep Python from complaining about it once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except MemoryError:
+        print("verify: out of memory; narrow the model or lower --max-states and --max-memory", file=sys.stderr)
+        return int(ExitCode.INTERNAL)
+    except Exception as error:  # a fault of this program must not look like a violated requirement (exit 1)
+        if os.environ.get("VERIFIER_DEBUG"):
+            traceback.print_exc()
+        print(
+            f"verify: internal error: {type(error).__name__}: {error}\n"
+            "  hint: please report it; VERIFIER_DEBUG=1 shows where it happened",
+            file=sys.stderr,
+        )
+        return int(ExitCode.INTERNAL)
+
+
+def _parser() -> argparse.ArgumentParser:
+    from verifier.cli.arguments import add_run_arguments
+
+    parser = argparse.ArgumentParser(
+        prog="verify",
+        description=DESCRIPTION,
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"verify {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    add_run_arguments(commands)
+    return parser

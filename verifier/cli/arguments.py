@@ -1,0 +1,211 @@
+"""The arguments of `verify run`, and what they mean.
+
+Only light modules are imported at the top, so that `verify --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from verifier.errors import UsageError, shown
+
+if TYPE_CHECKING:
+    from verifier.pipeline import RunOptions
+    from verifier.scenarios import Selection
+
+EMPTY_COLUMNS = ("error", "prior", "neighbour", "pool", "miss")
+FALSE_ALARMS = ("as_counted", "ignore", "background")
+LARGEST_SWEEP = 10_000
+
+RUN_DESCRIPTION = """\
+Check every requirement of SPEC in every scenario (true environment, initial state, swept constants) on the Markov
+chain of planner and confusion matrices. Storm computes each number, a second engine checks it.
+"""
+
+
+def add_run_arguments(commands: Any) -> None:
+    """Add the command `run`."""
+    run = commands.add_parser(
+        "run",
+        help="how likely a system meets the requirements of a spec",
+        description=RUN_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    run.set_defaults(command=_run)
+    run.add_argument("spec", metavar="SPEC", help="requirements in LTL (.ltl); the file names the system model")
+    run.add_argument("--cm", metavar="FILE", help="confusion matrices (.json)")
+    _add_scenario_arguments(run.add_argument_group("scenarios (each replaces what the spec says)"))
+    _add_channel_arguments(run.add_argument_group("what the matrices mean"))
+    _add_engine_arguments(run.add_argument_group("engines and limits"))
+    _add_output_arguments(run.add_argument_group("output"))
+
+
+def _add_scenario_arguments(group: Any) -> None:
+    group.add_argument("--planner", action="append", default=[], metavar="NAME", help="planner; repeat, or 'all'")
+    group.add_argument(
+        "--environment", "--env", action="append", default=[], metavar="NAME", help="true environment; repeat"
+    )
+    group.add_argument("--initial", metavar="CONDITION", help="only initial states with this, as 'v = 1'")
+    group.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="a constant, or PLANNER.pick=RULE; repeat"
+    )
+    group.add_argument(
+        "--sweep", action="append", default=[], metavar="NAME=VALUES", help="as vmax=1..10 or vmax=1,2,5; repeat"
+    )
+    group.add_argument("--requirement", action="append", default=[], metavar="NAME", help="only this one; repeat")
+
+
+def _add_channel_arguments(group: Any) -> None:
+    group.add_argument("--canonical", action="store_true", help="the sum of the matrices over all distance bins")
+    group.add_argument(
+        "--empty-columns",
+        choices=EMPTY_COLUMNS,
+        default="error",
+        metavar="POLICY",
+        help="rates of a column without items: " + ", ".join(EMPTY_COLUMNS) + " (default: error)",
+    )
+    group.add_argument(
+        "--false-alarms",
+        choices=FALSE_ALARMS,
+        default="as_counted",
+        metavar="POLICY",
+        help="use of the column 'empty': " + ", ".join(FALSE_ALARMS) + " (default: as_counted)",
+    )
+    group.add_argument("--endless", action="store_true", help="leave out the terminal states: runs never end")
+    group.add_argument(
+        "--round-transitions",
+        type=int,
+        metavar="DECIMALS",
+        help="round the chain's probabilities, as the archive of the published numbers did",
+    )
+
+
+def _add_engine_arguments(group: Any) -> None:
+    group.add_argument("--exact", action="store_true", help="compute with rational numbers (slow on large chains)")
+    group.add_argument(
+        "--strategies",
+        action="store_true",
+        help="for synthesised planners also the range over all winning strategies",
+    )
+    group.add_argument(
+        "--timeout", type=_positive(float), default=600.0, metavar="SECONDS", help="per formula (default: 600)"
+    )
+    group.add_argument(
+        "--max-states",
+        type=_positive(int),
+        default=50_000_000,
+        metavar="N",
+        help="refuse larger models (default: 50000000)",
+    )
+    group.add_argument(
+        "--max-memory", type=_positive(float), default=16.0, metavar="GIB", help="refuse to need more (default: 16)"
+    )
+
+
+def _add_output_arguments(group: Any) -> None:
+    group.add_argument("--json", action="store_true", help="print the result as JSON instead of a table")
+    group.add_argument("--output", metavar="FILE", help="write the result as JSON")
+    group.add_argument("--csv", metavar="FILE", help="write one row per requirement and scenario")
+    group.add_argument("--plot", metavar="FILE", help="plot probability against initial state (.png, .svg, .pdf)")
+    group.add_argument(
+        "--export", metavar="FILE", help="write the Markov chain (.umb, .drn, .prism); one scenario grid block"
+    )
+    group.add_argument("--points", action="store_true", help="show every scenario, not only the worst")
+    group.add_argument("--parse", action="store_true", help="show how the formulas are read, and stop")
+
+
+def _positive(kind: type) -> Callable[[str], Any]:
+    def convert(text: str) -> Any:
+        value = kind(text)
+        if not 0 < value < float("inf"):
+            raise argparse.ArgumentTypeError(f"expected a number above 0, got {text!r}")
+        return value
+
+    convert.__name__ = "number"
+    return convert
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from verifier.cli.run import run_command
+
+    return run_command(arguments)
+
+
+def run_options(arguments: argparse.Namespace) -> RunOptions:
+    """The options of the pipeline that the arguments ask for.
+
+    Raises:
+        UsageError: an argument that cannot be read.
+    """
+    from verifier.checking.requirements import EngineSettings
+    from verifier.pipeline import RunOptions
+    from verifier.systems.skeleton import Limits
+
+    return RunOptions(
+        selection=_selection(arguments),
+        canonical=arguments.canonical,
+        empty_columns=arguments.empty_columns,
+        false_alarms=arguments.false_alarms,
+        endless=arguments.endless,
+        decimals=arguments.round_transitions,
+        engines=EngineSettings(arguments.exact, arguments.timeout, arguments.max_states),
+        limits=Limits(arguments.max_states, int(arguments.max_memory * 2**30)),
+    )
+
+
+def _selection(arguments: argparse.Namespace) -> Selection:
+    from verifier.expressions import Source, parse_expression
+    from verifier.scenarios import Selection
+
+    initial = None
+    if arguments.initial is not None:
+        initial = parse_expression(arguments.initial, Source(arguments.initial, "--initial"))
+    return Selection(
+        planners=tuple(arguments.planner),
+        environments=tuple(arguments.environment),
+        initial=initial,
+        settings=dict(_setting(text) for text in arguments.set),
+        sweeps=dict(_sweep(text) for text in arguments.sweep),
+        requirements=tuple(arguments.requirement),
+    )
+
+
+def _setting(text: str) -> tuple[str, int | Fraction | str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip() or not value.strip():
+        raise UsageError(f"--set: expected NAME=VALUE, got {shown(text)}")
+    number = _number(value)
+    return name.strip(), value.strip() if number is None else number
+
+
+def _sweep(text: str) -> tuple[str, tuple[int | Fraction, ...]]:
+    name, equals, listed = text.partition("=")
+    refusal = UsageError(f"--sweep: expected NAME=LOW..HIGH or NAME=VALUE,VALUE,..., got {shown(text)}")
+    if not equals or not name.strip():
+        raise refusal
+    ends = re.fullmatch(r"\s*(-?\d{1,15})\s*\.\.\s*(-?\d{1,15})\s*", listed)
+    if ends:
+        low, high = int(ends[1]), int(ends[2])
+        if low > high or high - low >= LARGEST_SWEEP:
+            raise UsageError(f"--sweep: expected 1 to {LARGEST_SWEEP} values, got {shown(text)}")
+        return name.strip(), tuple(range(low, high + 1))
+    values = [_number(part) for part in listed.split(",")]
+    numbers = tuple(value for value in values if value is not None)
+    if len(numbers) != len(values):
+        raise refusal
+    return name.strip(), numbers
+
+
+def _number(text: str) -> int | Fraction | None:
+    """An exact number as `3`, `0.25` or `1/3`; None when it is none."""
+    if not re.fullmatch(r"-?\d{1,30}(\.\d{1,30})?(/\d{1,30})?", text.strip()):
+        return None
+    top, _, bottom = text.strip().partition("/")
+    if bottom and int(bottom) == 0:
+        return None
+    value = Fraction(top) / int(bottom or 1)
+    return value.numerator if value.denominator == 1 else value

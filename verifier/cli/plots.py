@@ -1,0 +1,134 @@
+"""Satisfaction probability against the initial state, one line per value of a swept constant.
+
+For the car and pedestrian that is figure 8 of Badithela et al. 2022: initial speed on the x axis, one line per
+maximal speed, the distance-free (canonical) matrix beside those by distance.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from verifier.errors import UsageError
+from verifier.results import Point, RequirementResult, RunResult, number_text
+from verifier.textfiles import write_bytes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FORMATS = ("png", "svg", "pdf")
+
+
+def check_plot_target(path: str) -> None:
+    """Refuse a plot that could not be written, before anything is computed."""
+    if Path(path).suffix.lstrip(".").lower() not in FORMATS:
+        raise UsageError(f"--plot: expected a file name ending in {', '.join('.' + each for each in FORMATS)}")
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise UsageError("--plot needs matplotlib: pip install 'verifier[plot]'") from None
+
+
+def write_run_plot(panels: Sequence[tuple[str, RunResult]], path: str) -> None:
+    """Draw one row of panels per requirement and planner, one column per result.
+
+    Args:
+        panels: (heading, result), results over the same grid.
+        path: file to write; its ending names the format.
+    """
+    import matplotlib
+
+    matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "verifier"
+    from matplotlib import pyplot
+
+    rows = len(panels[0][1].requirements)
+    figure, axes = pyplot.subplots(
+        rows,
+        len(panels),
+        figsize=(5.2 * len(panels) + 1.2, 3.1 * rows + 0.7),
+        squeeze=False,
+        sharex=True,
+        sharey="row",
+    )
+    many = len({each.planner for each in panels[0][1].requirements}) > 1
+    for column, (heading, result) in enumerate(panels):
+        for row, each in enumerate(result.requirements):
+            title = f"{each.name}, {each.planner}" if many else each.name
+            _draw(axes[row][column], each, f"{title}\n{heading}" if len(panels) > 1 else title)
+            axes[row][column].set_xlabel(_axis_label(each) if row == rows - 1 else "")
+        axes[0][column].set_ylim(bottom=0)
+    for row in range(rows):
+        axes[row][0].set_ylabel("probability (worst environment)")
+    handles, labels = axes[0][0].get_legend_handles_labels()
+    if len(labels) > 1:
+        figure.legend(handles, labels, loc="center right", frameon=False, fontsize="small")
+    figure.suptitle(panels[0][1].title, fontsize="medium")
+    figure.tight_layout(rect=(0, 0, 0.9 if len(labels) > 1 else 1, 1))
+    buffer = io.BytesIO()
+    ending = Path(path).suffix.lstrip(".").lower()
+    when: dict[str, Any] = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[ending]
+    figure.savefig(buffer, format=ending, dpi=150, metadata=when)
+    pyplot.close(figure)
+    write_bytes(path, buffer.getvalue())
+
+
+def _draw(axis: Axes, each: RequirementResult, title: str) -> None:
+    lines = _lines(each)
+    colours = _colours(len(lines))
+    for (label, points), colour in zip(lines.items(), colours, strict=True):
+        places = [_place(each, point) for point in points]
+        values = [point.probability for point in points]
+        axis.plot(places, values, marker="o", markersize=4, linewidth=1.2, label=label, color=colour)
+    if each.target is not None:
+        axis.axhline(float(each.target), color="0.4", linestyle="--", linewidth=0.9)
+        axis.text(0.01, float(each.target), f" {each.target_text}", transform=axis.get_yaxis_transform(), va="bottom",
+                  fontsize="x-small", color="0.3")  # fmt: skip
+    axis.set_title(title, fontsize="small")
+    axis.grid(True, linewidth=0.3)
+    axis.xaxis.get_major_locator().set_params(integer=True)
+
+
+def _colours(count: int) -> list[Any]:
+    from matplotlib import colormaps
+
+    return [colormaps["viridis"](0.9 * k / max(count - 1, 1)) for k in range(count)]
+
+
+def _varying(each: RequirementResult) -> str | None:
+    """The variable in which the initial states differ; None when there is only one initial state."""
+    names = list(each.points[0].scenario.initial)
+    varying = [name for name in names if len({point.scenario.initial[name] for point in each.points}) > 1]
+    return varying[0] if varying else None
+
+
+def _axis_label(each: RequirementResult) -> str:
+    name = _varying(each)
+    if name is not None:
+        return f"initial {name}"
+    return next(iter(each.points[0].scenario.swept), "scenario")
+
+
+def _place(each: RequirementResult, point: Point) -> float:
+    name = _varying(each)
+    if name is not None:
+        return float(point.scenario.initial[name])
+    return float(next(iter(point.scenario.swept.values()), 0))
+
+
+def _lines(each: RequirementResult) -> dict[str, list[Point]]:
+    """Label -> the worst point over the environments at each place on the x axis."""
+    by_swept = _varying(each) is not None
+    worst: dict[str, dict[float, Point]] = {}
+    for point in each.points:
+        swept = point.scenario.swept.items() if by_swept else ()
+        label = ", ".join(f"{name} = {number_text(value)}" for name, value in swept)
+        line = worst.setdefault(label, {})
+        place = _place(each, point)
+        held = line.get(place)
+        above = each.comparison in ("<=", "<")
+        if held is None or (point.probability > held.probability if above else point.probability < held.probability):
+            line[place] = point
+    return {label: [line[place] for place in sorted(line)] for label, line in worst.items()}

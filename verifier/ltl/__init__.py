@@ -1,0 +1,15 @@
+"""Linear temporal logic: reading, meaning on single words, rewriting, progression."""
+
+from verifier.ltl.parser import parse_formula
+from verifier.ltl.rewriting import abstract, expanded_size, to_core, to_storm
+from verifier.ltl.semantics import holds_on_finite_trace, holds_on_lasso
+
+__all__ = [
+    "abstract",
+    "expanded_size",
+    "holds_on_finite_trace",
+    "holds_on_lasso",
+    "parse_formula",
+    "to_core",
+    "to_storm",
+]

@@ -1,0 +1,215 @@
+"""The whole story: from a spec and confusion matrices to verdicts.
+
+    spec + model + matrices -> scenario grid -> skeleton -> Markov chain -> both engines -> verdicts
+
+`verify_spec` is that story; everything else here prepares what it hands on or collects what it found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from verifier.chains import write_chain
+from verifier.chains.filled import assumed_columns, filled_counts, markov_chain
+from verifier.checking.linear import ROUNDOFF
+from verifier.checking.process import StormProcess
+from verifier.checking.requirements import EngineSettings, TwoEngineValues, abstracted, check_formulas
+from verifier.checking.verdicts import verdict_of
+from verifier.confusion import ConfusionFile, ConfusionMatrices, read_confusion
+from verifier.errors import UsageError
+from verifier.expressions import Source, check_type, to_text
+from verifier.provenance import input_files, program_versions, run_remarks, run_settings
+from verifier.results import Point, RequirementResult, RunResult, Scenario
+from verifier.scenarios import Block, Grid, Selection, make_grid
+from verifier.specs import Requirement, Specification, check_names, read_spec
+from verifier.specs.specification import expand_lets
+from verifier.systems.model import SystemModel
+from verifier.systems.reader import read_model
+from verifier.systems.skeleton import Limits, Skeleton, SkeletonOptions, build_skeleton
+
+Progress: TypeAlias = Callable[[list[Block]], Iterable[Block]]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Every choice of a run beside its files; the defaults are those of the command line.
+
+    Attributes:
+        selection: planners, environments, initial states, constants.
+        canonical: use the sum of the matrices over all bins.
+        empty_columns: a policy of `EMPTY_COLUMN_POLICIES`.
+        false_alarms: a policy of `FALSE_ALARM_POLICIES`.
+        endless: leave the model's terminal states out.
+        decimals: round transition probabilities to so many decimals.
+        engines: how to check.
+        limits: when to refuse a model.
+    """
+
+    selection: Selection = field(default_factory=Selection)
+    canonical: bool = False
+    empty_columns: str = "error"
+    false_alarms: str = "as_counted"
+    endless: bool = False
+    decimals: int | None = None
+    engines: EngineSettings = EngineSettings()
+    limits: Limits = Limits()
+
+
+def verify_spec(
+    spec_path: str | Path,
+    confusion_path: str | Path,
+    options: RunOptions = RunOptions(),
+    progress: Progress = iter,
+) -> RunResult:
+    """Check every requirement of a spec in every scenario.
+
+    Args:
+        spec_path: a `.ltl` file; it names the system model.
+        confusion_path: a confusion document.
+        options: see `RunOptions`.
+        progress: wraps the list of blocks, for a progress bar.
+
+    Raises:
+        VerifierError: see `verifier.errors`; each says what to do.
+    """
+    with StormProcess() as storm:  # starts at once, so that Storm loads while the files are read
+        spec, model, confusion, grid = _read(spec_path, confusion_path, options)
+        matrices = confusion.matrices.canonical() if options.canonical else confusion.matrices
+        found = [check_block(block, grid, matrices, options, storm) for block in progress(list(grid.blocks))]
+        versions = {**program_versions(), "storm": storm.storm_version()}
+    return RunResult(
+        title=confusion.matrices.title or Path(confusion.name).stem,
+        inputs=input_files(spec, model, confusion),
+        settings=run_settings(grid, options),
+        requirements=_by_requirement(grid, found),
+        versions=versions,
+        remarks=run_remarks(confusion.matrices, options, [each for block in found for each in block.assumed]),
+    )
+
+
+@dataclass(frozen=True)
+class CheckedBlock:
+    """What was found in one block of the grid.
+
+    Attributes:
+        block: where.
+        initial: the initial states, one valuation each.
+        values: for each requirement what both engines say at those states.
+        assumed: descriptions of the matrix columns that the chain needs and that have no items.
+    """
+
+    block: Block
+    initial: tuple[Mapping[str, int], ...]
+    values: tuple[TwoEngineValues, ...]
+    assumed: tuple[str, ...]
+
+
+def check_block(
+    block: Block, grid: Grid, matrices: ConfusionMatrices, options: RunOptions, storm: StormProcess
+) -> CheckedBlock:
+    """Build the chain of one block and check every requirement on it."""
+    skeleton = _skeleton(block, grid, matrices, options)
+    formulas = abstracted([each.formula for each in grid.requirements])
+    labels = {name: skeleton.mask_of(node) for each in formulas for name, node in each.propositions.items()}
+    counts = filled_counts(skeleton, matrices, options.empty_columns)
+    chain = markov_chain(skeleton, counts, labels, exact=options.engines.exact, decimals=options.decimals)
+    values = check_formulas(
+        chain, [each.formula for each in formulas], storm, options.engines, ROUNDOFF * skeleton.channel.rounding_steps
+    )
+    return CheckedBlock(
+        block, _initial_valuations(skeleton), tuple(values), tuple(assumed_columns(skeleton, matrices))
+    )
+
+
+def export_chain(
+    spec_path: str | Path, confusion_path: str | Path, path: str | Path, options: RunOptions = RunOptions()
+) -> None:
+    """Write the Markov chain of a grid of one block, labelled with the propositions of model and spec.
+
+    Args:
+        path: ending in .umb, .drn or .prism.
+
+    Raises:
+        UsageError: the grid has several blocks.
+        VerifierError: as `verify_spec`.
+    """
+    spec, model, confusion, grid = _read(spec_path, confusion_path, options)
+    if len(grid.blocks) != 1:
+        raise UsageError(
+            f"one chain is exported at a time, and the grid has {len(grid.blocks)}: name one planner, one "
+            "environment and one value of each swept constant"
+        )
+    matrices = confusion.matrices.canonical() if options.canonical else confusion.matrices
+    skeleton = _skeleton(grid.blocks[0], grid, matrices, options)
+    named = {**model.labels, **expand_lets(spec.lets, spec.source)}
+    labels = {name: skeleton.mask_of(node) for name, node in named.items()} | {"terminal": skeleton.terminal}
+    counts = filled_counts(skeleton, matrices, options.empty_columns)
+    chain = markov_chain(skeleton, counts, labels, exact=options.engines.exact, decimals=options.decimals)
+    write_chain(chain, path)
+
+
+def _read(
+    spec_path: str | Path, confusion_path: str | Path, options: RunOptions
+) -> tuple[Specification, SystemModel, ConfusionFile, Grid]:
+    spec = read_spec(spec_path)
+    model = read_model(spec.model)
+    check_names(spec, model.types())
+    if options.selection.initial is not None:
+        check_type(options.selection.initial, model.types(), Source("", "--initial"), "boolean")
+    return spec, model, read_confusion(confusion_path), make_grid(spec, model, options.selection)
+
+
+def _skeleton(block: Block, grid: Grid, matrices: ConfusionMatrices, options: RunOptions) -> Skeleton:
+    chosen = SkeletonOptions(grid.goal_formula, grid.initial, options.false_alarms, options.endless, options.limits)
+    return build_skeleton(block.system, block.planner, block.environment, matrices, chosen)
+
+
+def _initial_valuations(skeleton: Skeleton) -> tuple[Mapping[str, int], ...]:
+    columns = {name: value[skeleton.starts].tolist() for name, value in skeleton.valuations.items()}
+    return tuple(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+
+
+def _by_requirement(grid: Grid, found: list[CheckedBlock]) -> tuple[RequirementResult, ...]:
+    """The points of all blocks, collected per planner and requirement."""
+    results = []
+    for planner in dict.fromkeys(each.block.planner.name for each in found):
+        mine = [each for each in found if each.block.planner.name == planner]
+        for index, requirement in enumerate(grid.requirements):
+            points = tuple(point for each in mine for point in _points(each, index, requirement))
+            results.append(
+                RequirementResult(
+                    requirement.name,
+                    planner,
+                    to_text(requirement.formula, parenthesise=True),
+                    requirement.comparison,
+                    requirement.target,
+                    points,
+                )
+            )
+    return tuple(results)
+
+
+def _points(found: CheckedBlock, index: int, requirement: Requirement) -> Iterable[Point]:
+    values = found.values[index]
+    for k, initial in enumerate(found.initial):
+        exact = None if values.fractions is None else values.fractions[k]
+        lower, upper = float(values.lower[k]), float(values.upper[k])
+        verdict = verdict_of(
+            lower if exact is None else exact,
+            upper if exact is None else exact,
+            requirement.comparison,
+            requirement.target,
+        )
+        block = found.block
+        yield Point(
+            Scenario(block.planner.name, block.swept, block.environment, initial),
+            float(values.probability[k]),
+            lower,
+            upper,
+            exact,
+            float(values.second[k]),
+            verdict,
+        )

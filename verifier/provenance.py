@@ -1,0 +1,89 @@
+"""What a result must say about where it comes from, and what its reader must know."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from verifier import __version__
+from verifier.confusion import ConfusionFile, ConfusionMatrices
+from verifier.expressions import to_text
+from verifier.results import InputFile, number_text
+from verifier.scenarios import Grid
+from verifier.specs import Specification
+from verifier.systems.model import SystemModel
+
+if TYPE_CHECKING:
+    from verifier.pipeline import RunOptions
+
+
+def program_versions() -> dict[str, str]:
+    """Versions of this program and of the libraries that compute with it; Storm answers for itself."""
+    return {
+        "verifier": __version__,
+        "python": platform.python_version(),
+        "numpy": version("numpy"),
+        "scipy": version("scipy"),
+        "stormpy": version("stormpy"),
+    }
+
+
+def input_files(spec: Specification, model: SystemModel, confusion: ConfusionFile) -> tuple[InputFile, ...]:
+    """The files that went in, without folders: equal inputs give equal results wherever they lie."""
+    return (
+        InputFile.of("spec", spec.file or "", spec.sha256),
+        InputFile.of("model", model.file, model.sha256),
+        InputFile.of("confusion", confusion.name, confusion.sha256),
+    )
+
+
+def run_settings(grid: Grid, options: RunOptions) -> dict[str, Any]:
+    """Every choice that can change a number, by name."""
+    first = grid.blocks[0]
+    swept = set(first.swept)
+    return {
+        "planners": {
+            block.planner.name: {"kind": block.planner.kind, "pick": block.planner.pick} for block in grid.blocks
+        },
+        "environments": list(dict.fromkeys(block.environment for block in grid.blocks)),
+        "constants": {
+            name: number_text(value) for name, value in first.system.constants.items() if name not in swept
+        },
+        "initial": None if grid.initial is None else to_text(grid.initial),
+        "canonical": options.canonical,
+        "empty_columns": options.empty_columns,
+        "false_alarms": options.false_alarms,
+        "endless": options.endless,
+        "round_transitions": options.decimals,
+        "exact": options.engines.exact,
+    }
+
+
+def run_remarks(matrices: ConfusionMatrices, options: RunOptions, assumed: Iterable[str]) -> tuple[str, ...]:
+    """What a reader must know to read the numbers rightly.
+
+    Args:
+        matrices: as read from the file.
+        options: of the run.
+        assumed: descriptions of the matrix columns that were needed and had no items.
+    """
+    remarks = []
+    columns = list(dict.fromkeys(assumed))
+    if columns:
+        listed = ", ".join(columns[:4]) + (f" and {len(columns) - 4} more" if len(columns) > 4 else "")
+        remarks.append(f"no items with {listed}: rates assumed by policy '{options.empty_columns}'")
+    if matrices.metadata.get("false_alarms", "dropped") == "dropped" and options.false_alarms != "ignore":
+        remarks.append(
+            "the matrices were made without unmatched detections (false alarms), so where nothing stands the "
+            "detector reports nothing, by construction"
+        )
+    if options.decimals is not None:
+        remarks.append(
+            f"transition probabilities were rounded to {options.decimals} decimals; rows need not sum to 1, and the "
+            "values are no probabilities of the system"
+        )
+    if options.endless:
+        remarks.append("runs never end: after every stop the next misdetection counts")
+    return tuple(remarks)

@@ -1,0 +1,221 @@
+"""What a run found, as values: frozen, complete, and able to give their JSON document.
+
+Tables, plots and reports are made from these; nothing here prints. The document is byte-stable: equal inputs give
+equal bytes. It holds no times, no absolute paths and no user names. Its schema is `run.schema.json` beside this file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import PurePath
+from typing import Any
+
+from verifier.checking.verdicts import Verdict, worst_verdict
+
+SCHEMA_NAME = "verifier.run"
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One point of the grid: planner, values of the swept constants, true environment, initial state."""
+
+    planner: str
+    swept: Mapping[str, int | Fraction]
+    environment: str
+    initial: Mapping[str, int]
+
+    def __str__(self) -> str:
+        parts = [self.environment]
+        parts += [f"{name}={number_text(value)}" for name, value in self.swept.items()]
+        parts += [f"{name}={value}" for name, value in self.initial.items()]
+        return " ".join(parts)
+
+
+@dataclass(frozen=True)
+class Point:
+    """The probability of one requirement in one scenario.
+
+    Attributes:
+        probability: Storm's value.
+        lower, upper: numerical bounds of the probability, solving and rounding included. They say nothing about
+            how well the data determine the matrices.
+        exact: the value as a fraction, or None.
+        second: the batch engine's value.
+    """
+
+    scenario: Scenario
+    probability: float
+    lower: float
+    upper: float
+    exact: Fraction | None
+    second: float
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class RequirementResult:
+    """One requirement under one planner, over all its scenarios.
+
+    Attributes:
+        formula: the requirement's formula, fully parenthesised.
+        comparison, target: `P >= target` and so on; comparison "=" and target None for `P = ?`.
+        points: one per scenario, in the order of the grid; never empty.
+        strategies: smallest and largest probability over every strategy that wins the same game as the
+            synthesised planner, per scenario, where that was asked for.
+    """
+
+    name: str
+    planner: str
+    formula: str
+    comparison: str
+    target: Fraction | None
+    points: tuple[Point, ...]
+    strategies: tuple[tuple[float, float], ...] | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst verdict over the scenarios."""
+        return worst_verdict(point.verdict for point in self.points)
+
+    @property
+    def worst(self) -> Point:
+        """The scenario with the least probability; with the greatest where the target is an upper limit."""
+        pick = max if self.comparison in ("<=", "<") else min
+        return pick(self.points, key=lambda point: point.probability if point.exact is None else point.exact)
+
+    @property
+    def target_text(self) -> str:
+        """The target for people: `>= 0.95`."""
+        return "= ?" if self.target is None else f"{self.comparison} {number_text(self.target)}"
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """A file that went in: its name without folders and the SHA-256 of its bytes."""
+
+    role: str
+    name: str
+    sha256: str
+
+    @classmethod
+    def of(cls, role: str, path: str, sha256: str) -> InputFile:
+        """From a path as the user gave it."""
+        return cls(role, PurePath(path).name, sha256)
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """Everything one `verify run` found.
+
+    Attributes:
+        title: what the matrices are, for people.
+        inputs: the files that went in.
+        settings: every choice that can change a number, by name.
+        requirements: per planner, in the order of the spec.
+        versions: of this program and of what it computed with.
+        remarks: what a reader must know to read the numbers rightly.
+    """
+
+    title: str
+    inputs: tuple[InputFile, ...]
+    settings: Mapping[str, Any]
+    requirements: tuple[RequirementResult, ...]
+    versions: Mapping[str, str]
+    remarks: tuple[str, ...]
+
+    @property
+    def largest_difference(self) -> float:
+        """Between the two engines, over all points."""
+        return max(abs(point.probability - point.second) for each in self.requirements for point in each.points)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst verdict over all requirements."""
+        return worst_verdict(each.verdict for each in self.requirements)
+
+    def document(self) -> dict[str, Any]:
+        """The JSON document of the run."""
+        return {
+            "schema": SCHEMA_NAME,
+            "version": SCHEMA_VERSION,
+            "title": self.title,
+            "verdict": self.verdict.value,
+            "inputs": [{"role": each.role, "name": each.name, "sha256": each.sha256} for each in self.inputs],
+            "settings": dict(self.settings),
+            "versions": dict(self.versions),
+            "engines": {"reported": "storm", "second": "batch", "largest_difference": self.largest_difference},
+            "remarks": list(self.remarks),
+            "requirements": [_requirement_document(each) for each in self.requirements],
+        }
+
+    def json_text(self) -> str:
+        """The document as text."""
+        return json.dumps(self.document(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def rows(self) -> Iterator[dict[str, str | int | float]]:
+        """One flat row per requirement and scenario, with the same columns throughout."""
+        for each in self.requirements:
+            for point in each.points:
+                yield {
+                    "requirement": each.name,
+                    "planner": each.planner,
+                    "environment": point.scenario.environment,
+                    **{name: number_text(value) for name, value in point.scenario.swept.items()},
+                    **{f"initial_{name}": value for name, value in point.scenario.initial.items()},
+                    "probability": point.probability,
+                    "lower": point.lower,
+                    "upper": point.upper,
+                    "exact": "" if point.exact is None else str(point.exact),
+                    "second_engine": point.second,
+                    "target": each.target_text,
+                    "verdict": point.verdict.value,
+                }
+
+
+def _requirement_document(each: RequirementResult) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "name": each.name,
+        "planner": each.planner,
+        "formula": each.formula,
+        "target": None if each.target is None else {"comparison": each.comparison, "probability": str(each.target)},
+        "verdict": each.verdict.value,
+        "worst": each.points.index(each.worst),
+        "points": [_point_document(point) for point in each.points],
+    }
+    if each.strategies is not None:
+        document["strategies"] = [{"smallest": low, "largest": high} for low, high in each.strategies]
+    return document
+
+
+def _point_document(point: Point) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "environment": point.scenario.environment,
+        "constants": {name: number_text(value) for name, value in point.scenario.swept.items()},
+        "initial": dict(point.scenario.initial),
+        "probability": point.probability,
+        "lower": point.lower,
+        "upper": point.upper,
+        "second_engine": point.second,
+        "verdict": point.verdict.value,
+    }
+    if point.exact is not None:
+        document["exact"] = str(point.exact)
+    return document
+
+
+def number_text(value: int | Fraction) -> str:
+    """A number as a decimal where that is exact and short, else as a fraction."""
+    number = Fraction(value)
+    if number.denominator == 1:
+        return str(number.numerator)
+    scaled, digits = number, 0
+    while scaled.denominator != 1 and digits < 12:
+        scaled, digits = scaled * 10, digits + 1
+    if scaled.denominator != 1:
+        return str(number)
+    sign, digits_text = ("-" if scaled < 0 else ""), str(abs(scaled.numerator)).rjust(digits + 1, "0")
+    return f"{sign}{digits_text[:-digits]}.{digits_text[-digits:]}"

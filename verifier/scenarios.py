@@ -1,0 +1,140 @@
+"""The scenario grid: planners x values of swept constants x environments x initial states.
+
+One block of the grid shares a skeleton: a planner, one value of each swept constant, and a true environment, with
+every initial state at once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from verifier.errors import LimitError, UsageError, unknown_name
+from verifier.expressions.syntax import Node, conjunction
+from verifier.specs import Requirement, Specification
+from verifier.systems.model import Planner, Setting, System, SystemModel
+
+LARGEST_GRID = 100_000
+"""Blocks of one run; each needs a chain of its own."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What the command line names beside the spec; what is named here replaces what the spec says.
+
+    Attributes:
+        planners: names, or ("all",).
+        environments: names; empty for those of the spec, or all of the model.
+        initial: a condition that narrows the initial states further.
+        settings: constants and planner options.
+        sweeps: constant -> its values.
+        requirements: names of the requirements to check; empty for all.
+    """
+
+    planners: tuple[str, ...] = ()
+    environments: tuple[str, ...] = ()
+    initial: Node | None = None
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+    sweeps: Mapping[str, tuple[int | Fraction, ...]] = field(default_factory=dict)
+    requirements: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Block:
+    """One planner, one value of each swept constant, one environment."""
+
+    planner: Planner
+    swept: Mapping[str, int | Fraction]
+    system: System
+    environment: str
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Everything to be checked, in order.
+
+    Attributes:
+        blocks: planners outermost, environments innermost.
+        requirements: those selected, in the order of the spec.
+        initial: the condition that narrows the model's initial states, or None.
+        goal_formula: conjunction of the spec's requirements with a lower target, from which a synthesis planner
+            without a formula of its own is computed; None when there are none.
+    """
+
+    blocks: tuple[Block, ...]
+    requirements: tuple[Requirement, ...]
+    initial: Node | None
+    goal_formula: Node | None
+
+
+def make_grid(spec: Specification, model: SystemModel, selection: Selection) -> Grid:
+    """The grid that a spec and a selection ask for.
+
+    Raises:
+        UsageError: a name that the model or the spec does not declare, or no planner named.
+        LimitError: more than `LARGEST_GRID` blocks.
+    """
+    planner_names = _planner_names(spec, model, selection)
+    environments = selection.environments or spec.environments or tuple(model.environments)
+    for name in environments:
+        if name not in model.environments:
+            raise UsageError(": ".join(unknown_name("environment", name, model.environments)))
+    sweeps = {**{each.name: each.values for each in spec.sweeps}, **selection.sweeps}
+    settings: dict[str, Setting] = {**{each.name: each.value for each in spec.settings}, **selection.settings}
+    for name in selection.settings:
+        if name not in selection.sweeps:
+            sweeps.pop(name, None)
+    count = len(planner_names) * len(environments) * math.prod(len(values) for values in sweeps.values())
+    if count > LARGEST_GRID:
+        raise LimitError(f"the grid has {count} blocks; at most {LARGEST_GRID} are run at once")
+    conditions = [each for each in (spec.initial, selection.initial) if each is not None]
+    lower = [each.formula for each in spec.requirements if each.comparison in (">=", ">")]
+    return Grid(
+        tuple(_blocks(model, planner_names, environments, settings, sweeps)),
+        _selected(spec, selection.requirements),
+        conjunction(tuple(conditions)) if conditions else None,
+        conjunction(tuple(lower)) if lower else None,
+    )
+
+
+def _planner_names(spec: Specification, model: SystemModel, selection: Selection) -> tuple[str, ...]:
+    names = selection.planners or spec.planners
+    if names == ("all",):
+        names = tuple(model.planners)
+    if not names:
+        if len(model.planners) > 1:
+            raise UsageError(
+                f"the model has {len(model.planners)} planners ({', '.join(model.planners)}): "
+                "name one in the spec (planner NAME) or with --planner"
+            )
+        names = tuple(model.planners)
+    for name in names:
+        model.planner(name)
+    return tuple(dict.fromkeys(names))
+
+
+def _blocks(
+    model: SystemModel,
+    planner_names: tuple[str, ...],
+    environments: tuple[str, ...],
+    settings: Mapping[str, Setting],
+    sweeps: Mapping[str, tuple[int | Fraction, ...]],
+) -> list[Block]:
+    blocks = []
+    points = [dict(zip(sweeps, values, strict=True)) for values in itertools.product(*sweeps.values())]
+    systems = [model.instantiate({**settings, **point}) for point in points]
+    for name in planner_names:
+        for point, system in zip(points, systems, strict=True):
+            blocks += [Block(system.planners[name], point, system, each) for each in environments]
+    return blocks
+
+
+def _selected(spec: Specification, names: tuple[str, ...]) -> tuple[Requirement, ...]:
+    known = {each.name: each for each in spec.requirements}
+    for name in names:
+        if name not in known:
+            raise UsageError(": ".join(unknown_name("requirement", name, known)))
+    return tuple(each for each in spec.requirements if not names or each.name in names)
