@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import TypeAlias
 
 from verifier.chains import write_chain
-from verifier.chains.filled import assumed_columns, filled_counts, markov_chain
+from verifier.chains.filled import assumed_columns, decision_process, filled_counts, markov_chain
 from verifier.checking.linear import ROUNDOFF
 from verifier.checking.process import StormProcess
 from verifier.checking.requirements import EngineSettings, TwoEngineValues, abstracted, check_formulas
+from verifier.checking.strategies import StrategyRange, strategy_range
 from verifier.checking.verdicts import verdict_of
 from verifier.confusion import ConfusionFile, ConfusionMatrices, read_confusion
 from verifier.errors import UsageError
@@ -28,7 +29,9 @@ from verifier.specs import Requirement, Specification, check_names, read_spec
 from verifier.specs.specification import expand_lets
 from verifier.systems.model import SystemModel
 from verifier.systems.reader import read_model
-from verifier.systems.skeleton import Limits, Skeleton, SkeletonOptions, build_skeleton
+from verifier.systems.scene import Limits, SkeletonOptions
+from verifier.systems.skeleton import Skeleton, build_skeleton
+from verifier.systems.strategies import build_strategies
 
 Progress: TypeAlias = Callable[[list[Block]], Iterable[Block]]
 
@@ -44,6 +47,7 @@ class RunOptions:
         false_alarms: a policy of `FALSE_ALARM_POLICIES`.
         endless: leave the model's terminal states out.
         decimals: round transition probabilities to so many decimals.
+        strategies: for synthesised planners also find the range over all winning strategies.
         engines: how to check.
         limits: when to refuse a model.
     """
@@ -54,6 +58,7 @@ class RunOptions:
     false_alarms: str = "as_counted"
     endless: bool = False
     decimals: int | None = None
+    strategies: bool = False
     engines: EngineSettings = EngineSettings()
     limits: Limits = Limits()
 
@@ -98,12 +103,14 @@ class CheckedBlock:
         block: where.
         initial: the initial states, one valuation each.
         values: for each requirement what both engines say at those states.
+        strategies: for each requirement the range over all winning strategies, where that was asked for.
         assumed: descriptions of the matrix columns that the chain needs and that have no items.
     """
 
     block: Block
     initial: tuple[Mapping[str, int], ...]
     values: tuple[TwoEngineValues, ...]
+    strategies: tuple[StrategyRange, ...]
     assumed: tuple[str, ...]
 
 
@@ -120,8 +127,27 @@ def check_block(
         chain, [each.formula for each in formulas], storm, options.engines, ROUNDOFF * skeleton.channel.rounding_steps
     )
     return CheckedBlock(
-        block, _initial_valuations(skeleton), tuple(values), tuple(assumed_columns(skeleton, matrices))
+        block,
+        _initial_valuations(skeleton),
+        tuple(values),
+        _strategy_ranges(block, grid, matrices, options, storm),
+        tuple(assumed_columns(skeleton, matrices)),
     )
+
+
+def _strategy_ranges(
+    block: Block, grid: Grid, matrices: ConfusionMatrices, options: RunOptions, storm: StormProcess
+) -> tuple[StrategyRange, ...]:
+    if not options.strategies or block.planner.kind != "synthesis":
+        return ()
+    strategies = build_strategies(
+        block.system, block.planner, block.environment, matrices, _skeleton_options(grid, options)
+    )
+    formulas = abstracted([each.formula for each in grid.requirements])
+    states = strategies.choices
+    labels = {name: states.mask_of(node) for each in formulas for name, node in each.propositions.items()}
+    process = decision_process(strategies, filled_counts(states, matrices, options.empty_columns), labels)
+    return tuple(strategy_range(process, each.formula, storm, options.engines) for each in formulas)
 
 
 def export_chain(
@@ -163,8 +189,12 @@ def _read(
 
 
 def _skeleton(block: Block, grid: Grid, matrices: ConfusionMatrices, options: RunOptions) -> Skeleton:
-    chosen = SkeletonOptions(grid.goal_formula, grid.initial, options.false_alarms, options.endless, options.limits)
+    chosen = _skeleton_options(grid, options)
     return build_skeleton(block.system, block.planner, block.environment, matrices, chosen)
+
+
+def _skeleton_options(grid: Grid, options: RunOptions) -> SkeletonOptions:
+    return SkeletonOptions(grid.goal_formula, grid.initial, options.false_alarms, options.endless, options.limits)
 
 
 def _initial_valuations(skeleton: Skeleton) -> tuple[Mapping[str, int], ...]:
@@ -187,9 +217,17 @@ def _by_requirement(grid: Grid, found: list[CheckedBlock]) -> tuple[RequirementR
                     requirement.comparison,
                     requirement.target,
                     points,
+                    _strategies(mine, index),
                 )
             )
     return tuple(results)
+
+
+def _strategies(found: list[CheckedBlock], index: int) -> tuple[tuple[float, float], ...] | None:
+    if not all(each.strategies for each in found):
+        return None
+    ranges = [each.strategies[index] for each in found]
+    return tuple(pair for each in ranges for pair in zip(each.smallest.tolist(), each.largest.tolist(), strict=True))
 
 
 def _points(found: CheckedBlock, index: int, requirement: Requirement) -> Iterable[Point]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from verifier.checking.batch import satisfaction_probabilities
 from verifier.checking.product import build_product
-from verifier.expressions.syntax import Name, Temporal
+from verifier.expressions.syntax import Name, Operation, Temporal
 
 Arrays = tuple[NDArray[np.int64], NDArray[np.int64], dict[str, NDArray[np.bool_]]]
 
@@ -42,8 +42,7 @@ def random_values(indptr: NDArray[np.int64], count: int, rng: np.random.Generato
 def many_matrices(matrices: int = 10_000, cells: int = 65, speeds: int = 11) -> float:
     """Seconds for `(!bad) U goal` from every start speed through `matrices` chains of one graph."""
     indptr, indices, labels = forward_chain(cells, speeds)
-    formula = Temporal("U", (Temporal("G", (Name("bad"),)), Name("goal")))
-    formula = Temporal("F", (Name("goal"),))
+    formula = Temporal("U", (Operation("!", (Name("bad"),)), Name("goal")))
     product = build_product(indptr, indices, labels, formula, np.arange(1, speeds))
     values = random_values(indptr, matrices, np.random.default_rng(0))
     begin = time.perf_counter()
@@ -56,22 +55,37 @@ def many_matrices(matrices: int = 10_000, cells: int = 65, speeds: int = 11) -> 
     return seconds
 
 
-def one_large_chain(states: int = 1_000_000, cyclic: bool = False) -> float:
-    """Seconds to build and solve the product of one large chain with `F goal`."""
-    speeds = 11
-    indptr, indices, labels = forward_chain(states // speeds, speeds)
-    if cyclic:  # every row's first successor moves back by one state: one large component
-        indices = indices.copy()
-        movable = np.flatnonzero(np.diff(indptr) > 1)[speeds:]
-        indices[indptr[movable]] = movable - speeds
+def one_large_chain(states: int = 1_000_000) -> float:
+    """Seconds to build and solve the product of one large forward-moving chain with `F goal`."""
+    indptr, indices, labels = forward_chain(states // 11, 11)
+    return _one_chain(f"forward chain, {states // 11} levels", indptr, indices, labels["goal"], np.arange(1, 11))
+
+
+def one_large_component(side: int = 300) -> float:
+    """Seconds for a random walk on a square grid with an absorbing goal in one corner and a trap in another."""
+    n = side * side
+    x, y = np.divmod(np.arange(n), side)
+    ends = (np.arange(n) == 0) | (np.arange(n) == n - 1)
+    pairs = [np.stack([np.flatnonzero(ends)] * 2, axis=1)]
+    for dx, dy in ((1, 0), (-1, 0), (0, 1), (0, -1)):
+        inside = ~ends & (x + dx >= 0) & (x + dx < side) & (y + dy >= 0) & (y + dy < side)
+        pairs.append(np.stack([np.flatnonzero(inside), ((x + dx) * side + y + dy)[inside]], axis=1))
+    edges = np.unique(np.concatenate(pairs), axis=0)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(edges[:, 0], minlength=n))])
+    return _one_chain("walk on a grid", indptr, edges[:, 1].copy(), np.arange(n) == 0, np.array([n // 2]))
+
+
+def _one_chain(
+    name: str, indptr: NDArray[np.int64], indices: NDArray[np.int64], goal: NDArray[np.bool_], initial: NDArray[np.int64]
+) -> float:
     values = random_values(indptr, 1, np.random.default_rng(0))
     begin = time.perf_counter()
-    product = build_product(indptr, indices, labels, Temporal("F", (Name("goal"),)), np.arange(1, speeds))
+    product = build_product(indptr, indices, {"goal": goal}, Temporal("F", (Name("goal"),)), initial)
     built = time.perf_counter()
     result = satisfaction_probabilities(product, values)
     seconds = time.perf_counter() - begin
     print(
-        f"{product.state_count} product states: built in {built - begin:.2f} s, solved in "
+        f"{name}: {product.state_count} product states built in {built - begin:.2f} s, solved in "
         f"{seconds - (built - begin):.2f} s; largest error bound {result.error_bound.max():.1e}"
     )
     return seconds
@@ -80,4 +94,4 @@ def one_large_chain(states: int = 1_000_000, cyclic: bool = False) -> float:
 if __name__ == "__main__":
     many_matrices()
     one_large_chain()
-    one_large_chain(100_000, cyclic=True)
+    one_large_component()

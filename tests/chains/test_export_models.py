@@ -129,7 +129,8 @@ def test_umb_keeps_what_the_states_mean(tmp_path):
         assert {int(number) for number in re.findall(r"=(-?\d+)", text)} == {int(c[state]) for c in meaning.values()}
     assert "true speed [m/s]=1" in texts[1]
     write_umb(passing(valuations=meaning), tmp_path / "m.umb", valuations=False)
-    assert "valuations" not in " ".join(tarfile.open(tmp_path / "m.umb").getnames())
+    with tarfile.open(tmp_path / "m.umb") as archive:
+        assert "valuations" not in " ".join(archive.getnames())
 
 
 def test_umb_padding_is_one_more_initial_state_that_nothing_leads_to(tmp_path):

@@ -209,7 +209,9 @@ def test_hand_solved_decision_process(storm, formula, least, greatest):
 
 
 def test_choices_of_different_odds(storm):
-    process = process_of([[{1: Fr(1, 3), 2: Fr(2, 3)}, {1: Fr(3, 7), 2: Fr(4, 7)}], [{1: 1}], [{2: 1}]], {"a": {1}}, [0, 1])
+    process = process_of(
+        [[{1: Fr(1, 3), 2: Fr(2, 3)}, {1: Fr(3, 7), 2: Fr(4, 7)}], [{1: 1}], [{2: 1}]], {"a": {1}}, [0, 1]
+    )
     (least,) = storm.check(process, ['F ("a")'], operator="Pmin=?", exact=True)
     (greatest,) = storm.check(process, ['F (G ("a"))'], operator="Pmax=?", exact=True)
     assert least.fractions == (Fr(1, 3), Fr(1))
@@ -263,10 +265,11 @@ def reachable(rows, start):
 def until(rows, left, right):
     """P(left U right) per state: Gaussian elimination of x = A x + b over the states that can get there."""
     n = len(rows)
-    inside = [{t: p for t, p in rows[s].items()} if s in left and s not in right else {s: 1} for s in range(n)]
+    inside = [rows[s] if s in left and s not in right else {s: 1} for s in range(n)]
     unknown = [s for s in range(n) if s not in right and reachable(inside, s) & right]
     matrix = [
-        [Fr(s == t) - Fr(inside[s].get(t, 0)) for t in unknown] + [sum(Fr(p) for t, p in inside[s].items() if t in right)]
+        [Fr(s == t) - Fr(inside[s].get(t, 0)) for t in unknown]
+        + [sum(Fr(p) for t, p in inside[s].items() if t in right)]
         for s in unknown
     ]
     for i in range(len(matrix)):

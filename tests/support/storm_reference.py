@@ -35,18 +35,11 @@ def storm_text(node: Node) -> str:
             "xor": f"({first} & (!{second})) | ((!{first}) & {second})",
             "<->": f"({first} & {second}) | ((!{first}) & (!{second}))",
         }[node.operator]
-    bound, delay = "", 0
     if node.operator == "X":
-        delay = 1 if node.interval is None else node.interval.low
-        return "X (" * (delay - 1) + f"X {first}" + ")" * (delay - 1)
-    if node.interval is not None:
-        low, high = node.interval.low, node.interval.high
-        bound = f">={low}" if high is None else f"[{low},{high}]"
-        if high is None and low == 0:
-            bound = ""
-        if high is None and low > 0:
-            return _from(node.operator, low, first, second)
-    return {
+        return _after(first, 1 if node.interval is None else node.interval.low)
+    low, high = (0, None) if node.interval is None else (node.interval.low, node.interval.high)
+    bound = "" if high is None else f"<={high - low}"
+    text = {
         "F": f"true U{bound} {first}",
         "G": f"!(true U{bound} (!{first}))",
         "U": f"{first} U{bound} {second}",
@@ -54,19 +47,15 @@ def storm_text(node: Node) -> str:
         "W": f"!((!{second}) U ((!{first}) & (!{second})))",
         "M": f"{second} U ({first} & {second})",
     }[node.operator]
-
-
-def _from(operator: str, low: int, first: str, second: str) -> str:
-    """Operators with a lower bound only: one step at a time."""
-    step = {"F": ("", f"true U {first}"), "G": ("", f"!(true U (!{first}))")}
-    if operator in step:
-        text = step[operator][1]
-        for _ in range(low):
-            text = f"X ({text})"
-        return text
-    text = f"{first} U {second}" if operator == "U" else f"!((!{first}) U (!{second}))"
+    # Lower bounds step by step: Storm 2.0 answers 1 for `false U[1,2] b` in an absorbing state with b.
     for _ in range(low):
-        text = f"{first} {'&' if operator == 'U' else '|'} (X ({text}))"
+        text = {"U": f"{first} & (X ({text}))", "R": f"{first} | (X ({text}))"}.get(node.operator, f"X ({text})")
+    return text
+
+
+def _after(text: str, steps: int) -> str:
+    for _ in range(steps):
+        text = f"X ({text})"
     return text
 
 

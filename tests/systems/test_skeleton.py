@@ -14,7 +14,8 @@ from verifier.confusion import EMPTY, ConfusionMatrices, rates
 from verifier.errors import InputError, LimitError, UsageError
 from verifier.expressions import parse_expression
 from verifier.systems.reader import read_model
-from verifier.systems.skeleton import Limits, SkeletonOptions, build_skeleton
+from verifier.systems.scene import Limits, SkeletonOptions
+from verifier.systems.skeleton import build_skeleton
 
 PED, OBS = frozenset({"ped"}), frozenset({"obs"})
 
@@ -123,7 +124,9 @@ def test_a_step_out_of_what_is_admissible_is_named_where_it_is_reached(hallway):
 
 
 def test_an_observation_without_a_rule_is_named(hallway):
-    with pytest.raises(InputError, match=r"'silent' has no valid step in state x = 0 when the detector reports nothing"):
+    with pytest.raises(
+        InputError, match=r"'silent' has no valid step in state x = 0 when the detector reports nothing"
+    ):
         chain_of(hallway, "silent")
 
 
@@ -155,7 +158,9 @@ def test_explosion_is_predicted_and_refused(hallway):
 
 
 # Random small systems: two variables, one input, random rules.
-ARITHMETIC = st.sampled_from(["a", "b", "u", "1", "2", "a + b", "a - b", "a * 2", "max(a, b)", "(a + u) % 3", "3 - a"])
+ARITHMETIC = st.sampled_from(
+    ["a", "b", "u", "1", "2", "a + b", "a - b", "a * 2", "max(a, b)", "(a + u) % 3", "3 - a"]
+)
 CONDITION = st.sampled_from(
     ["true", "a = b", "a < 2", "a + b > 2", "sees(ped)", "sees(obs)", "sees(ped) & a > 0", "!sees(obs) | b = 1"]
 )
@@ -181,9 +186,7 @@ def systems(draw):
 def toml_of(system):
     names, rules, steps, objects, _, terminal = system
     lines = ['initial = "true"', f'terminal = "{terminal}"', "[variables]"]
-    lines += [
-        f'{n} = {{ range = [0, {top}], next = "min(max({steps[n]}, 0), {top})" }}' for n, top in names.items()
-    ]
+    lines += [f'{n} = {{ range = [0, {top}], next = "min(max({steps[n]}, 0), {top})" }}' for n, top in names.items()]
     lines += ["[inputs]", "u = { range = [0, 1] }", "[environments]", "scene = ["]
     lines += [f'{{ class = "{name}", distance_m = "(a + {d}) % 10" }},' for name, d in objects]
     lines += ["]", "[planners.random]", "rules = ["]

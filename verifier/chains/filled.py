@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.chains.chain import MarkovChain
+from verifier.chains.decision_process import DecisionProcess
 from verifier.confusion import ConfusionMatrices, exact_rates, rates
 from verifier.confusion.matrices import label_text
 from verifier.errors import InputError, UsageError
 from verifier.systems.skeleton import Skeleton
+from verifier.systems.strategies import StrategySkeleton
 
 LARGEST_DECIMALS = 15
 
@@ -107,3 +109,23 @@ def _valuations(skeleton: Skeleton) -> dict[str, NDArray[np.int64]]:
             name += "_"
         found[name] = skeleton.memory
     return found
+
+
+def decision_process(
+    strategies: StrategySkeleton, counts: NDArray[np.int64], labels: Mapping[str, NDArray[np.bool_]]
+) -> DecisionProcess:
+    """The decision process of all winning strategies for one family of matrices; arguments as `markov_chain`."""
+    choices = strategies.choices
+    probabilities = choices.fill(rates(counts))
+    kept = probabilities > 0
+    owners = np.repeat(np.arange(len(choices.indptr) - 1), np.diff(choices.indptr))[kept]
+    per_choice = np.bincount(owners, minlength=len(choices.indptr) - 1)
+    return DecisionProcess(
+        choice_starts=strategies.choice_starts,
+        indptr=np.concatenate([[0], np.cumsum(per_choice)]).astype(np.int64),
+        indices=choices.indices[kept],
+        probabilities=probabilities[kept],
+        labels=dict(labels),
+        initial=choices.starts,
+        valuations=_valuations(choices),
+    )

@@ -140,7 +140,9 @@ class _System:
         relative = np.expm1(1.1 * ROUNDOFF * self._roundings[plan.start])[:, None]
         underflow = plan.size * self._widest * _SMALLEST / leave.min(axis=0, initial=1)
         error = np.zeros_like(value)
-        error[unknown] = value[unknown] * relative[unknown] + underflow
+        with np.errstate(invalid="ignore"):  # 0 * inf where only the absolute bound below applies
+            error[unknown] = value[unknown] * relative[unknown] + underflow
+        error[np.isnan(error)] = np.inf
         spread = np.expm1(powers * np.log1p(2 * value_error / (1 - value_error)))
         representation = value * spread * (1 + np.minimum(relative, 1))
         jumps = np.broadcast_to(powers, value.shape)

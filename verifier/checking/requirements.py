@@ -178,7 +178,7 @@ def _bounds_on_product(
 
 
 def product_chain(decided: Decided, probabilities: Floats) -> tuple[MarkovChain, NDArray[np.int64]]:
-    """The product as a Markov chain of its own, every decided state merged into one that accepts or one that does not.
+    """The product as a Markov chain, its decided states merged into one that accepts and one that rejects.
 
     Args:
         decided: a product with its bottom components decided.

@@ -143,7 +143,7 @@ def run_options(arguments: argparse.Namespace) -> RunOptions:
     """
     from verifier.checking.requirements import EngineSettings
     from verifier.pipeline import RunOptions
-    from verifier.systems.skeleton import Limits
+    from verifier.systems.scene import Limits
 
     return RunOptions(
         selection=_selection(arguments),
@@ -152,6 +152,7 @@ def run_options(arguments: argparse.Namespace) -> RunOptions:
         false_alarms=arguments.false_alarms,
         endless=arguments.endless,
         decimals=arguments.round_transitions,
+        strategies=arguments.strategies,
         engines=EngineSettings(arguments.exact, arguments.timeout, arguments.max_states),
         limits=Limits(arguments.max_states, int(arguments.max_memory * 2**30)),
     )

@@ -76,6 +76,8 @@ def write_run_plot(panels: Sequence[tuple[str, RunResult]], path: str) -> None:
 
 
 def _draw(axis: Axes, each: RequirementResult, title: str) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     lines = _lines(each)
     colours = _colours(len(lines))
     for (label, points), colour in zip(lines.items(), colours, strict=True):
@@ -88,7 +90,7 @@ def _draw(axis: Axes, each: RequirementResult, title: str) -> None:
                   fontsize="x-small", color="0.3")  # fmt: skip
     axis.set_title(title, fontsize="small")
     axis.grid(True, linewidth=0.3)
-    axis.xaxis.get_major_locator().set_params(integer=True)
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def _colours(count: int) -> list[Any]:

@@ -92,7 +92,7 @@ def _strategy_lines(result: RunResult) -> list[str]:
 def _summary(result: RunResult) -> list[str]:
     count = sum(len(each.points) for each in result.requirements)
     lines = [
-        f"{count} probabilities by {result.versions['storm']}; the second engine differs by at most "
+        f"{count} probabilities by Storm {result.versions['storm']}; the second engine differs by at most "
         f"{result.largest_difference:.1e}.",
         "The bounds are numerical: solving and rounding. They do not say how sure the matrices are.",
     ]

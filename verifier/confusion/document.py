@@ -66,14 +66,14 @@ def confusion_text(matrices: ConfusionMatrices) -> str:
     head["labels"] = [_label_json(label, matrices.labelling) for label in matrices.labels]
     head |= dict(matrices.metadata)
     lines = [f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}," for key, value in head.items()]
-    bins = []
-    for index in range(matrices.bin_count):
-        low, high = (_edge_json(edge) for edge in matrices.edges_m[index : index + 2])
-        rows = ",\n        ".join(json.dumps(row) for row in matrices.counts[index].tolist())
-        bins.append(
-            f'    {{"distance_m": [{json.dumps(low)}, {json.dumps(high)}],\n      "counts": [\n        {rows}\n      ]}}'
-        )
+    bins = [_bin_text(matrices, index) for index in range(matrices.bin_count)]
     return "{\n" + "\n".join(lines) + '\n  "bins": [\n' + ",\n".join(bins) + "\n  ]\n}\n"
+
+
+def _bin_text(matrices: ConfusionMatrices, index: int) -> str:
+    edges = json.dumps([_edge_json(edge) for edge in matrices.edges_m[index : index + 2]])
+    rows = ",\n        ".join(json.dumps(row) for row in matrices.counts[index].tolist())
+    return f'    {{"distance_m": {edges},\n      "counts": [\n        {rows}\n      ]}}'
 
 
 def _label_json(label: Label, labelling: str) -> str | list[str]:

@@ -33,12 +33,10 @@ def abstract(formula: Node) -> tuple[Node, dict[str, Node]]:
     Every largest subformula without a temporal operator becomes a name `p0`, `p1`, ... in the order of the text;
     equal ones share a name. `true` and `false` stay.
     """
-    names: dict[Node, str] = {}
+    names = {state: f"p{number}" for number, state in enumerate(_largest_states(formula))}
 
     def atom(state: Node) -> Node:
-        if isinstance(state, Boolean):
-            return state
-        return Name(names.setdefault(state, f"p{len(names)}"))
+        return Name(names[state]) if state in names else state
 
     def combine(node: Node, below: tuple[tuple[bool, Node], ...]) -> tuple[bool, Node]:
         temporal = isinstance(node, Temporal) or any(inside for inside, _ in below)
@@ -47,8 +45,18 @@ def abstract(formula: Node) -> tuple[Node, dict[str, Node]]:
         return True, replace(node, operands=tuple(new if inside else atom(new) for inside, new in below))
 
     temporal, rewritten = fold(formula, combine)
-    result = rewritten if temporal else atom(rewritten)
-    return result, {name: state for state, name in names.items()}
+    return rewritten if temporal else atom(rewritten), {name: state for state, name in names.items()}
+
+
+def _largest_states(formula: Node) -> tuple[Node, ...]:
+    """The largest subformulas without temporal operator, constants left out, each once, in the order of the text."""
+
+    def combine(node: Node, below: tuple[tuple[bool, tuple[Node, ...]], ...]) -> tuple[bool, tuple[Node, ...]]:
+        if isinstance(node, Temporal) or any(temporal for temporal, _ in below):
+            return True, tuple(dict.fromkeys(state for _, states in below for state in states))
+        return False, () if isinstance(node, Boolean) else (node,)
+
+    return fold(formula, combine)[1]
 
 
 def expanded_size(formula: Node) -> int:

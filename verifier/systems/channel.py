@@ -88,7 +88,7 @@ class Channel:
     def rounding_steps(self) -> int:
         """At most so many roundings of doubles lie between the counts and a sum of weights."""
         draws = self.columns.shape[1]
-        return draws * (2 + len(self.labels) * len(self.observations)) + len(self.observations)
+        return int(draws * (2 + len(self.labels) * len(self.observations)) + len(self.observations))
 
     def columns_used(self) -> NDArray[np.int64]:
         """(k, 2) the distinct (bin, column) pairs that any draw uses."""

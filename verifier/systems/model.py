@@ -285,7 +285,7 @@ class _Resolver:
 
     def _whole(self, variable: Variable, end: Node) -> int:
         value = exact_number(self(end), {}, Source("", self.model.file, f"{variable.name}.range"))
-        if value != int(value) or abs(value) > 2**31:
+        if value != int(value) or not -(2**31) <= value <= 2**31:
             place = Place(self.model.file, path=f"{variable.name}.range")
             raise InputError(f"expected whole numbers up to 2**31, got {value}", place)
         return int(value)

@@ -1,0 +1,155 @@
+"""Every winning strategy at once: the choices a correct-by-construction planner leaves open.
+
+The controller of `verifier.systems.synthesis` breaks ties in a fixed order, and another order is another controller
+with another probability: for the published study a different choice of the synthesis tool changes 23 of 55 points,
+by up to 6.4 times. Here every winning move stays open. In each state a strategy picks, for each observation, one
+winning move; where none is left, the planner's rules decide as always. That is a Markov decision process: one choice
+per combination of moves. Its least and greatest probability of a requirement enclose those of all winning
+strategies, with or without memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.confusion import ConfusionMatrices
+from verifier.errors import LimitError, UsageError
+from verifier.systems.behaviour import Moves, rules_behaviour
+from verifier.systems.model import Planner, System
+from verifier.systems.reachability import reachable
+from verifier.systems.scene import BYTES_PER_TRANSITION, Scene, SkeletonOptions, set_scene
+from verifier.systems.skeleton import Skeleton, merged_transitions, no_valid_step, synthesis_formula
+from verifier.systems.synthesis import objective_of, winning
+
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class StrategySkeleton:
+    """The skeleton of a decision process: `choices` is a skeleton with one row per choice instead of per state.
+
+    Attributes:
+        choice_starts: (n + 1,) int64, the choices of state s are choice_starts[s] .. choice_starts[s + 1] - 1.
+        choices: rows of the transitions; its valuations, terminal mask and starts are those of the n states.
+    """
+
+    choice_starts: Ints
+    choices: Skeleton
+
+
+def build_strategies(
+    system: System,
+    planner: Planner,
+    environment: str,
+    matrices: ConfusionMatrices,
+    options: SkeletonOptions = SkeletonOptions(),
+) -> StrategySkeleton:
+    """The decision process of all winning strategies; arguments and errors as `build_skeleton`.
+
+    Raises:
+        UsageError: the planner is not synthesised, or its winning moves may circle before the goal: then taking
+            winning moves is not yet a winning strategy, and the process would hold others as well.
+        LimitError: more choices than the limits allow.
+    """
+    if planner.kind != "synthesis":
+        raise UsageError(f"planner '{planner.name}' is not synthesised: it leaves no choice between strategies")
+    scene = set_scene(system, planner, environment, matrices, options)
+    open_moves = _moves_per_observation(scene)
+    states = _reached(scene, open_moves)
+    number = np.full(scene.space.size + 1, -1, dtype=np.int64)  # the last one answers for -1
+    number[states] = np.arange(len(states))
+    ended = scene.terminal[states]
+    options_at = [_compacted(number[each[:, states]], ended) for each in open_moves]
+    valuations = {name: value[states] for name, value in scene.values.items()}
+    stuck = np.stack([each[0] for each in options_at], axis=1)
+    if np.any(stuck < 0):
+        raise no_valid_step(scene, stuck, ended, valuations)
+
+    owner, following = _combined(scene, options_at, ended)
+    channel, row_of_state = scene.channel_at(valuations, ended)
+    skeleton = Skeleton(
+        system,
+        environment,
+        MappingProxyType(valuations),
+        np.zeros(len(states), dtype=np.int64),
+        number[scene.starts],
+        ended,
+        channel,
+        *merged_transitions(following, row_of_state[owner], ended[owner]),
+    )
+    starts = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(states)))])
+    return StrategySkeleton(starts.astype(np.int64), skeleton)
+
+
+def _moves_per_observation(scene: Scene) -> list[Ints]:
+    """For each observation (moves, n): the winning moves of each state, or its rule's step where none wins."""
+    formula = synthesis_formula(scene)
+    rules = rules_behaviour(scene.system, scene.space, scene.planner, scene.observations)
+    moves = Moves.of(scene.system, scene.space, scene.planner.pick, scene.terminal)
+    found = []
+    for column, observation in enumerate(scene.observations):
+        won = winning(scene.space, moves, objective_of(scene.system.under(formula, observation)))
+        if not won.moves_terminate():
+            raise UsageError(
+                f"planner '{scene.planner.name}': its winning moves may circle before the goal, so not every choice "
+                "of them is a winning strategy; ask for the goal as an always-requirement, or for a single controller"
+            )
+        step = won.moves.copy()
+        lost = (step < 0).all(axis=0)
+        step[0, lost] = rules[lost, column]
+        step[:, scene.terminal] = np.flatnonzero(scene.terminal)
+        found.append(step)
+    return found
+
+
+def _reached(scene: Scene, open_moves: list[Ints]) -> Ints:
+    """The states that some strategy reaches from an initial state, increasing."""
+    n = scene.space.size
+    pairs = [np.nonzero(each >= 0) for each in open_moves]
+    sources = np.concatenate([state for _, state in pairs])
+    targets = np.concatenate([each[pair] for each, pair in zip(open_moves, pairs, strict=True)])
+    order = np.argsort(sources, kind="stable")
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(sources, minlength=n))])
+    begun = np.zeros(n, dtype=bool)
+    begun[scene.starts] = True
+    return np.flatnonzero(reachable(indptr, targets[order], begun))
+
+
+def _compacted(step: Ints, ended: Mask) -> Ints:
+    """(k, n) the distinct next states of each column first, -1 below them; one for terminal states."""
+    ordered = np.sort(step, axis=0)[::-1]
+    ordered[1:][ordered[1:] == ordered[:-1]] = -1
+    ordered[1:, ended] = -1
+    ordered = np.sort(ordered, axis=0)[::-1]
+    return ordered[: max(1, int((ordered >= 0).sum(axis=0).max()))]
+
+
+def _combined(scene: Scene, options_at: list[Ints], ended: Mask) -> tuple[Ints, Ints]:
+    """Every combination of one move per observation, as rows.
+
+    Returns:
+        owner: (rows,) int64 state of each row, increasing.
+        following: (rows, observations) int64 next states.
+    """
+    counts = np.stack([(each >= 0).sum(axis=0) for each in options_at])
+    product = counts.prod(axis=0)
+    rows = int(product.sum())
+    limits = scene.options.limits
+    if rows > limits.states or rows * BYTES_PER_TRANSITION * len(options_at) > limits.memory_bytes:
+        raise LimitError(
+            f"the winning strategies of planner '{scene.planner.name}' have {rows} combinations of moves over "
+            f"{len(ended)} states; the limits are {limits.states} and {limits.memory_bytes / 2**30:.1f} GiB",
+            hint="narrow the inputs or the ranges of the variables, or raise --max-states and --max-memory",
+        )
+    owner = np.repeat(np.arange(len(ended)), product)
+    rank = np.arange(rows) - np.repeat(np.cumsum(product) - product, product)
+    columns = []
+    for each, count in zip(options_at, counts, strict=True):
+        rank, pick = np.divmod(rank, count[owner])
+        columns.append(each[pick, owner])
+    return owner, np.stack(columns, axis=1)
