@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
@@ -16,51 +16,25 @@ from verifier.chains import write_chain
 from verifier.chains.filled import assumed_columns, decision_process, filled_counts, markov_chain
 from verifier.checking.linear import ROUNDOFF
 from verifier.checking.process import StormProcess
-from verifier.checking.requirements import EngineSettings, TwoEngineValues, abstracted, check_formulas
+from verifier.checking.requirements import TwoEngineValues, abstracted, check_formulas
 from verifier.checking.strategies import StrategyRange, strategy_range
 from verifier.checking.verdicts import verdict_of
 from verifier.confusion import ConfusionFile, ConfusionMatrices, read_confusion
 from verifier.errors import UsageError
 from verifier.expressions import Source, check_type, to_text
+from verifier.options import RunOptions
 from verifier.provenance import input_files, program_versions, run_remarks, run_settings
 from verifier.results import Point, RequirementResult, RunResult, Scenario
-from verifier.scenarios import Block, Grid, Selection, make_grid
+from verifier.scenarios import Block, Grid, make_grid
 from verifier.specs import Requirement, Specification, check_names, read_spec
 from verifier.specs.specification import expand_lets
 from verifier.systems.model import SystemModel
 from verifier.systems.reader import read_model
-from verifier.systems.scene import Limits, SkeletonOptions
+from verifier.systems.scene import SkeletonOptions
 from verifier.systems.skeleton import Skeleton, build_skeleton
 from verifier.systems.strategies import build_strategies
 
 Progress: TypeAlias = Callable[[list[Block]], Iterable[Block]]
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """Every choice of a run beside its files; the defaults are those of the command line.
-
-    Attributes:
-        selection: planners, environments, initial states, constants.
-        canonical: use the sum of the matrices over all bins.
-        empty_columns: a policy of `EMPTY_COLUMN_POLICIES`.
-        false_alarms: a policy of `FALSE_ALARM_POLICIES`.
-        endless: leave the model's terminal states out.
-        decimals: round transition probabilities to so many decimals.
-        strategies: for synthesised planners also find the range over all winning strategies.
-        engines: how to check.
-        limits: when to refuse a model.
-    """
-
-    selection: Selection = field(default_factory=Selection)
-    canonical: bool = False
-    empty_columns: str = "error"
-    false_alarms: str = "as_counted"
-    endless: bool = False
-    decimals: int | None = None
-    strategies: bool = False
-    engines: EngineSettings = EngineSettings()
-    limits: Limits = Limits()
 
 
 def verify_spec(

@@ -5,18 +5,16 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterable
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from verifier import __version__
 from verifier.confusion import ConfusionFile, ConfusionMatrices
 from verifier.expressions import to_text
+from verifier.options import RunOptions
 from verifier.results import InputFile, number_text
 from verifier.scenarios import Grid
 from verifier.specs import Specification
 from verifier.systems.model import SystemModel
-
-if TYPE_CHECKING:
-    from verifier.pipeline import RunOptions
 
 
 def program_versions() -> dict[str, str]:

@@ -25,7 +25,7 @@ def write_chain(chain: MarkovChain, path: str | Path) -> None:
     """
     ending = Path(path).suffix
     if ending == ".umb":
-        write_umb(chain, path, exact=chain.fractions is not None, storm_padding=True)
+        write_umb(chain, path, exact=chain.fractions is not None)
     elif ending == ".drn":
         write_drn(chain, path)
     elif ending == ".prism":

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from verifier.errors import UsageError, shown
 
 if TYPE_CHECKING:
-    from verifier.pipeline import RunOptions
+    from verifier.options import RunOptions
     from verifier.scenarios import Selection
 
 EMPTY_COLUMNS = ("error", "prior", "neighbour", "pool", "miss")
@@ -112,6 +112,9 @@ def _add_output_arguments(group: Any) -> None:
     group.add_argument("--csv", metavar="FILE", help="write one row per requirement and scenario")
     group.add_argument("--plot", metavar="FILE", help="plot probability against initial state (.png, .svg, .pdf)")
     group.add_argument(
+        "--plot-scale", choices=("linear", "log"), default="linear", help="of the probabilities (default: linear)"
+    )
+    group.add_argument(
         "--export", metavar="FILE", help="write the Markov chain (.umb, .drn, .prism); one scenario grid block"
     )
     group.add_argument("--points", action="store_true", help="show every scenario, not only the worst")
@@ -142,7 +145,7 @@ def run_options(arguments: argparse.Namespace) -> RunOptions:
         UsageError: an argument that cannot be read.
     """
     from verifier.checking.requirements import EngineSettings
-    from verifier.pipeline import RunOptions
+    from verifier.options import RunOptions
     from verifier.systems.scene import Limits
 
     return RunOptions(

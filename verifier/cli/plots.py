@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FORMATS = ("png", "svg", "pdf")
+MOST_ROWS = 16
 
 
 def check_plot_target(path: str) -> None:
@@ -31,12 +32,13 @@ def check_plot_target(path: str) -> None:
         raise UsageError("--plot needs matplotlib: pip install 'verifier[plot]'") from None
 
 
-def write_run_plot(panels: Sequence[tuple[str, RunResult]], path: str) -> None:
+def write_run_plot(panels: Sequence[tuple[str, RunResult]], path: str, scale: str = "linear") -> None:
     """Draw one row of panels per requirement and planner, one column per result.
 
     Args:
         panels: (heading, result), results over the same grid.
         path: file to write; its ending names the format.
+        scale: of the probabilities, "linear" or "log"; a logarithmic one leaves out probabilities of 0.
     """
     import matplotlib
 
@@ -45,6 +47,11 @@ def write_run_plot(panels: Sequence[tuple[str, RunResult]], path: str) -> None:
     from matplotlib import pyplot
 
     rows = len(panels[0][1].requirements)
+    if rows > MOST_ROWS:
+        raise UsageError(
+            f"--plot: {rows} rows of panels (requirements x planners); at most {MOST_ROWS} are drawn. "
+            "Choose with --requirement and --planner"
+        )
     figure, axes = pyplot.subplots(
         rows,
         len(panels),
@@ -59,14 +66,17 @@ def write_run_plot(panels: Sequence[tuple[str, RunResult]], path: str) -> None:
             title = f"{each.name}, {each.planner}" if many else each.name
             _draw(axes[row][column], each, f"{title}\n{heading}" if len(panels) > 1 else title)
             axes[row][column].set_xlabel(_axis_label(each) if row == rows - 1 else "")
-        axes[0][column].set_ylim(bottom=0)
     for row in range(rows):
-        axes[row][0].set_ylabel("probability (worst environment)")
+        axes[row][0].set_ylabel("probability (worst environment)", fontsize="small")
+        axes[row][0].set_yscale(scale)
+        if scale == "linear":  # the axis is shared along the row, so its top is that of the largest panel
+            axes[row][0].set_ylim(bottom=0)
     handles, labels = axes[0][0].get_legend_handles_labels()
     if len(labels) > 1:
         figure.legend(handles, labels, loc="center right", frameon=False, fontsize="small")
-    figure.suptitle(panels[0][1].title, fontsize="medium")
-    figure.tight_layout(rect=(0, 0, 0.9 if len(labels) > 1 else 1, 1))
+    height_in = figure.get_size_inches()[1]
+    figure.suptitle(panels[0][1].title, fontsize="medium", y=1 - 0.12 / height_in, va="top")
+    figure.tight_layout(rect=(0, 0, 0.9 if len(labels) > 1 else 1, 1 - 0.3 / height_in))
     buffer = io.BytesIO()
     ending = Path(path).suffix.lstrip(".").lower()
     when: dict[str, Any] = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[ending]

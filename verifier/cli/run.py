@@ -18,7 +18,8 @@ from verifier.cli.plots import check_plot_target, write_run_plot
 from verifier.cli.tables import run_table
 from verifier.errors import UsageError
 from verifier.expressions import to_text
-from verifier.pipeline import RunOptions, export_chain, verify_spec
+from verifier.options import RunOptions
+from verifier.pipeline import export_chain, verify_spec
 from verifier.results import RunResult, number_text
 from verifier.specs import read_spec
 from verifier.textfiles import write_text
@@ -45,7 +46,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     if arguments.csv is not None:
         write_text(arguments.csv, csv_text(result))
     if arguments.plot is not None:
-        write_run_plot(_panels(arguments, options, result), arguments.plot)
+        write_run_plot(_panels(arguments, options, result), arguments.plot, arguments.plot_scale)
     if arguments.export is not None:
         export_chain(arguments.spec, arguments.cm, arguments.export, options)
     if arguments.json:

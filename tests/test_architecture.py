@@ -1,0 +1,93 @@
+"""The folder listing is the architecture: each part imports only from those before it."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parent.parent / "verifier"
+ORDER = [
+    "errors",
+    "textfiles",
+    "expressions",
+    "ltl",
+    "specs",
+    "confusion",
+    "systems",
+    "chains",
+    "checking",
+    "scenarios",
+    "options",
+    "results",
+    "provenance",
+    "pipeline",
+    "cli",
+]
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+def part_of(module):
+    return module.split(".")[1] if module.startswith("verifier.") else None
+
+
+def imports_of(path):
+    """Every module that a file imports when it runs, wherever in the file; not what only type checkers read."""
+    tree = ast.parse(path.read_text())
+    hidden = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if id(node) in hidden:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            yield node.module
+
+
+def part_of_file(path):
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def test_every_part_of_the_package_has_its_place_in_the_order():
+    assert {part_of_file(path) for path in MODULES} == set(ORDER)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_go_one_way(path):
+    mine = ORDER.index(part_of_file(path))
+    for module in imports_of(path):
+        part = part_of(module)
+        if part is not None:
+            assert ORDER.index(part) <= mine, f"{path.name} imports {module}"
+
+
+def test_only_one_file_knows_stormpy():
+    knowing = [path for path in MODULES if any(name.split(".")[0] == "stormpy" for name in imports_of(path))]
+    assert knowing == [PACKAGE / "checking/storm.py"]
+
+
+def test_the_order_is_the_one_the_readme_shows():
+    readme = (PACKAGE.parent / "README.md").read_text()
+    rows = [line.split("`")[1] for line in readme.splitlines() if line.startswith("| `")]
+    assert [row for row in rows if row in ORDER] == ORDER
+
+
+def test_nothing_executes_data():
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call):
+                called = ast.unparse(node.func)
+                assert called not in ("eval", "exec", "compile", "__import__"), f"{path}: {called}"
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = [alias.name for alias in node.names] + [getattr(node, "module", "") or ""]
+                assert not {"pickle", "marshal", "shelve"} & set(names), path
+
+
+def test_modules_stay_short():
+    long = {path.name: n for path in MODULES if (n := len(path.read_text().splitlines())) > 400}
+    assert long == {}
