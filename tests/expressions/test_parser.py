@@ -39,8 +39,10 @@ def op(operator, *operands):
         ("x // 2 % 3", op("%", op("//", X, Number(2)), Number(3))),
         ("x = 3 & v", op("&", op("=", X, Number(3)), Name("v"))),
         ("min(x, y, 2) > abs(x)", op(">", Call("min", (X, Y, Number(2))), Call("abs", (X,)))),
-        ('sees(ped) & !sees("traffic cone")',
-         op("&", Call("sees", (Name("ped"),)), op("!", Call("sees", (Name("traffic cone"),))))),
+        (
+            'sees(ped) & !sees("traffic cone")',
+            op("&", Call("sees", (Name("ped"),)), op("!", Call("sees", (Name("traffic cone"),)))),
+        ),
         ('"G" | "a b"', op("|", Name("G"), Name("a b"))),
         ("(((a)))", A),
         (" a\n &\t b ", op("&", A, B)),
@@ -142,9 +144,7 @@ def test_positions_count_in_the_whole_text():
     whole = Source("let a =\n  x = 1\n  & y @ 2", "a.ltl")
     with pytest.raises(InputError) as caught:
         parse_expression(whole.text[7:], whole, Position(1, 8))
-    assert str(caught.value) == (
-        "a.ltl:3:7: unexpected character '@'\n      & y @ 2\n          ^"
-    )
+    assert str(caught.value) == ("a.ltl:3:7: unexpected character '@'\n      & y @ 2\n          ^")
     node = parse_expression("x = 1\n  & y = 2", Source("     x = 1\n  & y = 2"), Position(1, 6))
     assert node.operands[0].operands[0].position == Position(1, 6)
     assert node.operands[1].operands[0].position == Position(2, 5)
@@ -154,9 +154,7 @@ def test_a_value_inside_a_structured_file_is_named_by_its_path():
     source = Source("x + ", "car.toml", "planners.slow.when")
     with pytest.raises(InputError) as caught:
         parse_expression(source.text, source)
-    assert str(caught.value) == (
-        "car.toml: planners.slow.when: expected a number, found the end\n    x + \n       ^"
-    )
+    assert str(caught.value) == ("car.toml: planners.slow.when: expected a number, found the end\n    x + \n       ^")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,9 @@ from verifier.expressions.syntax import Call, Name, Number
 
 NAMES = ["x", "stop_cell", "G", "min", "traffic cone", "True"]
 NUMBERS = arithmetic(NAMES, 3)
-PROPOSITIONS = st.sampled_from([Name("ped"), Name("always"), Call("sees", (Name("a b"),)), Call("sees", (Name("ped"),))])
+PROPOSITIONS = st.sampled_from(
+    [Name("ped"), Name("always"), Call("sees", (Name("a b"),)), Call("sees", (Name("ped"),))]
+)
 
 
 @given(st.one_of(NUMBERS, conditions(NUMBERS, PROPOSITIONS, 3)), st.booleans())

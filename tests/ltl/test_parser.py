@@ -177,7 +177,8 @@ def test_the_end_is_called_what_follows_the_text():
 
 
 @pytest.mark.parametrize(
-    "text", ["G(" * 60_000, "X " * 90_000 + "a", "a U " * 45_000 + "a", "F<=3 " * 39_000 + "a", "[]" * 90_000],
+    "text",
+    ["G(" * 60_000, "X " * 90_000 + "a", "a U " * 45_000 + "a", "F<=3 " * 39_000 + "a", "[]" * 90_000],
     ids=lambda text: text[:5],
 )
 def test_depth_is_limited_without_recursion(text):

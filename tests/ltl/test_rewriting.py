@@ -3,7 +3,7 @@ import time
 
 import pytest
 from formula_strategies import formulas, lassos
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 
 from verifier.errors import LimitError
 from verifier.expressions import to_text
@@ -68,7 +68,7 @@ def test_bounds_are_priced_before_they_are_unrolled():
     began = time.perf_counter()
     huge = parse_formula("G (a -> F<=10000000 b)")
     assert expanded_size(huge) > 10_000_000
-    with pytest.raises(LimitError, match="with its bounds unrolled the formula has 50000.* parts; at most 100000"):
+    with pytest.raises(LimitError, match=r"with its bounds unrolled the formula has 50000\d+ parts; at most 100000"):
         to_core(huge)
     assert time.perf_counter() - began < 0.1
 
@@ -82,24 +82,30 @@ def test_unrolling_shares_what_is_repeated():
     ("text", "written"),
     [
         ("a", '"a"'),
-        ("true & !a", '(true & (!"a"))'),
+        ("true & !a", '(!"a")'),
+        ("!!a & !X !b", '("a" & (X "b"))'),
+        ("!X[2] a", '(X (X (!"a")))'),
+        ("F[2,5] a", '(X (X (F<=3 "a")))'),
+        ("true W a", "true"),
+        ("a U[2,5] true", '(!(F<=1 (!"a")))'),
+        ("G (a | !true)", '(G "a")'),
         ("F a & G b", '((F "a") & (G "b"))'),
         ("a -> X b", '((!"a") | (X "b"))'),
         ("a R b", '(!((!"a") U (!"b")))'),
         ("a W b", '(!((!"b") U ((!"a") & (!"b"))))'),
         ("a M b", '("b" U ("a" & "b"))'),
-        ("X[3] a", '(F[3,3] "a")'),
-        ("F>=3 a", '(F[3,3] (F "a"))'),
+        ("X[3] a", '(X (X (X "a")))'),
+        ("F>=3 a", '(X (X (X (F "a"))))'),
         ("G<=5 a", '(!(F<=5 (!"a")))'),
-        ("a U[2,4] b", '("a" U[2,4] "b")'),
-        ("a U>=2 b", '((!(F<=1 (!"a"))) & (F[2,2] ("a" U "b")))'),
+        ("a U[1,3] b", '((!(F<=0 (!"a"))) & (X ("a" U<=2 "b")))'),
+        ("a U>=2 b", '((!(F<=1 (!"a"))) & (X (X ("a" U "b"))))'),
     ],
 )
 def test_text_for_storm(text, written):
     assert to_storm(parse_formula(text)) == written
 
 
-SAFE = re.compile(r'(?:[()!&|XFGU ]|true|false|"[A-Za-z_][A-Za-z0-9_]*"|(?<=[FU])(?:<=\d+|\[\d+,\d+\]))*')
+SAFE = re.compile(r'(?:[()!&|XFGU ]|true|false|"[A-Za-z_][A-Za-z0-9_]*"|(?<=[FU])<=\d+)*')
 
 
 @given(formulas(NAMES, 3), lassos(NAMES))
@@ -125,6 +131,12 @@ def test_text_for_storm_is_limited():
         doubling = f"(a <-> {doubling})"
     with pytest.raises(LimitError, match="more than 1000000 characters"):
         to_storm(parse_formula(doubling))
+
+
+@pytest.mark.parametrize("text", ["X[1001] a", "F>=2000000000 a", "!G[1001,2000] a", "a U>=1001 b"])
+def test_looking_far_ahead_is_limited(text):
+    with pytest.raises(LimitError, match="at most 1000 can be written for Storm"):
+        to_storm(parse_formula(text))
 
 
 @pytest.mark.parametrize("text", ["G x > 1", "G x + 1 = 2", 'F "traffic cone"', "F (x = 1 & a)"])
@@ -174,8 +186,24 @@ LASSO = (tuple(map(frozenset, ("", "ab"))), tuple(map(frozenset, ("a", "b"))))
 
 @pytest.mark.parametrize(
     "text",
-    ["true", "false", "a", "a & !b", "X true", "F<=2 b", "a U<=2 b", "X[3] a", "F>=2 a", "(X a) U<=3 (F b)",
-     "G<=1 (F<=2 b)", "a U>=1 b", "F[1,3] G (a | b)", "!(a R[1,2] b)", "F[0,0] a", "a U[2,2] X b"],
+    [
+        "true",
+        "false",
+        "a",
+        "a & !b",
+        "X true",
+        "F<=2 b",
+        "a U<=2 b",
+        "X[3] a",
+        "F>=2 a",
+        "(X a) U<=3 (F b)",
+        "G<=1 (F<=2 b)",
+        "a U>=1 b",
+        "F[1,3] G (a | b)",
+        "!(a R[1,2] b)",
+        "F[0,0] a",
+        "a U[2,2] X b",
+    ],
 )
 def test_storm_agrees_on_one_lasso(text):
     formula = parse_formula(text)
@@ -183,13 +211,33 @@ def test_storm_agrees_on_one_lasso(text):
     assert probability(lasso_chain(*LASSO), to_storm(formula)) == pytest.approx(float(expected), abs=1e-9)
 
 
+@pytest.mark.xfail(strict=True, reason="Storm 2.0.0 lets the right side stand in for the left before a lower bound")
+def test_storm_reads_a_lower_bound_on_until_as_defined():
+    chain = lasso_chain((), (frozenset("b"),))
+    assert not holds_on_lasso(parse_formula("a U[1,1] b"), (), (frozenset("b"),))
+    assert probability(chain, '"a" U[1,1] "b"') == 0
+
+
+@pytest.mark.xfail(strict=True, reason="the automaton that Storm 2.0.0 builds for this formula has another language")
+def test_storm_has_the_right_automaton_for_every_formula():
+    formula = parse_formula("F ((a | X (a | X a)) R b)")
+    chain = lasso_chain((), (frozenset("b"),))
+    assert holds_on_lasso(formula, (), (frozenset("b"),))
+    assert probability(chain, to_storm(formula)) == 1
+
+
 @pytest.mark.slow
-@settings(max_examples=2000, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=4000, suppress_health_check=[HealthCheck.too_slow])
 @given(formulas(NAMES, 3), lassos(NAMES, 3))
 def test_storm_agrees_on_random_lassos(formula, lasso):
-    assert probability(lasso_chain(*lasso), to_storm(formula)) == pytest.approx(
-        float(holds_on_lasso(formula, *lasso)), abs=1e-9
-    )
+    """Unless Storm contradicts itself: it may give a formula and its negation probability 0 (see above)."""
+    chain, text = lasso_chain(*lasso), to_storm(formula)
+    expected = float(holds_on_lasso(formula, *lasso))
+    found = probability(chain, text)
+    if abs(found - expected) > 1e-9:
+        opposite = probability(chain, f"(!{text})")
+        assume(abs(found + opposite - 1) < 1e-9)
+    assert found == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("depth", [199])

@@ -41,7 +41,9 @@ def intervals() -> SearchStrategy[Interval]:
     return st.one_of(closed, st.integers(0, 3).map(lambda low: Interval(low, None)))
 
 
-def arithmetic(names: Sequence[str], max_depth: int, leaves: SearchStrategy[Node] | None = None) -> SearchStrategy[Node]:
+def arithmetic(
+    names: Sequence[str], max_depth: int, leaves: SearchStrategy[Node] | None = None
+) -> SearchStrategy[Node]:
     """Numbers built from `names` and literals (or `leaves`) with every operator and function."""
     numbers = st.one_of(
         st.integers(0, 10**6),
@@ -61,7 +63,9 @@ def arithmetic(names: Sequence[str], max_depth: int, leaves: SearchStrategy[Node
     )
 
 
-def conditions(numbers: SearchStrategy[Node], propositions: SearchStrategy[Node], max_depth: int) -> SearchStrategy[Node]:
+def conditions(
+    numbers: SearchStrategy[Node], propositions: SearchStrategy[Node], max_depth: int
+) -> SearchStrategy[Node]:
     """State conditions: comparisons of `numbers` and `propositions` under connectives."""
     leaves = st.one_of(propositions, _operations(("=", "!=", "<", "<=", ">", ">="), numbers, 2))
     if max_depth <= 0:
@@ -71,7 +75,9 @@ def conditions(numbers: SearchStrategy[Node], propositions: SearchStrategy[Node]
     return st.one_of(leaves, _operations(("!",), inner, 1), connectives)
 
 
-def lassos(names: Sequence[str], longest: int = 4) -> SearchStrategy[tuple[tuple[frozenset[str], ...], tuple[frozenset[str], ...]]]:
+def lassos(
+    names: Sequence[str], longest: int = 4
+) -> SearchStrategy[tuple[tuple[frozenset[str], ...], tuple[frozenset[str], ...]]]:
     """Prefix and loop over the letters 2^names, each at most `longest` letters, the loop at least one."""
     letter = st.frozensets(st.sampled_from(list(names)))
     prefix = st.lists(letter, max_size=longest).map(tuple)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
+
 from hypothesis import strategies as st
 
 from verifier.expressions.syntax import FALSE, TRUE, Interval, Name, Node, Operation, Temporal
@@ -46,18 +49,40 @@ def _intervals(draw: st.DrawFn) -> tuple[int, int | None] | None:
     return (low, low + draw(st.integers(0, 2))) if kind == "both" else (low, None)
 
 
-def formulas(max_leaves: int = 8) -> st.SearchStrategy[Node]:
-    """LTL over a, b, c with every operator and small bounds."""
-    leaves = st.sampled_from([a, b, c, a, b, c, TRUE, FALSE])
+_LEAVES = [a, b, c, neg(a), neg(b), TRUE, FALSE]
+_OPERATORS = ["!", "&", "|", "->", "xor", "<->", "X", "X", "F", "G", "F", "G", "U", "U", "R", "W", "M"]
 
-    def extend(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
-        return st.one_of(
-            st.builds(neg, inner),
-            st.builds(op, st.sampled_from(["&", "|", "->", "xor", "<->"]), inner, inner),
-            st.builds(lambda x, n: X(x, n), inner, st.sampled_from([1, 1, 1, 2, 3])),
-            st.builds(lambda o, x, w: temporal(o, x, within=w), st.sampled_from("FG"), inner, _intervals()),
-            st.builds(lambda o, x, y, w: temporal(o, x, y, within=w), st.sampled_from("UR"), inner, inner, _intervals()),
-            st.builds(lambda o, x, y: temporal(o, x, y), st.sampled_from("WM"), inner, inner),
-        )
 
-    return st.recursive(leaves, extend, max_leaves=max_leaves)
+@st.composite
+def formulas(draw: st.DrawFn, depth: int = 3) -> Node:
+    """LTL over a, b, c of at most the given depth, with every operator and small bounds."""
+    if depth == 0 or draw(st.integers(0, 6)) == 6:
+        return draw(st.sampled_from(_LEAVES))
+    operator = draw(st.sampled_from(_OPERATORS))
+    steps = draw(st.sampled_from([1, 1, 1, 2, 3])) if operator == "X" else 1
+    within = draw(_intervals()) if operator in "FGUR" else None
+    return _build(operator, steps, within, lambda: draw(formulas(depth - 1)))
+
+
+def random_formula(rng: random.Random, depth: int = 3) -> Node:
+    """The same from a seed: a fixed list of formulas, richer than what a search for simple examples meets."""
+    if depth == 0 or rng.random() < 0.15:
+        return rng.choice(_LEAVES[:5])
+    operator = rng.choice(_OPERATORS)
+    low = rng.randint(0, 2)
+    within = rng.choice([None, None, None, (low, None), (low, low + rng.randint(0, 2))])
+    return _build(operator, rng.choice([1, 1, 2, 3]), within, lambda: random_formula(rng, depth - 1))
+
+
+def _build(operator: str, steps: int, within: tuple[int, int | None] | None, part: Callable[[], Node]) -> Node:
+    if operator == "!":
+        return neg(part())
+    if operator == "X":
+        return X(part(), steps)
+    if operator in "FG":
+        return temporal(operator, part(), within=within)
+    if operator in "UR":
+        return temporal(operator, part(), part(), within=within)
+    if operator in "WM":
+        return temporal(operator, part(), part())
+    return op(operator, part(), part())

@@ -12,15 +12,16 @@ from stormpy.datastructures import SparseMatrixBuilder
 from stormpy.developer import LogLevel, set_log_level
 from stormpy.models import SparseDtmc, SparseModelComponents, StateLabeling
 
-from verifier.expressions.syntax import Boolean, Name, Node, Operation, Temporal
+from verifier.expressions.syntax import Boolean, Name, Node, Operation, Temporal, is_temporal
 
 set_log_level(LogLevel.OFF)
 
 
 def storm_text(node: Node) -> str:
-    """The formula in Storm's grammar, every operand in parentheses; W, M, R and bounded G rewritten."""
+    """The formula in Storm's grammar, every operand in parentheses; the label a must exist."""
     if isinstance(node, Boolean):
-        return "true" if node.value else "false"
+        # Storm reads `!(true)` as the name of a label.
+        return '"a" | (!"a")' if node.value else '"a" & (!"a")'
     if isinstance(node, Name):
         return f'"{node.name}"'
     assert isinstance(node, Operation | Temporal)
@@ -79,9 +80,12 @@ def storm_probabilities(
     model = SparseDtmc[float](
         SparseModelComponents[float](transition_matrix=builder.build(), state_labeling=labeling)
     )
+    text = storm_text(formula)
+    if not is_temporal(formula):
+        text = f"true U<=0 ({text})"
     environment = environments.sound()
     environment.solver().native().precision = Rational("1/1000000000000")
     environment.solver().min_max().precision = Rational("1/1000000000000")
-    properties = stormpy.parse_property(f"P=? [ {storm_text(formula)} ]")
+    properties = stormpy.parse_property(f"P=? [ {text} ]")
     result = stormpy.model_checking(model, properties, environment=environment)
     return np.array(result.get_value_vector())[:n]

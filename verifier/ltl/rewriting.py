@@ -24,6 +24,11 @@ LARGEST_CORE = 100_000
 LONGEST_STORM_TEXT = 1_000_000
 """Characters that `to_storm` writes at most; nested equivalences double the text each time."""
 
+LONGEST_STORM_CHAIN = 1000
+"""Steps that `to_storm` lets a lower bound or `X[n]` look ahead: each is an X inside another."""
+
+_NEXT_CHAIN = re.compile(r"(?:\(X )*")
+_CONSTANTS = {"true": "false", "false": "true"}
 _STORM_LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
@@ -183,12 +188,15 @@ def to_storm(formula: Node) -> str:
     """`formula` as a path formula that Storm reads with the same meaning.
 
     Storm's grammar lacks `-> <-> xor R W M` and bounds on G, takes `||` for conditional probability, and binds
-    F, G, X and ! more weakly than & and |. So only `! & | X F G U` are written, with bounds `<=k` and `[l,h]` on F
-    and U, and everything stands in parentheses. State subformulas must be names that Storm allows as labels
-    (`abstract` makes such), constants and connectives.
+    F, G, X and ! more weakly than & and |. So only `! & | X F G U` are written, with no bounds but `<=k` on F
+    and U, and everything stands in parentheses. Constants are worked off, since Storm takes `!true` for a
+    label of that name; they remain only where the whole formula is one. State subformulas must be names that
+    Storm allows as labels (`abstract` makes such), constants and connectives. The meaning is that on infinite
+    words, where a next step always exists.
 
     Raises:
-        LimitError: the text would be longer than `LONGEST_STORM_TEXT`.
+        LimitError: the text would be longer than `LONGEST_STORM_TEXT`, or look more than `LONGEST_STORM_CHAIN`
+            steps ahead.
         ValueError: a state subformula is something else.
     """
 
@@ -214,17 +222,17 @@ def _storm_connective(node: Operation, below: tuple[str, ...]) -> str:
     a, b = below[0], below[-1]
     match node.operator:
         case "!":
-            return f"(!{a})"
+            return _storm_not(a)
         case "&":
-            return f"({a} & {b})"
+            return _storm_and(a, b)
         case "|":
-            return f"({a} | {b})"
+            return _storm_or(a, b)
         case "->":
-            return f"((!{a}) | {b})"
+            return _storm_or(_storm_not(a), b)
         case "<->":
-            return f"(({a} & {b}) | ((!{a}) & (!{b})))"
+            return _storm_or(_storm_and(a, b), _storm_and(_storm_not(a), _storm_not(b)))
         case "xor":
-            return f"(({a} & (!{b})) | ((!{a}) & {b}))"
+            return _storm_or(_storm_and(a, _storm_not(b)), _storm_and(_storm_not(a), b))
     raise _not_propositional(node)
 
 
@@ -233,31 +241,75 @@ def _storm_temporal(node: Temporal, below: tuple[str, ...]) -> str:
     low, high = (0, None) if node.interval is None else (node.interval.low, node.interval.high)
     match node.operator:
         case "X":
-            return f"(X {a})" if low <= 1 else f"(F[{low},{low}] {a})"
+            return _storm_steps(a, max(low, 1))
         case "F":
             return _storm_eventually(a, low, high)
+        case "G" if node.interval is None and a not in _CONSTANTS:
+            return f"(G {a})"
         case "G":
-            return f"(!{_storm_eventually(f'(!{a})', low, high)})" if node.interval else f"(G {a})"
+            return _storm_not(_storm_eventually(_storm_not(a), low, high))
         case "U":
             return _storm_until(a, b, low, high)
         case "R":
-            return f"(!{_storm_until(f'(!{a})', f'(!{b})', low, high)})"
+            return _storm_not(_storm_until(_storm_not(a), _storm_not(b), low, high))
         case "W":
-            return f"(!((!{b}) U ((!{a}) & (!{b}))))"
+            return _storm_not(_storm_until(_storm_not(b), _storm_and(_storm_not(a), _storm_not(b)), 0, None))
         case _:  # M
-            return f"({b} U ({a} & {b}))"
+            return _storm_until(b, _storm_and(a, b), 0, None)
+
+
+def _storm_not(a: str) -> str:
+    """The negation; it passes through X and cancels a negation, so that Storm's automata stay small."""
+    if a in _CONSTANTS:
+        return _CONSTANTS[a]
+    count = len(_NEXT_CHAIN.match(a)[0]) // 3  # type: ignore[index]
+    inner = a[3 * count : len(a) - count]
+    return _storm_steps(inner[2:-1] if inner.startswith("(!") else f"(!{inner})", count)
+
+
+def _storm_and(a: str, b: str) -> str:
+    if "false" in (a, b):
+        return "false"
+    if "true" in (a, b):
+        return b if a == "true" else a
+    return f"({a} & {b})"
+
+
+def _storm_or(a: str, b: str) -> str:
+    if "true" in (a, b):
+        return "true"
+    if "false" in (a, b):
+        return b if a == "false" else a
+    return f"({a} | {b})"
+
+
+def _storm_steps(a: str, count: int) -> str:
+    """`a` after so many steps, which an infinite word always has."""
+    if count > LONGEST_STORM_CHAIN:
+        raise LimitError(
+            f"the formula looks {count} steps ahead; at most {LONGEST_STORM_CHAIN} can be written for Storm"
+        )
+    return a if a in _CONSTANTS else "(X " * count + a + ")" * count
 
 
 def _storm_eventually(a: str, low: int, high: int | None) -> str:
-    if high is None:
-        return f"(F {a})" if low == 0 else f"(F[{low},{low}] (F {a}))"
-    return f"(F<={high} {a})" if low == 0 else f"(F[{low},{high}] {a})"
+    if a in _CONSTANTS:
+        return a
+    return _storm_steps(f"(F {a})" if high is None else f"(F<={high - low} {a})", low)
 
 
 def _storm_until(a: str, b: str, low: int, high: int | None) -> str:
-    """`U>=low` is not read everywhere: `a` holds before step `low`, and from there on `a U b`."""
-    if high is None:
-        if low == 0:
-            return f"({a} U {b})"
-        return f"((!(F<={low - 1} (!{a}))) & (F[{low},{low}] ({a} U {b})))"
-    return f"({a} U<={high} {b})" if low == 0 else f"({a} U[{low},{high}] {b})"
+    """a U[low,high] b as: `a` before step `low`, and from there on a U[0,high-low] b.
+
+    A lower bound is never left to Storm 2.0.0: on a chain whose states all have `b` and not `a` it gives
+    `"a" U[1,1] "b"` probability 1, and nested ones can come out wrong as well.
+    """
+    if a == "true" or b == "false":
+        return _storm_eventually(b, low, high)
+    if a == "false":
+        return b if low == 0 else "false"
+    before = "true" if low == 0 else _storm_not(_storm_eventually(_storm_not(a), 0, low - 1))
+    if b == "true":
+        return before
+    until = f"({a} U {b})" if high is None else f"({a} U<={high - low} {b})"
+    return _storm_and(before, _storm_steps(until, low))
