@@ -1,0 +1,90 @@
+"""README, examples and docstrings run, and print what they say."""
+
+import doctest
+import importlib
+import os
+import pkgutil
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import verifier
+from verifier.cli import main
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text()
+EXAMPLES = sorted((ROOT / "examples").glob("[0-9][0-9]_*.py"))
+
+
+def without_noise(text):
+    """Numerical bounds depend on the library versions in their last digits; the numbers themselves do not."""
+    text = re.sub(r"\+- \d\.\de-\d\d *", "+- BOUND ", text)
+    return re.sub(r"by at most \S+\.$", "by at most BOUND.", text, flags=re.MULTILINE)
+
+
+def console_blocks():
+    for block in re.findall(r"```console\n(.*?)```", README, flags=re.DOTALL):
+        command, _, expected = block.partition("\n")
+        yield pytest.param(command.removeprefix("$ "), expected, id=command.removeprefix("$ ")[:60])
+
+
+@pytest.mark.parametrize(("command", "expected"), list(console_blocks()))
+def test_the_readmes_commands_print_what_it_says(command, expected, monkeypatch, capfd):
+    monkeypatch.chdir(ROOT)
+    main(shlex.split(command)[1:])
+    assert without_noise(capfd.readouterr().out) == without_noise(expected)
+
+
+def test_the_readmes_python_runs(monkeypatch, capsys):
+    (block,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    monkeypatch.chdir(ROOT)
+    exec(compile(block, "README.md", "exec"), {})
+    assert capsys.readouterr().out == "violated 0.196203\n"
+
+
+def test_the_readmes_other_commands_run(monkeypatch, tmp_path):
+    blocks = re.findall(r"```sh\n(verify .*?)```", README, flags=re.DOTALL)
+    assert len(blocks) == 1
+    monkeypatch.chdir(ROOT)
+    for block in blocks:
+        words = shlex.split(block)
+        place = words.index("figure8.png")
+        words[place] = str(tmp_path / "figure8.png")
+        main(words[1:])
+    assert (tmp_path / "figure8.png").stat().st_size > 10_000
+
+
+def test_the_readme_links_to_files_that_are_there():
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", README):
+        assert (ROOT / target).exists(), target
+
+
+def test_there_are_examples_and_they_are_numbered_from_one():
+    assert [int(path.name[:2]) for path in EXAMPLES] == list(range(1, len(EXAMPLES) + 1))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_examples_print_what_they_promise(path, tmp_path):
+    _, _, promised = path.read_text().partition("# Expected output:\n")
+    expected = "".join(line.removeprefix("#").removeprefix(" ") for line in promised.splitlines(keepends=True))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    found = subprocess.run(
+        [sys.executable, str(path)], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
+    )
+    assert found.stderr == ""
+    assert found.stdout == expected
+    assert expected.strip()
+    assert list(tmp_path.iterdir()) == []
+
+
+def modules():
+    return [each.name for each in pkgutil.walk_packages(verifier.__path__, "verifier.") if "__main__" not in each.name]
+
+
+@pytest.mark.parametrize("name", modules())
+def test_docstrings_run(name):
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
