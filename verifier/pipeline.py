@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -65,7 +65,12 @@ def verify_spec(
         settings=run_settings(grid, options),
         requirements=_by_requirement(grid, found),
         versions=versions,
-        remarks=run_remarks(confusion.matrices, options, [each for block in found for each in block.assumed]),
+        remarks=run_remarks(
+            confusion.matrices,
+            options,
+            [each for block in found for each in block.assumed],
+            [f"{name}: {each}" for block in found for name, each in block.engine_remarks(grid)],
+        ),
     )
 
 
@@ -86,6 +91,12 @@ class CheckedBlock:
     values: tuple[TwoEngineValues, ...]
     strategies: tuple[StrategyRange, ...]
     assumed: tuple[str, ...]
+
+    def engine_remarks(self, grid: Grid) -> Iterator[tuple[str, str]]:
+        """Name of each requirement whose number was not computed in the ordinary way, and why."""
+        for requirement, values in zip(grid.requirements, self.values, strict=True):
+            if values.remark is not None:
+                yield requirement.name, values.remark
 
 
 def check_block(

@@ -59,15 +59,18 @@ def run_settings(grid: Grid, options: RunOptions) -> dict[str, Any]:
     }
 
 
-def run_remarks(matrices: ConfusionMatrices, options: RunOptions, assumed: Iterable[str]) -> tuple[str, ...]:
+def run_remarks(
+    matrices: ConfusionMatrices, options: RunOptions, assumed: Iterable[str], engines: Iterable[str]
+) -> tuple[str, ...]:
     """What a reader must know to read the numbers rightly.
 
     Args:
         matrices: as read from the file.
         options: of the run.
         assumed: descriptions of the matrix columns that were needed and had no items.
+        engines: what the engines had to say about single requirements.
     """
-    remarks = []
+    remarks = list(dict.fromkeys(engines))
     columns = list(dict.fromkeys(assumed))
     if columns:
         listed = ", ".join(columns[:4]) + (f" and {len(columns) - 4} more" if len(columns) > 4 else "")

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from verifier.errors import LimitError, UsageError, unknown_name
+from verifier.errors import InputError, LimitError, Place, UsageError, VerifierError, unknown_name
 from verifier.expressions.syntax import Node, conjunction
 from verifier.specs import Requirement, Specification
 from verifier.systems.model import Planner, Setting, System, SystemModel
@@ -74,19 +75,21 @@ def make_grid(spec: Specification, model: SystemModel, selection: Selection) -> 
     """The grid that a spec and a selection ask for.
 
     Raises:
-        UsageError: a name that the model or the spec does not declare, or no planner named.
+        UsageError: a name on the command line that the model or the spec does not declare, or no planner named.
+        InputError: a name in the spec that the model does not declare.
         LimitError: more than `LARGEST_GRID` blocks.
     """
     planner_names = _planner_names(spec, model, selection)
-    environments = selection.environments or spec.environments or tuple(model.environments)
+    environments = tuple(dict.fromkeys(selection.environments or spec.environments or tuple(model.environments)))
     for name in environments:
         if name not in model.environments:
-            raise UsageError(": ".join(unknown_name("environment", name, model.environments)))
-    sweeps = {**{each.name: each.values for each in spec.sweeps}, **selection.sweeps}
-    settings: dict[str, Setting] = {**{each.name: each.value for each in spec.settings}, **selection.settings}
+            raise _unknown(spec, "environment", name, model.environments, bool(selection.environments))
     for name in selection.settings:
-        if name not in selection.sweeps:
-            sweeps.pop(name, None)
+        if name in selection.sweeps:
+            raise UsageError(f"constant {name}: --set gives it one value and --sweep several; leave one out")
+    sweeps = {each.name: each.values for each in spec.sweeps if each.name not in selection.settings}
+    sweeps.update(selection.sweeps)
+    settings: dict[str, Setting] = {**{each.name: each.value for each in spec.settings}, **selection.settings}
     count = len(planner_names) * len(environments) * math.prod(len(values) for values in sweeps.values())
     if count > LARGEST_GRID:
         raise LimitError(f"the grid has {count} blocks; at most {LARGEST_GRID} are run at once")
@@ -112,8 +115,22 @@ def _planner_names(spec: Specification, model: SystemModel, selection: Selection
             )
         names = tuple(model.planners)
     for name in names:
-        model.planner(name)
+        if name not in model.planners:
+            raise _unknown(spec, "planner", name, model.planners, bool(selection.planners))
     return tuple(dict.fromkeys(names))
+
+
+def _unknown(spec: Specification, kind: str, name: str, known: Iterable[str], from_command_line: bool) -> VerifierError:
+    """The error for a name that is not there: wrong usage from the command line, bad input from the spec."""
+    message, hint = unknown_name(kind, name, known)
+    if from_command_line:
+        return UsageError(f"{message}: {hint}")
+    lines = spec.source.text.split("\n")
+    for number, line in enumerate(lines, start=1):
+        found = re.search(rf"\b{re.escape(name)}\b", line)
+        if line.lstrip().startswith(kind) and found:
+            return InputError(message, Place(spec.file, number, found.start() + 1, text=line), hint)
+    return InputError(message, Place(spec.file), hint)
 
 
 def _blocks(

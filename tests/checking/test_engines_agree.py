@@ -1,16 +1,17 @@
-"""Four ways to one number: Storm, Storm with rational numbers, the batch engine, and satisfaction on a single word."""
+"""Four ways to one number: Storm, Storm with rational numbers, the batch engine, and the meaning on a single word."""
 
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from formula_strategies import formulas
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from verifier.chains.chain import MarkovChain
 from verifier.checking.process import StormProcess
 from verifier.checking.requirements import EngineSettings, abstracted, check_formulas
+from verifier.errors import EngineError
 from verifier.ltl import holds_on_lasso
 
 NAMES = ("a", "b", "c")
@@ -58,10 +59,18 @@ def on_chain(chain, formula):
     return relabelled, abstract.formula
 
 
+def checked(chain, formula, storm, exact=False):
+    """What both engines say; formulas whose automaton Storm does not finish in a minute are left to others."""
+    try:
+        return check_formulas(chain, [formula], storm, EngineSettings(exact=exact, timeout_s=60))[0]
+    except EngineError as error:
+        assume("took longer than the limit" not in str(error))
+        raise
+
+
 def all_engines_agree(chain, formula, storm):
     labelled, over_names = on_chain(chain, formula)
-    (found,) = check_formulas(labelled, [over_names], storm, EngineSettings(timeout_s=30))
-    (exact,) = check_formulas(labelled, [over_names], storm, EngineSettings(exact=True, timeout_s=30))
+    found, exact = checked(labelled, over_names, storm), checked(labelled, over_names, storm, exact=True)
     assert exact.fractions is not None
     for k in range(chain.state_count):
         true = float(exact.fractions[k])
@@ -83,7 +92,7 @@ def lasso_of(chain, start):
 
 def single_words_agree(chain, formula, storm):
     labelled, over_names = on_chain(chain, formula)
-    (found,) = check_formulas(labelled, [over_names], storm, EngineSettings(timeout_s=30))
+    found = checked(labelled, over_names, storm)
     for start in range(chain.state_count):
         expected = float(holds_on_lasso(formula, *lasso_of(chain, start)))
         assert found.probability[start] == expected
@@ -104,13 +113,13 @@ def test_on_a_single_word_every_engine_says_what_the_definition_says(storm, chai
 
 @pytest.mark.slow
 @settings(max_examples=3000)
-@given(chain=chains(largest=8), formula=formulas(NAMES, max_depth=5))
+@given(chain=chains(largest=8), formula=formulas(NAMES, max_depth=4))
 def test_storm_exact_storm_and_the_batch_engine_agree_at_length(storm, chain, formula):
     all_engines_agree(chain, formula, storm)
 
 
 @pytest.mark.slow
 @settings(max_examples=3000)
-@given(chain=chains(largest=8, deterministic=True), formula=formulas(NAMES, max_depth=5))
+@given(chain=chains(largest=8, deterministic=True), formula=formulas(NAMES, max_depth=4))
 def test_on_a_single_word_every_engine_says_what_the_definition_says_at_length(storm, chain, formula):
     single_words_agree(chain, formula, storm)

@@ -100,6 +100,54 @@ def test_progression_keeps_the_meaning_of_a_formula_slow(formula, word):
     check_laws(formula, word)
 
 
+@given(formulas(3), formulas(3), st.lists(words, min_size=5, max_size=5))
+@settings(max_examples=300)
+def test_what_counts_as_implied_is_implied(first, second, some_words):
+    # All nodes of both formulas and those that progression adds (windows one step shorter), each against each.
+    obligations = Obligations(op("&", first, second))
+    number = obligations.initial
+    for letter in (0, 1, 2, 5, 7, 3):
+        number = obligations.progress(number, letter)
+    count = min(len(obligations.formula.nodes), 14)
+    nodes = [node_of(obligations.formula, number) for number in range(count)]
+    for stem, loop in some_words:
+        truth = [holds_on_lasso(node, stem, loop) for node in nodes]
+        for stronger in range(count):
+            for weaker in range(count):
+                if truth[stronger] and not truth[weaker]:
+                    assert not obligations.implies(stronger, weaker), (nodes[stronger], nodes[weaker])
+
+
+@pytest.mark.parametrize(
+    ("stronger", "weaker", "expected"),
+    [
+        (G(a), a, True),
+        (a, F(a), True),
+        (G(a), F(a), True),
+        (b, U(a, b), True),
+        (F(a, (0, 3)), F(a, (0, 5)), True),
+        (F(a, (0, 5)), F(a, (0, 3)), False),
+        (F(a, (1, 3)), F(a, (0, 5)), True),
+        (F(a, (1, 3)), F(a, (2, 5)), False),
+        (G(a, (0, 5)), G(a, (1, 3)), True),
+        (G(a, (1, 3)), G(a, (0, 5)), False),
+        (G(a, (2, 3)), a, False),  # nothing is said about the present
+        (F(a, (1, 3)), a, False),
+        (a, F(a, (1, 3)), False),
+        (X(G(a)), X(F(a)), True),
+        (X(a), X(a, 2), False),
+        (U(a, b), temporal("R", a, b), False),
+    ],
+)
+def test_the_order_of_single_operators(stronger, weaker, expected):
+    obligations = Obligations(op("<->", X(stronger), X(X(weaker, 6))))
+    formula = obligations.formula
+    by_meaning = {node_of(formula, number): number for number in range(len(formula.nodes))}
+    first = by_meaning[node_of(PositiveFormula(stronger), PositiveFormula(stronger).root)]
+    second = by_meaning[node_of(PositiveFormula(weaker), PositiveFormula(weaker).root)]
+    assert obligations.implies(first, second) == expected
+
+
 def test_the_oracle_knows_the_operators():
     # The word {a} {a} {b} {b} {b} ...; each line follows from the definition by hand.
     stem, loop = [frozenset("a"), frozenset("a")], [frozenset("b")]

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from verifier.chains.chain import ROW_SUM_TOLERANCE, MarkovChain
-from verifier.checking.graphs import Mask
+from verifier.checking.graphs import Integers
 from verifier.checking.linear import ROUNDOFF, Solution, solve
-from verifier.checking.plan import decide
+from verifier.checking.plan import Decided, decide
 from verifier.checking.product import Product, build_product
 from verifier.expressions.syntax import Node
 
@@ -38,7 +39,8 @@ class BatchResult:
         error_bound: rigorous bound on the distance from the exact solution for the given doubles, with every row
             divided by its exact sum (see `verifier.checking.linear`).
         representation_bound: bound on the distance from there to the solution for the true probabilities, of
-            which the given doubles have the stated relative error; apart from `error_bound`.
+            which the given doubles have the stated relative error; apart from `error_bound`. Infinite with a
+            `rounding_defect`, which is larger than any representation error.
         expected_jumps: bound on the expected number of jumps to another state until the formula is decided.
         lower: lower end of the enclosure.
         upper: upper end of the enclosure.
@@ -55,6 +57,7 @@ class BatchResult:
 def satisfaction_probabilities(
     product: Product,
     values: NDArray[np.float64],
+    entry: Integers | None = None,
     *,
     rounding_defect: float = 0.0,
     value_error: float = ROUNDOFF,
@@ -64,8 +67,9 @@ def satisfaction_probabilities(
 
     Args:
         product: graph and formula.
-        values: (nnz,) or (M, nnz) float64, the probabilities of the chain's transitions; 0 removes a transition.
-            Fastest when `values.T` is C-contiguous.
+        values: (k,) or (M, k) float64, the probabilities of the chain's transitions; 0 removes a transition.
+        entry: (nnz,) int64, which of the k probabilities each transition has, for chains in which many share one
+            (`Skeleton.entry_values` and `Skeleton.entry`); None when each has its own, k = nnz.
         rounding_defect: as in `MarkovChain`; above 0, rows need not sum to 1 and nothing is normalised.
         value_error: largest relative error of each given probability.
         memory_bytes: rough limit for working arrays.
@@ -76,26 +80,28 @@ def satisfaction_probabilities(
         LimitError: if deciding the recurrent part needs too large a graph.
     """
     values = np.atleast_2d(values)
-    if values.ndim != 2 or values.shape[1] != len(product.chain_indices):
-        raise ValueError(f"values of shape {values.shape} for {len(product.chain_indices)} transitions")
-    _check_stochastic(product, values, rounding_defect + ROW_SUM_TOLERANCE)
+    transitions = len(product.chain_indices)
+    width = transitions if entry is None or values.ndim != 2 else values.shape[1]
+    entry = np.arange(transitions) if entry is None else entry
+    if values.shape[1:] != (width,) or len(entry) != transitions or entry.min() < 0 or entry.max() >= width:
+        raise ValueError(f"values of shape {values.shape} do not fit {transitions} transitions")
+    _check_stochastic(product, values, entry, rounding_defect + ROW_SUM_TOLERANCE)
     shape = (len(values), len(product.start))
     fields = ("probability", "error_bound", "representation_bound", "expected_jumps", "lower", "upper")
     arrays = {name: np.empty(shape) for name in fields}
-    for rows, support in _by_support(product, values):
+    for rows, decided in _by_support(product, values, entry):
         selected = values if len(rows) == len(values) else values[rows]
-        decided = decide(product, support)
         if rounding_defect > 0:
             plans = [decided.plan(accepting=goal, exact_one=False, matrices=len(rows)) for goal in (True, False)]
             accept, reject = (
-                solve(plan, selected, stochastic=False, value_error=value_error, memory_bytes=memory_bytes)
+                solve(plan, selected, entry, stochastic=False, value_error=value_error, memory_bytes=memory_bytes)
                 for plan in plans
             )
             part = _bracket(accept, reject)
         else:
             plan = decided.plan(accepting=True, exact_one=True, matrices=len(rows))
             part = _enclosure(
-                solve(plan, selected, stochastic=True, value_error=value_error, memory_bytes=memory_bytes)
+                solve(plan, selected, entry, stochastic=True, value_error=value_error, memory_bytes=memory_bytes)
             )
         for name, array in part.items():
             arrays[name][rows] = array
@@ -118,31 +124,41 @@ def check(chain: MarkovChain, formula: Node, *, max_states: int = 50_000_000) ->
     return satisfaction_probabilities(product, chain.probabilities, rounding_defect=chain.rounding_defect)
 
 
-def _check_stochastic(product: Product, values: NDArray[np.float64], tolerance: float) -> None:
+def _check_stochastic(product: Product, values: NDArray[np.float64], entry: Integers, tolerance: float) -> None:
     if len(values) and not values.min() >= 0:  # false for NaN as well
         raise ValueError("a probability is negative or no number")
+    # Sparse rows of ones add up each row, much faster than `add.reduceat`.
+    shape = (len(product.chain_indptr) - 1, values.shape[1])
+    rows_of_ones = csr_array((np.ones(len(entry)), entry, product.chain_indptr), shape=shape)
     for low in range(0, len(values), _CHUNK):
-        chunk = np.ascontiguousarray(values[low : low + _CHUNK])
-        defect = np.abs(np.add.reduceat(chunk, product.chain_indptr[:-1], axis=1) - 1)
-        if not defect.max() <= tolerance:
-            matrix, row = np.unravel_index(defect.argmax(), defect.shape)
+        sums = rows_of_ones @ np.ascontiguousarray(values[low : low + _CHUNK].T)
+        if not max(sums.max() - 1, 1 - sums.min()) <= tolerance:
+            defect = np.abs(sums - 1)
+            row, matrix = np.unravel_index(defect.argmax(), defect.shape)
             raise ValueError(f"row {row} of array {low + matrix} misses the sum 1 by {defect.max()}")
 
 
-def _by_support(product: Product, values: NDArray[np.float64]) -> list[tuple[NDArray[np.int64], Mask]]:
-    """The rows of `values` with equal sets of positive entries among the product's transitions, and those sets."""
+def _by_support(product: Product, values: NDArray[np.float64], entry: Integers) -> list[tuple[Integers, Decided]]:
+    """The rows of `values` in groups, and for each group the product with its bottom components decided."""
     everything = np.arange(len(values))
-    if len(values) and values.min() > 0:
-        return [(everything, np.ones(values.shape[1], dtype=bool))]
-    # Transitions that the product does not have make no difference.
+    if len(values) == 0:
+        return []
+    if values.min() > 0:
+        return [(everything, decide(product, np.ones(len(entry), dtype=bool)))]
+    positive: NDArray[np.bool_] = values > 0
+    union = decide(product, np.any(positive, axis=0, keepdims=True)[0, entry])
+    easy = union.also_decides(positive, entry)
+    groups = [(everything[easy], union)] if np.any(easy) else []
+    # The others by their sets of positive entries; transitions that the product does not have make no difference.
     relevant = np.zeros(values.shape[1], dtype=bool)
-    relevant[product.edge] = True
-    positive = values > 0
-    packed = np.packbits(positive[:, relevant], axis=1)
-    _, first, group = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+    relevant[entry[product.edge]] = True
+    hard = everything[~easy]
+    patterns, group = np.unique(np.packbits(positive[hard][:, relevant], axis=1), axis=0, return_inverse=True)
     order = np.argsort(group.ravel(), kind="stable")
-    parts = np.split(everything[order], np.cumsum(np.bincount(group.ravel(), minlength=len(first)))[:-1])
-    return [(rows, positive[rows[0]]) for rows in parts]
+    sizes = np.bincount(group.ravel(), minlength=len(patterns))
+    for rows in np.split(hard[order], np.cumsum(sizes)[:-1]) if len(hard) else []:
+        groups.append((rows, decide(product, positive[rows[0], entry])))
+    return groups
 
 
 def _enclosure(solution: Solution) -> dict[str, NDArray[np.float64]]:
@@ -160,7 +176,7 @@ def _bracket(accept: Solution, reject: Solution) -> dict[str, NDArray[np.float64
     return {
         "probability": accept.value,
         "error_bound": accept.error,
-        "representation_bound": accept.representation,
+        "representation_bound": np.full_like(accept.value, np.inf),
         "expected_jumps": np.maximum(accept.jumps, reject.jumps),
         "lower": np.minimum(accept.value - accept.error, 1 - reject.value - reject.error),
         "upper": np.maximum(accept.value + accept.error, 1 - reject.value + reject.error),

@@ -52,6 +52,7 @@ def levels(n: int, sources: Integers, targets: Integers, max_levels: int) -> Int
     start = np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=n))])
     predecessors = sources[order]
     level = np.full(n, -1, dtype=np.int64)
+    place = np.empty(n, dtype=np.int64)
     frontier = np.flatnonzero(open_edges == 0)
     for number in range(max_levels):
         level[frontier] = number
@@ -60,7 +61,10 @@ def levels(n: int, sources: Integers, targets: Integers, max_levels: int) -> Int
             return level if np.all(level >= 0) else None
         np.subtract.at(open_edges, entering, 1)
         closed = entering[open_edges[entering] == 0]
-        frontier = np.unique(closed)
+        # Each node once: of the places where it stands in `closed`, the one that was written last.
+        places = np.arange(len(closed))
+        place[closed] = places
+        frontier = closed[place[closed] == places]
     return None
 
 

@@ -61,7 +61,8 @@ class Solution:
     Attributes:
         value: the probabilities.
         error: bound on |value - the exact solution for the given doubles|, rows scaled to sum 1 if stochastic.
-        representation: bound on the distance from there to the solution for the true probabilities.
+        representation: bound on the distance from there to the solution for the true probabilities; it means
+            nothing unless `stochastic`.
         jumps: bound on the expected number of jumps to another state before the value is decided.
     """
 
@@ -74,6 +75,7 @@ class Solution:
 def solve(
     plan: Plan,
     values: NDArray[np.float64],
+    entry: Integers,
     *,
     stochastic: bool,
     value_error: float = ROUNDOFF,
@@ -83,15 +85,17 @@ def solve(
 
     Args:
         plan: the equations.
-        values: (M, nnz) float64, probabilities of the chain's transitions; those of the plan must be positive.
-        stochastic: whether rows sum to 1 but for rounding. If not, a state is left with 1 - p_ss, and values may exceed 1.
+        values: (M, k) float64, probabilities; those of the plan's transitions must be positive.
+        entry: (nnz,) int64, which of the k probabilities each of the chain's transitions has.
+        stochastic: whether rows sum to 1 but for rounding. If not, a state is left with 1 - p_ss, and values may
+            exceed 1.
         value_error: largest relative error of each probability, for `Solution.representation`.
         memory_bytes: how much memory the working arrays may take; the matrices are solved in chunks.
 
     Raises:
         EngineError: if a component is too close to having no exit for double precision.
     """
-    system = _System(plan, stochastic)
+    system = _System(plan, entry, stochastic)
     chunk = int(np.clip(memory_bytes // system.bytes_per_matrix(values.shape[1]), 1, _CHUNK))
     parts = []
     for low in range(0, len(values), chunk):
@@ -108,9 +112,12 @@ class _System:
     is the probability, column 1, if there is one, the expected number of jumps.
     """
 
-    def __init__(self, plan: Plan, stochastic: bool) -> None:
+    def __init__(self, plan: Plan, entry: Integers, stochastic: bool) -> None:
         self._plan = plan
         self._stochastic = stochastic
+        self._entry_of_edge = entry[plan.edge]
+        self._has_loop = plan.loop_edge >= 0
+        self._entry_of_loop = entry[plan.loop_edge[self._has_loop]]
         edges, degree = len(plan.edge), np.diff(plan.row_start)
         self._widest = int(degree.max(initial=1))
         self._row_of_edge = np.repeat(np.arange(plan.size), degree)
@@ -122,12 +129,12 @@ class _System:
         dense = max((b.count * b.size**2 for b in plan.blocks if b.size > 1 and self._by_elimination(b)), default=0)
         self._numbers_per_matrix = 5 * self._columns * edges + 5 * plan.size + 3 * dense
 
-    def bytes_per_matrix(self, transitions: int) -> int:
-        """Working memory for one matrix of a chunk."""
-        return 8 * (transitions + self._numbers_per_matrix)
+    def bytes_per_matrix(self, probabilities: int) -> int:
+        """Working memory for one matrix of a chunk, given by so many probabilities."""
+        return 8 * (probabilities + self._numbers_per_matrix)
 
     def solve(self, values: NDArray[np.float64], value_error: float) -> dict[str, NDArray[np.float64]]:
-        """The arrays of `Solution`, transposed, for values of shape (nnz, matrices)."""
+        """The arrays of `Solution`, transposed, for values of shape (k, matrices)."""
         plan = self._plan
         weight, leave = self._weights(values)
         x = np.zeros((plan.size + 2, self._columns, values.shape[1]))
@@ -140,16 +147,15 @@ class _System:
         relative = np.expm1(1.1 * ROUNDOFF * self._roundings[plan.start])[:, None]
         underflow = plan.size * self._widest * _SMALLEST / leave.min(axis=0, initial=1)
         error = np.zeros_like(value)
-        with np.errstate(invalid="ignore"):  # 0 * inf where only the absolute bound below applies
-            error[unknown] = value[unknown] * relative[unknown] + underflow
-        error[np.isnan(error)] = np.inf
-        spread = np.expm1(powers * np.log1p(2 * value_error / (1 - value_error)))
-        representation = value * spread * (1 + np.minimum(relative, 1))
-        jumps = np.broadcast_to(powers, value.shape)
+        certain = np.isfinite(relative)  # elsewhere only the absolute bound below applies
+        error[unknown] = np.where(certain, value * np.where(certain, relative, 0) + underflow, np.inf)[unknown]
+        jumps, absolute = np.broadcast_to(powers, value.shape), np.full(value.shape, np.inf)
         if self._columns == 2:
             residual, jumps = self._certificate(weight / leave[self._row_of_edge], x)
             error = np.fmin(error, residual * jumps)
-            representation = np.fmin(representation, 2 * value_error / (1 - value_error) * jumps)
+            absolute = 2 * value_error / (1 - value_error) * jumps
+        spread = np.expm1(powers * np.log1p(2 * value_error / (1 - value_error)))
+        representation = np.minimum((value + error) * spread, absolute)
         return {"value": value, "error": error, "representation": representation, "jumps": jumps}
 
     def _by_elimination(self, block: Block) -> bool:
@@ -157,15 +163,14 @@ class _System:
 
     def _weights(self, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """(e, matrices) probability of each edge and (u, matrices) probability of leaving each state."""
-        loop, has_loop = self._plan.loop_edge, self._plan.loop_edge >= 0
-        weight = values[self._plan.edge]
+        weight = np.take(values, self._entry_of_edge, axis=0)
+        if self._stochastic:
+            return weight, _add_up(self._sum, weight)
         stay = np.zeros((self._plan.size, values.shape[1]))
-        stay[has_loop] = values[loop[has_loop]]
-        if not self._stochastic:
-            if np.any(stay >= 1):
-                raise EngineError("a state with a self-loop of probability 1 also has other successors")
-            return weight, 1 - stay
-        return weight, _add_up(self._sum, weight)
+        stay[self._has_loop] = values[self._entry_of_loop]
+        if np.any(stay >= 1):
+            raise EngineError("a state with a self-loop of probability 1 also has other successors")
+        return weight, 1 - stay
 
     def _solve_block(
         self,
@@ -197,7 +202,10 @@ class _System:
         for matrix in range(x.shape[2]):
             share = weight[inner, matrix] / leave[source, matrix]
             right = outside[:, :, matrix] / leave[:, None, matrix]
-            x[rows, :, matrix] = factorise_and_solve(source, column, share, right)
+            solved = factorise_and_solve(source, column, share, right)
+            # A useless factorisation may give anything; the certificate finds it out if it is told numbers.
+            solved[:, 0] = np.clip(np.nan_to_num(solved[:, 0]), 0, 1 if self._stochastic else None)
+            x[rows, :, matrix] = solved
 
     def _certificate(
         self, share: NDArray[np.float64], x: NDArray[np.float64]

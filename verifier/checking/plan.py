@@ -12,14 +12,18 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from verifier.checking.graphs import Integers, Mask, components, coreachable, levels, reachable
 from verifier.checking.product import Product
 from verifier.checking.recurrence import component_values
 from verifier.ltl.progression import ACCEPT, REJECT
 
+_CHUNK = 512
 _SECONDS_PER_BLOCK = 1e-4
 _SECONDS_PER_SPARSE_STATE = 5e-6
+_SECONDS_PER_TRIANGULAR_STATE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,7 @@ class _Graph:
     reached: Mask
     accepting: Mask
     rejecting: Mask
+    component: Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +122,32 @@ class Decided:
             one = g.reached & ~coreachable(g.n, g.sources, g.targets, other)
         return _order(self.product, g, zero, one, matrices)
 
+    def also_decides(self, positive: NDArray[np.bool_], entry: Integers) -> NDArray[np.bool_]:
+        """(M,) bool: for which of M smaller supports the plans made here are right as well.
+
+        `positive` is (M, k) bool, and `entry` says which of its k columns each of the chain's transitions has.
+        They are when no transition of a bottom component is missing, no states outside can be visited in turn, and
+        each of them keeps a transition to another state. Then no new bottom component arises: every path still
+        ends in one of the known ones, and sure states stay sure.
+        """
+        g = self.graph
+        recurrent = g.accepting | g.rejecting
+        transient = g.reached & ~recurrent
+        if len(np.unique(g.component[transient])) < np.count_nonzero(transient):
+            return np.zeros(len(positive), dtype=bool)
+        fixed = np.unique(entry[g.edge[recurrent[g.sources]]])
+        moving = transient[g.sources] & (g.sources != g.targets)
+        _, row = np.unique(g.sources[moving], return_inverse=True)
+        rows = csr_array(
+            (np.ones(len(row)), (row, entry[g.edge[moving]])), shape=(row.max(initial=-1) + 1, positive.shape[1])
+        )
+        result = np.empty(len(positive), dtype=bool)
+        for low in range(0, len(positive), _CHUNK):
+            chunk = positive[low : low + _CHUNK]
+            remaining = np.asarray(rows @ chunk.T.astype(float))
+            result[low : low + _CHUNK] = chunk[:, fixed].all(axis=1) & np.all(remaining > 0, axis=0)
+        return result
+
 
 def decide(product: Product, support: Mask) -> Decided:
     """Restrict the product to reachable states and decide its bottom components.
@@ -124,6 +155,9 @@ def decide(product: Product, support: Mask) -> Decided:
     Args:
         product: the product.
         support: (nnz,) bool, the chain's transitions with positive probability; every row must keep one.
+
+    Raises:
+        EngineError, LimitError: from deciding the bottom components.
     """
     kept = np.flatnonzero(support[product.edge])
     sources, targets, edge = product.sources[kept], product.indices[kept], product.edge[kept]
@@ -148,7 +182,7 @@ def decide(product: Product, support: Mask) -> Decided:
     rejecting = recurrent & ~accepting
     accepting[ACCEPT], rejecting[REJECT] = True, True
     reached[[REJECT, ACCEPT]] = True
-    return Decided(product, _Graph(n, sources, targets, edge, reached, accepting, rejecting))
+    return Decided(product, _Graph(n, sources, targets, edge, reached, accepting, rejecting, component))
 
 
 def _order(product: Product, g: _Graph, zero: Mask, one: Mask, matrices: int) -> Plan:
@@ -185,7 +219,10 @@ def _order(product: Product, g: _Graph, zero: Mask, one: Mask, matrices: int) ->
 
 
 def _condense(u: int, sources: Integers, targets: Integers, matrices: int) -> tuple[Integers, Integers, Integers]:
-    """Component, level and size of the component of every unknown state; one component if levels are too many."""
+    """Component, level and size of the component of every unknown state.
+
+    Too many levels become one, in which all states are solved together, as if they were one component.
+    """
     zeros = np.zeros(u, dtype=np.int64)
     if u == 0:
         return zeros, zeros, zeros
@@ -194,11 +231,12 @@ def _condense(u: int, sources: Integers, targets: Integers, matrices: int) -> tu
     component = components(u, sources, targets)
     size = np.bincount(component, minlength=1)
     crossing = component[sources] != component[targets]
-    sparse_seconds = matrices * u * _SECONDS_PER_SPARSE_STATE
-    max_levels = int(1000 + sparse_seconds / _SECONDS_PER_BLOCK)
+    per_state = _SECONDS_PER_TRIANGULAR_STATE if len(size) == u else _SECONDS_PER_SPARSE_STATE
+    max_levels = int(1000 + matrices * u * per_state / _SECONDS_PER_BLOCK)
     level = levels(len(size), component[sources[crossing]], component[targets[crossing]], max_levels)
     if level is None:
-        return zeros, zeros, zeros + u
+        # Components are numbered along the edges: in that order the factorisation has the least to fill in.
+        return component, zeros, zeros + u
     return component, level[component], size[component]
 
 

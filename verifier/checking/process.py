@@ -94,9 +94,32 @@ class StormProcess:
             InputError: the model cannot be written to a temporary file (disk full, for example).
             ValueError: a formula, label, operator or model that a caller must not pass.
         """
+        with self.asked(model, formulas, exact=exact, operator=operator, timeout_s=timeout_s) as answers:
+            return list(answers)
+
+    @contextlib.contextmanager
+    def asked(
+        self,
+        model: MarkovChain | DecisionProcess,
+        formulas: Sequence[str],
+        *,
+        exact: bool = False,
+        operator: str = "P=?",
+        timeout_s: float | None = DEFAULT_TIME_LIMIT_S,
+    ) -> Iterator[Iterator[CheckedValues]]:
+        """As `check`, but Storm computes while the caller goes on:
+
+            with storm.asked(chain, formulas) as answers:
+                ...                                 # work of the caller's own
+                for answer in answers: ...          # waits until each is there
+
+        The time limit of a formula counts from when its answer is waited for. A worker whose answers are not all
+        taken when the block ends is killed, with whatever it is doing.
+        """
         names = self._checked_arguments(model, formulas, exact, operator)
         if not formulas:
-            return []
+            yield iter(())
+            return
         with _temporary_folder(_expected_bytes(model, len(names), exact)) as folder:
             path = Path(folder) / "model.umb"
             write_umb(model, path, exact=exact, labels=names, valuations=False, storm_padding=True)
@@ -108,9 +131,13 @@ class StormProcess:
                 "precision": str(self._precision),
                 "queries": [{"formula": formula, "operator": operator} for formula in formulas],
             }
-            version, answers = self._answers(request, formulas, timeout_s)
-        engine = f"Storm {version} (exact)" if exact else f"Storm {version}"
-        return [_checked_values(answer, engine, len(model.initial)) for answer in answers]
+            answers = _Answers(self._live_worker(), formulas, exact, len(model.initial), timeout_s)
+            try:
+                answers.worker.send(request)
+                yield answers
+            finally:
+                if answers.waiting:
+                    self._end_worker()
 
     def storm_version(self, timeout_s: float | None = DEFAULT_TIME_LIMIT_S) -> str:
         """Version of the Storm that answers, for example "2.0.0"; waits until the worker has loaded it.
@@ -127,28 +154,6 @@ class StormProcess:
             if not done:
                 self._end_worker()
         return version
-
-    def _answers(
-        self, request: dict[str, Any], formulas: Sequence[str], timeout_s: float | None
-    ) -> tuple[str, list[dict[str, Any]]]:
-        """Storm's version and its answer to every query of a request; the worker survives only if it answered."""
-        worker, done = self._live_worker(), False
-        answers: list[dict[str, Any]] = []
-        try:
-            worker.send(request)
-            for formula in formulas:
-                with _failures_named(f"checking {shown(formula, 200)}", timeout_s):
-                    answers.append(worker.receive(_deadline(timeout_s)))
-                if "error" in answers[-1]:
-                    break
-            version, done = worker.wait_until_ready(None), True
-        finally:
-            if not done:
-                self._end_worker()
-        if "error" in answers[-1]:
-            failed = shown(formulas[len(answers) - 1], 200)
-            raise EngineError(f"Storm cannot check {failed}: {shown(answers[-1]['error'], 500)}")
-        return version, answers
 
     def _live_worker(self) -> Worker:
         if not self._entered:
@@ -177,6 +182,42 @@ class StormProcess:
         if not names <= model.labels.keys():
             raise ValueError(f"the model has no labels {sorted(names - model.labels.keys())}")
         return names
+
+
+class _Answers:
+    """The answers to one request, formula by formula, as they come.
+
+    Attributes:
+        worker: who answers.
+        waiting: how many answers are still to come.
+    """
+
+    def __init__(
+        self, worker: Worker, formulas: Sequence[str], exact: bool, state_count: int, timeout_s: float | None
+    ) -> None:
+        self.worker = worker
+        self.waiting = len(formulas)
+        self._formulas = formulas
+        self._exact = exact
+        self._state_count = state_count
+        self._timeout_s = timeout_s
+
+    def __iter__(self) -> _Answers:
+        return self
+
+    def __next__(self) -> CheckedValues:
+        if self.waiting == 0:
+            raise StopIteration
+        formula = shown(self._formulas[-self.waiting], 200)
+        with _failures_named(f"checking {formula}", self._timeout_s):
+            answer = self.worker.receive(_deadline(self._timeout_s))
+        if "error" in answer:
+            self.waiting = 0  # an error ends the request
+            raise EngineError(f"Storm cannot check {formula}: {shown(answer['error'], 500)}")
+        engine = f"Storm {self.worker.wait_until_ready(None)}" + (" (exact)" if self._exact else "")
+        values = _checked_values(answer, engine, self._state_count)
+        self.waiting -= 1
+        return values
 
 
 def _deadline(timeout_s: float | None) -> float | None:

@@ -9,23 +9,23 @@ within their bounds.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from verifier.chains.chain import MarkovChain
 from verifier.checking.batch import BatchResult, satisfaction_probabilities
 from verifier.checking.linear import ROUNDOFF
-from verifier.checking.plan import Decided, decide
+from verifier.checking.on_product import reaching_acceptance
+from verifier.checking.plan import decide
 from verifier.checking.process import StormProcess
-from verifier.checking.product import build_product
+from verifier.checking.product import Product, build_product
 from verifier.checking.results import CheckedValues
 from verifier.errors import EngineError
 from verifier.expressions import substitute, to_text
-from verifier.expressions.syntax import Name, Node
+from verifier.expressions.syntax import Name, Node, Operation
 from verifier.ltl import abstract, to_storm
 
 Floats = NDArray[np.float64]
@@ -55,11 +55,13 @@ class TwoEngineValues:
 
     Attributes:
         probability: (m,) Storm's value.
-        lower, upper: (m,) bounds of the true value: Storm's, widened by how far rounding the probabilities of the
-            chain to doubles can move it. Equal to the value in exact mode.
+        lower, upper: (m,) bounds of the true value: they hold Storm's bounds and the batch engine's rigorous ones,
+            and are widened by how far rounding the chain's probabilities to doubles can move the value. Equal to
+            the value in exact mode.
         fractions: the exact values, or None.
         second: (m,) the batch engine's value.
         engine: what computed `probability`, for citing.
+        remark: what a reader must know about how it was computed, if anything.
     """
 
     probability: Floats
@@ -68,6 +70,7 @@ class TwoEngineValues:
     fractions: tuple[Fraction, ...] | None
     second: Floats
     engine: str
+    remark: str | None = None
 
 
 @dataclass(frozen=True)
@@ -112,101 +115,100 @@ def check_formulas(
         EngineError: Storm failed or took too long, or the engines disagree; the message names both numbers.
         LimitError: a product would have too many states.
     """
-    answers = storm.check(
-        chain, [to_storm(formula) for formula in formulas], exact=settings.exact, timeout_s=settings.timeout_s
-    )
-    return [
-        _held_against(chain, formula, answer, storm, settings, value_error)
-        for formula, answer in zip(formulas, answers, strict=True)
-    ]
+    texts = [to_storm(formula) for formula in formulas]
+    found = []
+    # Storm works in a process of its own, so the batch engine computes at the same time.
+    with storm.asked(chain, texts, exact=settings.exact, timeout_s=settings.timeout_s) as answers:
+        for formula in formulas:
+            product = build_product(
+                chain.indptr, chain.indices, chain.labels, formula, chain.initial, max_states=settings.product_states
+            )
+            batch = satisfaction_probabilities(
+                product, chain.probabilities, rounding_defect=chain.rounding_defect, value_error=value_error
+            )
+            found.append(_Found(formula, next(answers), batch, product))
+    return [_held_against(chain, each, storm, settings) for each in found]
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """What both engines say about a formula, and the product of the chain with it."""
+
+    formula: Node
+    answer: CheckedValues
+    batch: BatchResult
+    product: Product
 
 
 def _held_against(
-    chain: MarkovChain,
-    formula: Node,
-    answer: CheckedValues,
-    storm: StormProcess,
-    settings: EngineSettings,
-    value_error: float,
+    chain: MarkovChain, found: _Found, storm: StormProcess, settings: EngineSettings
 ) -> TwoEngineValues:
-    product = build_product(
-        chain.indptr, chain.indices, chain.labels, formula, chain.initial, max_states=settings.product_states
-    )
-    batch = satisfaction_probabilities(
-        product, chain.probabilities, rounding_defect=chain.rounding_defect, value_error=value_error
-    )
+    answer, batch, remark = found.answer, found.batch, None
+    if np.any(_apart(answer, batch) > AGREEMENT) and _contradicts_itself(chain, found, storm, settings):
+        decided = decide(found.product, np.ones(chain.transition_count, dtype=bool))
+        answer = reaching_acceptance(decided, chain, storm, settings.exact, settings.timeout_s)
+        remark = (
+            f"{answer.engine} contradicts itself on {to_text(found.formula)}: the probabilities it gives for the "
+            "formula and for its negation do not add up to 1. Reported is its value on the product of the chain with "
+            "the formula's progression"
+        )
+    _refuse_disagreement(found.formula, answer, batch)
+    lower, upper = _enclosure(chain, replace(found, answer=answer), storm, settings)
+    return TwoEngineValues(answer.value, lower, upper, answer.fractions, batch.probability[0], answer.engine, remark)
+
+
+def _enclosure(
+    chain: MarkovChain, found: _Found, storm: StormProcess, settings: EngineSettings
+) -> tuple[Floats, Floats]:
+    """(m,) bounds of the true values, from Storm's answer and the batch engine's rigorous enclosure."""
+    answer, batch = found.answer, found.batch
     if answer.fractions is not None:
-        lower = upper = answer.value
-    elif chain.rounding_defect > 0:
+        return answer.value, answer.value
+    if chain.rounding_defect > 0:
         # Rows that do not sum to 1 have no one right value; what accepts and what rejects enclose it.
-        _refuse_disagreement(formula, answer, answer.value, answer.value, batch)
-        lower, upper = batch.lower[0], batch.upper[0]
-    else:
-        if answer.lower is None or answer.upper is None:
-            decided = decide(product, np.ones(chain.transition_count, dtype=bool))
-            lower, upper = _bounds_on_product(decided, chain.probabilities, storm, settings)
-        else:
-            lower, upper = answer.lower, answer.upper
-        lower = np.minimum(lower, answer.value) - batch.representation_bound[0]
-        upper = np.maximum(upper, answer.value) + batch.representation_bound[0]
-    _refuse_disagreement(formula, answer, lower, upper, batch)
-    return TwoEngineValues(answer.value, lower, upper, answer.fractions, batch.probability[0], answer.engine)
+        return np.minimum(answer.value, batch.lower[0]), np.maximum(answer.value, batch.upper[0])
+    lower, upper = answer.lower, answer.upper
+    if lower is None or upper is None:
+        decided = decide(found.product, np.ones(chain.transition_count, dtype=bool))
+        on_product = reaching_acceptance(decided, chain, storm, False, settings.timeout_s)
+        lower, upper = on_product.lower, on_product.upper
+        if lower is None or upper is None:
+            raise EngineError(f"{answer.engine} gave no bounds for reaching acceptance")
+    return (
+        _outwards(np.minimum(np.minimum(lower, answer.value), batch.lower[0]), -batch.representation_bound[0]),
+        _outwards(np.maximum(np.maximum(upper, answer.value), batch.upper[0]), batch.representation_bound[0]),
+    )
 
 
-def _refuse_disagreement(
-    formula: Node, answer: CheckedValues, lower: Floats, upper: Floats, batch: BatchResult
-) -> None:
-    apart = np.maximum(lower - batch.upper[0], batch.lower[0] - upper)
+def _outwards(bound: Floats, by: Floats) -> Floats:
+    """`bound + by` rounded away from the value it bounds, within [0, 1]; unchanged where nothing can be off."""
+    moved = np.nextafter(bound + by, np.where(np.signbit(by), -np.inf, np.inf))
+    return np.where(by == 0, bound, np.minimum(np.maximum(moved, 0.0), 1.0))
+
+
+def _apart(answer: CheckedValues, batch: BatchResult) -> Floats:
+    """(m,) how far Storm's values lie outside the batch engine's enclosure."""
+    apart: Floats = np.maximum(answer.value - batch.upper[0], batch.lower[0] - answer.value)
+    return apart
+
+
+def _contradicts_itself(chain: MarkovChain, found: _Found, storm: StormProcess, settings: EngineSettings) -> bool:
+    """Whether Storm's probabilities of the formula and of its negation fail to add up to 1.
+
+    Storm 2.0 translates some formulas into a wrong automaton, `F ((a | X (a | X a)) R b)` among them; asking for
+    the negation exposes it.
+    """
+    negation = to_storm(Operation("!", (found.formula,)))
+    other = storm.check(chain, [negation], exact=settings.exact, timeout_s=settings.timeout_s)[0]
+    return bool(np.any(np.abs(found.answer.value + other.value - 1) > AGREEMENT + chain.rounding_defect))
+
+
+def _refuse_disagreement(formula: Node, answer: CheckedValues, batch: BatchResult) -> None:
+    apart = _apart(answer, batch)
     if np.any(~(apart <= AGREEMENT)):
         at = int(np.argmax(apart))
         raise EngineError(
             f"the engines disagree on {to_text(formula)} at initial state {at}: {answer.engine} says "
-            f"{answer.value[at]!r} (bounds {lower[at]!r} to {upper[at]!r}), the batch engine says "
-            f"{batch.probability[0, at]!r} (bounds {batch.lower[0, at]!r} to {batch.upper[0, at]!r})"
+            f"{float(answer.value[at])!r}, the batch engine says {float(batch.probability[0, at])!r} "
+            f"(bounds {float(batch.lower[0, at])!r} to {float(batch.upper[0, at])!r})"
         )
-
-
-def _bounds_on_product(
-    decided: Decided, probabilities: Floats, storm: StormProcess, settings: EngineSettings
-) -> tuple[Floats, Floats]:
-    """(m,) Storm's lower and upper bounds of reaching acceptance in the product of chain and formula."""
-    chain, place = product_chain(decided, probabilities)
-    answer = storm.check(chain, ['F "accept"'], timeout_s=settings.timeout_s)[0]
-    if answer.lower is None or answer.upper is None:
-        raise EngineError(f"{answer.engine} gave no bounds for reaching acceptance")
-    return answer.lower[place], answer.upper[place]
-
-
-def product_chain(decided: Decided, probabilities: Floats) -> tuple[MarkovChain, NDArray[np.int64]]:
-    """The product as a Markov chain, its decided states merged into one that accepts and one that rejects.
-
-    Args:
-        decided: a product with its bottom components decided.
-        probabilities: (nnz,) of the chain behind it.
-
-    Returns:
-        chain: with the label `accept`; its last two states are the accepting and the rejecting one.
-        place: (m,) int64, for each initial state of the product its position among the chain's initial states.
-    """
-    graph = decided.graph
-    open_states = np.flatnonzero(graph.reached & ~graph.accepting & ~graph.rejecting)
-    count = len(open_states)
-    number = np.full(graph.n, -1, dtype=np.int64)
-    number[open_states] = np.arange(count)
-    number[graph.accepting], number[graph.rejecting] = count, count + 1
-    inside = number[graph.sources] < count
-    sources = np.concatenate([number[graph.sources[inside]], [count, count + 1]])
-    targets = np.concatenate([number[graph.targets[inside]], [count, count + 1]])
-    weights = np.concatenate([probabilities[graph.edge[inside]], [1.0, 1.0]])
-    # Several transitions may lead to one state now; building the rows adds them up.
-    rows = csr_array((weights, (sources, targets)), shape=(count + 2, count + 2))
-    rows.sum_duplicates()
-    initial, place = np.unique(number[decided.product.start], return_inverse=True)
-    chain = MarkovChain(
-        indptr=rows.indptr.astype(np.int64),
-        indices=rows.indices.astype(np.int64),
-        probabilities=rows.data,
-        labels={"accept": np.arange(count + 2) == count},
-        initial=initial,
-    )
-    return chain, place.astype(np.int64)

@@ -59,8 +59,9 @@ def strategy_range(
     found, confirmed = [], True
     for greatest in (False, True):
         operator = "Pmax=?" if greatest else "Pmin=?"
-        answer = storm.check(process, [to_storm(formula)], operator=operator, timeout_s=settings.timeout_s)[0]
-        lower, upper = optimal_probabilities(process, formula, greatest, settings.product_states)
+        with storm.asked(process, [to_storm(formula)], operator=operator, timeout_s=settings.timeout_s) as answers:
+            lower, upper = optimal_probabilities(process, formula, greatest, settings.product_states)
+            answer = next(answers)
         confirmed &= bool(np.all(upper - lower <= MEETING_WIDTH))
         apart = np.maximum(lower - answer.value, answer.value - upper)
         if np.any(~(apart <= AGREEMENT)):
@@ -108,7 +109,7 @@ def optimal_probabilities(
 def _settled(
     process: DecisionProcess, product: Product, state_rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Product states that have value 1, and value 0, whatever the strategy: decided, or in a state that only loops."""
+    """Product states that have value 1, and value 0, whatever the strategy: decided, or where a state only loops."""
     n = len(state_rows) - 1
     sources = np.repeat(np.arange(n), np.diff(state_rows))
     leaves = np.bincount(sources[process.indices != sources], minlength=n) > 0

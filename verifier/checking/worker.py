@@ -64,8 +64,9 @@ class Worker:
         return self._process.pid
 
     def send(self, request: dict[str, Any]) -> None:
-        """Queue a request; it travels while answers are waited for, so that neither side can block the other."""
+        """Send what the pipe takes at once; the rest travels while answers are waited for, so nobody can block."""
         self._outgoing += (json.dumps(request) + "\n").encode()
+        self._write_some()
 
     def receive(self, deadline: float | None) -> dict[str, Any]:
         """The next answer, before `deadline` on the clock `time.monotonic` (None: whenever it comes).

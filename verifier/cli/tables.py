@@ -94,7 +94,9 @@ def _summary(result: RunResult) -> list[str]:
     lines = [
         f"{count} probabilities by Storm {result.versions['storm']}; the second engine differs by at most "
         f"{result.largest_difference:.1e}.",
-        "The bounds are numerical: solving and rounding. They do not say how sure the matrices are.",
+        "Every probability is exact for the given counts. That does not say how sure the matrices are."
+        if result.settings["exact"]
+        else "The bounds are numerical: solving and rounding. They do not say how sure the matrices are.",
     ]
     lines += [f"note: {remark}" for remark in result.remarks]
     return [*lines, f"verdict: {result.verdict.value}"]

@@ -85,12 +85,12 @@ class ConfusionMatrices:
         return frozenset().union(*self.labels)
 
     def column_of(self, label: Label) -> int:
-        """Index of the column (and row) of `label`; UsageError when the matrices do not have it."""
+        """Index of the column (and row) of `label`; InputError when the matrices do not have it."""
         if label not in self.labels:
             known = ", ".join(label_text(each) for each in self.labels)
-            raise UsageError(
-                f"the {self.labelling}-labelled matrices have no column for true label {label_text(label)}; "
-                f"they have: {known}"
+            raise InputError(
+                f"the {self.labelling}-labelled matrices have no column for true label {label_text(label)}",
+                hint=f"they have: {known}",
             )
         return self.labels.index(label)
 

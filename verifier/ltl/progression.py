@@ -236,8 +236,8 @@ class Obligations:
         self._spend(len(term) ** 2)
         kept: list[int] = []
         for node in sorted(term):
-            if not any(self._implies(other, node) for other in kept):
-                kept = [other for other in kept if not self._implies(node, other)]
+            if not any(self.implies(other, node) for other in kept):
+                kept = [other for other in kept if not self.implies(node, other)]
                 kept.append(node)
         return frozenset(kept)
 
@@ -252,7 +252,7 @@ class Obligations:
         return frozenset(kept)
 
     def _term_implies(self, stronger: frozenset[int], weaker: frozenset[int]) -> bool:
-        return all(node in stronger or any(self._implies(s, node) for s in stronger) for node in weaker)
+        return all(node in stronger or any(self.implies(s, node) for s in stronger) for node in weaker)
 
     def _spend(self, amount: int) -> None:
         self._work_left -= amount
@@ -263,7 +263,7 @@ class Obligations:
                 hint="split the requirement, or shorten the windows of its bounded operators",
             )
 
-    def _implies(self, stronger: int, weaker: int) -> bool:
+    def implies(self, stronger: int, weaker: int) -> bool:
         """Whether a syntactic rule shows that every path with `stronger` has `weaker` too."""
         if stronger in (weaker, FALSE_NODE) or weaker == TRUE_NODE:
             return True
@@ -275,21 +275,21 @@ class Obligations:
     def _find_implication(self, stronger: int, weaker: int) -> bool:
         s, w = self.formula.nodes[stronger], self.formula.nodes[weaker]
         if w.kind == "&":
-            return all(self._implies(stronger, operand) for operand in w.operands)
+            return all(self.implies(stronger, operand) for operand in w.operands)
         if s.kind == "|":
-            return all(self._implies(operand, weaker) for operand in s.operands)
-        if w.kind == "|" and any(self._implies(stronger, operand) for operand in w.operands):
+            return all(self.implies(operand, weaker) for operand in s.operands)
+        if w.kind == "|" and any(self.implies(stronger, operand) for operand in w.operands):
             return True
-        if s.kind == "&" and any(self._implies(operand, weaker) for operand in s.operands):
+        if s.kind == "&" and any(self.implies(operand, weaker) for operand in s.operands):
             return True
-        if w.kind == "U" and w.low == 0 and self._implies(stronger, w.operands[1]):
+        if w.kind == "U" and w.low == 0 and self.implies(stronger, w.operands[1]):
             return True  # b implies a U b
-        if s.kind == "R" and s.low == 0 and self._implies(s.operands[1], weaker):
+        if s.kind == "R" and s.low == 0 and self.implies(s.operands[1], weaker):
             return True  # a R b implies b
         if s.kind != w.kind or s.kind not in ("X", "U", "R"):
             return False
         if s.kind == "X":
-            return s.low == w.low and self._implies(s.operands[0], w.operands[0])
+            return s.low == w.low and self.implies(s.operands[0], w.operands[0])
         inner, outer = (s, w) if s.kind == "U" else (w, s)
         ends_inside = outer.high is None or (inner.high is not None and inner.high <= outer.high)
-        return ends_inside and inner.low >= outer.low and all(map(self._implies, s.operands, w.operands))
+        return ends_inside and inner.low >= outer.low and all(map(self.implies, s.operands, w.operands))

@@ -1,0 +1,313 @@
+"""Many matrices at once, and the bounds the batch engine states, against exact elimination with fractions."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from exact_oracle import reach_probabilities
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from random_ltl import F, G, U, X, a, b, neg, op, random_formula
+from small_chains import chain_of
+
+from verifier.checking.batch import check, satisfaction_probabilities
+from verifier.checking.product import build_product
+
+half = Fraction(1, 2)
+
+
+def product_of(chain, formula):
+    return build_product(chain.indptr, chain.indices, chain.labels, formula, chain.initial)
+
+
+def exact_of_doubles(chain, target: set[int]) -> list[Fraction]:
+    """P(F target) in the chain whose rows are the given doubles, divided by their exact sums."""
+    rows = []
+    for state in range(chain.state_count):
+        row = slice(chain.indptr[state], chain.indptr[state + 1])
+        weights = [Fraction(p) for p in chain.probabilities[row].tolist()]
+        shares = [weight / sum(weights) for weight in weights]
+        rows.append(dict(zip(chain.indices[row].tolist(), shares, strict=True)))
+    return reach_probabilities(rows, target)
+
+
+@st.composite
+def fraction_chains(draw):
+    """2..9 states with exact rows, some of them extremely uneven; state 0 absorbs with label a, state 1 without."""
+    n = draw(st.integers(2, 9))
+    rows = [{0: Fraction(1)}, {1: Fraction(1)}]
+    weights = st.one_of(st.integers(1, 9), st.integers(1, 9).map(lambda w: Fraction(w, 10**9)))
+    for _ in range(2, n):
+        row = draw(st.dictionaries(st.integers(0, n - 1), weights, min_size=1, max_size=4))
+        rows.append({target: Fraction(weight) / sum(row.values()) for target, weight in sorted(row.items())})
+    return rows
+
+
+def check_bounds(rows) -> None:
+    n = len(rows)
+    chain = chain_of(rows, {"a": {0}}, initial=range(n))
+    result = check(chain, F(a))
+    solved, true = exact_of_doubles(chain, {0}), reach_probabilities(rows, {0})
+    for state in range(n):
+        value, error = Fraction(result.probability[0, state]), Fraction(result.error_bound[0, state])
+        assert abs(value - solved[state]) <= error
+        assert abs(solved[state] - true[state]) <= Fraction(result.representation_bound[0, state])
+        assert error <= Fraction(1, 10**9)  # a bound of 1 would hold as well
+
+
+@given(fraction_chains())
+@settings(max_examples=150)
+@example([{0: Fraction(1)}, {1: Fraction(1)}, {0: Fraction(1, 3), 1: Fraction(1, 3), 2: Fraction(1, 3)}])
+def test_bounds_hold_the_exact_solution(rows):
+    check_bounds(rows)
+
+
+@pytest.mark.slow
+@given(fraction_chains())
+@settings(max_examples=3000)
+def test_bounds_hold_the_exact_solution_slow(rows):
+    check_bounds(rows)
+
+
+def test_relative_accuracy_of_a_nearly_absorbing_self_loop():
+    # The doubles nearest to 1 - 1e-15 and to the exits do not sum to 1 exactly. Leaving in proportion to the exits
+    # does not care; 1 - p_ss would be off by 10%.
+    exits = [1e-15 / 3, 2e-15 / 3]
+    chain = chain_of([{0: 1 - 1e-15, 1: exits[0], 2: exits[1]}, {1: 1}, {2: 1}], {"a": {1}})
+    result = check(chain, F(a))
+    exact = Fraction(exits[0]) / (Fraction(exits[0]) + Fraction(exits[1]))
+    assert abs(Fraction(result.probability[0, 0]) - exact) <= Fraction(result.error_bound[0, 0])
+    assert result.error_bound[0, 0] < 1e-15
+
+
+def test_a_component_too_large_for_elimination():
+    # Fair gambler's ruin on 0..400: P(reach 400 from i) = i/400, expected jumps i (400 - i). Sparse factorisation.
+    n = 401
+    rows = [{0: 1}, *({i - 1: half, i + 1: half} for i in range(1, n - 1)), {n - 1: 1}]
+    chain = chain_of(rows, {"a": {n - 1}}, initial=range(n))
+    result = check(chain, F(a))
+    exact = np.arange(n) / 400
+    assert np.all(np.abs(result.probability[0] - exact) <= result.error_bound[0] + 2**-53)
+    assert result.error_bound.max() < 1e-9
+    jumps = np.arange(n) * (400.0 - np.arange(n))
+    assert np.all(result.expected_jumps[0] >= jumps * (1 - 1e-12))
+    assert np.all(result.expected_jumps[0] <= jumps * (1 + 1e-6) + 1e-6)
+
+
+def test_the_bound_says_so_when_nothing_is_certain():
+    # A walk of 400 states drifting away from both ends: some 3^200 jumps until it leaves.
+    n = 401
+    rows: list[dict[int, float]] = [{0: 1}]
+    for i in range(1, n - 1):
+        p = 0.75 if i < 200 else 0.25
+        rows.append({i - 1: 1 - p, i + 1: p})
+    chain = chain_of([*rows, {n - 1: 1}], {"a": {n - 1}}, initial=[200])
+    result = check(chain, F(a))
+    assert result.error_bound[0, 0] == 1
+    assert (result.lower[0, 0], result.upper[0, 0]) == (0, 1)
+    # The same with 40 states is solved by elimination, and by symmetry about 1/2.
+    rows = [
+        {0: 1},
+        *({i - 1: 0.25 if i < 20 else 0.75, i + 1: 0.75 if i < 20 else 0.25} for i in range(1, 40)),
+        {40: 1},
+    ]
+    rows[20] = {19: 0.5, 21: 0.5}
+    result = check(chain_of(rows, {"a": {40}}, initial=[20]), F(a))
+    assert abs(result.probability[0, 0] - 0.5) <= result.error_bound[0, 0] < 1e-10
+
+
+def random_values(chain, count: int, rng: np.random.Generator, zeros: float = 0.0) -> np.ndarray:
+    weights = rng.random((count, chain.transition_count))
+    weights[rng.random(weights.shape) < zeros] = 0
+    rows = np.repeat(np.arange(chain.state_count), np.diff(chain.indptr))
+    first = chain.indptr[:-1]
+    empty = np.add.reduceat(weights, first, axis=1) == 0
+    weights[:, first] += empty
+    return weights / np.add.reduceat(weights, first, axis=1)[:, rows]
+
+
+def random_chain(seed: int):
+    rng = random.Random(seed)
+    n = rng.randint(3, 12)
+    rows = [dict.fromkeys(rng.sample(range(n), rng.randint(1, 3)), Fraction(1)) for _ in range(n)]
+    rows = [{target: Fraction(1, len(row)) for target in row} for row in rows]
+    labels = {name: {s for s in range(n) if rng.random() < 0.4} for name in "abc"}
+    return chain_of(rows, labels, initial=range(n)), random_formula(rng, 3)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_many_matrices_at_once_equal_one_at_a_time(seed):
+    chain, formula = random_chain(seed)
+    product = product_of(chain, formula)
+    values = random_values(chain, 25, np.random.default_rng(seed), zeros=0.2 if seed % 2 else 0.0)
+    together = satisfaction_probabilities(product, values)
+    other_layout = satisfaction_probabilities(product, np.asfortranarray(values), memory_bytes=1)
+    assert together.probability.shape == (25, chain.state_count)
+    for matrix in range(25):
+        alone = satisfaction_probabilities(product, values[matrix])
+        bound = alone.error_bound[0] + together.error_bound[matrix]
+        assert np.all(np.abs(alone.probability[0] - together.probability[matrix]) <= bound)
+        assert np.all(np.abs(alone.probability[0] - other_layout.probability[matrix]) <= bound)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_transition_of_probability_zero_is_as_good_as_absent(seed):
+    chain, formula = random_chain(seed)
+    values = random_values(chain, 1, np.random.default_rng(seed), zeros=0.4)[0]
+    rows = [
+        {
+            int(chain.indices[k]): float(values[k])
+            for k in range(chain.indptr[s], chain.indptr[s + 1])
+            if values[k] > 0
+        }
+        for s in range(chain.state_count)
+    ]
+    labels = {name: set(np.flatnonzero(mask).tolist()) for name, mask in chain.labels.items()}
+    without = check(chain_of(rows, labels, initial=range(chain.state_count)), formula)
+    with_zeros = satisfaction_probabilities(product_of(chain, formula), values)
+    assert np.allclose(without.probability, with_zeros.probability, rtol=0, atol=1e-12)
+
+
+def test_a_zero_changes_the_graph():
+    # 0 -> 0, 1, 2; 1 has a and returns to 0 or stays; 2 absorbs. Transitions in order: 00 01 02, 10 11, 22.
+    chain = chain_of([{0: 0.25, 1: 0.25, 2: 0.5}, {0: 0.5, 1: 0.5}, {2: 1}], {"a": {1}})
+    values = np.array(
+        [
+            [0.25, 0.25, 0.50, 0.5, 0.5, 1],  # sooner or later in 2
+            [0.50, 0.50, 0.00, 0.5, 0.5, 1],  # never in 2: a again and again
+            [1.00, 0.00, 0.00, 0.5, 0.5, 1],  # stays in 0
+            [0.25, 0.25, 0.50, 0.0, 1.0, 1],  # 1 absorbs: 1/3 against 2/3
+        ]
+    )
+    result = satisfaction_probabilities(product_of(chain, G(F(a))), values)
+    assert result.probability[:3, 0].tolist() == [0, 1, 0]
+    assert abs(result.probability[3, 0] - 1 / 3) < 1e-15
+    eventually = satisfaction_probabilities(product_of(chain, F(a)), values)
+    assert np.allclose(eventually.probability[:, 0], [1 / 3, 1, 0, 1 / 3], rtol=0, atol=1e-15)
+    assert eventually.probability[1:3, 0].tolist() == [1, 0]
+
+
+def test_rounded_rows_give_a_bracket():
+    # 0 stays with .3333, goes to a with .3333, to the trap with .3333: the row misses 1 by 1e-4.
+    # P(F a) solves x = .3333 x + .3333: 3333/6667; the same for the trap, so the bracket is 3333/6667 .. 3334/6667.
+    p = 0.3333
+    chain = chain_of([{0: p, 1: p, 2: p}, {1: 1}, {2: 1}], {"a": {1}}, defect=1.01e-4)
+    result = check(chain, F(a))
+    assert abs(result.probability[0, 0] - 3333 / 6667) < 1e-15
+    assert abs(result.lower[0, 0] - 3333 / 6667) < 1e-14
+    assert abs(result.upper[0, 0] - 3334 / 6667) < 1e-14
+    # Too much: rows of .3334 give 3334/6666 and 1 - 3334/6666 = 3332/6666.
+    p = 0.3334
+    result = check(chain_of([{0: p, 1: p, 2: p}, {1: 1}, {2: 1}], {"a": {1}}, defect=2.01e-4), F(a))
+    assert abs(result.lower[0, 0] - 3332 / 6666) < 1e-14
+    assert abs(result.upper[0, 0] - 3334 / 6666) < 1e-14
+
+
+def test_rounded_rows_in_a_cycle_are_solved_as_given():
+    # x0 = .5 x1 + .25, x1 = .4999 x0: x0 = .25 / (1 - .24995).
+    chain = chain_of([{1: 0.5, 2: 0.25, 3: 0.25}, {0: 0.4999, 3: 0.5}, {2: 1}, {3: 1}], {"a": {2}}, defect=1.01e-4)
+    result = check(chain, F(a))
+    assert abs(result.probability[0, 0] - 0.25 / (1 - 0.24995)) <= result.error_bound[0, 0] + 1e-16
+    assert result.error_bound[0, 0] < 1e-14
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([[0.5, 0.5, 1.0, 1.0, 0.0]], "shape"),
+        ([[0.5, 0.4, 1.0, 1.0]], "row 0 of array 0 misses the sum 1"),
+        ([[0.5, 0.5, 1.0, 1.0], [0.5, 0.5, 1.0, 0.9]], "row 2 of array 1 misses the sum 1"),
+        ([[1.5, -0.5, 1.0, 1.0]], "negative or no number"),
+        ([[np.nan, 0.5, 1.0, 1.0]], "negative or no number"),
+        ([[0.0, 0.0, 1.0, 1.0]], "row 0 of array 0"),
+    ],
+)
+def test_values_that_are_no_probabilities_are_refused(values, message):
+    chain = chain_of([{1: 0.5, 2: 0.5}, {1: 1}, {2: 1}], {"a": {1}})
+    with pytest.raises(ValueError, match=message):
+        satisfaction_probabilities(product_of(chain, F(a)), np.array(values))
+
+
+def test_no_matrix_at_all():
+    chain = chain_of([{1: 0.5, 2: 0.5}, {1: 1}, {2: 1}], {"a": {1}})
+    result = satisfaction_probabilities(product_of(chain, F(a)), np.zeros((0, 4)))
+    assert result.probability.shape == (0, 1)
+
+
+def test_levels_and_sparse_factorisation_agree_on_a_long_chain():
+    # A long corridor: forward with 1 - 2^-10, into the trap with 2^-10. More levels than one matrix is worth.
+    n, q = 3000, 2.0**-10
+    rows: list[dict[int, float]] = [{i + 1: 1 - q, n + 1: q} for i in range(n)]
+    chain = chain_of([*rows, {n: 1}, {n + 1: 1}], {"a": {n}}, initial=[0, n - 5])
+    product = product_of(chain, F(a))
+    values = np.repeat(chain.probabilities[None], 3, axis=0)
+    exact = np.array([float((1 - Fraction(q)) ** n), float((1 - Fraction(q)) ** 5)])
+    for selected in (values[:1], values):
+        result = satisfaction_probabilities(product, selected)
+        assert np.all(np.abs(result.probability - exact) <= result.error_bound + exact * 2.0**-52)
+        assert result.error_bound.max() < 1e-11
+
+
+def test_formulas_of_every_kind_on_a_forward_chain():
+    # 0 -> 1 or 2 -> 3 -> 3: two paths, 0 1 3 3 .. with 1/4 and 0 2 3 3 .. with 3/4; a in 1, b in 3.
+    rows = [{1: Fraction(1, 4), 2: Fraction(3, 4)}, {3: 1}, {3: 1}, {3: 1}]
+    chain = chain_of(rows, {"a": {1}, "b": {3}})
+    for formula, expected in [
+        (F(a), 0.25),
+        (X(neg(a)), 0.75),
+        (X(U(a, b)), 0.25),
+        (op("->", F(a), G(b)), 0.75),
+        (G(F(b)), 1),
+        (F(op("&", a, X(G(b)))), 0.25),
+    ]:
+        assert check(chain, formula).probability[0, 0] == expected
+
+
+def test_missing_transitions_of_a_forward_chain():
+    # Every state moves to later ones or stays; a at the last state but one. Each matrix lacks other transitions, and
+    # some rows keep their self-loop only, which makes the state a trap (pattern by pattern) or changes nothing.
+    rng = np.random.default_rng(5)
+    n = 12
+    targets = [{s, s + 1, min(s + 2, n - 1), min(s + 3, n - 1)} for s in range(n - 2)]
+    rows = [dict.fromkeys(row, 1 / len(row)) for row in targets]
+    chain = chain_of([*rows, {n - 2: 1}, {n - 1: 1}], {"a": {n - 2}, "b": {3}}, initial=[0, 1, 4])
+    values = random_values(chain, 200, rng, zeros=0.3)
+    for formula, target in ((F(a), {n - 2}), (G(neg(a)), None)):
+        result = satisfaction_probabilities(product_of(chain, formula), values)
+        for matrix in range(len(values)):
+            exact_rows = []
+            for s in range(n):
+                row = range(chain.indptr[s], chain.indptr[s + 1])
+                weights = {int(chain.indices[k]): Fraction(values[matrix, k]) for k in row}
+                exact_rows.append({t: weight / sum(weights.values()) for t, weight in weights.items()})
+            exact = reach_probabilities(exact_rows, {n - 2})
+            for column, state in enumerate(chain.initial.tolist()):
+                expected = exact[state] if target else 1 - exact[state]
+                value = Fraction(result.probability[matrix, column])
+                assert abs(value - expected) <= Fraction(result.error_bound[matrix, column])
+                assert result.error_bound[matrix, column] < 1e-13
+
+
+def test_transitions_that_share_a_probability():
+    # p and 1 - p, at every step of a walk 0 -> 1 -> 2 that falls into 3: P(F a) = p^2, for three values of p.
+    chain = chain_of([{1: 0.5, 3: 0.5}, {2: 0.5, 3: 0.5}, {2: 1}, {3: 1}], {"a": {2}})
+    product = product_of(chain, F(a))
+    values = np.array([[0.5, 0.5, 1.0], [0.25, 0.75, 1.0], [1.0, 0.0, 1.0], [0.0, 1.0, 1.0]])
+    result = satisfaction_probabilities(product, values, np.array([0, 1, 0, 1, 2, 2]))
+    assert result.probability[:, 0].tolist() == [0.25, 0.0625, 1, 0]
+
+
+def test_a_missing_transition_in_a_bottom_component():
+    # 0 -> 1 <-> 2 with self-loops at 1 and 2; a in 1. Outside the bottom component nothing changes.
+    chain = chain_of([{1: 1}, {1: 0.5, 2: 0.5}, {1: 0.5, 2: 0.5}], {"a": {1}})
+    values = np.array([[1, 0.5, 0.5, 0.5, 0.5], [1, 1, 0, 0.5, 0.5], [1, 0.5, 0.5, 0, 1], [1, 0, 1, 1, 0]])
+    for formula, expected in (
+        (F(G(a)), [0, 1, 0, 0]),
+        (G(F(a)), [1, 1, 0, 1]),
+        (F(G(op("->", a, X(neg(a))))), [0, 0, 1, 1]),
+    ):
+        result = satisfaction_probabilities(product_of(chain, formula), values)
+        assert result.probability[:, 0].tolist() == expected

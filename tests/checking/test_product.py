@@ -1,0 +1,93 @@
+"""The product: its states and transitions by hand, its laws, its limits."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from random_ltl import F, G, U, X, a, b, c, neg, op, random_formula
+from small_chains import chain_of
+
+from verifier.checking.product import build_product
+from verifier.errors import LimitError
+from verifier.expressions.syntax import Name, Operation
+from verifier.ltl.progression import ACCEPT, REJECT
+
+
+def product_of(chain, formula, **limits):
+    return build_product(chain.indptr, chain.indices, chain.labels, formula, chain.initial, **limits)
+
+
+def test_product_of_an_until_by_hand():
+    # 0 (a) -> 0, 1, 2; 1 (b) -> 1; 2 -> 0. From 0, a U b is pending; at 1 it is decided, and at 2 as well.
+    chain = chain_of([{0: 0.5, 1: 0.25, 2: 0.25}, {1: 1}, {0: 1}], {"a": {0}, "b": {1}}, initial=[0, 1, 2])
+    product = product_of(chain, U(a, b))
+    assert product.state_count == 3
+    assert product.state.tolist() == [-1, -1, 0]
+    assert product.start.tolist() == [2, ACCEPT, REJECT]
+    assert product.indptr.tolist() == [0, 0, 0, 3]
+    assert product.indices.tolist() == [2, ACCEPT, REJECT]
+    assert product.edge.tolist() == [0, 1, 2]
+
+
+def test_one_state_per_obligation_that_can_remain():
+    # a and b alternate; G (a -> X b) leaves "b next" after a, nothing more after b.
+    chain = chain_of([{1: 1}, {0: 1}], {"a": {0}, "b": {1}})
+    product = product_of(chain, G(op("->", a, X(b))))
+    assert product.state_count == 4
+    assert product.state[2:].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_every_transition_follows_the_chain_and_the_progression(seed):
+    rng = random.Random(seed)
+    n = rng.choice([1, 5, 400])  # 400 needs more than one page of the numbering
+    rows = [dict.fromkeys(rng.sample(range(n), min(n, rng.randint(1, 3))), 1.0) for _ in range(n)]
+    rows = [{target: 1 / len(row) for target in row} for row in rows]
+    labels = {name: {s for s in range(n) if rng.random() < 0.5} for name in "abc"}
+    chain = chain_of(rows, labels, initial=range(0, n, 3))
+    product = product_of(chain, random_formula(rng, 3))
+
+    pairs = list(zip(product.state.tolist(), product.obligation.tolist(), strict=True))
+    assert len(set(pairs)) == len(pairs)
+    assert pairs[REJECT] == (-1, REJECT)
+    assert pairs[ACCEPT] == (-1, ACCEPT)
+
+    def letter(state: int) -> int:
+        return sum(int(mask[state]) << bit for bit, mask in enumerate(product.propositions))
+
+    obligations = product.obligations
+    for initial, start in zip(chain.initial.tolist(), product.start.tolist(), strict=True):
+        remaining = obligations.progress(obligations.initial, letter(initial))
+        assert pairs[start] in ((initial, remaining), (-1, remaining))
+    for source in range(2, product.state_count):
+        state, obligation = pairs[source]
+        row = range(product.indptr[source], product.indptr[source + 1])
+        assert product.edge[row].tolist() == list(range(chain.indptr[state], chain.indptr[state + 1]))
+        for k in row:
+            target = int(chain.indices[product.edge[k]])
+            remaining = obligations.progress(obligation, letter(target))
+            assert pairs[product.indices[k]] in ((target, remaining), (-1, remaining))
+    reached = set(product.start.tolist()) | set(product.indices.tolist()) | {ACCEPT, REJECT}
+    assert reached == set(range(product.state_count))
+
+
+def test_connectives_of_names_are_one_proposition():
+    chain = chain_of([{1: 1}, {0: 1}], {"a": {0}, "b": {0, 1}, "c": set()})
+    for operator, expected in [("&", [0]), ("|", [0, 1]), ("->", [0, 1]), ("xor", [1]), ("<->", [0])]:
+        product = product_of(chain, F(op("&", op(operator, a, b), neg(c))))
+        assert np.flatnonzero(product.propositions[0]).tolist() == expected
+
+
+def test_errors_name_what_is_wrong():
+    n = 300
+    chain = chain_of([{(i + 1) % n: 1} for i in range(n)], {"a": {0}, "b": {150}})
+    with pytest.raises(LimitError, match="at least 201 states; the limit is 200"):
+        product_of(chain, G(F(a)), max_states=200)
+    with pytest.raises(LimitError, match="obligations"):
+        product_of(chain, F(op("&", b, X(a)), (0, 200)), max_obligations=50)
+    with pytest.raises(ValueError, match="no label named 'missing'"):
+        product_of(chain, F(Name("missing")))
+    with pytest.raises(ValueError, match="not a connective: '<'"):
+        product_of(chain, F(Operation("<", (a, a))))

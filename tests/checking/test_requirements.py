@@ -1,0 +1,124 @@
+"""Holding the engines against each other: bounds that hold, disagreements that are named, Storm's own contradictions."""
+
+import contextlib
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from verifier.chains.chain import MarkovChain
+from verifier.checking.on_product import product_chain
+from verifier.checking.plan import decide
+from verifier.checking.process import StormProcess
+from verifier.checking.product import build_product
+from verifier.checking.requirements import EngineSettings, abstracted, check_formulas
+from verifier.errors import EngineError
+from verifier.ltl import parse_formula
+
+
+@pytest.fixture(scope="module")
+def storm():
+    with StormProcess() as process:
+        yield process
+
+
+def coin(p=Fraction(1, 3)):
+    """Flip until heads: from 0 to `heads` (1) with p, to `lost` (2) with p, else again."""
+    again = 1 - 2 * p
+    return MarkovChain(
+        indptr=np.array([0, 3, 4, 5]),
+        indices=np.array([0, 1, 2, 1, 2]),
+        probabilities=np.array([float(again), float(p), float(p), 1.0, 1.0]),
+        labels={"heads": np.array([False, True, False]), "lost": np.array([False, False, True])},
+        initial=np.array([0]),
+        fractions=(again, p, p, Fraction(1), Fraction(1)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("F heads", Fraction(1, 2)),
+        ("G !lost", Fraction(1, 2)),
+        ("X heads", Fraction(1, 3)),
+        ("F G heads", Fraction(1, 2)),
+        # heads at the first or the second flip: 1/3 + 1/9.
+        ("F<=2 heads", Fraction(4, 9)),
+        # heads, but not at the first flip: 1/2 - 1/3.
+        ("(!heads & !lost) U (X X heads & !X heads & !X lost)", Fraction(1, 6)),
+    ],
+)
+def test_hand_solved_values_lie_within_the_bounds(storm, text, value):
+    (found,) = check_formulas(coin(), [parse_formula(text)], storm)
+    (exact,) = check_formulas(coin(), [parse_formula(text)], storm, EngineSettings(exact=True))
+    assert exact.fractions == (value,)
+    assert found.lower[0] <= value <= found.upper[0]
+    assert found.upper[0] - found.lower[0] < 1e-11
+    assert found.second[0] == pytest.approx(float(value), rel=1e-14)
+    assert found.remark is None
+
+
+def test_bounds_hold_where_rounding_goes_down(storm):
+    # 2/3 is not a double; a bound of zero width around its double would be wrong.
+    chain = replace(coin(Fraction(2, 9)), initial=np.array([0]))
+    (found,) = check_formulas(chain, [parse_formula("X (heads | lost)")], storm)
+    assert found.lower[0] < Fraction(4, 9) < found.upper[0]
+
+
+def test_certain_answers_have_no_width(storm):
+    (found,) = check_formulas(coin(), [parse_formula("F (heads | lost)")], storm)
+    assert found.lower[0] == found.probability[0] == found.upper[0] == 1.0
+
+
+def test_a_disagreement_names_both_numbers(storm):
+    class Lying:
+        """Storm, but for a mistake of a tenth that it makes consistently for a formula and its negation."""
+
+        def check(self, chain, texts, **options):
+            return [
+                self.wrong(each, text) for each, text in zip(storm.check(chain, texts, **options), texts, strict=True)
+            ]
+
+        @contextlib.contextmanager
+        def asked(self, chain, texts, **options):
+            yield iter(self.check(chain, texts, **options))
+
+        def wrong(self, answer, text):
+            shift = -0.1 if text.startswith("(!") or text.startswith("!") else 0.1
+            return replace(answer, value=answer.value + shift, lower=None, upper=None)
+
+    with pytest.raises(
+        EngineError, match=r"the engines disagree on F heads at initial state 0: Storm \S+ says 0\.6\d*"
+    ):
+        check_formulas(coin(), [parse_formula("F heads")], Lying())
+
+
+def test_a_contradiction_of_storms_is_seen_settled_and_told(storm):
+    # Storm 2.0 gives 0 for this formula and 0 for its negation on the word b b b ...; its meaning there is true.
+    always_b = MarkovChain(
+        indptr=np.array([0, 1]),
+        indices=np.array([0]),
+        probabilities=np.array([1.0]),
+        labels={"a": np.array([False]), "b": np.array([True])},
+        initial=np.array([0]),
+        fractions=(Fraction(1),),
+    )
+    formula = parse_formula("F ((a | X (a | X a)) R b)")
+    for settings in (EngineSettings(), EngineSettings(exact=True)):
+        (found,) = check_formulas(always_b, [formula], storm, settings)
+        assert found.probability[0] == found.second[0] == 1.0
+        assert found.remark is None or "contradicts itself" in found.remark
+
+
+def test_the_product_as_a_chain_keeps_fractions_and_initial_states(storm):
+    chain = replace(coin(), initial=np.array([0, 1, 2]))
+    product = build_product(chain.indptr, chain.indices, chain.labels, parse_formula("F G heads"), chain.initial)
+    merged, place = product_chain(decide(product, np.ones(5, dtype=bool)), chain)
+    answer = storm.check(merged, ['F "accept"'], exact=True)[0]
+    assert [answer.fractions[k] for k in place] == [Fraction(1, 2), 1, 0]
+
+
+def test_names_of_several_formulas_do_not_collide():
+    first, second = abstracted([parse_formula("F x = 1"), parse_formula("G x = 2")])
+    assert not set(first.propositions) & set(second.propositions)
