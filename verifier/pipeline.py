@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +17,11 @@ from verifier.chains import write_chain
 from verifier.chains.filled import assumed_columns, decision_process, filled_counts, markov_chain
 from verifier.checking.linear import ROUNDOFF
 from verifier.checking.process import StormProcess
-from verifier.checking.requirements import TwoEngineValues, abstracted, check_formulas
+from verifier.checking.requirements import AbstractFormula, TwoEngineValues, abstracted, check_formulas
 from verifier.checking.strategies import StrategyRange, strategy_range
 from verifier.checking.verdicts import verdict_of
 from verifier.confusion import ConfusionFile, ConfusionMatrices, read_confusion
-from verifier.errors import UsageError
+from verifier.errors import EngineError, LimitError, UsageError
 from verifier.expressions import Source, check_type, to_text
 from verifier.options import RunOptions
 from verifier.provenance import input_files, program_versions, run_remarks, run_settings
@@ -108,9 +109,9 @@ def check_block(
     labels = {name: skeleton.mask_of(node) for each in formulas for name, node in each.propositions.items()}
     counts = filled_counts(skeleton, matrices, options.empty_columns)
     chain = markov_chain(skeleton, counts, labels, exact=options.engines.exact, decimals=options.decimals)
-    values = check_formulas(
-        chain, [each.formula for each in formulas], storm, options.engines, ROUNDOFF * skeleton.channel.rounding_steps
-    )
+    steps = skeleton.channel.rounding_steps
+    with _explained(block, formulas):
+        values = check_formulas(chain, [each.formula for each in formulas], storm, options.engines, ROUNDOFF * steps)
     return CheckedBlock(
         block,
         _initial_valuations(skeleton),
@@ -118,6 +119,19 @@ def check_block(
         _strategy_ranges(block, grid, matrices, options, storm),
         tuple(assumed_columns(skeleton, matrices)),
     )
+
+
+@contextlib.contextmanager
+def _explained(block: Block, formulas: list[AbstractFormula]) -> Iterator[None]:
+    """Say where an engine failed, and what the proposition names in its message stand for."""
+    try:
+        yield
+    except (EngineError, LimitError) as error:
+        named = {name: node for each in formulas for name, node in each.propositions.items() if name in str(error)}
+        legend = "".join(f"\n  {name} is {to_text(node)}" for name, node in named.items())
+        where = Scenario(block.planner.name, block.swept, block.environment, {})
+        message = f"planner {block.planner.name}, {where}: {error}{legend}"
+        raise (EngineError(message) if isinstance(error, EngineError) else LimitError(message)) from None
 
 
 def _strategy_ranges(
@@ -132,7 +146,8 @@ def _strategy_ranges(
     states = strategies.choices
     labels = {name: states.mask_of(node) for each in formulas for name, node in each.propositions.items()}
     process = decision_process(strategies, filled_counts(states, matrices, options.empty_columns), labels)
-    return tuple(strategy_range(process, each.formula, storm, options.engines) for each in formulas)
+    with _explained(block, formulas):
+        return tuple(strategy_range(process, each.formula, storm, options.engines) for each in formulas)
 
 
 def export_chain(

@@ -1,4 +1,4 @@
-"""Holding the engines against each other: bounds that hold, disagreements that are named, Storm's own contradictions."""
+"""Holding the engines against each other: bounds that hold, disagreements named, Storm's own contradictions."""
 
 import contextlib
 from dataclasses import replace
@@ -14,6 +14,7 @@ from verifier.checking.process import StormProcess
 from verifier.checking.product import build_product
 from verifier.checking.requirements import EngineSettings, abstracted, check_formulas
 from verifier.errors import EngineError
+from verifier.expressions.syntax import Interval
 from verifier.ltl import parse_formula
 
 
@@ -85,7 +86,7 @@ def test_a_disagreement_names_both_numbers(storm):
             yield iter(self.check(chain, texts, **options))
 
         def wrong(self, answer, text):
-            shift = -0.1 if text.startswith("(!") or text.startswith("!") else 0.1
+            shift = -0.1 if text.startswith(("(!", "!")) else 0.1
             return replace(answer, value=answer.value + shift, lower=None, upper=None)
 
     with pytest.raises(
@@ -109,6 +110,20 @@ def test_a_contradiction_of_storms_is_seen_settled_and_told(storm):
         (found,) = check_formulas(always_b, [formula], storm, settings)
         assert found.probability[0] == found.second[0] == 1.0
         assert found.remark is None or "contradicts itself" in found.remark
+
+
+def test_a_formula_that_storm_refuses_is_checked_on_the_product_and_the_others_as_ever(storm):
+    # Storm 2.0 writes an automaton for the second formula that it then cannot read. The formula holds if the run
+    # ends in lost: then G F lost holds from the start, and F heads never does.
+    chain = coin()
+    texts = ["F heads", "((F lost) W false) U[1, 1000000] (!(F heads))", "G !lost"]
+    formulas = [parse_formula(text) for text in texts]
+    formulas[1] = replace(formulas[1], interval=Interval(1, None))
+    found = check_formulas(chain, formulas, storm)
+    assert [each.probability[0] for each in found] == pytest.approx([0.5, 0.5, 0.5], abs=1e-9)
+    assert "cannot translate the formula" in found[1].remark
+    assert found[0].remark is None
+    assert found[2].remark is None
 
 
 def test_the_product_as_a_chain_keeps_fractions_and_initial_states(storm):

@@ -43,6 +43,10 @@ DEFAULT_PRECISION = Fraction(1, 10**12)
 """Largest relative error that Storm's sound methods may leave; its own default is 10^-6."""
 
 
+class RefusedError(EngineError):
+    """Storm lives but says that it cannot check a formula."""
+
+
 class StormProcess:
     """One Storm worker, to be used as a context manager and by one thread at a time.
 
@@ -213,7 +217,7 @@ class _Answers:
             answer = self.worker.receive(_deadline(self._timeout_s))
         if "error" in answer:
             self.waiting = 0  # an error ends the request
-            raise EngineError(f"Storm cannot check {formula}: {shown(answer['error'], 500)}")
+            raise RefusedError(f"Storm cannot check {formula}: {shown(answer['error'], 500)}")
         engine = f"Storm {self.worker.wait_until_ready(None)}" + (" (exact)" if self._exact else "")
         values = _checked_values(answer, engine, self._state_count)
         self.waiting -= 1

@@ -9,7 +9,7 @@ within their bounds.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -20,7 +20,7 @@ from verifier.checking.batch import BatchResult, satisfaction_probabilities
 from verifier.checking.linear import ROUNDOFF
 from verifier.checking.on_product import reaching_acceptance
 from verifier.checking.plan import decide
-from verifier.checking.process import StormProcess
+from verifier.checking.process import RefusedError, StormProcess
 from verifier.checking.product import Product, build_product
 from verifier.checking.results import CheckedValues
 from verifier.errors import EngineError
@@ -119,6 +119,7 @@ def check_formulas(
     found = []
     # Storm works in a process of its own, so the batch engine computes at the same time.
     with storm.asked(chain, texts, exact=settings.exact, timeout_s=settings.timeout_s) as answers:
+        refused = False
         for formula in formulas:
             product = build_product(
                 chain.indptr, chain.indices, chain.labels, formula, chain.initial, max_states=settings.product_states
@@ -126,42 +127,62 @@ def check_formulas(
             batch = satisfaction_probabilities(
                 product, chain.probabilities, rounding_defect=chain.rounding_defect, value_error=value_error
             )
-            found.append(_Found(formula, next(answers), batch, product))
+            answer = None
+            if not refused:
+                try:
+                    answer = next(answers)
+                except RefusedError:
+                    refused = True  # which ends the request; what is left is asked one by one below
+            found.append(_Found(formula, product, batch, answer))
     return [_held_against(chain, each, storm, settings) for each in found]
 
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """What both engines say about a formula, and the product of the chain with it."""
+    """What both engines say about a formula, and the product of the chain with it; None where Storm has not said."""
 
     formula: Node
-    answer: CheckedValues
-    batch: BatchResult
     product: Product
+    batch: BatchResult
+    answer: CheckedValues | None
 
 
 def _held_against(
     chain: MarkovChain, found: _Found, storm: StormProcess, settings: EngineSettings
 ) -> TwoEngineValues:
-    answer, batch, remark = found.answer, found.batch, None
-    if np.any(_apart(answer, batch) > AGREEMENT) and _contradicts_itself(chain, found, storm, settings):
-        decided = decide(found.product, np.ones(chain.transition_count, dtype=bool))
-        answer = reaching_acceptance(decided, chain, storm, settings.exact, settings.timeout_s)
+    formula, batch = found.formula, found.batch
+    answer, fault = found.answer, None
+    if answer is None:
+        try:
+            answer = storm.check(chain, [to_storm(formula)], exact=settings.exact, timeout_s=settings.timeout_s)[0]
+        except RefusedError:
+            fault = "cannot translate the formula"
+    disputed = answer is not None and bool(np.any(_apart(answer, batch) > AGREEMENT))
+    if disputed and answer is not None and _contradicts_itself(chain, formula, answer, storm, settings):
+        fault = "contradicts itself: what it gives for the formula and for its negation does not add up to 1"
+    if answer is None or fault is not None:
+        answer = _on_product(chain, found, storm, settings)
+    _refuse_disagreement(formula, answer, batch)
+    lower, upper = _enclosure(chain, found, answer, storm, settings)
+    remark = None
+    if fault is not None:
         remark = (
-            f"{answer.engine} contradicts itself on {to_text(found.formula)}: the probabilities it gives for the "
-            "formula and for its negation do not add up to 1. Reported is its value on the product of the chain with "
-            "the formula's progression"
+            f"{answer.engine} {fault} ({to_text(formula)}). Reported is its value on the product of the chain with "
+            "the formula's progression, which is the second engine's work: the two are less independent here"
         )
-    _refuse_disagreement(found.formula, answer, batch)
-    lower, upper = _enclosure(chain, replace(found, answer=answer), storm, settings)
     return TwoEngineValues(answer.value, lower, upper, answer.fractions, batch.probability[0], answer.engine, remark)
 
 
+def _on_product(chain: MarkovChain, found: _Found, storm: StormProcess, settings: EngineSettings) -> CheckedValues:
+    decided = decide(found.product, np.ones(chain.transition_count, dtype=bool))
+    return reaching_acceptance(decided, chain, storm, settings.exact, settings.timeout_s)
+
+
 def _enclosure(
-    chain: MarkovChain, found: _Found, storm: StormProcess, settings: EngineSettings
+    chain: MarkovChain, found: _Found, answer: CheckedValues, storm: StormProcess, settings: EngineSettings
 ) -> tuple[Floats, Floats]:
     """(m,) bounds of the true values, from Storm's answer and the batch engine's rigorous enclosure."""
-    answer, batch = found.answer, found.batch
+    batch = found.batch
     if answer.fractions is not None:
         return answer.value, answer.value
     if chain.rounding_defect > 0:
@@ -169,8 +190,7 @@ def _enclosure(
         return np.minimum(answer.value, batch.lower[0]), np.maximum(answer.value, batch.upper[0])
     lower, upper = answer.lower, answer.upper
     if lower is None or upper is None:
-        decided = decide(found.product, np.ones(chain.transition_count, dtype=bool))
-        on_product = reaching_acceptance(decided, chain, storm, False, settings.timeout_s)
+        on_product = _on_product(chain, found, storm, settings)
         lower, upper = on_product.lower, on_product.upper
         if lower is None or upper is None:
             raise EngineError(f"{answer.engine} gave no bounds for reaching acceptance")
@@ -192,15 +212,17 @@ def _apart(answer: CheckedValues, batch: BatchResult) -> Floats:
     return apart
 
 
-def _contradicts_itself(chain: MarkovChain, found: _Found, storm: StormProcess, settings: EngineSettings) -> bool:
+def _contradicts_itself(
+    chain: MarkovChain, formula: Node, answer: CheckedValues, storm: StormProcess, settings: EngineSettings
+) -> bool:
     """Whether Storm's probabilities of the formula and of its negation fail to add up to 1.
 
     Storm 2.0 translates some formulas into a wrong automaton, `F ((a | X (a | X a)) R b)` among them; asking for
     the negation exposes it.
     """
-    negation = to_storm(Operation("!", (found.formula,)))
+    negation = to_storm(Operation("!", (formula,)))
     other = storm.check(chain, [negation], exact=settings.exact, timeout_s=settings.timeout_s)[0]
-    return bool(np.any(np.abs(found.answer.value + other.value - 1) > AGREEMENT + chain.rounding_defect))
+    return bool(np.any(np.abs(answer.value + other.value - 1) > AGREEMENT + chain.rounding_defect))
 
 
 def _refuse_disagreement(formula: Node, answer: CheckedValues, batch: BatchResult) -> None:
