@@ -1,0 +1,416 @@
+"""What each benchmark measures. `python cases.py NAME` measures one in a process of its own and prints it as JSON.
+
+A case says how long ours and a peer (another way to the same answer, or a physical limit) take in the same process,
+one after the other in every round, and how much memory ours needed at its peak.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.chains.chain import MarkovChain
+from verifier.chains.filled import filled_counts, markov_chain
+from verifier.checking.requirements import abstracted
+from verifier.confusion import ConfusionMatrices, rates, read_confusion
+from verifier.ltl import to_storm
+from verifier.scenarios import Block, Grid, Selection, make_grid
+from verifier.specs import read_spec
+from verifier.systems.reader import read_model
+from verifier.systems.scene import BYTES_PER_MOVE, BYTES_PER_STATE, BYTES_PER_TRANSITION, SkeletonOptions
+from verifier.systems.skeleton import Skeleton, build_skeleton
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+SPEC = ROOT / "specs/car_pedestrian.ltl"
+CONFUSION = ROOT / "examples/nuscenes_yolov3_class.json"
+SHIPPED_RUN = ["-m", "verifier.cli", "run", str(SPEC), "--cm", str(CONFUSION)]
+IMPORTS = ["-c", "import stormpy, numpy, scipy.sparse, lark"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """Median seconds of ours and of the peer; `peak_mib` is the largest process; `detail` is for people."""
+
+    ours_s: float
+    peer_s: float
+    peak_mib: float
+    detail: str = ""
+
+
+def alternately(rounds: int, *functions: Callable[[], object]) -> list[float]:
+    """Median seconds of each function; every round calls each of them once."""
+    times = [[_seconds(function) for function in functions] for _ in range(rounds)]
+    return [statistics.median(column) for column in zip(*times, strict=True)]
+
+
+def _seconds(function: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    function()
+    return time.perf_counter() - started
+
+
+def peak_mib(usage: resource.struct_rusage | None = None) -> float:
+    """Largest resident memory so far, of this process or of the one that `usage` belongs to."""
+    found = (usage or resource.getrusage(resource.RUSAGE_SELF)).ru_maxrss
+    return found / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def child_peak_mib(arguments: list[str], environment: dict[str, str]) -> float:
+    """Largest resident memory of a Python process with these arguments, or of one that it started."""
+    with Path(os.devnull).open("wb") as nowhere:
+        files = [(os.POSIX_SPAWN_DUP2, nowhere.fileno(), number) for number in (1, 2)]
+        process = os.posix_spawn(sys.executable, [sys.executable, *arguments], environment, file_actions=files)
+        _, _, usage = os.wait4(process, 0)
+    return peak_mib(usage)
+
+
+def whole_process() -> Measured:
+    """`verify run` on the shipped example, against importing the libraries it needs.
+
+    Both run from compiled modules, as an installed package has them.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "PYTHONPYCACHEPREFIX": folder}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+
+        def ours() -> None:
+            command = [sys.executable, *SHIPPED_RUN]
+            done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+            if done.returncode != 1 or "verdict: violated" not in done.stdout:
+                raise ValueError(f"verify run ended with {done.returncode}: {done.stdout} {done.stderr}")
+
+        def peer() -> None:
+            subprocess.run([sys.executable, *IMPORTS], check=True, env=environment)
+
+        ours()
+        peer()
+        ours_s, peer_s = alternately(9, ours, peer)
+        peaks = [child_peak_mib(arguments, environment) for arguments in (SHIPPED_RUN, IMPORTS)]
+    return Measured(ours_s, peer_s, peaks[0], f"importing alone {peaks[1]:.0f} MiB")
+
+
+def shipped_grid(**selected: object) -> tuple[Grid, ConfusionMatrices]:
+    """The scenario grid of the shipped spec for the pedestrian, and the shipped matrices."""
+    spec = read_spec(SPEC)
+    selection = Selection(environments=("ped",), **selected)  # type: ignore[arg-type]
+    return make_grid(spec, read_model(spec.model), selection), read_confusion(CONFUSION).matrices
+
+
+def skeleton_of(block: Block, grid: Grid, matrices: ConfusionMatrices) -> Skeleton:
+    """The skeleton of one block."""
+    options = SkeletonOptions(grid.goal_formula, grid.initial)
+    return build_skeleton(block.system, block.planner, block.environment, matrices, options)
+
+
+def labels_of(skeleton: Skeleton, grid: Grid) -> tuple[dict[str, NDArray[np.bool_]], list[str]]:
+    """The masks of every proposition of the requirements, and the requirements for Storm."""
+    formulas = abstracted([each.formula for each in grid.requirements])
+    labels = {name: skeleton.mask_of(node) for each in formulas for name, node in each.propositions.items()}
+    return labels, [to_storm(each.formula) for each in formulas]
+
+
+def figure(canonical_too: bool = False) -> Measured:
+    """The 55-point figure in one process, against a check by a running Storm for each point, its chain being there.
+
+    With the canonical matrix too it is what `--plot` shows.
+    """
+    from verifier.checking.process import StormProcess
+    from verifier.pipeline import RunOptions, verify_spec
+
+    sweep = {"vmax": tuple(range(1, 11))}
+    selection = Selection(environments=("ped",), sweeps=sweep, requirements=("all_three",))
+
+    def ours() -> None:
+        for canonical in (False, True) if canonical_too else (False,):
+            result = verify_spec(SPEC, CONFUSION, RunOptions(selection, canonical=canonical))
+            if len(result.requirements[0].points) != 55:
+                raise ValueError("the figure has another number of points")
+
+    grid, matrices = shipped_grid(sweeps=sweep, requirements=("all_three",))
+    questions = []
+    for each in (matrices, matrices.canonical()) if canonical_too else (matrices,):
+        for block in grid.blocks:
+            skeleton = skeleton_of(block, grid, each)
+            labels, formulas = labels_of(skeleton, grid)
+            chain = markov_chain(skeleton, filled_counts(skeleton, each, "error"), labels)
+            questions += [(dataclasses.replace(chain, initial=np.array([s])), formulas) for s in chain.initial]
+    ours()
+    peak = peak_mib()
+    with StormProcess() as storm:
+        storm.storm_version()
+        ours_s, peer_s = alternately(5, ours, lambda: [storm.check(*question) for question in questions])
+    worker = peak_mib(resource.getrusage(resource.RUSAGE_CHILDREN))
+    return Measured(ours_s, peer_s, peak, f"{len(questions)} points; the worker {worker:.0f} MiB")
+
+
+def corridor(planner: str) -> tuple[Callable[[], Skeleton], ConfusionMatrices]:
+    """Builds the skeleton of the corridor for one of its planners; and the matrices."""
+    system = read_model(HERE / "corridor.toml").instantiate()
+    matrices = read_confusion(CONFUSION).matrices.canonical()
+    return lambda: build_skeleton(system, system.planners[planner], "ped", matrices), matrices
+
+
+def million_states() -> Measured:
+    """A skeleton of 10^6 states and three observations, against copying its arrays."""
+    build, _ = corridor("rules")
+    before = peak_mib()
+    skeleton = build()
+    peak = peak_mib()
+    arrays = (skeleton.indptr, skeleton.indices, skeleton.entry, skeleton.memory, *skeleton.valuations.values())
+    ours_s, peer_s = alternately(5, build, lambda: [np.copy(array) for array in arrays])
+    detail = f"{skeleton.state_count} states, {len(skeleton.indices)} transitions, {before:.0f} MiB before"
+    return Measured(ours_s, peer_s, peak, detail)
+
+
+def refilled() -> Measured:
+    """Filling that skeleton for a new matrix, against a plain copy of its value array."""
+    build, matrices = corridor("rules")
+    skeleton, new = build(), rates(matrices.counts + 1)
+    filled = skeleton.fill(new)
+    peak = peak_mib()
+    ours_s, peer_s = alternately(25, lambda: skeleton.fill(new), lambda: np.copy(filled))
+    return Measured(ours_s, peer_s, peak, f"{len(filled)} probabilities")
+
+
+def predicted_memory(planner: str) -> Measured:
+    """Memory at the peak of building a skeleton, against what the limits predict. Bytes in place of seconds."""
+    build, _ = corridor(planner)
+    before = peak_mib()
+    skeleton = build()
+    peak = peak_mib()
+    space, observations = 90909 * 11, skeleton.entry_observations.shape[1]
+    predicted = space * (BYTES_PER_STATE + observations * BYTES_PER_TRANSITION)
+    predicted += 0 if planner == "rules" else space * 11 * BYTES_PER_MOVE
+    return Measured((peak - before) * 2**20, predicted, peak, f"{observations} observations")
+
+
+def banded_chain(states: int, per_state: int = 3, labels: int = 10) -> MarkovChain:
+    """A chain in which every state moves on by 1 .. `per_state`, with end states that stay."""
+    inner = states - per_state
+    targets = np.minimum(np.arange(states)[:, None] + np.arange(1, per_state + 1), inner)
+    targets[inner:] = np.arange(inner, states)[:, None]
+    keep = np.ones(targets.shape, dtype=bool)
+    keep[:, 1:] = targets[:, 1:] != targets[:, :-1]
+    weights = np.random.default_rng(1).random(targets.shape) * keep + keep
+    weights /= weights.sum(axis=1, keepdims=True)
+    return MarkovChain(
+        indptr=np.concatenate([[0], np.cumsum(keep.sum(axis=1))]),
+        indices=targets[keep],
+        probabilities=weights[keep],
+        labels={f"p{i}": np.arange(states) % (i + 2) == 0 for i in range(labels)},
+        initial=np.array([0]),
+    )
+
+
+def handed_over() -> Measured:
+    """10^6 states with ten labels to Storm, against writing and reading the same bytes on the same file system."""
+    import stormpy
+    from stormpy.developer import LogLevel, set_log_level
+
+    from verifier.chains.umb import write_umb
+
+    set_log_level(LogLevel.OFF)
+    chain = banded_chain(1_000_000)
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        path, twin = Path(folder) / "m.umb", Path(folder) / "twin"
+
+        def ours() -> None:
+            write_umb(chain, path, valuations=False, storm_padding=True)
+            if stormpy.build_model_from_umb(str(path)).nr_states != chain.state_count + 1:
+                raise ValueError("Storm built another model")
+
+        ours()
+        peak, content = peak_mib(), path.read_bytes()
+
+        def peer() -> None:
+            twin.write_bytes(content)
+            twin.read_bytes()
+
+        ours_s, peer_s = alternately(7, ours, peer)
+    detail = (
+        f"{chain.transition_count} transitions, {len(chain.labels)} labels, {len(content) / 2**20:.0f} MiB of file"
+    )
+    return Measured(ours_s, peer_s, peak, detail)
+
+
+MATRICES = 10_000
+STORM_CALLS = 200
+
+
+def many_matrices(planner: str = "published") -> Measured:
+    """10,000 random matrices through the 65-cell chain with vmax = 10, against the fastest way to ask Storm."""
+    from verifier.checking.batch import satisfaction_probabilities
+    from verifier.checking.process import StormProcess
+    from verifier.checking.product import build_product
+
+    grid, matrices = shipped_grid(planners=(planner,), settings={"vmax": 10}, requirements=("stops_for_pedestrians",))
+    skeleton = skeleton_of(grid.blocks[0], grid, matrices)
+    labels, (text,) = labels_of(skeleton, grid)
+    formula = abstracted([grid.requirements[0].formula])[0].formula
+    bins, width, _ = matrices.counts.shape
+    columns = np.random.default_rng(0).dirichlet(np.ones(width), size=(MATRICES, bins, width))
+    sampled = np.swapaxes(columns, -1, -2)
+
+    def ours() -> NDArray[np.float64]:
+        product = build_product(skeleton.indptr, skeleton.indices, labels, formula, skeleton.starts)
+        values = skeleton.entry_values(sampled)
+        return satisfaction_probabilities(product, values, skeleton.entry).probability
+
+    found = ours()
+    peak = peak_mib()
+    parts = (skeleton.indptr, skeleton.indices)
+    filled = skeleton.fill(sampled[:STORM_CALLS])
+    chains = [MarkovChain(*parts, np.ascontiguousarray(each), labels, skeleton.starts) for each in filled]
+    with StormProcess() as storm, tempfile.TemporaryDirectory(dir=_memory()) as folder:
+        storm.storm_version()
+        in_process = _storm_in_process(Path(folder), text)
+        for k, chain in enumerate(chains[:5]):
+            (answer,) = storm.check(chain, [text])
+            for values in (answer.value, in_process(chain)):
+                if np.abs(values - found[k]).max() > 1e-9:
+                    raise ValueError("Storm and the batch engine disagree")
+        ours_s, worker_s, own_s = alternately(
+            5,
+            ours,
+            lambda: [storm.check(chain, [text]) for chain in chains],
+            lambda: [in_process(chain) for chain in chains],
+        )
+    scale = MATRICES / STORM_CALLS
+    ways = f"Storm's worker {worker_s * scale:.1f} s, stormpy in process {own_s * scale:.1f} s"
+    detail = f"planner {planner}, {skeleton.state_count} states; from {STORM_CALLS} calls: {ways}"
+    return Measured(ours_s, min(worker_s, own_s) * scale, peak, detail)
+
+
+def _memory() -> str | None:
+    return "/dev/shm" if Path("/dev/shm").is_dir() else None
+
+
+def _storm_in_process(folder: Path, text: str) -> Callable[[MarkovChain], NDArray[np.float64]]:
+    """What the worker does, without the worker: no process boundary, the formula parsed once."""
+    import stormpy
+    from stormpy import environments
+    from stormpy.developer import LogLevel, set_log_level
+
+    from verifier.chains.umb import write_umb
+
+    set_log_level(LogLevel.OFF)
+    environment = environments.sound()
+    environment.solver().native().precision = stormpy.Rational("1/1000000000000")
+    asked = stormpy.parse_property(f"P=? [ {text} ]")
+    path = folder / "m.umb"
+
+    def check(chain: MarkovChain) -> NDArray[np.float64]:
+        write_umb(chain, path, valuations=False, storm_padding=True)
+        model = stormpy.build_model_from_umb(str(path))
+        result = stormpy.model_checking(model, asked, only_initial_states=True, environment=environment)
+        return np.array([result.get_value(int(state)) for state in chain.initial])
+
+    return check
+
+
+def long_corridor() -> Measured:
+    """One chain of 10^6 states, F of a state 90,000 steps away: the batch engine against Storm's check."""
+    build, matrices = corridor("rules")
+    skeleton = build()
+    x, v = skeleton.valuations["x"], skeleton.valuations["v"]
+    labels = {"goal": (x == 90_900) & (v == 1)}
+    chain = markov_chain(skeleton, filled_counts(skeleton, matrices, "error"), labels)
+    return _one_large_chain(chain)
+
+
+def random_walk(side: int = 40) -> Measured:
+    """A random walk on a square grid, one component of 1,600 states: the batch engine against Storm's check."""
+    n = side * side
+    x, y = np.divmod(np.arange(n), side)
+    ends = (np.arange(n) == 0) | (np.arange(n) == n - 1)
+    rows, columns = [np.flatnonzero(ends)], [np.flatnonzero(ends)]
+    for dx, dy in ((-1, 0), (0, -1), (0, 1), (1, 0)):
+        inside = ~ends & (x + dx >= 0) & (x + dx < side) & (y + dy >= 0) & (y + dy < side)
+        rows.append(np.flatnonzero(inside))
+        columns.append(((x + dx) * side + y + dy)[inside])
+    sources, targets = np.concatenate(rows), np.concatenate(columns)
+    order = np.lexsort((targets, sources))
+    degree = np.bincount(sources, minlength=n)
+    return _one_large_chain(
+        MarkovChain(
+            indptr=np.concatenate([[0], np.cumsum(degree)]),
+            indices=targets[order],
+            probabilities=1 / degree[sources[order]],
+            labels={"goal": np.arange(n) == 0},
+            initial=np.array([n // 2]),
+        )
+    )
+
+
+def _one_large_chain(chain: MarkovChain) -> Measured:
+    from verifier.checking.batch import check
+    from verifier.checking.process import StormProcess
+    from verifier.expressions.syntax import Name, Temporal
+
+    found = check(chain, Temporal("F", (Name("goal"),)))
+    peak = peak_mib()
+    with StormProcess() as storm:
+        (answer,) = storm.check(chain, ['F ("goal")'])
+        if np.abs(answer.value - found.probability[0]).max() > 1e-9:
+            raise ValueError("Storm and the batch engine disagree")
+        ours_s, peer_s = alternately(
+            1,
+            lambda: check(chain, Temporal("F", (Name("goal"),))),
+            lambda: storm.check(chain, ['F ("goal")']),
+        )
+    detail = f"{chain.state_count} states, probability {answer.value[0]:.4g}, error {found.error_bound.max():.0e}"
+    return Measured(ours_s, peer_s, peak, detail)
+
+
+def texts() -> Measured:
+    """DRN and PRISM text of 10^5 states, against writing the same bytes."""
+    from verifier.chains.drn import write_drn
+    from verifier.chains.prism import write_prism
+
+    chain = banded_chain(100_000)
+    with tempfile.TemporaryDirectory(dir=_memory()) as name:
+        folder = Path(name)
+
+        def ours() -> None:
+            write_drn(chain, folder / "m.drn")
+            write_prism(chain, folder / "m.prism")
+
+        ours()
+        peak, content = peak_mib(), (folder / "m.drn").read_bytes() + (folder / "m.prism").read_bytes()
+        ours_s, peer_s = alternately(3, ours, lambda: (folder / "twin").write_bytes(content))
+    return Measured(ours_s, peer_s, peak, f"{len(content) / 2**20:.0f} MiB of text")
+
+
+CASES: dict[str, Callable[[], Measured]] = {
+    "whole_process": whole_process,
+    "figure": figure,
+    "figure_with_both_matrices": lambda: figure(canonical_too=True),
+    "million_states": million_states,
+    "refilled": refilled,
+    "handed_over": handed_over,
+    "many_matrices": many_matrices,
+    "many_matrices_feedback": lambda: many_matrices("feedback"),
+    "long_corridor": long_corridor,
+    "random_walk": random_walk,
+    "texts": texts,
+    "memory_rules": lambda: predicted_memory("rules"),
+    "memory_runs": lambda: predicted_memory("runs"),
+    "memory_synthesis": lambda: predicted_memory("synthesis"),
+}
+
+if __name__ == "__main__":
+    print(json.dumps(dataclasses.asdict(CASES[sys.argv[1]]())))

@@ -1,0 +1,91 @@
+"""How fast, against whom, and with how much memory: `pytest tests/benchmarks --benchmark -s` prints a line for each.
+
+Every case of `cases.py` is measured in a process of its own, so that its memory is its own. The ratio is ours to the
+peer's, measured in turn in the same process; a speed-up has it the other way round.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+CASES = Path(__file__).with_name("cases.py")
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A case and what it must reach; None where nothing was promised.
+
+    Attributes:
+        case: its name in `cases.py`.
+        what: for the printed line.
+        peer: what it is held against.
+        seconds: most seconds of ours.
+        ratio: most of ours / peer, or with `speedup` least of peer / ours.
+    """
+
+    case: str
+    what: str
+    peer: str
+    seconds: float | None = None
+    ratio: float | None = None
+    speedup: bool = False
+
+
+BENCHMARKS = [
+    Benchmark("whole_process", "(a) verify run, whole process", "importing its libraries", ratio=4),
+    Benchmark("figure", "(b) figure of 55 points", "55 checks by a running Storm", seconds=3),
+    Benchmark("figure_with_both_matrices", "(b) figure, both matrices", "110 checks by a running Storm", seconds=6),
+    Benchmark("million_states", "(c) skeleton of 10^6 states", "copying its arrays", seconds=2),
+    Benchmark("refilled", "(c) refilling that skeleton", "copying its values", ratio=10),
+    Benchmark("handed_over", "(d) 10^6 states to Storm", "writing and reading the bytes", seconds=0.6),
+    Benchmark("many_matrices", "(e) 10,000 matrices", "as many Storm calls", ratio=50, speedup=True),
+    Benchmark("many_matrices_feedback", "(e) 10,000 matrices", "as many Storm calls", ratio=50, speedup=True),
+    Benchmark("long_corridor", "batch engine, 90,909 cells", "one check by Storm"),
+    Benchmark("random_walk", "batch engine, one component", "one check by Storm", speedup=True),
+    Benchmark("texts", "DRN and PRISM of 10^5 states", "writing the bytes"),
+]
+
+
+def measured(case: str) -> dict[str, float | str]:
+    """The figures of one case, from a process of its own."""
+    command = [sys.executable, str(CASES), case]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, float | str] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.benchmark
+@pytest.mark.parametrize("benchmark", BENCHMARKS, ids=lambda each: each.case)
+def test_time(benchmark: Benchmark) -> None:
+    found = measured(benchmark.case)
+    ours, peer = float(found["ours_s"]), float(found["peer_s"])
+    ratio = peer / ours if benchmark.speedup else ours / peer
+    sign, kind = (">=", "speed-up") if benchmark.speedup else ("<=", "ratio")
+    promised = [] if benchmark.ratio is None else [f"target {sign} {benchmark.ratio:g}"]
+    promised += [] if benchmark.seconds is None else [f"target <= {benchmark.seconds:g} s"]
+    print(
+        f"\n{benchmark.what}: ours {ours:.4g} s, {benchmark.peer} {peer:.4g} s, {kind} {ratio:.3g} "
+        f"({', '.join(promised) or 'no target'}); peak {float(found['peak_mib']):.0f} MiB; {found['detail']}"
+    )
+    assert benchmark.seconds is None or ours <= benchmark.seconds
+    if benchmark.ratio is not None:
+        assert ratio >= benchmark.ratio if benchmark.speedup else ratio <= benchmark.ratio
+
+
+@pytest.mark.benchmark
+@pytest.mark.parametrize("planner", ["rules", "runs", "synthesis"])
+def test_memory_stays_below_what_the_limits_predict(planner: str) -> None:
+    found = measured(f"memory_{planner}")
+    needed, predicted = float(found["ours_s"]), float(found["peer_s"])
+    print(
+        f"\n(f) memory for 10^6 states, planner of kind {planner}, {found['detail']}: "
+        f"{needed / 2**20:.0f} MiB of {predicted / 2**20:.0f} MiB predicted, ratio {needed / predicted:.2f} (<= 1)"
+    )
+    assert needed <= predicted
