@@ -79,7 +79,7 @@ class InputError(VerifierError):
         self.hint = hint
 
     def __str__(self) -> str:
-        lines = [f"{self.place}: {self.message}"]
+        lines = [self.message if self.place == Place() else f"{self.place}: {self.message}"]
         if self.place.text is not None:
             lines.extend(_source_excerpt(self.place.text, self.place.column))
         if self.hint:

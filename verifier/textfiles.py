@@ -35,10 +35,11 @@ def read_text(path: str | Path, largest: int = LARGEST_FILE) -> tuple[str, bytes
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"cannot be read: {reason}", place) from None
-    return _decoded(raw, place), raw
+    return decoded(raw, place), raw
 
 
-def _decoded(raw: bytes, place: Place) -> str:
+def decoded(raw: bytes, place: Place) -> str:
+    """The text of UTF-8 bytes that stand at `place`; InputError for another encoding or a NUL byte."""
     for mark, encoding in ((b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16")):
         if raw.startswith(mark):
             raise InputError(f"expected UTF-8 text, found {encoding}", place, "save the file as UTF-8")

@@ -79,7 +79,7 @@ FORMULAS = ("F b", "G a", "a U b")
 
 @st.composite
 def processes(draw, ending):
-    """At most four states with at most three choices each; `ending`: every choice leads on, the last two states loop."""
+    """At most four states with three choices each; `ending`: every choice leads on, and the last two states loop."""
     n = draw(st.integers(3, 4)) if ending else draw(st.integers(1, 4))
     states = []
     for state in range(n):
@@ -215,16 +215,16 @@ def test_the_range_of_the_shipped_study(study, storm):
     for best, values in ((min, found.smallest), (max, found.largest)):
         exact = [stopping(best, reported, *start) for start in starts]
         assert values == pytest.approx([float(each) for each in exact], rel=1e-9)
-    # Every success ends with a stop at the line, which can only be entered from the cell before it at walking pace
-    # (a car that moves two cells cannot stand in the next step), and a winning strategy stops there only if a
-    # pedestrian is reported in that very state, 2 m away: 31 of 158. A car that walks from the start whatever is
-    # reported, which winning strategies may do, gets there for certain.
+    # The greatest, which `exact` now holds. Every success ends with a stop at the line, which can only be made from
+    # the cell before it at walking pace (a car that moves two cells cannot stand in the next step), and a winning
+    # strategy stops there only if a pedestrian is reported in that very state, 2 m away: 31 of 158. A car that slows
+    # down to walking pace whatever is reported, which winning strategies may do, gets there for certain.
     assert max(exact) == min(exact) == Fraction(31, 158)
     assert found.smallest.min() == pytest.approx(0.000290752, abs=1e-9)
 
 
 def test_the_controller_lies_in_the_range(study):
-    system, matrices, formula, options = study
+    system, matrices, _, options = study
     skeleton = build_skeleton(system, system.planners["correct"], "ped", matrices, options)
     chain = markov_chain(skeleton, filled_counts(skeleton, matrices, "error"), {}, exact=True)
     reported = tuple(Fraction(column[0], sum(column)) for column in matrices.counts[:, :, 0].tolist())

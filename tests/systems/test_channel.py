@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verifier.confusion import EMPTY, ConfusionMatrices, exact_rates, rates, read_confusion
-from verifier.errors import LimitError, UsageError
+from verifier.errors import InputError, LimitError, UsageError
 from verifier.systems.channel import FALSE_ALARM_POLICIES, make_channel, possible_observations
 
 PED, OBS = frozenset({"ped"}), frozenset({"obs"})
@@ -83,7 +83,7 @@ def test_nobody_there_draws_from_the_empty_column():
 
 
 def test_unknown_true_labels_and_policies_are_named(by_class, by_set):
-    with pytest.raises(UsageError, match="no column for true label dog"):
+    with pytest.raises(InputError, match="no column for true label dog"):
         observed(by_class, ("dog",), (0,), {"ped"})
     with pytest.raises(UsageError, match="unknown false-alarm policy 'drop'"):
         observed(by_set, ("ped",), (0,), {"ped"}, "drop")

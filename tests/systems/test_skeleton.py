@@ -146,7 +146,7 @@ def test_columns_without_items_are_refused_when_needed_and_only_then(hallway):
 
 def test_classes_that_the_detector_does_not_have_are_named(hallway):
     matrices = ConfusionMatrices("class", (PED, EMPTY), np.array([0.0, 10.0]), np.ones((1, 2, 2), dtype=np.int64))
-    with pytest.raises(UsageError, match="unknown class, asked about by planner 'walker', 'obs'"):
+    with pytest.raises(InputError, match="unknown class, asked about by planner 'walker', 'obs'"):
         chain_of(hallway, matrices=matrices)
 
 
@@ -155,6 +155,29 @@ def test_explosion_is_predicted_and_refused(hallway):
         chain_of(hallway, settings={"last": 10**9})
     with pytest.raises(LimitError, match=r"needs about .* GiB; the limit is 0\.0 GiB"):
         chain_of(hallway, limits=Limits(memory_bytes=1000))
+
+
+def test_rounding_that_leaves_a_state_without_transitions_is_refused(tmp_path):
+    # 22 equally likely reports lead to 22 states: 1/22 = 0.045... is 0.0 with one decimal and 0.05 with two.
+    names = [f"c{k}" for k in range(21)]
+    rules = [f'{{ when = "sees({name})", set = {{ u = {k + 2} }} }},' for k, name in enumerate(names)]
+    text = f"""
+        initial = "x = 0"
+        terminal = "x > 0"
+        variables.x = {{ range = [0, 22], next = "u" }}
+        inputs.u = {{ range = [0, 22] }}
+        environments.one = [{{ class = "c0", distance_m = 0 }}]
+        planners.teller.rules = [{"".join(rules)} {{ when = "true", set = {{ u = 1 }} }}]
+        """
+    path = tmp_path / "teller.toml"
+    path.write_text(text)
+    labels = (*(frozenset({name}) for name in names), EMPTY)
+    matrices = ConfusionMatrices("class", labels, np.array([0.0, 1.0]), np.ones((1, 22, 22), dtype=np.int64))
+    system = read_model(path).instantiate()
+    skeleton = build_skeleton(system, system.planners["teller"], "one", matrices)
+    assert markov_chain(skeleton, matrices.counts, {}, decimals=2).transition_count == 22 + 22
+    with pytest.raises(UsageError, match="rounded to 1 decimals, every transition of some state is 0"):
+        markov_chain(skeleton, matrices.counts, {}, decimals=1)
 
 
 # Random small systems: two variables, one input, random rules.

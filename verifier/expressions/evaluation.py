@@ -138,7 +138,9 @@ def exact_number(node: Node, values: Mapping[str, int | Fraction], source: Sourc
 def _literal(node: Number, source: Source) -> Quantity:
     found = quantity(node.value)
     if found is None:
-        raise source.error("beyond 64-bit integers", node.position)
+        text = to_text(node)
+        text = text if len(text) <= 40 else f"a number of {len(text)} digits"
+        raise source.error(f"beyond 64-bit integers: {text}", node.position)
     return found
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -84,7 +85,8 @@ Quantity: TypeAlias = Exact | Floating
 
 
 def quantity(value: Any) -> Quantity | None:
-    """The quantity that a number or an array of numbers is; None if an integer is beyond 64 bits.
+    """The quantity that a number or an array of numbers is; None if an integer is beyond 64 bits, or a fraction
+    beyond float64.
 
     Raises:
         ValueError: it is neither, or not finite.
@@ -99,7 +101,9 @@ def quantity(value: Any) -> Quantity | None:
     if isinstance(value, Fraction):
         exact = _fits(value.numerator, value.numerator) and value.denominator <= _GREATEST
         number = value.numerator
-        return Exact(number, value.denominator, number, number, False) if exact else Floating(float(value))
+        if exact:
+            return Exact(number, value.denominator, number, number, False)
+        return Floating(float(value)) if abs(value) <= sys.float_info.max else None
     if isinstance(value, float) and math.isfinite(value):
         return Floating(value)
     if isinstance(value, int):

@@ -18,7 +18,7 @@ from verifier.confusion.matrices import Label
 from verifier.expressions import evaluate, resolve_sees
 from verifier.expressions.syntax import Node, labels_seen, names_in
 from verifier.systems.model import EMPTY_CLASS, BoundedVariable, Planner, Rule, Run, System
-from verifier.systems.reachability import reachable, reversed_graph
+from verifier.systems.reachability import reachable, rows
 from verifier.systems.space import StateSpace, successors, truth
 
 Ints = NDArray[np.int64]
@@ -61,11 +61,17 @@ def rules_behaviour(system: System, space: StateSpace, planner: Planner, observa
     for column, observation in enumerate(observations):
         undecided = np.ones(space.size, dtype=bool)
         for rule in planner.rules:
-            when = system.resolve(resolve_sees(rule.when, observation))
-            states = np.flatnonzero(undecided & truth(when, values, space.size))
+            states = np.flatnonzero(undecided & _applies(system, rule, observation, values, space.size))
             undecided[states] = False
             following[states, column] = step_by(system, space, rule, observation, states, values)
     return following
+
+
+def _applies(system: System, rule: Rule | Run, observation: Label, values: Mapping[str, Ints], count: int) -> Mask:
+    """(count,) the valuations in which the condition of a rule or run holds."""
+    path = f"{rule.path}.when"
+    when = system.resolve(resolve_sees(rule.when, observation), path)
+    return truth(when, values, count, system.model.at(path))
 
 
 def step_by(
@@ -81,15 +87,15 @@ def step_by(
         return states
     whole = len(states) == space.size
     there = values if whole else {name: value[states] for name, value in values.items()}
-    inputs = {
-        name: evaluate(system.resolve(resolve_sees(node, observation)), there) for name, node in rule.inputs.items()
-    }
+    inputs = {}
+    for name, node in rule.inputs.items():
+        path = f"{rule.path}.set.{name}"
+        inputs[name] = evaluate(system.resolve(resolve_sees(node, observation), path), there, system.model.at(path))
     return successors(system, space, there, inputs, len(states))
 
 
 def input_choices(system: System, pick: str) -> Iterator[dict[str, int]]:
-    """Every combination of inputs, in the order in which `pick` prefers them."""
-
+    """Every combination of inputs, in the order in which `pick` prefers them; the first input counts most."""
     ranges = [sorted(range(each.low, each.high + 1), key=partial(_preference, each, pick)) for each in system.inputs]
     for combination in itertools.product(*ranges):
         yield {each.name: value for each, value in zip(system.inputs, combination, strict=True)}
@@ -107,40 +113,45 @@ class Moves:
     """All moves of a system: every input a planner could set, in every state.
 
     Attributes:
-        following: (choices, n) int64 next state under each combination of inputs, best pick first; -1 where
+        following: (choices, n) int32 next state under each combination of inputs, best pick first; -1 where
             the inputs are not admissible there. Terminal states stay where they are under every choice.
     """
 
-    following: Ints
+    following: NDArray[np.int32]
 
     @classmethod
     def of(cls, system: System, space: StateSpace, pick: str, terminal: Mask) -> Moves:
         """Compute the moves; the order of the choices is the one `pick` prefers."""
-        values = space.valuations()
-        rows = []
-        for inputs in input_choices(system, pick):
-            row = successors(system, space, values, inputs, space.size)
+        values, choices = space.valuations(), list(input_choices(system, pick))
+        following = np.empty((len(choices), space.size), dtype=np.int32)
+        for row, inputs in zip(following, choices, strict=True):
+            row[:] = successors(system, space, values, inputs, space.size)
             row[terminal] = np.flatnonzero(terminal)
-            rows.append(row)
-        return cls(np.stack(rows))
+        return cls(following)
 
-    def backwards(self) -> tuple[Ints, Ints]:
-        """The reversed graph of all valid moves, as (indptr, indices)."""
-        choice, source = np.nonzero(self.following >= 0)
-        return reversed_graph(self.following.shape[1], source, self.following[choice, source])
+    def edges(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Source and target of every move."""
+        sources = [np.flatnonzero(row >= 0).astype(np.int32) for row in self.following]
+        targets = [row[source] for row, source in zip(self.following, sources, strict=True)]
+        return np.concatenate(sources), np.concatenate(targets)
 
-    def leading_to(self, goal: Mask, through: Mask) -> Mask:
-        """(n,) the least set that holds `goal` and every state of `through` with a move into the set."""
-        choice, source = np.nonzero((self.following >= 0) & through)
-        indptr, indices = reversed_graph(self.following.shape[1], source, self.following[choice, source])
-        return reachable(indptr, indices, goal)
+    def leading_to(self, goal: Mask) -> Mask:
+        """(n,) the states from which some moves lead to `goal`, the goal itself included."""
+        sources, targets = self.edges()
+        return reachable(*rows(len(goal), targets, sources), goal)
 
-    def first_into(self, target: Mask) -> Ints:
-        """(n,) the next state of the best-picked move into `target`; -1 where no move leads there."""
+    def between(self, sources: Mask, targets: Mask) -> Moves:
+        """Only the moves from `sources` into `targets`."""
+        kept = np.full_like(self.following, -1)
+        for row, out in zip(self.following, kept, strict=True):
+            np.copyto(out, row, where=(row >= 0) & sources & targets[row])
+        return Moves(kept)
+
+    def best(self) -> Ints:
+        """(n,) the next state of the best-picked move of each state; -1 where there is none."""
         result = np.full(self.following.shape[1], -1, dtype=np.int64)
         for row in self.following[::-1]:
-            good = (row >= 0) & target[row]
-            result[good] = row[good]
+            np.copyto(result, row, where=row >= 0)
         return result
 
 
@@ -163,7 +174,7 @@ def runs_behaviour(
     for column, observation in enumerate(observations):
         undecided = np.ones(space.size, dtype=bool)
         for run in planner.runs:
-            when = truth(system.resolve(resolve_sees(run.when, observation)), values, space.size)
+            when = _applies(system, run, observation, values, space.size)
             applies, undecided = undecided & when, undecided & ~when
             if applies.any():
                 step = _run_steps(system, space, planner, run, observation, terminal)
@@ -180,21 +191,29 @@ def _run_steps(
     every = np.arange(space.size)
     if run.inputs is not None:
         return step_by(system, space, run, observation, every, space.valuations())
-    goal, through = space.where(system.resolve(run.reach)), space.where(system.resolve(run.through))
-    moves = Moves.of(system, space, planner.pick, terminal)
-    leading = moves.leading_to(goal, through)
-    return np.where(goal, every, np.where(leading, moves.first_into(leading), -1))
+    goal, through = (
+        space.where(system.resolve(node, f"{run.path}.{key}"), system.model.at(f"{run.path}.{key}"))
+        for key, node in (("reach", run.reach), ("through", run.through))
+    )
+    passing = Moves.of(system, space, planner.pick, terminal).between(through, np.ones(space.size, dtype=bool))
+    leading = passing.leading_to(goal)
+    return np.where(goal, every, passing.between(leading, leading).best())
 
 
 def _states_on_runs(step: Ints, starts: Ints) -> Mask:
-    """(starts, n) which states lie on the run from each start."""
-    visited = np.zeros((len(starts), len(step)), dtype=bool)
-    memory, position = np.arange(len(starts)), starts.copy()
-    while len(memory):
-        visited[memory, position] = True
-        position = step[position]
-        going = position >= 0
-        memory, position = memory[going], position[going]
-        fresh = ~visited[memory, position]
-        memory, position = memory[fresh], position[fresh]
-    return visited
+    """(starts, n) which states lie on the run from each start.
+
+    By doubling: once the first k states of every run are marked, k steps at a time mark the next k.
+    """
+    n = len(step)
+    jump = np.append(step, -1)  # the last one answers for -1: a run that has ended stays so
+    visited = np.zeros((len(starts), n), dtype=bool)
+    visited[np.arange(len(starts)), starts] = True
+    while True:
+        memory, position = np.nonzero(visited)
+        target = jump[position]
+        fresh = (target >= 0) & ~visited[memory, target]
+        if not fresh.any():
+            return visited
+        visited[memory[fresh], target[fresh]] = True
+        jump = jump[jump]

@@ -115,7 +115,7 @@ def make_channel(
         false_alarms: one of `FALSE_ALARM_POLICIES`.
 
     Raises:
-        UsageError: a true label has no column.
+        InputError: a true label has no column.
     """
     real = np.array([name is not None for name in object_classes])
     columns = np.full(object_bins.shape, -1, dtype=np.int64)
@@ -135,7 +135,8 @@ def make_channel(
             beside[_first_in_bin(object_bins, int(index), real), position] = empty_column
         columns = np.concatenate([columns, beside], axis=1)
         bins = np.concatenate([bins, bins[:, real]], axis=1)
-    return Channel(matrices.labels, observations, bins, columns)
+    drawn = (columns >= 0).any(axis=0)
+    return Channel(matrices.labels, observations, bins[:, drawn], columns[:, drawn])
 
 
 def _object_column(

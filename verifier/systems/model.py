@@ -16,11 +16,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from graphlib import CycleError, TopologicalSorter
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
-from verifier.errors import InputError, Place, UsageError, unknown_name
-from verifier.expressions import Source, check_type, exact_number, substitute
+from verifier.errors import UsageError, unknown_name
+from verifier.expressions import Source, exact_number, substitute
 from verifier.expressions.syntax import FALSE, Boolean, Node, Number, names_in
 
 EMPTY_CLASS = "empty"
@@ -30,6 +31,9 @@ PICKS = {
     "highest": "the greatest value of the inputs, in the order they are declared",
 }
 """How one of several equally good inputs is picked; which one a synthesis tool takes is an accident."""
+
+LARGEST_BOUND = 2**31
+"""Size of the ends of a range."""
 
 Type: TypeAlias = Literal["number", "boolean"]
 Setting: TypeAlias = int | Fraction | str
@@ -67,11 +71,13 @@ class PlacedObject:
 class Rule:
     """When `when` holds, set the inputs; or, with `inputs` None, leave the state as it is.
 
-    `when` and the values may ask what the detector reports: `sees(ped)`.
+    `when` and the values may ask what the detector reports: `sees(ped)`. `path` is where the rule stands in the
+    model file (a dotted key), for messages.
     """
 
     when: Node
     inputs: Mapping[str, Node] | None
+    path: str = ""
 
 
 @dataclass(frozen=True)
@@ -86,6 +92,7 @@ class Run:
     inputs: Mapping[str, Node] | None = None
     reach: Node = FALSE
     through: Node = FALSE
+    path: str = ""
 
 
 @dataclass(frozen=True)
@@ -141,6 +148,10 @@ class SystemModel:
     file: str = ""
     sha256: str = ""
 
+    def at(self, path: str) -> Source:
+        """The element of the model file with that dotted key, for the messages of errors in it."""
+        return Source("", self.file or None, path)
+
     def environment_classes(self) -> frozenset[str]:
         """Every class that stands in some environment; `empty` is not one."""
         placed = (each.class_name for objects in self.environments.values() for each in objects)
@@ -173,25 +184,32 @@ class SystemModel:
 
         Raises:
             UsageError: a setting names nothing.
-            InputError: constants that depend on each other in a circle, or an expression of the wrong type.
+            InputError: constants or abbreviations that depend on each other in a circle, a division by zero, or
+                a range that is empty or not of whole numbers.
         """
         constants = _constant_values(self, _constant_settings(self, settings))
-        numbers: dict[str, Node] = {name: Number(value) for name, value in constants.items()}
-        resolver = _Resolver(numbers, self)
+        resolve = _Resolver({name: Number(value) for name, value in constants.items()}, self)
         return System(
             self,
             MappingProxyType(constants),
-            tuple(resolver.bounds(each) for each in self.variables),
-            tuple(resolver.bounds(each) for each in self.inputs),
-            {each.name: resolver(each.next) for each in self.variables if each.next is not None},
-            resolver(self.admissible),
+            tuple(_bounded(self, resolve, f"variables.{each.name}.range", each) for each in self.variables),
+            tuple(_bounded(self, resolve, f"inputs.{each.name}.range", each) for each in self.inputs),
             {
-                name: tuple(replace(each, distance_m=resolver(each.distance_m)) for each in objects)
+                each.name: resolve(each.next, f"variables.{each.name}.next")
+                for each in self.variables
+                if each.next is not None
+            },
+            resolve(self.admissible, "admissible"),
+            {
+                name: tuple(
+                    replace(each, distance_m=resolve(each.distance_m, f"environments.{name}[{index}].distance_m"))
+                    for index, each in enumerate(objects)
+                )
                 for name, objects in self.environments.items()
             },
-            resolver(self.initial),
-            resolver(self.terminal),
-            resolver,
+            resolve(self.initial, "initial"),
+            resolve(self.terminal, "terminal"),
+            resolve,
             {name: _with_pick(planner, settings) for name, planner in self.planners.items()},
         )
 
@@ -251,44 +269,38 @@ class _Resolver:
 
     numbers: Mapping[str, Node]
     model: SystemModel
-    abbreviations: Mapping[str, Node] = field(init=False)
+    meanings: Mapping[str, Node] = field(init=False)
 
     def __post_init__(self) -> None:
-        expanded: dict[str, Node] = {}
-        open_names: list[str] = []
-        meanings = {**self.model.quantities, **self.model.labels}
+        meanings = dict(self.numbers)
+        tables = {"quantities": self.model.quantities, "labels": self.model.labels}
+        for table, nodes in tables.items():
+            for name in _dependency_order(nodes, self.model.at(table)):
+                meanings[name] = substitute(nodes[name], meanings, self.model.at(f"{table}.{name}"))
+        object.__setattr__(self, "meanings", meanings)
 
-        def expand(name: str) -> Node:
-            if name in open_names:
-                circle = " -> ".join([*open_names[open_names.index(name) :], name])
-                raise InputError(f"labels or quantities in a circle: {circle}", Place(self.model.file))
-            if name not in expanded:
-                open_names.append(name)
-                inner = {each: expand(each) for each in names_in(meanings[name]) if each in meanings}
-                expanded[name] = substitute(substitute(meanings[name], inner), self.numbers)
-                open_names.pop()
-            return expanded[name]
+    def __call__(self, node: Node, path: str | None = None) -> Node:
+        """`node` over variables (and inputs and classes); `path` is where it stands in the model file, if it does.
 
-        for name in meanings:
-            expand(name)
-        object.__setattr__(self, "abbreviations", expanded)
+        Raises:
+            InputError: the result is too large or nests too deeply.
+        """
+        return substitute(node, self.meanings, None if path is None else self.model.at(path))
 
-    def __call__(self, node: Node) -> Node:
-        return substitute(node, {**self.numbers, **self.abbreviations})
 
-    def bounds(self, variable: Variable) -> BoundedVariable:
-        low, high = (self._whole(variable, end) for end in (variable.range.low, variable.range.high))
-        if low > high:
-            place = Place(self.model.file, path=f"{variable.name}.range")
-            raise InputError(f"expected low <= high, got {low}..{high}", place, "check the constants it uses")
-        return BoundedVariable(variable.name, low, high)
-
-    def _whole(self, variable: Variable, end: Node) -> int:
-        value = exact_number(self(end), {}, Source("", self.model.file, f"{variable.name}.range"))
-        if value != int(value) or not -(2**31) <= value <= 2**31:
-            place = Place(self.model.file, path=f"{variable.name}.range")
-            raise InputError(f"expected whole numbers up to 2**31, got {value}", place)
-        return int(value)
+def _bounded(model: SystemModel, resolve: _Resolver, path: str, variable: Variable) -> BoundedVariable:
+    ends: list[int] = []
+    for index, end in enumerate((variable.range.low, variable.range.high)):
+        source = model.at(f"{path}[{index}]")
+        value = exact_number(resolve(end, source.path), {}, source)
+        if not isinstance(value, int) or not -LARGEST_BOUND <= value <= LARGEST_BOUND:
+            got = str(value) if value.denominator < 10**20 and -(10**20) < value < 10**20 else "one of many digits"
+            raise source.error(f"expected a whole number of at most 2**31 in size, got {got}", None)
+        ends.append(value)
+    low, high = ends
+    if low > high:
+        raise model.at(path).error(f"expected low <= high, got {low}..{high}", None, "check the constants it uses")
+    return BoundedVariable(variable.name, low, high)
 
 
 def _with_pick(planner: Planner, settings: Mapping[str, Setting]) -> Planner:
@@ -297,7 +309,8 @@ def _with_pick(planner: Planner, settings: Mapping[str, Setting]) -> Planner:
 
 
 def _constant_settings(model: SystemModel, settings: Mapping[str, Setting]) -> dict[str, int | Fraction]:
-    known = {f"{name}.pick" for name in model.planners} | set(model.constants)
+    picking = {f"{name}.pick" for name, planner in model.planners.items() if planner.kind != "rules"}
+    known = picking | set(model.constants)
     found: dict[str, int | Fraction] = {}
     for name, value in settings.items():
         if name not in known:
@@ -312,21 +325,21 @@ def _constant_settings(model: SystemModel, settings: Mapping[str, Setting]) -> d
 def _constant_values(model: SystemModel, settings: Mapping[str, int | Fraction]) -> dict[str, int | Fraction]:
     """Every constant's number; constants may be defined by others, in any order but not in a circle."""
     values: dict[str, int | Fraction] = dict(settings)
-    open_names: list[str] = []
+    defined = {name: node for name, node in model.constants.items() if name not in values}
+    for name in _dependency_order(defined, model.at("constants")):
+        values[name] = exact_number(defined[name], values, model.at(f"constants.{name}"))
+    return {name: values[name] for name in model.constants}
 
-    def value_of(name: str) -> int | Fraction:
-        if name in open_names:
-            circle = " -> ".join([*open_names[open_names.index(name) :], name])
-            raise InputError(f"constants in a circle: {circle}", Place(model.file, path="constants"))
-        if name not in values:
-            open_names.append(name)
-            node = model.constants[name]
-            source = Source("", model.file, f"constants.{name}")
-            check_type(node, dict.fromkeys(model.constants, "number"), source, "number")
-            values[name] = exact_number(node, {each: value_of(each) for each in names_in(node)}, source)
-            open_names.pop()
-        return values[name]
 
-    for name in model.constants:
-        value_of(name)
-    return values
+def _dependency_order(nodes: Mapping[str, Node], table: Source) -> list[str]:
+    """The names of `nodes`, each after those that its node uses; InputError when they go in a circle."""
+    uses = {name: sorted(names_in(node) & nodes.keys()) for name, node in nodes.items()}
+    try:
+        return list(TopologicalSorter(uses).static_order())
+    except CycleError as error:
+        circle: list[str] = error.args[1][:0:-1]  # each uses the next one; the first stands at both ends
+        at = circle.index(min(circle))
+        names = [*circle[at:], *circle[:at]][:10]
+        more = [f"{len(circle) - 10} more"] if len(circle) > 10 else []
+        shown = " -> ".join([*names, *more, circle[at]])
+        raise table.error(f"these depend on each other in a circle: {shown}", None) from None

@@ -1,46 +1,79 @@
-"""Reachability in directed graphs given as compressed sparse rows."""
+"""Searches in directed graphs, in compiled code.
+
+A graph of n nodes is given in compressed sparse rows: the successors of node s are indices[indptr[s]:indptr[s + 1]].
+Parallel edges and self-loops are allowed.
+"""
 
 from __future__ import annotations
+
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order
+from scipy.sparse.csgraph import breadth_first_order, connected_components
+
+from verifier.errors import LimitError
 
 Ints = NDArray[np.int64]
+Numbers: TypeAlias = "NDArray[np.int64] | NDArray[np.int32]"
 Mask = NDArray[np.bool_]
 
+_MOST_EDGES = 2**31 - 1
+"""The compiled searches number edges with 32 bits."""
 
-def reachable(indptr: Ints, indices: Ints, sources: Mask) -> Mask:
+
+def reachable(indptr: Numbers, indices: Numbers, sources: Mask) -> Mask:
     """(n,) mask of the nodes that some node of `sources` reaches in zero or more steps."""
     n = len(indptr) - 1
-    starts = np.flatnonzero(sources)
     found = np.zeros(n + 1, dtype=bool)
-    if len(starts):
-        # One extra node points at every source, so that a single compiled search answers for all.
-        pointers = np.append(indptr, indptr[-1] + len(starts)).astype(np.int32)
-        targets = np.concatenate([indices, starts]).astype(np.int32)
-        graph = csr_array((np.ones(len(targets), dtype=np.int8), targets, pointers), shape=(n + 1, n + 1))
-        found[breadth_first_order(graph, n, return_predecessors=False)] = True
+    found[breadth_first_order(_rooted(indptr, indices, sources), n, return_predecessors=False)] = True
     return found[:n]
 
 
-def reversed_graph(n: int, sources: Ints, targets: Ints) -> tuple[Ints, Ints]:
-    """(indptr, indices) in which node t lists every s with an edge s -> t."""
-    order = np.argsort(targets, kind="stable")
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=n))]).astype(np.int64)
-    return indptr, sources[order]
+def distances(indptr: Numbers, indices: Numbers, sources: Mask) -> Ints:
+    """(n,) least number of edges from some node of `sources` to each node; -1 where there is no path."""
+    n = len(indptr) - 1
+    order, parent = breadth_first_order(_rooted(indptr, indices, sources), n)
+    depth = np.zeros(n + 1, dtype=np.int64)
+    depth[order[1:]] = 1
+    parent[parent < 0] = n
+    # The search tree gives each node's parent; doubling adds up the steps to the root.
+    while np.any(parent != n):
+        depth += depth[parent]
+        parent = parent[parent]
+    return depth[:n] - 1
 
 
-def gather_rows(indptr: Ints, rows: Ints) -> tuple[Ints, Ints]:
-    """Positions of all entries of `rows`, one row after the other, and the row each belongs to.
+def on_cycle(indptr: Numbers, indices: Numbers) -> Mask:
+    """(n,) mask of the nodes that lie on a cycle; a self-loop is one. The same for the reversed graph."""
+    n = len(indptr) - 1
+    graph = csr_array((np.ones(len(indices), dtype=np.int8), indices, indptr), shape=(n, n))
+    _, component = connected_components(graph, directed=True, connection="strong")
+    cyclic: Mask = (np.bincount(component, minlength=n) > 1)[component]
+    cyclic[indices[np.repeat(np.arange(n), np.diff(indptr)) == indices]] = True
+    return cyclic
 
-    Returns:
-        entries: (k,) int64 positions in the arrays that `indptr` divides.
-        owners: (k,) int64 index into `rows`.
-    """
-    lengths = indptr[rows + 1] - indptr[rows]
-    owners = np.repeat(np.arange(len(rows)), lengths)
-    starts = np.cumsum(lengths) - lengths
-    entries = np.arange(len(owners)) - starts[owners] + indptr[rows][owners]
-    return entries, owners
+
+def rows(n: int, sources: Numbers, targets: Numbers) -> tuple[Numbers, Numbers]:
+    """(indptr, indices) of the graph with these edges, each kept once; swap the two for the reversed graph."""
+    _refuse_too_many(len(sources))
+    graph = csr_array((np.ones(len(sources), dtype=bool), (sources, targets)), shape=(n, n))
+    return graph.indptr, graph.indices
+
+
+def _rooted(indptr: Numbers, indices: Numbers, sources: Mask) -> csr_array[Any, Any]:
+    """The graph with one more node, n, that points at every source, so that a single search answers for all."""
+    n, starts = len(indptr) - 1, np.flatnonzero(sources)
+    _refuse_too_many(len(indices) + len(starts))
+    pointers = np.append(indptr, indptr[-1] + len(starts)).astype(np.int32)
+    targets = np.concatenate([indices, starts]).astype(np.int32)
+    return csr_array((np.ones(len(targets), dtype=np.int8), targets, pointers), shape=(n + 1, n + 1))
+
+
+def _refuse_too_many(edges: int) -> None:
+    if edges > _MOST_EDGES:
+        raise LimitError(
+            f"the model has {edges} moves between its states; at most {_MOST_EDGES} can be searched",
+            hint="narrow the ranges of the variables or of the inputs",
+        )

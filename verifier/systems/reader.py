@@ -10,30 +10,25 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from verifier.errors import InputError, Place, nearest_name, shown
-from verifier.expressions import Source, check_type, parse_expression
-from verifier.expressions.syntax import FALSE, TRUE, Node, Number, labels_seen
+from verifier.expressions import Source, parse_expression
+from verifier.expressions.syntax import FALSE, RESERVED, TRUE, Node, Number
 from verifier.ltl import parse_formula
-from verifier.systems.model import (
-    EMPTY_CLASS,
-    PICKS,
-    PlacedObject,
-    Planner,
-    Range,
-    Rule,
-    Run,
-    SystemModel,
-    Type,
-    Variable,
-)
+from verifier.systems.declarations import check_declarations
+from verifier.systems.model import PICKS, PlacedObject, Planner, Range, Rule, Run, SystemModel, Variable
 from verifier.textfiles import read_text
 
 LARGEST_MODEL_FILE = 2**20
+LONGEST_NUMBER = 60
+LARGEST_EXPONENT = 300
+"""Characters and decimal exponent of a number; as in expressions."""
+DEEPEST_NESTING = 16
+"""Tables and lists inside one another; a model needs five."""
 TABLES = (
     "name",
     "source",
@@ -49,7 +44,8 @@ TABLES = (
     "planners",
 )
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_OPERATOR_LETTERS = frozenset("FGXURWM")
+_TOO_LONG = f"the number is too long; at most {LONGEST_NUMBER} digits are read"
+_KINDS = ("rules", "runs", "synthesis")
 
 
 def read_model(path: str | Path) -> SystemModel:
@@ -60,14 +56,57 @@ def read_model(path: str | Path) -> SystemModel:
     """
     text, raw = read_text(path, LARGEST_MODEL_FILE)
     try:
-        document = tomllib.loads(text, parse_float=Fraction)
+        document = tomllib.loads(text, parse_float=_Decimal)
     except tomllib.TOMLDecodeError as error:
         raise _toml_error(str(path), text, str(error)) from None
     except RecursionError:
         raise InputError("not accepted: nested too deeply", Place(str(path))) from None
-    except ValueError as error:  # a number that Fraction does not read: inf, nan
-        raise InputError(f"not accepted: {error}", Place(str(path))) from None
+    except ValueError:  # thousands of digits, which Python does not read
+        digits = re.search(r"[0-9][0-9_]{1000,}", text)
+        line = text.count("\n", 0, digits.start()) + 1 if digits else None
+        raise InputError(_TOO_LONG, Place(str(path), line)) from None
+    _refuse_odd_values(str(path), document)
     return _Reader(str(path), hashlib.sha256(raw).hexdigest()).model(document)
+
+
+@dataclass(frozen=True)
+class _Decimal:
+    """A decimal number as the file spells it; what is no finite number is refused where a number is needed."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def value(self) -> int | Fraction | None:
+        """The exact value; None for nan, infinities, and numbers too long to work with."""
+        mantissa, _, exponent = self.text.replace("_", "").lower().partition("e")
+        if "n" in mantissa or len(mantissa) > LONGEST_NUMBER or len(exponent) > 5:
+            return None
+        if abs(int(exponent or 0)) > LARGEST_EXPONENT:
+            return None
+        value = Fraction(f"{mantissa}e{exponent or 0}")
+        return value.numerator if value.denominator == 1 else value
+
+
+def _refuse_odd_values(file: str, document: dict[str, Any]) -> None:
+    """Refuse what could not even be shown in a message: deep nesting, and integers of thousands of digits."""
+    pending: list[tuple[str, Any, int]] = [("", document, 0)]
+    while pending:
+        path, value, depth = pending.pop()
+        if depth > DEEPEST_NESTING:
+            raise InputError("not accepted: nested too deeply", Place(file, path=f"{path[:60]}..."))
+        if isinstance(value, int) and abs(value) >= 10**LONGEST_NUMBER:
+            raise InputError(_TOO_LONG, Place(file, path=path))
+        if isinstance(value, dict):
+            pending += [(f"{path}.{_key(key)}".lstrip("."), inner, depth + 1) for key, inner in value.items()]
+        if isinstance(value, list):
+            pending += [(f"{path}[{index}]", inner, depth + 1) for index, inner in enumerate(value)]
+
+
+def _key(key: str) -> str:
+    """A key for a dotted path, quoted where it is no plain name."""
+    return key if _NAME.match(key) and len(key) <= LONGEST_NUMBER else shown(key)
 
 
 def _toml_error(file: str, text: str, message: str) -> InputError:
@@ -85,9 +124,10 @@ class _Reader:
 
     file: str
     sha256: str
+    texts: dict[str, str] = field(default_factory=dict)
 
     def fail(self, path: str, message: str, hint: str | None = None) -> InputError:
-        return InputError(message, Place(self.file, path=path), hint)
+        return InputError(message, Place(self.file, path=path or None), hint)
 
     def model(self, document: dict[str, Any]) -> SystemModel:
         self._check_keys("", document, TABLES, required=("variables", "environments", "initial", "planners"))
@@ -96,10 +136,14 @@ class _Reader:
         inputs = self._variables("inputs", document, moves=False)
         environments = {
             name: self._environment(f"environments.{name}", entry)
-            for name, entry in self._table("environments", document).items()
+            for name, entry in self._table("environments", document, required=True).items()
+        }
+        planners = {
+            name: self._planner(name, entry)
+            for name, entry in self._table("planners", document, required=True).items()
         }
         model = SystemModel(
-            name=self._string("name", document, Path(self.file).stem),
+            name=self._string("name", document.get("name", Path(self.file).stem)),
             constants=constants,
             variables=variables,
             inputs=inputs,
@@ -109,12 +153,12 @@ class _Reader:
             terminal=self._node("terminal", document.get("terminal", False)),
             labels=self._nodes("labels", document),
             quantities=self._nodes("quantities", document),
-            planners={name: self._planner(name, entry) for name, entry in self._table("planners", document).items()},
-            source=self._string("source", document, ""),
+            planners=planners,
+            source=self._string("source", document.get("source", "")),
             file=self.file,
             sha256=self.sha256,
         )
-        _Checker(self, model).check()
+        check_declarations(model, self.texts)
         return model
 
     def _check_keys(
@@ -124,38 +168,41 @@ class _Reader:
             if key not in known:
                 nearest = nearest_name(key, known)
                 hint = f"did you mean '{nearest}'?" if nearest else f"known here: {', '.join(known)}"
-                raise self.fail(f"{path}.{key}" if path else key, f"unknown key {shown(key)}", hint)
+                raise self.fail(path, f"unknown key {shown(key)}", hint)
         for key in required:
             if key not in found:
-                raise self.fail(path or "the model", f"missing key '{key}'")
+                raise self.fail(path, f"missing key '{key}'")
 
-    def _table(self, key: str, document: Mapping[str, Any]) -> dict[str, Any]:
+    def _table(self, key: str, document: Mapping[str, Any], *, required: bool = False) -> dict[str, Any]:
         found = document.get(key, {})
         if not isinstance(found, dict):
             raise self.fail(key, f"expected a table, got {shown(found)}")
+        if required and not found:
+            raise self.fail(key, "expected at least one entry")
         for name in found:
-            if not _NAME.match(name) or name in _OPERATOR_LETTERS or name in ("true", "false"):
-                raise self.fail(
-                    f"{key}.{name}",
-                    f"{shown(name)} cannot be a name",
-                    "a name is letters, digits and _, does not begin with a digit, "
-                    "and is not an operator of temporal logic (F G X U R W M)",
-                )
+            if not _NAME.match(name) or name in RESERVED:
+                hint = "a name is letters a to z, digits and _, does not begin with a digit, and is no reserved word"
+                raise self.fail(key, f"{shown(name)} cannot be a name", hint)
         return found
 
-    def _string(self, key: str, document: Mapping[str, Any], default: str) -> str:
-        found = document.get(key, default)
+    def _string(self, path: str, found: Any) -> str:
         if not isinstance(found, str):
-            raise self.fail(key, f"expected a string, got {shown(found)}")
+            raise self.fail(path, f"expected a string, got {shown(found)}")
         return found
 
     def _node(self, path: str, found: Any) -> Node:
         if isinstance(found, bool):
             return TRUE if found else FALSE
-        if isinstance(found, int | Fraction):
+        if isinstance(found, int):
             return Number(found)
+        if isinstance(found, _Decimal):
+            value = found.value()
+            if value is None:
+                raise self.fail(path, f"expected a finite number of moderate length, got {shown(found)}")
+            return Number(value)
         if not isinstance(found, str):
             raise self.fail(path, f"expected a number or an expression in quotes, got {shown(found)}")
+        self.texts[path] = found
         return parse_expression(found, Source(found, self.file, path))
 
     def _nodes(self, key: str, document: Mapping[str, Any]) -> dict[str, Node]:
@@ -164,35 +211,33 @@ class _Reader:
     def _variables(self, key: str, document: Mapping[str, Any], *, moves: bool) -> tuple[Variable, ...]:
         known = ("range", "next", "unit") if moves else ("range", "unit")
         found = []
-        for name, entry in self._table(key, document).items():
+        for name, entry in self._table(key, document, required=moves).items():
             path = f"{key}.{name}"
             if not isinstance(entry, dict):
                 raise self.fail(path, f"expected a table with the keys {', '.join(known)}, got {shown(entry)}")
             self._check_keys(path, entry, known, required=("range", "next") if moves else ("range",))
+            self._string(f"{path}.unit", entry.get("unit", ""))
             ends = entry["range"]
             if not isinstance(ends, list) or len(ends) != 2:
                 raise self.fail(f"{path}.range", f"expected [low, high], got {shown(ends)}")
             low, high = (self._node(f"{path}.range[{index}]", end) for index, end in enumerate(ends))
             step = self._node(f"{path}.next", entry["next"]) if moves else None
             found.append(Variable(name, Range(low, high), step))
-        if moves and not found:
-            raise self.fail(key, "expected at least one variable")
         return tuple(found)
 
     def _environment(self, path: str, found: Any) -> tuple[PlacedObject, ...]:
         if not isinstance(found, list) or not found:
-            raise self.fail(
-                path, f"expected a list of objects, got {shown(found)}", "an empty place is an object too"
-            )
+            hint = 'where nothing stands: [{ class = "empty", distance_m = ... }]'
+            raise self.fail(path, f"expected a list of objects, got {shown(found)}", hint)
         objects = []
         for index, entry in enumerate(found):
             if not isinstance(entry, dict):
                 raise self.fail(f"{path}[{index}]", f"expected a table, got {shown(entry)}")
             keys = ("class", "distance_m")
             self._check_keys(f"{path}[{index}]", entry, keys, required=keys)
-            name = self._string("class", entry, "")
-            if not _NAME.match(name) or name in _OPERATOR_LETTERS:
-                raise self.fail(f"{path}[{index}].class", f"{shown(name)} cannot be a class name")
+            name = self._string(f"{path}[{index}].class", entry["class"])
+            if not name or not name.isprintable() or '"' in name:
+                raise self.fail(f"{path}[{index}].class", f"{shown(name)} cannot be a class")
             objects.append(PlacedObject(name, self._node(f"{path}[{index}].distance_m", entry["distance_m"])))
         return tuple(objects)
 
@@ -203,12 +248,17 @@ class _Reader:
         known = ("kind", "source", "rules", "runs", "formula", "pick")
         self._check_keys(path, found, known, required=("rules",))
         kind = found.get("kind", "rules")
-        if kind not in ("rules", "runs", "synthesis"):
+        if kind not in _KINDS:
             raise self.fail(f"{path}.kind", f"expected 'rules', 'runs' or 'synthesis', got {shown(kind)}")
-        if ("runs" in found) != (kind == "runs"):
-            raise self.fail(path, "'runs' goes with kind = \"runs\", and only with it")
-        if found.get("pick", "lowest") not in PICKS:
-            raise self.fail(f"{path}.pick", f"expected one of {', '.join(PICKS)}, got {shown(found['pick'])}")
+        for key, kinds in (("runs", ("runs",)), ("formula", ("synthesis",)), ("pick", ("runs", "synthesis"))):
+            if key in found and kind not in kinds:
+                wanted = " or ".join(f'kind = "{each}"' for each in kinds)
+                raise self.fail(path, f"'{key}' goes with {wanted}, found kind = \"{kind}\"")
+        if kind in ("rules", "runs") and not found.get(kind):
+            raise self.fail(path, f'a planner of kind "{kind}" needs a list of {kind}')
+        pick = found.get("pick", "lowest")
+        if not isinstance(pick, str) or pick not in PICKS:
+            raise self.fail(f"{path}.pick", f"expected one of {', '.join(PICKS)}, got {shown(pick)}")
         rules = self._list(f"{path}.rules", found["rules"])
         runs = self._list(f"{path}.runs", found.get("runs", []))
         return Planner(
@@ -217,13 +267,14 @@ class _Reader:
             tuple(self._rule(f"{path}.rules[{i}]", rule) for i, rule in enumerate(rules)),
             tuple(self._run(f"{path}.runs[{i}]", run) for i, run in enumerate(runs)),
             self._formula(f"{path}.formula", found["formula"]) if "formula" in found else None,
-            found.get("pick", "lowest"),
-            self._string("source", found, ""),
+            pick,
+            self._string(f"{path}.source", found.get("source", "")),
         )
 
     def _formula(self, path: str, found: Any) -> Node:
         if not isinstance(found, str):
             raise self.fail(path, f"expected a formula in quotes, got {shown(found)}")
+        self.texts[path] = found
         return parse_formula(found, Source(found, self.file, path))
 
     def _list(self, path: str, found: Any) -> list[dict[str, Any]]:
@@ -234,14 +285,14 @@ class _Reader:
     def _inputs(self, path: str, found: Any) -> dict[str, Node]:
         if not isinstance(found, dict):
             raise self.fail(path, f"expected a table of inputs, got {shown(found)}")
-        return {name: self._node(f"{path}.{name}", value) for name, value in found.items()}
+        return {name: self._node(f"{path}.{_key(name)}", value) for name, value in found.items()}
 
     def _rule(self, path: str, found: dict[str, Any]) -> Rule:
         self._check_keys(path, found, ("when", "set", "stay"), required=("when",))
         when = self._node(f"{path}.when", found["when"])
         if ("set" in found) == ("stay" in found) or found.get("stay", True) is not True:
             raise self.fail(path, "expected either 'set' with the inputs or 'stay = true'")
-        return Rule(when, self._inputs(f"{path}.set", found["set"]) if "set" in found else None)
+        return Rule(when, self._inputs(f"{path}.set", found["set"]) if "set" in found else None, path)
 
     def _run(self, path: str, found: dict[str, Any]) -> Run:
         self._check_keys(path, found, ("when", "set", "reach", "through"), required=("when",))
@@ -249,90 +300,6 @@ class _Reader:
         if ("set" in found) == ("reach" in found) or ("through" in found) != ("reach" in found):
             raise self.fail(path, "expected either 'set' with the inputs, or 'reach' and 'through'")
         if "set" in found:
-            return Run(when, self._inputs(f"{path}.set", found["set"]))
+            return Run(when, self._inputs(f"{path}.set", found["set"]), path=path)
         reach, through = (self._node(f"{path}.{key}", found[key]) for key in ("reach", "through"))
-        return Run(when, None, reach, through)
-
-
-@dataclass(frozen=True)
-class _Checker:
-    """Names and types of every expression of a model, once its declarations are known."""
-
-    reader: _Reader
-    model: SystemModel
-
-    def check(self) -> None:
-        model = self.model
-        self._check_declarations()
-        constants: dict[str, Type] = dict.fromkeys(model.constants, "number")
-        state: dict[str, Type] = {**constants, **dict.fromkeys([each.name for each in model.variables], "number")}
-        state.update(dict.fromkeys(model.quantities, "number"))
-        state.update(dict.fromkeys(model.labels, "boolean"))
-        moving: dict[str, Type] = {**state, **dict.fromkeys([each.name for each in model.inputs], "number")}
-        for each in (*model.variables, *model.inputs):
-            self._type(f"{each.name}.range", each.range.low, constants, "number")
-            self._type(f"{each.name}.range", each.range.high, constants, "number")
-        for each in model.variables:
-            assert each.next is not None
-            self._type(f"variables.{each.name}.next", each.next, moving, "number")
-        self._type("admissible", model.admissible, moving, "boolean")
-        self._type("initial", model.initial, state, "boolean")
-        self._type("terminal", model.terminal, state, "boolean")
-        for name, node in model.labels.items():
-            self._type(f"labels.{name}", node, state, "boolean")
-        for name, node in model.quantities.items():
-            self._type(f"quantities.{name}", node, state, "number")
-        for name, objects in model.environments.items():
-            for index, placed in enumerate(objects):
-                self._type(f"environments.{name}[{index}].distance_m", placed.distance_m, state, "number")
-        for planner in model.planners.values():
-            self._check_planner(planner, state)
-
-    def _check_declarations(self) -> None:
-        model = self.model
-        kinds = {
-            "a constant": model.constants,
-            "a variable": [each.name for each in model.variables],
-            "an input": [each.name for each in model.inputs],
-            "a label": model.labels,
-            "a quantity": model.quantities,
-            "a class": model.environment_classes() | {EMPTY_CLASS},
-        }
-        seen: dict[str, str] = {}
-        for kind, names in kinds.items():
-            for name in names:
-                if name in seen:
-                    raise self.reader.fail(name, f"'{name}' is declared both as {seen[name]} and as {kind}")
-                seen[name] = kind
-        for name, objects in model.environments.items():
-            classes = {placed.class_name for placed in objects}
-            if EMPTY_CLASS in classes and len(classes) > 1:
-                raise self.reader.fail(
-                    f"environments.{name}", "holds objects and empty places", "leave the empty places out"
-                )
-
-    def _check_planner(self, planner: Planner, state: Mapping[str, Type]) -> None:
-        path = f"planners.{planner.name}"
-        inputs = {each.name for each in self.model.inputs}
-        rules: tuple[Rule | Run, ...] = (*planner.rules, *planner.runs)
-        for rule in rules:
-            self._type(f"{path}: when", rule.when, state, "boolean", observes=True)
-            if rule.inputs is not None:
-                if set(rule.inputs) != inputs:
-                    wanted = ", ".join(sorted(inputs)) or "nothing"
-                    raise self.reader.fail(path, f"every rule must set {wanted}, found {sorted(rule.inputs)}")
-                for name, node in rule.inputs.items():
-                    self._type(f"{path}: {name}", node, state, "number", observes=True)
-        for run in planner.runs:
-            self._type(f"{path}: reach", run.reach, state, "boolean")
-            self._type(f"{path}: through", run.through, state, "boolean")
-        if planner.formula is not None:
-            names = dict(self.model.types())
-            self._type(f"{path}.formula", planner.formula, names, "boolean")
-
-    def _type(
-        self, path: str, node: Node, types: Mapping[str, Type], expected: Type, *, observes: bool = False
-    ) -> None:
-        if not observes and labels_seen(node):
-            raise self.reader.fail(path, "sees(...) belongs in the rules of a planner")
-        check_type(node, types, Source("", self.reader.file, path), expected, classes=None)
+        return Run(when, None, reach, through, path)

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from verifier.confusion import ConfusionMatrices
 from verifier.confusion.matrices import Label
-from verifier.errors import InputError, LimitError, UsageError, unknown_name
+from verifier.errors import InputError, LimitError, Place, UsageError, unknown_name
 from verifier.expressions import evaluate
 from verifier.expressions.syntax import Node
 from verifier.systems.behaviour import classes_asked
 from verifier.systems.channel import Channel, make_channel, possible_observations
+from verifier.systems.distinct import distinct
 from verifier.systems.model import EMPTY_CLASS, PlacedObject, Planner, System
 from verifier.systems.space import StateSpace, truth
 
@@ -26,10 +27,17 @@ Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 BYTES_PER_STATE = 120
-BYTES_PER_TRANSITION = 140
-BYTES_PER_MOVE = 40
-"""Peak memory while a skeleton is built, with margin: per state; per state and observation (and run followed); per
-state and combination of inputs, for planners that choose among all moves. `tests/benchmarks` measures it."""
+BYTES_PER_VALUE = 20
+BYTES_PER_TRANSITION = 80
+BYTES_PER_MOVE = 48
+"""Peak memory while a skeleton is built, as measured and a fifth more: per state; per state and variable; per state
+and observation (with a run followed: per state, run and observation); and, for planners that choose among all moves,
+per state and combination of inputs. Inadmissible inputs and states out of reach cost less, which is not known before.
+"""
+MOST_STATES = 2**31 - 2
+"""Graph searches number states with 32 bits."""
+LARGEST_INPUT_COUNT = 10_000
+"""Combinations of inputs that a planner may choose among."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +101,7 @@ class Scene:
             ended: (k,) bool, the states in which nobody looks any more.
 
         Raises:
-            InputError: a distance that no bin holds.
-            UsageError: a class without a matrix column.
+            InputError: a distance that no bin holds, or a class without a matrix column.
         """
         bins = _object_bins(self, valuations, ended)
         rows, row_of_state = _distinct_rows(bins, ended, self.matrices.bin_count)
@@ -118,14 +125,15 @@ def set_scene(
     asked = classes_asked(system, planner, formula)
     for name in sorted(asked - matrices.classes):
         kind = f"class, asked about by planner '{planner.name}',"
-        raise UsageError(": ".join(unknown_name(kind, name, matrices.classes)))
+        message, hint = unknown_name(kind, name, matrices.classes)
+        raise InputError(message, Place(system.model.file), hint)
     observations = possible_observations(matrices.labels, true_classes(objects), asked, options.false_alarms)
     space = StateSpace(system.variables)
     _refuse_if_too_large(space, system, planner, len(observations), 1, options.limits)
     values = space.valuations()
     terminal = np.zeros(space.size, dtype=bool)
     if not options.endless:
-        terminal = np.array(space.where(system.resolve(system.terminal)))
+        terminal = np.array(space.where(system.terminal, system.model.at("terminal")))
     starts = _initial_states(system, space, environment, options.initial, values)
     if planner.kind == "runs":
         _refuse_if_too_large(space, system, planner, len(observations), len(starts), options.limits)
@@ -148,29 +156,51 @@ def set_scene(
 def _refuse_if_too_large(
     space: StateSpace, system: System, planner: Planner, observations: int, runs: int, limits: Limits
 ) -> None:
-    states = space.size * runs
-    if states > limits.states:
+    place, states = Place(system.model.file), space.size * runs
+    limit = min(limits.states, MOST_STATES)
+    if states > limit:
         ranges = " x ".join(f"{each.name}: {each.size}" for each in space.variables)
         followed = f" x runs: {runs}" if runs > 1 else ""
         raise LimitError(
-            f"the model has {states} states ({ranges}{followed}); the limit is {limits.states}",
+            f"the model has {states} states ({ranges}{followed}); the limit is {limit}",
+            place,
             hint="narrow the ranges of the variables or the initial states, or raise --max-states",
         )
-    moves = 0 if planner.kind == "rules" else StateSpace(system.inputs).size
-    per_state = BYTES_PER_STATE + BYTES_PER_TRANSITION * observations
-    needed = states * per_state + space.size * moves * BYTES_PER_MOVE
+    moves = _choices(system, planner)
+    if moves > LARGEST_INPUT_COUNT:
+        raise LimitError(
+            f"planner '{planner.name}' would choose among {moves} combinations of inputs; at most "
+            f"{LARGEST_INPUT_COUNT} are tried",
+            place,
+            hint="narrow the ranges of the inputs",
+        )
+    needed = predicted_bytes(system, planner, observations, runs)
     if needed > limits.memory_bytes:
         raise LimitError(
             f"planner '{planner.name}' with {observations} observations on {states} states needs about "
             f"{needed / 2**30:.1f} GiB; the limit is {limits.memory_bytes / 2**30:.1f} GiB",
+            place,
             hint="narrow the ranges of the variables, or raise --max-memory",
         )
+
+
+def predicted_bytes(system: System, planner: Planner, observations: int, runs: int = 1) -> int:
+    """Bytes of memory needed at most while a skeleton is built, whatever the structure turns out to be."""
+    space = StateSpace(system.variables)
+    per_state = BYTES_PER_STATE + BYTES_PER_VALUE * len(space.variables)
+    choosing = per_state + BYTES_PER_MOVE * _choices(system, planner)  # over before the transitions are made
+    return space.size * max(choosing, runs * (per_state + BYTES_PER_TRANSITION * observations))
+
+
+def _choices(system: System, planner: Planner) -> int:
+    """Combinations of inputs that the planner chooses among."""
+    return 0 if planner.kind == "rules" else StateSpace(system.inputs).size
 
 
 def _initial_states(
     system: System, space: StateSpace, environment: str, narrowed: Node | None, values: Mapping[str, Ints]
 ) -> Ints:
-    initial = np.array(space.where(system.resolve(system.initial)))
+    initial = np.array(space.where(system.initial, system.model.at("initial")))
     if narrowed is not None:
         initial &= truth(system.in_environment(narrowed, environment), values, space.size)
     starts = np.flatnonzero(initial)
@@ -181,20 +211,27 @@ def _initial_states(
 
 def _object_bins(scene: Scene, valuations: Mapping[str, Ints], ended: Mask) -> Ints:
     """(k, objects) bin of each object in each state; 0 in terminal states, where nobody looks."""
-    n, matrices = len(ended), scene.matrices
-    bins = np.zeros((n, len(scene.objects)), dtype=np.int64)
+    matrices, looking = scene.matrices, np.flatnonzero(~ended)
+    there = {name: value[looking] for name, value in valuations.items()}
+    bins = np.zeros((len(ended), len(scene.objects)), dtype=np.int64)
     for j, placed in enumerate(scene.objects):
-        distance = np.broadcast_to(np.asarray(evaluate(placed.distance_m, valuations), dtype=float), (n,))
+        source = scene.system.model.at(f"environments.{scene.environment}[{j}].distance_m")
+        distance = np.asarray(evaluate(placed.distance_m, there, source), dtype=float)
+        distance = np.broadcast_to(distance, looking.shape)
         found = matrices.bins_of(distance)
-        outside = np.flatnonzero((found < 0) & ~ended)
+        outside = np.flatnonzero(found < 0)
         if len(outside):
             state = int(outside[0])
-            raise InputError(
-                f"in state {state_text(valuations, state)} the {placed.class_name} is {distance[state]:g} m away, "
-                f"and the bins cover {matrices.edges_m[0]:g} to {matrices.edges_m[-1]:g} m",
-                hint="add an overflow bin to the matrices, change the model's constants, or use --canonical",
+            what = "place" if placed.class_name == EMPTY_CLASS else placed.class_name
+            message = (
+                f"in state {state_text(there, state)} the {what} is {distance[state]:g} m away, "
+                f"and the bins cover {matrices.edges_m[0]:g} to {matrices.edges_m[-1]:g} m"
             )
-        bins[:, j] = np.where(ended, 0, found)
+            hint = "add an overflow bin to the matrices, change the model's constants, or use --canonical"
+            if distance[state] < 0:
+                hint = "a distance is not negative: write abs(...)"
+            raise source.error(message, None, hint)
+        bins[looking, j] = found
     return bins
 
 
@@ -208,8 +245,10 @@ def _distinct_rows(bins: Ints, ended: Mask, bin_count: int) -> tuple[Ints, Ints]
     looked_from = np.flatnonzero(~ended)
     if len(looked_from):  # terminal states need no row; they borrow one that occurs
         bins = np.where(ended[:, None], bins[looked_from[0]], bins)
-    code = np.zeros(len(bins), dtype=np.int64)
-    for column in bins.T:
-        code = code * bin_count + column
-    _, sample, row = np.unique(code, return_index=True, return_inverse=True)
-    return bins[sample], row.astype(np.int64)
+    row, count = np.zeros(len(bins), dtype=np.int64), 1
+    for column in bins.T:  # numbered anew for every object, so that no code outgrows an integer
+        found, row = distinct(row * bin_count + column, count * bin_count)
+        count = len(found)
+    sample = np.empty(count, dtype=np.int64)
+    sample[row] = np.arange(len(bins))
+    return bins[sample], row

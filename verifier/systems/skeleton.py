@@ -22,18 +22,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.confusion import ConfusionMatrices
-from verifier.errors import InputError, Place, UsageError
+from verifier.errors import UsageError
 from verifier.expressions.syntax import Node
 from verifier.systems.behaviour import Behaviour, rules_behaviour, runs_behaviour
 from verifier.systems.channel import Channel
+from verifier.systems.diagnosis import no_valid_step
+from verifier.systems.distinct import distinct
 from verifier.systems.model import Planner, System
 from verifier.systems.reachability import reachable
-from verifier.systems.scene import Scene, SkeletonOptions, set_scene, state_text
+from verifier.systems.scene import Scene, SkeletonOptions, set_scene
 from verifier.systems.space import StateSpace, truth
 from verifier.systems.synthesis import synthesised_behaviour
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+
+_ROWS_AT_ONCE = 2**15
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,9 @@ class Skeleton:
 
         Probabilities of 0 occur: whether an edge exists may depend on the matrix.
         """
-        return self.entry_values(rates)[..., self.entry]
+        # With the transitions first in memory a gather copies whole rows.
+        values = np.ascontiguousarray(np.moveaxis(self.entry_values(rates), -1, 0))
+        return np.moveaxis(np.take(values, self.entry, axis=0), 0, -1)
 
     def mask_of(self, condition: Node) -> Mask:
         """(n,) where a condition of the spec holds: over variables, labels, constants and true classes."""
@@ -116,8 +122,9 @@ def build_skeleton(
 
     Raises:
         LimitError: more states or memory than `options.limits`, predicted before anything is allocated.
-        InputError: a reachable state in which the planner has no valid step, or a distance that no bin holds.
-        UsageError: no initial state, or a class without a matrix column.
+        InputError: a reachable state in which the planner has no valid step, a distance that no bin holds, or a
+            class without a matrix column.
+        UsageError: no initial state.
     """
     scene = set_scene(system, planner, environment, matrices, options)
     following, memory, states, starts = _reachable_part(scene.space, _behaviour(scene), scene.starts, scene.terminal)
@@ -187,20 +194,6 @@ def _reachable_part(
     return number[following[kept]], kept // size, kept % size, number[first]
 
 
-def no_valid_step(scene: Scene, following: Ints, ended: Mask, valuations: Mapping[str, Ints]) -> InputError:
-    """The error for the first state (not ended) with a next state of -1 under some observation."""
-    state = int(np.flatnonzero((following < 0).any(axis=1) & ~ended)[0])
-    told = scene.observations[int(np.flatnonzero(following[state] < 0)[0])]
-    report = ", ".join(sorted(told)) or "nothing"
-    return InputError(
-        f"planner '{scene.planner.name}' has no valid step in state {state_text(valuations, state)} when the "
-        f"detector reports {report}: no rule holds there, or the inputs or the next values are out of range or not "
-        "whole numbers",
-        Place(scene.system.model.file, path=f"planners.{scene.planner.name}"),
-        "add a rule for this case, or make the state terminal",
-    )
-
-
 def merged_transitions(following: Ints, row_of_state: Ints, ended: Mask) -> tuple[Ints, Ints, Ints, Ints, Mask]:
     """Merge the observations that share a successor.
 
@@ -212,26 +205,30 @@ def merged_transitions(following: Ints, row_of_state: Ints, ended: Mask) -> tupl
     Returns:
         indptr, indices, entry, entry_row, entry_observations, as `Skeleton` documents them.
     """
-    n, width = following.shape
+    width = following.shape[1]
+    # Block by block, so that what is needed in between stays small.
+    blocks = range(0, len(following), _ROWS_AT_ONCE)
+    parts = [_merged_rows(following[low : low + _ROWS_AT_ONCE]) for low in blocks]
+    indices, told, counts = (np.concatenate(each) for each in zip(*parts, strict=True))
+    patterns, pattern = distinct(told, 1 << width)
+    constant = (int(row_of_state.max()) + 1) * len(patterns)  # sorts behind the code of every sum
+    code = np.repeat(row_of_state * len(patterns), counts)
+    code += pattern
+    code[np.repeat(ended, counts)] = constant
+    codes, entry = distinct(code, constant + 1)
+    entry_row, entry_pattern = np.divmod(codes[codes < constant], len(patterns))
+    bits = (patterns[entry_pattern][:, None] >> np.arange(width)) & 1
+    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return indptr, indices, entry, entry_row, bits.astype(bool)
+
+
+def _merged_rows(following: Ints) -> tuple[Ints, Ints, Ints]:
+    """The distinct successors of each row, one row after the other; the observations that lead to each, as bits;
+    and how many successors each row has."""
     order = np.argsort(following, axis=1, kind="stable")
     successor = np.take_along_axis(following, order, axis=1)
-    new = np.ones((n, width), dtype=bool)
+    new = np.ones(following.shape, dtype=bool)
     new[:, 1:] = successor[:, 1:] != successor[:, :-1]
     begins = np.flatnonzero(new)
     told = np.bitwise_or.reduceat(np.left_shift(np.int64(1), order).ravel(), begins)
-    indices = successor.ravel()[begins]
-    counts = new.sum(axis=1)
-    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-
-    sources = np.repeat(np.arange(n), counts)
-    patterns, pattern = np.unique(told, return_inverse=True)
-    code = row_of_state[sources] * len(patterns) + pattern
-    constant = ended[sources]
-    occurs = np.zeros((int(row_of_state.max()) + 1) * len(patterns), dtype=bool)
-    occurs[code[~constant]] = True
-    number = np.cumsum(occurs) - 1
-    distinct = np.flatnonzero(occurs)
-    entry = np.where(constant, len(distinct), number[code])
-    entry_row, entry_pattern = np.divmod(distinct, len(patterns))
-    bits = (patterns[entry_pattern][:, None] >> np.arange(width)) & 1
-    return indptr, indices, entry, entry_row, bits.astype(bool)
+    return successor.ravel()[begins], told, new.sum(axis=1)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.expressions import evaluate
+from verifier.expressions import Source, evaluate
 from verifier.expressions.syntax import Node
 from verifier.systems.model import BoundedVariable, System
 
@@ -43,24 +43,37 @@ class StateSpace:
         states = np.zeros(count, dtype=np.int64)
         valid = np.ones(count, dtype=bool)
         for each in self.variables:
-            value = np.asarray(values[each.name])
-            if value.dtype.kind == "f":
-                whole = np.floor(value)
-                valid &= (whole == value) & (np.abs(whole) < 2**53)
-                value = np.where(valid, whole, each.low).astype(np.int64)
-            valid &= (value >= each.low) & (value <= each.high)
-            states = states * each.size + (value - each.low)
+            whole, allowed = whole_in_range(values[each.name], each)
+            valid &= allowed
+            states = states * each.size + (whole - each.low)
         states[~valid] = -1
         return states
 
-    def where(self, condition: Node) -> NDArray[np.bool_]:
+    def where(self, condition: Node, source: Source | None = None) -> NDArray[np.bool_]:
         """(n,) mask of the states in which `condition` (over the variables) holds."""
-        return truth(condition, self.valuations(), self.size)
+        return truth(condition, self.valuations(), self.size, source)
 
 
-def truth(condition: Node, values: Mapping[str, NDArray[np.int64]], count: int) -> NDArray[np.bool_]:
-    """(count,) mask of the valuations in which `condition` holds."""
-    mask: NDArray[np.bool_] = np.broadcast_to(np.asarray(evaluate(condition, values), dtype=bool), (count,))
+def whole_in_range(value: Any, variable: BoundedVariable) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """A value, or an array of them, as int64, and which are whole numbers in the range of `variable`.
+
+    Those that are not come back as the low end of the range, so that nothing overflows on the way to refusing them.
+    """
+    found = np.asarray(value)
+    allowed = np.asarray((found >= variable.low) & (found <= variable.high))
+    if found.dtype.kind == "f":
+        allowed &= np.floor(found) == found
+    if not allowed.all():
+        found = np.where(allowed, found, variable.low)
+    return found.astype(np.int64, copy=False), allowed
+
+
+def truth(
+    condition: Node, values: Mapping[str, NDArray[np.int64]], count: int, source: Source | None = None
+) -> NDArray[np.bool_]:
+    """(count,) mask of the valuations in which `condition` holds; `source` is where it stands, for messages."""
+    holds = np.asarray(evaluate(condition, values, source), dtype=bool)
+    mask: NDArray[np.bool_] = np.broadcast_to(holds, (count,))
     return mask
 
 
@@ -73,6 +86,9 @@ def successors(
 ) -> NDArray[np.int64]:
     """(count,) int64 state after one step; -1 where the inputs or the next values are not allowed.
 
+    Next values are looked at only where the inputs are allowed: `10 // speed` needs no guard where
+    `admissible = "speed >= 1"`.
+
     Args:
         system: for dynamics and admissibility.
         space: the states.
@@ -80,10 +96,19 @@ def successors(
         inputs: the inputs, scalars or (count,).
         count: number of valuations.
     """
-    scope = {**values, **inputs}
-    valid = np.array(truth(system.admissible, scope, count))
+    allowed = np.ones(count, dtype=bool)
+    whole: dict[str, NDArray[np.int64]] = {}
     for each in system.inputs:
-        value = np.asarray(inputs[each.name])
-        valid &= (value >= each.low) & (value <= each.high)
-    following = space.number({name: evaluate(node, scope) for name, node in system.dynamics.items()}, count)
-    return np.where(valid, following, -1)
+        whole[each.name], in_range = whole_in_range(inputs[each.name], each)
+        allowed &= in_range
+    scope = {**values, **whole}
+    allowed &= truth(system.admissible, scope, count, system.model.at("admissible"))
+    if not allowed.all():
+        scope = {name: value[allowed] if value.ndim else value for name, value in scope.items()}
+    moved = {
+        name: evaluate(node, scope, system.model.at(f"variables.{name}.next"))
+        for name, node in system.dynamics.items()
+    }
+    following = np.full(count, -1, dtype=np.int64)
+    following[allowed] = space.number(moved, int(allowed.sum()))
+    return following

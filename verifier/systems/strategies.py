@@ -17,13 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.confusion import ConfusionMatrices
-from verifier.errors import LimitError, UsageError
+from verifier.errors import LimitError, Place, UsageError
 from verifier.systems.behaviour import Moves, rules_behaviour
+from verifier.systems.diagnosis import no_valid_step
 from verifier.systems.model import Planner, System
-from verifier.systems.reachability import reachable
-from verifier.systems.scene import BYTES_PER_TRANSITION, Scene, SkeletonOptions, set_scene
-from verifier.systems.skeleton import Skeleton, merged_transitions, no_valid_step, synthesis_formula
-from verifier.systems.synthesis import objective_of, winning
+from verifier.systems.reachability import reachable, rows
+from verifier.systems.scene import BYTES_PER_STATE, BYTES_PER_TRANSITION, Scene, SkeletonOptions, set_scene
+from verifier.systems.skeleton import Skeleton, merged_transitions, synthesis_formula
+from verifier.systems.synthesis import winning_moves
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -86,20 +87,20 @@ def build_strategies(
     return StrategySkeleton(starts.astype(np.int64), skeleton)
 
 
-def _moves_per_observation(scene: Scene) -> list[Ints]:
+def _moves_per_observation(scene: Scene) -> list[NDArray[np.int32]]:
     """For each observation (moves, n): the winning moves of each state, or its rule's step where none wins."""
     formula = synthesis_formula(scene)
     rules = rules_behaviour(scene.system, scene.space, scene.planner, scene.observations)
     moves = Moves.of(scene.system, scene.space, scene.planner.pick, scene.terminal)
     found = []
     for column, observation in enumerate(scene.observations):
-        won = winning(scene.space, moves, objective_of(scene.system.under(formula, observation)))
+        won = winning_moves(scene.system, scene.space, scene.planner, formula, observation, moves)
         if not won.moves_terminate():
             raise UsageError(
                 f"planner '{scene.planner.name}': its winning moves may circle before the goal, so not every choice "
                 "of them is a winning strategy; ask for the goal as an always-requirement, or for a single controller"
             )
-        step = won.moves.copy()
+        step = won.moves.following.copy()
         lost = (step < 0).all(axis=0)
         step[0, lost] = rules[lost, column]
         step[:, scene.terminal] = np.flatnonzero(scene.terminal)
@@ -107,17 +108,13 @@ def _moves_per_observation(scene: Scene) -> list[Ints]:
     return found
 
 
-def _reached(scene: Scene, open_moves: list[Ints]) -> Ints:
+def _reached(scene: Scene, open_moves: list[NDArray[np.int32]]) -> Ints:
     """The states that some strategy reaches from an initial state, increasing."""
-    n = scene.space.size
-    pairs = [np.nonzero(each >= 0) for each in open_moves]
-    sources = np.concatenate([state for _, state in pairs])
-    targets = np.concatenate([each[pair] for each, pair in zip(open_moves, pairs, strict=True)])
-    order = np.argsort(sources, kind="stable")
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(sources, minlength=n))])
-    begun = np.zeros(n, dtype=bool)
+    begun = np.zeros(scene.space.size, dtype=bool)
     begun[scene.starts] = True
-    return np.flatnonzero(reachable(indptr, targets[order], begun))
+    edges = [Moves(each).edges() for each in open_moves]
+    sources, targets = (np.concatenate(each) for each in zip(*edges, strict=True))
+    return np.flatnonzero(reachable(*rows(len(begun), sources, targets), begun))
 
 
 def _compacted(step: Ints, ended: Mask) -> Ints:
@@ -126,7 +123,7 @@ def _compacted(step: Ints, ended: Mask) -> Ints:
     ordered[1:][ordered[1:] == ordered[:-1]] = -1
     ordered[1:, ended] = -1
     ordered = np.sort(ordered, axis=0)[::-1]
-    return ordered[: max(1, int((ordered >= 0).sum(axis=0).max()))]
+    return ordered[: max(1, int((ordered >= 0).sum(axis=0).max()))].copy()
 
 
 def _combined(scene: Scene, options_at: list[Ints], ended: Mask) -> tuple[Ints, Ints]:
@@ -137,15 +134,17 @@ def _combined(scene: Scene, options_at: list[Ints], ended: Mask) -> tuple[Ints, 
         following: (rows, observations) int64 next states.
     """
     counts = np.stack([(each >= 0).sum(axis=0) for each in options_at])
-    product = counts.prod(axis=0)
-    rows = int(product.sum())
+    rows = int(counts.prod(axis=0, dtype=np.float64).sum())  # as floats, which cannot wrap around
     limits = scene.options.limits
-    if rows > limits.states or rows * BYTES_PER_TRANSITION * len(options_at) > limits.memory_bytes:
+    needed = rows * (BYTES_PER_STATE + BYTES_PER_TRANSITION * len(options_at))
+    if rows > limits.states or needed > limits.memory_bytes:
         raise LimitError(
             f"the winning strategies of planner '{scene.planner.name}' have {rows} combinations of moves over "
             f"{len(ended)} states; the limits are {limits.states} and {limits.memory_bytes / 2**30:.1f} GiB",
+            Place(scene.system.model.file),
             hint="narrow the inputs or the ranges of the variables, or raise --max-states and --max-memory",
         )
+    product = counts.prod(axis=0)
     owner = np.repeat(np.arange(len(ended)), product)
     rank = np.arange(rows) - np.repeat(np.cumsum(product) - product, product)
     columns = []

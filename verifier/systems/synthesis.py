@@ -4,11 +4,13 @@ If the planner were told the truth, the system would be deterministic and the on
 each observation, taken to be true, the requirements then ask for a run that stays in a set of states and, if they
 say so, reaches a goal. The winning region is the largest set in which the inputs can keep the promise:
 
-* safety `G p`: the greatest fixed point of "p holds and some move stays inside";
-* reaching `F q` (or `p U q`): the states of that region with a path to q inside it.
+* safety `G p`: the greatest fixed point of "p holds and some move stays inside", which is the set of states from
+  which a path inside p leads to a cycle inside p;
+* reaching as well, `G p & F q`: the states of that set with a path inside it to one in which q holds.
 
 A controller that takes any winning move in the region meets the safety part; the reaching part needs moves that
-come closer to the goal, or a region in which no run can circle (see `Winning.moves_terminate`).
+come closer to the goal, or a region in which no run can circle before it (see `Winning.moves_terminate`). Once the
+goal is reached only safety remains to be kept, also where the goal cannot be reached again.
 
 Source: Baier and Katoen, Principles of Model Checking (2008), sections 6.3 and 10.1, fixed points; Badithela et
 al. 2022, section III-C, where the controllers for eqs. (1)-(3) are correct by construction.
@@ -21,16 +23,14 @@ from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from verifier.confusion.matrices import Label
-from verifier.errors import InputError
-from verifier.expressions import to_text
-from verifier.expressions.syntax import TRUE, Boolean, Node, Operation, Temporal, conjunction, is_temporal
+from verifier.errors import InputError, Place
+from verifier.expressions import Source, to_text
+from verifier.expressions.syntax import FALSE, TRUE, Boolean, Node, Operation, Temporal, conjunction, is_temporal
 from verifier.systems.behaviour import Moves, rules_behaviour
 from verifier.systems.model import Planner, System
-from verifier.systems.reachability import gather_rows, reversed_graph
+from verifier.systems.reachability import distances, on_cycle, reachable, rows
 from verifier.systems.space import StateSpace
 
 Ints = NDArray[np.int64]
@@ -45,10 +45,12 @@ class Objective:
     goal: Node | None
 
 
-def objective_of(formula: Node) -> Objective:
+def objective_of(formula: Node, place: Place | None = None) -> Objective:
     """Read a formula as a conjunction of always- and eventually-requirements over states.
 
-    The environment must be put in already, so that `ped -> F at_line` is `F at_line` or true.
+    Args:
+        formula: with the environment put in already, so that `ped -> F at_line` is `F at_line` or true.
+        place: whose formula it is, for messages.
 
     Raises:
         InputError: the formula has another shape, or two goals (a controller without memory cannot serve both).
@@ -59,9 +61,9 @@ def objective_of(formula: Node) -> Objective:
     while pending:
         node, negated = pending.pop()
         node = _simplified(node)
-        if isinstance(node, Boolean) and node.value != negated:
-            continue
-        if isinstance(node, Operation) and node.operator == "!":
+        if isinstance(node, Boolean):
+            always += [] if node.value != negated else [FALSE]
+        elif isinstance(node, Operation) and node.operator == "!":
             pending.append((node.operands[0], not negated))
         elif isinstance(node, Operation) and node.operator == ("|" if negated else "&"):
             pending.extend((operand, negated) for operand in node.operands)
@@ -69,17 +71,21 @@ def objective_of(formula: Node) -> Objective:
             pending.extend([(node.operands[0], False), (node.operands[1], True)])
         elif _is_unbounded(node, "F" if negated else "G"):
             inner = node.operands[0]
-            if is_temporal(inner):
-                pending.extend(_distributed(inner, negated, formula))
+            parts = _parts(inner, negated)
+            if not is_temporal(inner):
+                always.append(_negated(inner) if negated else inner)
+            elif parts:
+                pending.extend((part, negated) for part in parts)
             else:
-                always.append(Operation("!", (inner,)) if negated else inner)
+                raise _outside_fragment(formula, place)
         elif _is_unbounded(node, "G" if negated else "F") and not is_temporal(node.operands[0]):
-            goals.append(Operation("!", (node.operands[0],)) if negated else node.operands[0])
+            goals.append(_negated(node.operands[0]) if negated else node.operands[0])
         else:
-            raise _outside_fragment(formula)
+            raise _outside_fragment(formula, place)
     if len(set(goals)) > 1:
         raise InputError(
-            f"a controller without memory cannot serve two goals: {'; '.join(map(to_text, goals))}",
+            f"a controller without memory cannot serve two goals: {'; '.join(map(to_text, dict.fromkeys(goals)))}",
+            place,
             hint="synthesise from one goal and any number of always-requirements",
         )
     return Objective(conjunction(tuple(dict.fromkeys(always))), goals[0] if goals else None)
@@ -89,19 +95,18 @@ def _is_unbounded(node: Node, operator: str) -> TypeGuard[Temporal]:
     return isinstance(node, Temporal) and node.operator == operator and node.interval is None
 
 
-def _distributed(inner: Node, negated: bool, formula: Node) -> list[tuple[Node, bool]]:
-    """G over a conjunction (F over a disjunction, negated) as one requirement per part."""
+def _parts(inner: Node, negated: bool) -> tuple[Node, ...]:
+    """G inner as several requirements (F inner, negated): G(a & b) is G a and G b, G G a is G a; () for no such."""
+    operator = "F" if negated else "G"
     if isinstance(inner, Operation) and inner.operator == ("|" if negated else "&"):
-        operator = "F" if negated else "G"
-        return [(Temporal(operator, (operand,)), negated) for operand in inner.operands]
-    if isinstance(inner, Temporal) and inner.operator == ("F" if negated else "G") and inner.interval is None:
-        return [(inner, negated)]
-    raise _outside_fragment(formula)
+        return tuple(Temporal(operator, (operand,)) for operand in inner.operands)
+    return (inner,) if _is_unbounded(inner, operator) else ()
 
 
-def _outside_fragment(formula: Node) -> InputError:
+def _outside_fragment(formula: Node, place: Place | None) -> InputError:
     return InputError(
         f"no controller is synthesised from {to_text(formula)}",
+        place,
         hint="supported: conjunctions of G p and F q with state conditions p and q, once the classes that stand "
         "there are known; name the formula of the planner in the model if the spec asks for more",
     )
@@ -132,8 +137,19 @@ def _simplified(node: Node) -> Node:
         if values[0] is True:
             return operands[1]
         if values[1] is False:
-            return _simplified(Operation("!", (operands[0],)))
+            return _negated(operands[0])
+    if node.operator in ("xor", "<->"):
+        equal = node.operator == "<->"
+        if None not in values:
+            return Boolean((values[0] == values[1]) == equal)
+        for value, other in zip(values, reversed(operands), strict=True):
+            if value is not None:
+                return other if value == equal else _negated(other)
     return Operation(node.operator, operands, node.position)
+
+
+def _negated(node: Node) -> Node:
+    return Operation("!", (node,))
 
 
 @dataclass(frozen=True)
@@ -142,57 +158,41 @@ class Winning:
 
     Attributes:
         region: (n,) the states from which the objective can be met.
-        moves: (choices, n) the winning moves: next state inside the region, or -1.
+        moves: the winning moves: inside the region before the goal; from the goal on, also in states that only come
+            after it, those that keep the always-part.
         goal: (n,) the goal states; the whole region when there is no goal.
     """
 
     region: Mask
-    moves: Ints
+    moves: Moves
     goal: Mask
 
     def moves_terminate(self) -> bool:
         """Whether every way of choosing winning moves reaches the goal: no cycle among them outside of it."""
-        choice, source = np.nonzero((self.moves >= 0) & self.region & ~self.goal)
-        target = self.moves[choice, source]
-        n = len(self.region)
-        if np.any(source == target):
-            return False
-        graph = csr_array((np.ones(len(source), dtype=np.int8), (source, target)), shape=(n, n))
-        return bool(connected_components(graph, directed=True, connection="strong")[0] == n)
+        before = self.region & ~self.goal
+        return not before.any() or not on_cycle(*rows(len(before), *self.moves.between(before, before).edges())).any()
 
 
-def winning(space: StateSpace, moves: Moves, objective: Objective) -> Winning:
-    """The winning region and its winning moves."""
-    safe = safe_region(moves, space.where(objective.always))
+def winning(space: StateSpace, moves: Moves, objective: Objective, source: Source | None = None) -> Winning:
+    """The winning region and its winning moves; `source` is whose objective it is, for messages."""
+    staying, safe = safe_moves(moves, space.where(objective.always, source))
     if objective.goal is None:
-        return Winning(safe, _moves_inside(moves, safe), safe)
-    goal = safe & space.where(objective.goal)
-    region = moves.leading_to(goal, safe)
-    return Winning(region, _moves_inside(moves, region), goal)
+        return Winning(safe, staying, safe)
+    goal = safe & space.where(objective.goal, source)
+    region = staying.leading_to(goal)
+    afterwards = reachable(*rows(len(safe), *staying.edges()), goal)
+    before = region & ~goal
+    won = staying.between(before, region).following
+    np.maximum(won, staying.between(afterwards & ~before, safe).following, out=won)  # no state is in both
+    return Winning(region, Moves(won), goal)
 
 
-def _moves_inside(moves: Moves, region: Mask) -> Ints:
-    inside = (moves.following >= 0) & region[moves.following] & region
-    return np.where(inside, moves.following, -1)
-
-
-def safe_region(moves: Moves, allowed: Mask) -> Mask:
-    """(n,) the greatest set of `allowed` states in which every state has a move into the set."""
-    n = moves.following.shape[1]
-    safe = allowed.copy()
-    choice, source = np.nonzero((moves.following >= 0) & allowed)
-    target = moves.following[choice, source]
-    good = np.bincount(source[allowed[target]], minlength=n)
-    indptr, sources = reversed_graph(n, source, target)
-    # A state falls out when its last move into the set does; each move is looked at once.
-    falling = np.flatnonzero(safe & (good == 0))
-    while len(falling):
-        safe[falling] = False
-        entries, _ = gather_rows(indptr, falling)
-        touched, lost = np.unique(sources[entries], return_counts=True)
-        good[touched] -= lost
-        falling = touched[safe[touched] & (good[touched] == 0)]
-    return safe
+def safe_moves(moves: Moves, allowed: Mask) -> tuple[Moves, Mask]:
+    """The greatest set of `allowed` states in which every state has a move into the set, and the moves inside it."""
+    sources, targets = moves.between(allowed, allowed).edges()
+    incoming = rows(len(allowed), targets, sources)
+    safe = reachable(*incoming, on_cycle(*incoming))
+    return moves.between(safe, safe), safe
 
 
 def synthesised_behaviour(
@@ -205,29 +205,37 @@ def synthesised_behaviour(
 ) -> Ints:
     """(n, observations) int64 next state of the correct-by-construction controller; -1 where it has no valid step.
 
-    Among the winning moves the planner's `pick` decides. Before a goal only moves that lead on to it are taken:
-    those into the states from which the goal is still reachable, nearest layer first.
+    Among the winning moves the planner's `pick` decides. Where winning moves could circle before the goal, only
+    those are taken that come nearer to it, in number of steps.
     """
     following = rules_behaviour(system, space, planner, observations)
     moves = Moves.of(system, space, planner.pick, terminal)
     for column, observation in enumerate(observations):
-        won = winning(space, moves, objective_of(system.under(formula, observation)))
-        chosen = Moves(won.moves).first_into(won.region) if won.moves_terminate() else _nearer_moves(won)
-        following[:, column] = np.where(chosen >= 0, chosen, following[:, column])
+        won = winning_moves(system, space, planner, formula, observation, moves)
+        best = (won.moves if won.moves_terminate() else _nearer_moves(won)).best()
+        following[:, column] = np.where(best >= 0, best, following[:, column])
     return following
 
 
-def _nearer_moves(won: Winning) -> Ints:
-    """(n,) for each state of the region the best-picked move to a state nearer to the goal.
+def winning_moves(
+    system: System, space: StateSpace, planner: Planner, formula: Node, observation: Label, moves: Moves
+) -> Winning:
+    """`winning` for what a planner must achieve if exactly the classes of `observation` stand there.
 
-    In goal states any winning move will do. Distances to the goal are found layer by layer.
+    Raises:
+        InputError: as `objective_of`, naming the planner.
     """
-    chosen = np.where(won.goal, Moves(won.moves).first_into(won.region), -1)
-    reached = won.goal.copy()
-    while True:
-        step = Moves(won.moves).first_into(reached)
-        layer = (step >= 0) & ~reached & won.region
-        if not layer.any():
-            return chosen
-        chosen[layer] = step[layer]
-        reached = reached | layer
+    source = system.model.at(f"planners.{planner.name}")
+    objective = objective_of(system.under(formula, observation), source.place(None))
+    return winning(space, moves, objective, source)
+
+
+def _nearer_moves(won: Winning) -> Moves:
+    """The winning moves, before the goal only those to a state that is one step nearer to it."""
+    sources, targets = won.moves.between(won.region, won.region).edges()
+    steps = distances(*rows(len(won.region), targets, sources), won.goal)
+    anywhere = ~won.region | won.goal
+    kept = np.full_like(won.moves.following, -1)
+    for row, out in zip(won.moves.following, kept, strict=True):
+        np.copyto(out, row, where=(row >= 0) & (anywhere | (steps[row] == steps - 1)))
+    return Moves(kept)

@@ -1,0 +1,241 @@
+"""Reading system models: what a file says is what the model holds, and what is refused with which words."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from verifier.confusion import EMPTY, ConfusionMatrices
+from verifier.errors import ExitCode, InputError, UsageError, VerifierError
+from verifier.expressions import parse_expression
+from verifier.expressions.syntax import FALSE, TRUE, Number
+from verifier.ltl import parse_formula
+from verifier.systems.model import PlacedObject, Planner, Range, Rule, Run, Variable
+from verifier.systems.reader import read_model
+from verifier.systems.skeleton import build_skeleton
+
+FOLDER = Path(__file__).resolve().parent.parent / "data/invalid/models"
+ONE_BIN = ConfusionMatrices(
+    "class",
+    (frozenset({"ped"}), frozenset({"obs"}), EMPTY),
+    np.array([0.0, 10.0]),
+    np.ones((1, 3, 3), dtype=np.int64),
+)
+
+MODEL = """
+name = "lift"
+source = "a book"
+initial = "floor_ = 0 & !far_up"
+terminal = false
+admissible = "up != 1 | floor_ < top"
+[constants]
+height_m = 3.10
+top = "ground + 4"
+ground = -2
+[variables]
+floor_ = { range = ["ground", "top"], next = "floor_ + up", unit = "storey" }
+door = { range = [0, 1], next = 1 }
+[inputs]
+up = { range = [-1, 1] }
+[quantities]
+high_m = "height_m * (floor_ - ground)"
+[labels]
+far_up = "high_m > 6.2"
+[environments]
+crowd = [{ class = "traffic cone", distance_m = "high_m" }, { class = "ped", distance_m = 2 }]
+nobody = [{ class = "empty", distance_m = 1.5 }]
+[planners.porter]
+source = "another book"
+rules = [{ when = "sees(\\"traffic cone\\")", stay = true }, { when = true, set = { up = "1 - door" } }]
+[planners.clerk]
+kind = "runs"
+pick = "highest"
+runs = [
+    { when = "sees(ped)", set = { up = 1 } },
+    { when = "true", reach = "far_up", through = "door = 1" },
+]
+rules = [{ when = "true", stay = true }]
+[planners.architect]
+kind = "synthesis"
+formula = "ped -> F far_up"
+rules = []
+"""
+
+
+@pytest.fixture
+def lift(tmp_path):
+    path = tmp_path / "lift.toml"
+    path.write_text(MODEL)
+    return read_model(path)
+
+
+def test_a_model_is_what_its_file_says(lift, tmp_path):
+    assert (lift.name, lift.source, lift.file) == ("lift", "a book", str(tmp_path / "lift.toml"))
+    expression = parse_expression
+    assert lift.constants == {
+        "height_m": Number(Fraction(31, 10)),
+        "top": expression("ground + 4"),
+        "ground": Number(-2),
+    }
+    assert lift.variables == (
+        Variable("floor_", Range(expression("ground"), expression("top")), expression("floor_ + up")),
+        Variable("door", Range(Number(0), Number(1)), Number(1)),
+    )
+    assert lift.inputs == (Variable("up", Range(Number(-1), Number(1))),)
+    assert (lift.terminal, lift.admissible) == (FALSE, expression("up != 1 | floor_ < top"))
+    assert lift.environments == {
+        "crowd": (PlacedObject("traffic cone", expression("high_m")), PlacedObject("ped", Number(2))),
+        "nobody": (PlacedObject("empty", Number(Fraction(3, 2))),),
+    }
+    assert lift.environment_classes() == {"traffic cone", "ped"}
+    everywhere = Rule(TRUE, None, "planners.clerk.rules[0]")
+    assert lift.planners == {
+        "porter": Planner(
+            "porter",
+            "rules",
+            (
+                Rule(expression('sees("traffic cone")'), None, "planners.porter.rules[0]"),
+                Rule(TRUE, {"up": expression("1 - door")}, "planners.porter.rules[1]"),
+            ),
+            source="another book",
+        ),
+        "clerk": Planner(
+            "clerk",
+            "runs",
+            (everywhere,),
+            (
+                Run(expression("sees(ped)"), {"up": Number(1)}, path="planners.clerk.runs[0]"),
+                Run(TRUE, None, expression("far_up"), expression("door = 1"), "planners.clerk.runs[1]"),
+            ),
+            pick="highest",
+        ),
+        "architect": Planner("architect", "synthesis", (), formula=parse_formula("ped -> F far_up")),
+    }
+
+
+def test_constants_are_exact_and_can_be_replaced(lift):
+    assert lift.instantiate().constants == {"height_m": Fraction(31, 10), "top": 2, "ground": -2}
+    system = lift.instantiate({"ground": 0, "clerk.pick": "lowest"})
+    assert system.constants == {"height_m": Fraction(31, 10), "top": 4, "ground": 0}
+    assert [(each.low, each.high, each.size) for each in system.variables] == [(0, 4, 5), (0, 1, 2)]
+    assert system.planners["clerk"].pick == "lowest"
+    assert lift.planners["clerk"].pick == "highest"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"tpo": 3}, "unknown constant 'tpo': did you mean 'top'?"),
+        ({"door": 1}, "unknown constant 'door'"),
+        ({"porter.pick": "lowest"}, "unknown constant 'porter.pick'"),
+        ({"top": "lowest"}, "constant top: expected a number, got 'lowest'"),
+        ({"clerk.pick": "first"}, "planner 'clerk': unknown pick rule 'first'; known: lsb_first, lowest, highest"),
+        ({"clerk.pick": 3}, "planner 'clerk': unknown pick rule '3'"),
+    ],
+)
+def test_settings_that_name_nothing_are_refused(lift, settings, message):
+    with pytest.raises(UsageError) as caught:
+        lift.instantiate(settings)
+    assert str(caught.value).startswith(message)
+
+
+def test_a_replaced_constant_breaks_a_circle(tmp_path):
+    path = tmp_path / "circle.toml"
+    path.write_text(MODEL.replace("ground = -2", 'ground = "top - 4"'))
+    model = read_model(path)
+    with pytest.raises(InputError, match="in a circle: ground -> top -> ground"):
+        model.instantiate()
+    assert model.instantiate({"top": 1}).constants["ground"] == -3
+
+
+def test_long_chains_of_abbreviations_are_followed(tmp_path):
+    # 3,000 constants and 3,000 labels, each the next one's name: nothing recurses.
+    path = tmp_path / "chain.toml"
+    constants = "".join(f'c{k} = "c{k + 1}"\n' for k in range(3000)) + "c3000 = 7\n"
+    labels = "".join(f'l{k} = "l{k + 1}"\n' for k in range(3000)) + 'l3000 = "door = 1"\n'
+    text = MODEL.replace("[variables]", constants + "[variables]").replace(
+        "[environments]", labels + "[environments]"
+    )
+    path.write_text(text)
+    system = read_model(path).instantiate()
+    assert system.constants["c0"] == 7
+    assert system.resolve(parse_expression("l0")) == parse_expression("door = 1")
+
+
+def test_the_shipped_model_is_accepted(root):
+    system = read_model(root / "models/car_pedestrian.toml").instantiate()
+    assert system.constants["cells"] == 65
+    assert system.constants["stop_cell"] == 56
+
+
+def built(path):
+    """Everything that may refuse a model: reading it, putting constants in, building a chain's structure."""
+    model = read_model(path)
+    system = model.instantiate()
+    planner = system.planners[model.planner("walker").name]
+    return build_skeleton(system, planner, next(iter(model.environments)), ONE_BIN)
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.toml")), ids=lambda path: path.stem)
+def test_invalid_models_are_refused_with_their_message(path, monkeypatch):
+    monkeypatch.chdir(FOLDER)
+    with pytest.raises(VerifierError) as caught:
+        built(path.name)
+    assert str(caught.value) == path.with_suffix(".expected").read_text().rstrip("\n")
+    assert caught.value.exit_code == (ExitCode.USAGE if type(caught.value) is UsageError else ExitCode.BAD_INPUT)
+
+
+def test_ten_megabytes_of_garbage_are_refused_unread(tmp_path):
+    path = tmp_path / "garbage.toml"
+    path.write_bytes(bytes(range(32, 127)) * 110_000)
+    with pytest.raises(InputError, match="the file has 10450000 bytes; at most 1048576 are read"):
+        read_model(path)
+
+
+def test_an_expression_of_a_quarter_megabyte_is_refused(tmp_path):
+    path = tmp_path / "long.toml"
+    path.write_text(MODEL.replace('"high_m > 6.2"', '"' + "door = 1 | " * 22_000 + 'door = 0"'))
+    with pytest.raises(InputError, match=r"labels\.far_up: the text has 242008 characters; at most 200000 are read"):
+        read_model(path)
+
+
+# The base of the corpus, one mistake away from which every other file of it lies.
+BASE = (FOLDER / "build_no_initial_state.toml").read_text().replace('"x > last"', '"x = 0"')
+PIECES = [
+    *"\"'[]{}=,.#\n()-+*/%&|!<>0129e_ G",
+    "sees(",
+    "ped",
+    "x",
+    "step",
+    "last",
+    "true",
+    "[[",
+    "inf",
+    "1e400",
+    "\\",
+    "\x00",
+]
+
+
+def test_the_base_of_the_corpus_is_accepted(tmp_path):
+    path = tmp_path / "base.toml"
+    path.write_text(BASE)
+    assert built(path).valuations["x"].tolist() == [0, 1, 3]  # one step from 0, two from 1
+
+
+@given(st.lists(st.tuples(st.integers(0, len(BASE)), st.integers(0, 12), st.sampled_from(["", *PIECES])), max_size=3))
+def test_damaged_models_are_accepted_or_refused_but_never_crash(tmp_path_factory, damages):
+    text = BASE
+    for start, length, piece in damages:
+        text = text[:start] + piece + text[start + length :]
+    path = tmp_path_factory.mktemp("damaged") / "model.toml"
+    path.write_text(text)
+    message = ""
+    try:
+        built(path)
+    except VerifierError as error:
+        message = str(error)
+    assert len(message) < 2000

@@ -1,0 +1,151 @@
+"""What a system model declares, checked as a whole: every name once, every expression over names it may use.
+
+| where                                        | may speak about                                           |
+|----------------------------------------------|-----------------------------------------------------------|
+| constants, ranges                            | constants                                                 |
+| labels, quantities, initial, terminal, distances, runs | constants, variables, labels, quantities        |
+| next values, admissible                      | the same and inputs: labels and quantities of the old state |
+| rules: conditions and inputs                 | constants, variables, labels, quantities and `sees(class)` |
+| formulas of planners                         | what a spec may speak about                                |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from verifier.errors import InputError
+from verifier.expressions import Source, check_type
+from verifier.expressions.syntax import Name, Node, fold, labels_seen
+from verifier.systems.model import EMPTY_CLASS, Planner, Rule, Run, SystemModel, Type, Variable
+
+
+def check_declarations(model: SystemModel, texts: Mapping[str, str]) -> None:
+    """Check names and types of a whole model.
+
+    Args:
+        model: as read.
+        texts: dotted key -> the text of the expression that stands there, for messages.
+
+    Raises:
+        InputError: naming the file and the dotted key of the first offending element.
+    """
+    _Checker(model, texts, _declared(model)).check()
+
+
+def _declared(model: SystemModel) -> dict[str, str]:
+    """Name -> what it is; InputError when it is two things at once."""
+    kinds: dict[str, tuple[str, Iterable[str]]] = {
+        "constants": ("a constant", model.constants),
+        "variables": ("a variable", [each.name for each in model.variables]),
+        "inputs": ("an input", [each.name for each in model.inputs]),
+        "quantities": ("a quantity", model.quantities),
+        "labels": ("a label", model.labels),
+        "environments": ("a class", sorted(model.environment_classes() | {EMPTY_CLASS})),
+    }
+    seen: dict[str, str] = {}
+    for table, (kind, names) in kinds.items():
+        for name in names:
+            if name in seen:
+                path = table if table == "environments" else f"{table}.{name}"
+                raise model.at(path).error(f"'{name}' is declared both as {seen[name]} and as {kind}", None)
+            seen[name] = kind
+    for name, objects in model.environments.items():
+        classes = {placed.class_name for placed in objects}
+        if EMPTY_CLASS in classes and len(classes) > 1:
+            hint = "leave the empty places out"
+            raise model.at(f"environments.{name}").error("holds objects and empty places", None, hint)
+    return seen
+
+
+@dataclass(frozen=True)
+class _Checker:
+    """Types of every expression of a model, once its names are known to be distinct."""
+
+    model: SystemModel
+    texts: Mapping[str, str]
+    declared: Mapping[str, str]
+
+    def check(self) -> None:
+        model = self.model
+        constants: dict[str, Type] = dict.fromkeys(model.constants, "number")
+        state: dict[str, Type] = {**constants, **dict.fromkeys([each.name for each in model.variables], "number")}
+        state.update(dict.fromkeys(model.quantities, "number"))
+        state.update(dict.fromkeys(model.labels, "boolean"))
+        moving: dict[str, Type] = {**state, **dict.fromkeys([each.name for each in model.inputs], "number")}
+        for name, node in model.constants.items():
+            self._type(f"constants.{name}", node, constants, "number")
+        self._check_ranges("variables", model.variables, constants)
+        self._check_ranges("inputs", model.inputs, constants)
+        for name, node in model.quantities.items():
+            self._type(f"quantities.{name}", node, state, "number")
+        for name, node in model.labels.items():
+            self._type(f"labels.{name}", node, state, "boolean")
+        for each in model.variables:
+            if each.next is not None:
+                self._type(f"variables.{each.name}.next", each.next, moving, "number")
+        self._type("admissible", model.admissible, moving, "boolean")
+        self._type("initial", model.initial, state, "boolean")
+        self._type("terminal", model.terminal, state, "boolean")
+        for name, objects in model.environments.items():
+            for index, placed in enumerate(objects):
+                self._type(f"environments.{name}[{index}].distance_m", placed.distance_m, state, "number")
+        for planner in model.planners.values():
+            self._check_planner(planner, state)
+
+    def _check_ranges(self, table: str, variables: tuple[Variable, ...], constants: Mapping[str, Type]) -> None:
+        for each in variables:
+            for index, end in enumerate((each.range.low, each.range.high)):
+                self._type(f"{table}.{each.name}.range[{index}]", end, constants, "number")
+
+    def _check_planner(self, planner: Planner, state: Mapping[str, Type]) -> None:
+        rules: tuple[Rule | Run, ...] = (*planner.rules, *planner.runs)
+        for rule in rules:
+            self._type(f"{rule.path}.when", rule.when, state, "boolean", observes=True)
+            if rule.inputs is not None:
+                self._check_inputs(f"{rule.path}.set", rule.inputs, state)
+        for run in planner.runs:
+            self._type(f"{run.path}.reach", run.reach, state, "boolean")
+            self._type(f"{run.path}.through", run.through, state, "boolean")
+        if planner.formula is not None:
+            self._type(f"planners.{planner.name}.formula", planner.formula, self.model.types(), "boolean")
+
+    def _check_inputs(self, path: str, found: Mapping[str, Node], state: Mapping[str, Type]) -> None:
+        wanted = [each.name for each in self.model.inputs]
+        if set(found) != set(wanted):
+            message = f"expected a value for {', '.join(wanted) or 'no input'}; got {', '.join(found) or 'none'}"
+            raise self._source(path).error(
+                message, None, "every rule sets every input of the model, and nothing else"
+            )
+        for name, node in found.items():
+            self._type(f"{path}.{name}", node, state, "number", observes=True)
+
+    def _type(
+        self, path: str, node: Node, types: Mapping[str, Type], expected: Type, *, observes: bool = False
+    ) -> None:
+        asked = labels_seen(node)
+        if asked and not observes:
+            raise self._fail(path, "sees(...) belongs in the rules of a planner")
+        if EMPTY_CLASS in asked:
+            hint = "ask what is not reported: !sees(ped) & !sees(obs)"
+            raise self._fail(path, f"sees({EMPTY_CLASS}): nothing is ever reported as '{EMPTY_CLASS}'", hint)
+        for name in _names_at(node):
+            kind = self.declared.get(name.name)
+            if kind is not None and name.name not in types:
+                message = f"'{name.name}' is {kind}, which cannot be used here"
+                advice = f"in the rules of a planner ask sees({name.name})" if kind == "a class" else None
+                raise self._source(path).error(message, name.position, advice)
+        check_type(node, types, self._source(path), expected, classes=None)
+
+    def _source(self, path: str) -> Source:
+        return Source(self.texts.get(path, ""), self.model.file or None, path)
+
+    def _fail(self, path: str, message: str, hint: str | None = None) -> InputError:
+        return self._source(path).error(message, None, hint)
+
+
+def _names_at(node: Node) -> list[Name]:
+    """Every name in `node` where it stands, but for the classes inside `sees(...)`."""
+    found: list[Name] = []
+    fold(node, lambda each, _: found.append(each) if isinstance(each, Name) else None)
+    return found
