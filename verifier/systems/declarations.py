@@ -75,6 +75,8 @@ class _Checker:
         moving: dict[str, Type] = {**state, **dict.fromkeys([each.name for each in model.inputs], "number")}
         for name, node in model.constants.items():
             self._type(f"constants.{name}", node, constants, "number")
+        for index, node in enumerate(model.constraints):
+            self._type(f"constraints[{index}]", node, constants, "boolean")
         self._check_ranges("variables", model.variables, constants)
         self._check_ranges("inputs", model.inputs, constants)
         for name, node in model.quantities.items():

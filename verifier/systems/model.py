@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from verifier.errors import UsageError, unknown_name
-from verifier.expressions import Source, exact_number, substitute
+from verifier.expressions import Source, evaluate, exact_number, substitute, to_text
 from verifier.expressions.syntax import FALSE, Boolean, Node, Number, names_in
 
 EMPTY_CLASS = "empty"
@@ -130,6 +130,8 @@ class SystemModel:
         quantities: name -> numeric expression over variables and constants, an abbreviation.
         labels: name -> state condition, an abbreviation and a proposition.
         environments: name -> the objects that stand there.
+        constraints: conditions on the constants without which the model makes no sense (a stop line beyond the
+            end of the road meets every requirement, vacuously).
         sha256: hash of the file's bytes.
     """
 
@@ -144,6 +146,7 @@ class SystemModel:
     labels: Mapping[str, Node]
     quantities: Mapping[str, Node]
     planners: Mapping[str, Planner]
+    constraints: tuple[Node, ...] = ()
     source: str = ""
     file: str = ""
     sha256: str = ""
@@ -184,10 +187,11 @@ class SystemModel:
 
         Raises:
             UsageError: a setting names nothing.
-            InputError: constants or abbreviations that depend on each other in a circle, a division by zero, or
-                a range that is empty or not of whole numbers.
+            InputError: constants or abbreviations that depend on each other in a circle, a division by zero, a
+                range that is empty or not of whole numbers, or a constraint that the constants do not meet.
         """
         constants = _constant_values(self, _constant_settings(self, settings))
+        _refuse_unmet(self, constants)
         resolve = _Resolver({name: Number(value) for name, value in constants.items()}, self)
         return System(
             self,
@@ -329,6 +333,14 @@ def _constant_values(model: SystemModel, settings: Mapping[str, int | Fraction])
     for name in _dependency_order(defined, model.at("constants")):
         values[name] = exact_number(defined[name], values, model.at(f"constants.{name}"))
     return {name: values[name] for name in model.constants}
+
+
+def _refuse_unmet(model: SystemModel, constants: Mapping[str, int | Fraction]) -> None:
+    for index, constraint in enumerate(model.constraints):
+        source = model.at(f"constraints[{index}]")
+        if not evaluate(constraint, constants, source):
+            values = ", ".join(f"{name} = {constants[name]}" for name in sorted(names_in(constraint)))
+            raise source.error(f"expected {to_text(constraint)}, got {values}", None, "change the constants")
 
 
 def _dependency_order(nodes: Mapping[str, Node], table: Source) -> list[str]:

@@ -33,6 +33,7 @@ TABLES = (
     "name",
     "source",
     "constants",
+    "constraints",
     "variables",
     "inputs",
     "admissible",
@@ -153,6 +154,7 @@ class _Reader:
             terminal=self._node("terminal", document.get("terminal", False)),
             labels=self._nodes("labels", document),
             quantities=self._nodes("quantities", document),
+            constraints=self._constraints(document.get("constraints", [])),
             planners=planners,
             source=self._string("source", document.get("source", "")),
             file=self.file,
@@ -160,6 +162,11 @@ class _Reader:
         )
         check_declarations(model, self.texts)
         return model
+
+    def _constraints(self, found: Any) -> tuple[Node, ...]:
+        if not isinstance(found, list):
+            raise self.fail("constraints", f"expected a list of conditions on the constants, got {shown(found)}")
+        return tuple(self._node(f"constraints[{index}]", each) for index, each in enumerate(found))
 
     def _check_keys(
         self, path: str, found: Mapping[str, Any], known: tuple[str, ...], required: tuple[str, ...] = ()
