@@ -29,7 +29,7 @@ from verifier.ltl import to_storm
 from verifier.scenarios import Block, Grid, Selection, make_grid
 from verifier.specs import read_spec
 from verifier.systems.reader import read_model
-from verifier.systems.scene import BYTES_PER_MOVE, BYTES_PER_STATE, BYTES_PER_TRANSITION, SkeletonOptions
+from verifier.systems.scene import SkeletonOptions, predicted_bytes
 from verifier.systems.skeleton import Skeleton, build_skeleton
 
 HERE = Path(__file__).resolve().parent
@@ -191,9 +191,8 @@ def predicted_memory(planner: str) -> Measured:
     before = peak_mib()
     skeleton = build()
     peak = peak_mib()
-    space, observations = 90909 * 11, skeleton.entry_observations.shape[1]
-    predicted = space * (BYTES_PER_STATE + observations * BYTES_PER_TRANSITION)
-    predicted += 0 if planner == "rules" else space * 11 * BYTES_PER_MOVE
+    system, observations = skeleton.system, skeleton.entry_observations.shape[1]
+    predicted = predicted_bytes(system, system.planners[planner], observations, int(skeleton.memory.max()) + 1)
     return Measured((peak - before) * 2**20, predicted, peak, f"{observations} observations")
 
 

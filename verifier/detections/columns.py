@@ -1,0 +1,207 @@
+"""Annotations and detections as columns: one row per object, arrays that share their length.
+
+Boxes stand in the **ego frame**: right-handed, x forward, y left, z up, metres, yaw counter-clockwise from x to y.
+Every reader turns its own convention (camera frame, global frame, bottom centre, ...) into this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+ANY_CLASS = -1
+"""The label of a don't-care region that stands for every class."""
+
+
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """Annotations or detections; n rows in any order.
+
+    `frame` (n,) index into the frames and `label` (n,) index into the classes of the `DetectionSet`; `score` (n,)
+    of detections, any finite number, greater is surer. `box_2d` (n, 4) left, top, right, bottom in pixels;
+    `box_3d` (n, 7) centre x, y, z and length, width, height in metres, yaw in radians, in the ego frame; a row of
+    NaN where an object has no such box. `distance_m` (n,) is what the source itself says, NaN where it says
+    nothing. `attributes` are further columns (n,), such as `occluded`, `truncated`, `track`, `num_points`.
+    `line` (n,) is the line (JSON: element, from 1; tables: row, from 1) in the file `file` (n,), an index into the
+    files of the `DetectionSet`.
+
+    Arrays are not copied: the views held here cannot be written, the caller's own arrays can and should not be.
+
+    Raises:
+        ValueError: lengths differ, a box is partly NaN, infinite or of negative size, a score or distance is
+            not finite, a distance is negative.
+    """
+
+    frame: NDArray[np.int64]
+    label: NDArray[np.int32]
+    score: NDArray[np.float64] | None
+    box_2d: NDArray[np.float64] | None
+    box_3d: NDArray[np.float64] | None
+    distance_m: NDArray[np.float64] | None
+    attributes: Mapping[str, NDArray[Any]]
+    line: NDArray[np.int64]
+    file: NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        types = {"frame": np.int64, "label": np.int32, "line": np.int64, "file": np.int32}
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if each.name != "attributes" and value is not None:
+                object.__setattr__(self, each.name, _read_only(value, types.get(each.name, np.float64)))
+        columns = {name: _read_only(value) for name, value in self.attributes.items()}
+        object.__setattr__(self, "attributes", MappingProxyType(columns))
+        self._check_shapes()
+        for index in (self.frame, self.line, self.file):
+            if index.size and index.min() < 0:
+                raise ValueError("frame, line and file are indices from 0")
+        for name, box in (("box_2d", self.box_2d), ("box_3d", self.box_3d)):
+            if box is not None and (bad := faulty_boxes(box)).any():
+                raise ValueError(f"{name}: row {int(bad.argmax())} is partly NaN, infinite or of negative size")
+        if self.score is not None and not np.isfinite(self.score).all():
+            raise ValueError("a score is not finite")
+        if self.distance_m is not None and ((self.distance_m < 0) | np.isinf(self.distance_m)).any():
+            raise ValueError("a distance is negative or infinite")
+
+    def _check_shapes(self) -> None:
+        n = len(self.frame)
+        expected = {"box_2d": (n, 4), "box_3d": (n, 7)}
+        columns = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "attributes"}
+        for name, value in {**columns, **self.attributes}.items():
+            if value is not None and value.shape != expected.get(name, (n,)):
+                raise ValueError(f"{name} has shape {value.shape}, expected {expected.get(name, (n,))}")
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def take(self, rows: NDArray[Any]) -> Boxes:
+        """The boxes at `rows`: indices in the order wanted, or a mask (n,)."""
+        columns: dict[str, Any] = {}
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if each.name == "attributes":
+                columns[each.name] = {name: column[rows] for name, column in value.items()}
+            else:
+                columns[each.name] = None if value is None else value[rows]
+        return Boxes(**columns)
+
+
+@dataclass(frozen=True, eq=False)
+class DetectionSet:
+    """What is there and what a detector says, over the same frames.
+
+    `classes` are the names after the class map. `sequences` are the drives or scenes, `frame_sequence` (f,) the
+    sequence of each frame, `frame_name` (f,) its unique name. Frames are in the order of time within a sequence
+    where the source has one. `ignored` are the don't-care regions (label `ANY_CLASS` where the region names no
+    class), None when the source has no such notion. `origin` is everything decided while reading and filtering, as
+    JSON values; a filter adds an entry to `origin["filters"]`.
+
+    Raises:
+        ValueError: an index points nowhere, a name occurs twice, or a detection has no score.
+    """
+
+    classes: tuple[str, ...]
+    sequences: tuple[str, ...]
+    frame_sequence: NDArray[np.int32]
+    frame_name: tuple[str, ...]
+    annotations: Boxes
+    detections: Boxes
+    ignored: Boxes | None
+    files: tuple[str, ...]
+    origin: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "frame_sequence", _read_only(self.frame_sequence, np.int32))
+        object.__setattr__(self, "origin", MappingProxyType(dict(self.origin)))
+        if self.frame_sequence.shape != (len(self.frame_name),):
+            raise ValueError("frame_sequence and frame_name differ in length")
+        for name, values in (("class", self.classes), ("frame", self.frame_name), ("sequence", self.sequences)):
+            if len(set(values)) != len(values):
+                raise ValueError(f"a {name} name occurs twice")
+        _check_index("frame_sequence", self.frame_sequence, len(self.sequences))
+        if self.detections.score is None:
+            raise ValueError("detections have no scores")
+        for name, boxes in (("annotations", self.annotations), ("detections", self.detections)):
+            self._check_boxes(name, boxes, lowest_label=0)
+        if self.ignored is not None:
+            self._check_boxes("ignored", self.ignored, lowest_label=ANY_CLASS)
+
+    def _check_boxes(self, name: str, boxes: Boxes, lowest_label: int) -> None:
+        _check_index(f"{name}.frame", boxes.frame, len(self.frame_name))
+        _check_index(f"{name}.label", boxes.label, len(self.classes), lowest_label)
+        _check_index(f"{name}.file", boxes.file, len(self.files))
+
+    def change(self, **changes: Any) -> DetectionSet:
+        """A copy with some fields replaced, checked again."""
+        return replace(self, **changes)
+
+    @property
+    def frame_count(self) -> int:
+        """Frames, those without any object included."""
+        return len(self.frame_name)
+
+
+def faulty_boxes(box: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which rows of `box_2d` (n, 4) or `box_3d` (n, 7) are no box: partly NaN, infinite, or of negative size.
+
+    A row of NaN alone is no fault: the object has no box of that kind. Sizes of zero are allowed.
+    """
+    unknown = np.isnan(box)
+    sizes = box[:, 2:] - box[:, :2] if box.shape[1] == 4 else box[:, 3:6]
+    bad = unknown.any(axis=1) | np.isinf(box).any(axis=1) | (sizes < 0).any(axis=1)
+    return np.asarray(bad & ~unknown.all(axis=1))
+
+
+def no_boxes(scored: bool = False) -> Boxes:
+    """Zero rows; with a score column when `scored`."""
+    score = np.zeros(0) if scored else None
+    none, short = np.zeros(0, np.int64), np.zeros(0, np.int32)
+    return Boxes(none, short, score, None, None, None, {}, none, short)
+
+
+def joined(parts: Sequence[Boxes]) -> Boxes:
+    """The rows of all parts, in order; a column that some part has not is NaN there.
+
+    Raises:
+        ValueError: some parts have scores and others not, or an attribute is missing in a part and no number.
+    """
+    filled = [part for part in parts if len(part)]
+    if not filled:
+        return parts[0] if parts else no_boxes()
+    if len({part.score is None for part in filled}) > 1:
+        raise ValueError("some parts have scores and others have none")
+    columns: dict[str, Any] = {}
+    for name in ("frame", "label", "line", "file"):
+        columns[name] = np.concatenate([getattr(part, name) for part in filled])
+    for name, width in (("score", 0), ("box_2d", 4), ("box_3d", 7), ("distance_m", 0)):
+        values = [getattr(part, name) for part in filled]
+        columns[name] = None
+        if any(value is not None for value in values):
+            shapes = [(len(part), width) if width else (len(part),) for part in filled]
+            columns[name] = np.concatenate(
+                [
+                    np.full(shape, np.nan) if value is None else value
+                    for value, shape in zip(values, shapes, strict=True)
+                ]
+            )
+    names = dict.fromkeys(name for part in filled for name in part.attributes)
+    columns["attributes"] = {
+        name: np.concatenate([part.attributes.get(name, np.full(len(part), np.nan)) for part in filled])
+        for name in names
+    }
+    return Boxes(**columns)
+
+
+def _read_only(value: Any, kind: Any = None) -> NDArray[Any]:
+    array = np.asarray(value, dtype=kind).view()
+    array.setflags(write=False)
+    return array
+
+
+def _check_index(name: str, index: NDArray[Any], size: int, lowest: int = 0) -> None:
+    if index.size and (index.min() < lowest or index.max() >= size):
+        raise ValueError(f"{name} has an index outside {lowest}..{size - 1}")
