@@ -52,7 +52,8 @@ with tempfile.TemporaryDirectory() as folder:
     result = verify_spec(Path(folder) / "robot.ltl", Path(folder) / "detector.json")
 
 for each in result.requirements:
-    print(f"{each.name:<18} {each.target_text:<8} P = {each.worst.probability:.4f} in {each.worst.scenario.environment}")
+    worst = each.worst
+    print(f"{each.name:<18} {each.target_text:<8} P = {worst.probability:.4f} in {worst.scenario.environment}")
     print(f"{'':<18} {each.verdict.value}")
 
 # Expected output:

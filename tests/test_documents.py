@@ -82,7 +82,9 @@ def test_examples_print_what_they_promise(path, tmp_path):
 
 
 def modules():
-    return [each.name for each in pkgutil.walk_packages(verifier.__path__, "verifier.") if "__main__" not in each.name]
+    return [
+        each.name for each in pkgutil.walk_packages(verifier.__path__, "verifier.") if "__main__" not in each.name
+    ]
 
 
 @pytest.mark.parametrize("name", modules())

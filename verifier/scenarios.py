@@ -120,7 +120,9 @@ def _planner_names(spec: Specification, model: SystemModel, selection: Selection
     return tuple(dict.fromkeys(names))
 
 
-def _unknown(spec: Specification, kind: str, name: str, known: Iterable[str], from_command_line: bool) -> VerifierError:
+def _unknown(
+    spec: Specification, kind: str, name: str, known: Iterable[str], from_command_line: bool
+) -> VerifierError:
     """The error for a name that is not there: wrong usage from the command line, bad input from the spec."""
     message, hint = unknown_name(kind, name, known)
     if from_command_line:

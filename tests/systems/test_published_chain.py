@@ -1,5 +1,6 @@
 """The published car-pedestrian chains: transition by transition, and their archived probabilities."""
 
+import itertools
 import json
 from fractions import Fraction
 
@@ -31,7 +32,7 @@ def precision_recall(precision, recall):
         [fp / 2, tn * Fraction(2, 10), tn * Fraction(8, 10)],
     ]
     scale = 1
-    for entry in sum(columns, []):
+    for entry in itertools.chain.from_iterable(columns):
         scale = scale * entry.denominator // np.gcd(scale, entry.denominator)
     return [[int(columns[true][predicted] * scale) for true in range(3)] for predicted in range(3)]
 

@@ -87,6 +87,8 @@ def markov_chain(
     kept = (entries > 0)[skeleton.entry]
     sources = np.repeat(np.arange(skeleton.state_count), np.diff(skeleton.indptr))[kept]
     counts_kept = np.bincount(sources, minlength=skeleton.state_count)
+    if counts_kept.min() == 0:
+        raise UsageError(f"rounded to {decimals} decimals, every transition of some state is 0: keep more decimals")
     entry = skeleton.entry[kept]
     return MarkovChain(
         indptr=np.concatenate([[0], np.cumsum(counts_kept)]).astype(np.int64),

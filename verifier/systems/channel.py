@@ -3,9 +3,9 @@
 The planner asks which classes are reported (`sees(ped)`), so an observation is the set of reported classes among
 those it asks about. What is drawn, and from which column, depends on the labelling:
 
-* class-labelled: every object is reported on its own, from the column of its class in its own bin. The
-  probability of an observation is the sum over all ordered tuples of reported labels whose union it is
-  (Badithela et al. 2022, eq. 9; the single listed order of a multiset is not enough).
+* class- and group-labelled: every object (or group that acts as one) is reported on its own, from the column of
+  its class in its own bin. The probability of an observation is the sum over all ordered tuples of reported labels
+  whose union it is (Badithela et al. 2022, eq. 9; the single listed order of a multiset is not enough).
 * proposition-labelled: the objects of one bin are reported together, from the column of the set of their
   classes (eq. 6).
 
@@ -148,7 +148,7 @@ def _object_column(
     """Column object `j` is drawn from in each row; -1 where an earlier object of its bin speaks for it."""
     own = object_classes[j]
     assert own is not None
-    if matrices.labelling == "class":
+    if matrices.labelling != "proposition":
         return np.full(len(object_bins), matrices.column_of(frozenset({own})), dtype=np.int64)
     real = np.array([name is not None for name in object_classes])
     columns = np.full(len(object_bins), -1, dtype=np.int64)
