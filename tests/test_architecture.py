@@ -12,6 +12,8 @@ ORDER = [
     "expressions",
     "ltl",
     "specs",
+    "detections",
+    "matching",
     "confusion",
     "systems",
     "chains",

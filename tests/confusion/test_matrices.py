@@ -94,7 +94,9 @@ def test_a_label_without_items_anywhere_cannot_be_filled_from_elsewhere(policy):
 def test_unknown_policies_and_labels_are_named():
     with pytest.raises(UsageError, match="unknown policy 'zero'"):
         matrices(FIGURE_6).without_empty_columns("zero")
-    with pytest.raises(InputError, match=r"no column for true label \{obs, ped\}\n  hint: they have: ped, obs, empty"):
+    with pytest.raises(
+        InputError, match=r"no column for true label \{obs, ped\}\n  hint: they have: ped, obs, empty"
+    ):
         matrices(FIGURE_6).column_of(PED | OBS)
 
 

@@ -14,6 +14,7 @@ from verifier.errors import ExitCode, VerifierError
 DESCRIPTION = """\
 How likely does a system that acts on what a detector sees meet its requirements?
 
+  verify confusion --format NAME --annotations PATH --detections PATH -o RESULTS.json
   verify run SPEC.ltl --cm RESULTS.json
 """
 
@@ -55,6 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     from verifier.cli.arguments import add_run_arguments
+    from verifier.cli.confusion_arguments import add_confusion_arguments
 
     parser = argparse.ArgumentParser(
         prog="verify",
@@ -65,4 +67,5 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"verify {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     add_run_arguments(commands)
+    add_confusion_arguments(commands)
     return parser

@@ -1,4 +1,4 @@
-"""Confusion matrices by distance: counts, rates and the JSON document."""
+"""Confusion matrices by distance: bins, counting, counts, rates and the JSON document."""
 
 from verifier.confusion.document import ConfusionFile, read_confusion, write_confusion
 from verifier.confusion.matrices import EMPTY, EMPTY_COLUMN_POLICIES, ConfusionMatrices, exact_rates, rates

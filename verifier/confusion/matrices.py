@@ -5,8 +5,9 @@ label (Badithela et al. 2022, Definition 2). Normalising a column gives the perc
 mu_k(predicted | true) (eqs. 5 and 8). The transpose looks just as plausible and is wrong.
 
 Labels. A label is the set of classes that are present or reported: `{ped}`, `{obs}`, `{}` for "empty". In a
-class-labelled matrix (Algorithm 2) every label has at most one class and an item is one object. In a
-proposition-labelled matrix (Algorithm 1) a label is any set of classes and an item is one frame.
+class-labelled matrix (Algorithm 2) every label has at most one class and an item is one object. In a group-labelled
+one an item is a group of objects of one class that act as one. In a proposition-labelled matrix (Algorithm 1) a
+label is any set of classes and an item is one frame.
 
 Bins are half-open, `[lo, hi)`, in metres, and the distance is that of the true object. Empty is not zero: a
 column without items has no rates, and using it is an error unless a policy of `EMPTY_COLUMN_POLICIES` is named.
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 
 from verifier.errors import InputError, UsageError
 
-Labelling: TypeAlias = Literal["class", "proposition"]
+Labelling: TypeAlias = Literal["class", "proposition", "group"]
 Label: TypeAlias = frozenset[str]
 
 EMPTY: Label = frozenset()
@@ -46,7 +47,7 @@ class ConfusionMatrices:
     """One confusion matrix per distance bin.
 
     Attributes:
-        labelling: "class" (one item per object) or "proposition" (one item per frame).
+        labelling: "class" (one item per object), "group" (per group) or "proposition" (per frame).
         labels: the label of each row and of each column, all different, the empty label among them.
         edges_m: (bins + 1,) strictly increasing; the last may be infinite (an overflow bin).
         counts: (bins, predicted, true) int64, not negative.
@@ -65,8 +66,8 @@ class ConfusionMatrices:
         size = len(self.labels)
         if len(set(self.labels)) != size or EMPTY not in self.labels:
             raise ValueError("labels must be different and the empty label must be one of them")
-        if self.labelling == "class" and any(len(label) > 1 for label in self.labels):
-            raise ValueError("a label of a class-labelled matrix is one class, or empty")
+        if self.labelling != "proposition" and any(len(label) > 1 for label in self.labels):
+            raise ValueError(f"a label of a {self.labelling}-labelled matrix is one class, or empty")
         if self.counts.dtype != np.int64 or self.counts.shape != (len(self.edges_m) - 1, size, size):
             raise ValueError(f"counts must be int64 of shape (bins, {size}, {size}), got {self.counts.shape}")
         if np.any(self.counts < 0) or np.any(self.counts > LARGEST_COUNT):

@@ -1,0 +1,290 @@
+"""`verify confusion` as a user meets it: tables, documents, records, audits, exit codes, and what it refuses."""
+
+import csv
+import json
+import subprocess
+import sys
+
+import jsonschema
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from verifier.cli import main
+from verifier.confusion.document import read_counts
+from verifier.errors import ExitCode
+from verifier.options import RunOptions
+from verifier.pipeline import verify_spec
+
+# Two drives, two bins. Drive a, frame 0: ped at 5 m seen, ped at 8 m missed; obs at 12 m reported as ped. Frame 1 of
+# drive a: nothing but an obs reported at 15 m. Drive b, frame 0: obs at 10 m seen. Counts as in tests/confusion.
+ANNOTATIONS = """\
+sequence,frame,class,x,y,occluded
+a,0,ped,5,0,0
+a,0,ped,8,0,1
+a,0,obs,12,0,0
+b,0,obs,10,0,0
+"""
+DETECTIONS = """\
+sequence,frame,class,score,x,y
+a,0,ped,0.9,5,0
+a,0,ped,0.8,13,0
+a,1,obs,0.4,15,0
+b,0,obs,0.7,10,0
+"""
+FRAMES = "sequence,frame\na,0\na,1\nb,0\n"
+TWO_BINS = ["--bins", "0,10,20"]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capfd):
+    """Run `verify confusion` in a folder with the tables above; exit code, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("truth.csv", ANNOTATIONS), ("found.csv", DETECTIONS), ("frames.csv", FRAMES)):
+        (tmp_path / name).write_text(text)
+
+    def call(*arguments, data=True):
+        tables = [
+            "--format",
+            "table",
+            "--annotations",
+            "truth.csv",
+            "--detections",
+            "found.csv",
+            "--frames",
+            "frames.csv",
+        ]
+        try:
+            code = main(["confusion", *(tables if data else []), *map(str, arguments)])
+        except SystemExit as stop:
+            code = stop.code
+        captured = capfd.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+def test_the_main_job_prints_matrices_and_writes_the_document(run, tmp_path, root):
+    code, out, err = run(*TWO_BINS, "-o", "results.json", "--title", "made up")
+    assert (code, err) == (0, "")
+    assert (
+        out
+        == """\
+made up
+class-labelled; predicted in rows, true in columns; count (share of its column)
+matching: centre_bev <= 2.0, greedy, any class, unmatched drop, duplicates drop; false alarms dropped
+distance: euclidean_3d of the true object
+3 frames, 4 annotations, 4 detections, 3 matched, 1 unmatched, 0 duplicates, 0 ignored, 0 outside bins
+
+[0, 10) m  obs  ped        empty
+---------  ---  ---------  ---------
+obs        0    0 (0.000)  0 (0.000)
+ped        0    1 (0.500)  0 (0.000)
+empty      0    1 (0.500)  2 (1.000)
+items      0    2          2
+
+[10, 20) m  obs        ped  empty
+----------  ---------  ---  ---------
+obs         1 (0.500)  0    0 (0.000)
+ped         1 (0.500)  0    0 (0.000)
+empty       0 (0.000)  0    1 (1.000)
+items       2          0    1
+
+note: 6 columns with fewer than 30 items: obs in [0, 10) m (0), ped in [0, 10) m (2), empty in [0, 10) m (2), \
+obs in [10, 20) m (2), ped in [10, 20) m (0), empty in [10, 20) m (1)
+"""
+    )
+    document = json.loads((tmp_path / "results.json").read_text())
+    jsonschema.validate(document, json.loads((root / "verifier/confusion/confusion.schema.json").read_text()))
+    assert [each["counts"] for each in document["bins"]] == [
+        [[0, 0, 0], [0, 1, 0], [0, 1, 2]],
+        [[1, 0, 0], [1, 0, 0], [0, 0, 1]],
+    ]
+    assert [(each["name"], each["frames"]) for each in document["sequences"]] == [("a", 2), ("b", 1)]
+    assert document["matching"]["affinity"] == "centre_bev"
+    assert document["source"]["format"] == "table"
+    assert str(tmp_path) not in json.dumps(document)
+
+
+def document(run, *arguments):
+    code, out, err = run(*arguments, "--json")
+    assert (code, err) == (0, "")
+    return json.loads(out)
+
+
+def test_json_is_the_document(run, tmp_path):
+    found = document(run, *TWO_BINS, "-o", "results.json")
+    assert found == json.loads((tmp_path / "results.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "counts"),
+    [
+        (["--classes", "ped,obs"], [[[1, 0, 0], [0, 0, 0], [1, 0, 2]], [[0, 1, 0], [0, 1, 0], [0, 0, 1]]]),
+        (["--unmatched", "own_bin"], [[[0, 0, 0], [0, 1, 0], [0, 1, 2]], [[1, 0, 1], [1, 0, 0], [0, 0, 0]]]),
+        (["--class-aware"], [[[0, 0, 0], [0, 1, 0], [0, 1, 2]], [[1, 0, 0], [0, 0, 0], [1, 0, 1]]]),
+        (["--match-threshold", "0.5"], [[[0, 0, 0], [0, 1, 0], [0, 1, 2]], [[1, 0, 0], [0, 0, 0], [1, 0, 1]]]),
+        (["--min-score", "0.85"], [[[0, 0, 0], [0, 1, 0], [0, 1, 2]], [[0, 0, 0], [0, 0, 0], [2, 0, 1]]]),
+        (["--labelling", "group", "--gap", "3"],
+         [[[0, 0, 0], [0, 1, 0], [0, 0, 2]], [[1, 0, 0], [1, 0, 0], [0, 0, 1]]]),
+        (["--labelling", "proposition", "--classes", "ped"], [[[1, 0], [0, 2]], [[0, 0], [0, 3]]]),
+        (["--max", "occluded=0"], [[[0, 0, 0], [0, 1, 0], [0, 0, 2]], [[1, 0, 0], [1, 0, 0], [0, 0, 1]]]),
+        (["--range", "0..11"], [[[0, 0, 0], [0, 1, 0], [0, 1, 2]], [[1, 0, 0], [0, 0, 0], [0, 0, 2]]]),
+        (["--sequence", "b", "--classes", "obs,ped"],
+         [[[0, 0, 0], [0, 0, 0], [0, 0, 1]], [[1, 0, 0], [0, 0, 0], [0, 0, 0]]]),
+        (["--affinity", "centre_3d", "--assignment", "optimal"],
+         [[[0, 0, 0], [0, 1, 0], [0, 1, 2]], [[1, 0, 0], [1, 0, 0], [0, 0, 1]]]),
+        (["--convention", "nuscenes", "--class-free"],
+         [[[0, 0, 0], [0, 1, 0], [0, 1, 2]], [[1, 0, 0], [1, 0, 0], [0, 0, 1]]]),
+    ],
+)  # fmt: skip
+def test_each_choice_counts_as_it_says(run, arguments, counts):
+    assert [each["counts"] for each in document(run, *TWO_BINS, *arguments)["bins"]] == counts
+
+
+def test_further_variables_and_a_family(run):
+    found = document(run, *TWO_BINS, "--by", "occluded=0,1", "--score-thresholds", "0.1,0.85")
+    assert found["axes"] == ["score_threshold", "predicted", "true"]
+    assert [(each["distance_m"], each["where"]) for each in found["bins"]] == [
+        ([0, 10], {"occluded": "0"}),
+        ([0, 10], {"occluded": "1"}),
+        ([10, 20], {"occluded": "0"}),
+        ([10, 20], {"occluded": "1"}),
+    ]
+    assert found["bins"][2]["counts"] == [[[1, 0, 0], [1, 0, 0], [0, 0, 1]], [[0, 0, 0], [0, 0, 0], [2, 0, 1]]]
+    code, out, _ = run(*TWO_BINS, "--score-thresholds", "0.1,0.75,0.85")
+    assert code == 0
+    table = [line.split() for line in out.splitlines()[5:10]]
+    assert table[2:] == [["0.1", "0.5", "0.5"], ["0.75", "0", "0.5"], ["0.85", "0", "0.5"]]
+
+
+def test_record_and_plot_are_written(run, tmp_path):
+    code, _, err = run(*TWO_BINS, "--record", "record.csv", "--plot", "recall.svg")
+    assert (code, err) == (0, "")
+    rows = list(csv.DictReader((tmp_path / "record.csv").open()))
+    assert [row["kind"] for row in rows] == ["frame"] * 3 + ["object"] * 4 + ["unmatched"]
+    first = (tmp_path / "recall.svg").read_bytes()
+    assert b"recall" in first
+    run(*TWO_BINS, "--plot", "recall.svg")
+    assert (tmp_path / "recall.svg").read_bytes() == first
+
+
+def test_merging_drives_gives_what_counting_them_together_gives(run, tmp_path):
+    for drive in ("a", "b"):
+        assert run(*TWO_BINS, "--classes", "ped,obs", "--sequence", drive, "-o", f"{drive}.json")[0] == 0
+    code, out, err = run("merge", "a.json", "b.json", "-o", "both.json", data=False)
+    assert (code, err) == (0, "")
+    assert "3 frames, 4 annotations, 4 detections" in out
+    run(*TWO_BINS, "--classes", "ped,obs", "-o", "whole.json")
+    both, whole = read_counts(tmp_path / "both.json"), read_counts(tmp_path / "whole.json")
+    assert both.counts.tolist() == whole.counts.tolist()
+    assert both.sequences.names == ("a", "b")
+    code, _, err = run("merge", "a.json", "a.json", "-o", "c.json", data=False)
+    assert code == ExitCode.BAD_INPUT
+    assert err.startswith("verify: a.json: sequence 'a' is in an earlier file, too")
+    assert not (tmp_path / "c.json").exists()
+
+
+def test_the_audit_shows_what_the_policy_does(run, root):
+    code, out, err = run("--classes", "ped,obs", "--bins", "0,10,20,200", "--matching-audit")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].split() == ["policy", "recall", "ped", "recall", "obs", "confused", "alarms"]
+    # Within 2 m the obs at 12 m is the ped reported at 13 m; with equal classes only it is missed.
+    row = next(line for line in lines if line.startswith("centre_bev <= 2 m, greedy, any class; leftovers: drop"))
+    assert row.split()[-4:] == ["0.5", "0.5", "0.25", "0"]
+    row = next(line for line in lines if line.startswith("centre_bev <= 2 m, greedy, same class; leftovers: drop"))
+    assert row.split()[-4:] == ["0.5", "0.5", "0", "0"]
+    assert "Over 36 policies:" in lines
+    spec = root / "specs/car_pedestrian.ltl"
+    code, out, err = run(
+        "--classes", "ped,obs", "--bins", "0,10,20,200", "--matching-audit", "--spec", spec,
+        "--empty-columns", "miss", "--json",
+    )  # fmt: skip
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert len(found) == 36
+    assert found[0]["matching"]["affinity"] == "centre_bev"
+    # One bin for all that matters: the published planner needs the pedestrian once, in [0, 10) m: seen 1 of 2 times.
+    assert {each["probabilities"]["stops_for_pedestrians"] for each in found} == {0.5}
+
+
+def test_streaming_counts_the_same_and_cleans_up(run, tmp_path):
+    for name in ("truth", "found", "frames"):
+        pyarrow.parquet.write_table(pyarrow.csv.read_csv(tmp_path / f"{name}.csv"), tmp_path / f"{name}.parquet")
+    tables = ["--format", "table", "--annotations", "truth.parquet", "--detections", "found.parquet",
+              "--frames", "frames.parquet"]  # fmt: skip
+    options = [*TWO_BINS, "--classes", "ped,obs", "--json"]
+    code, out, err = run(
+        *tables, *options, "--checkpoint", "point.json", "--chunk-rows", "1", "--record", "r.csv", data=False
+    )
+    assert (code, err) == (0, "")
+    streamed, whole = json.loads(out), document(run, *options)
+    for key in ("bins", "sequences", "totals", "matching", "distance"):
+        assert streamed[key] == whole[key]
+    assert not (tmp_path / "point.json").exists()
+    assert not (tmp_path / "r.csv.parts").exists()
+    assert len((tmp_path / "r.csv").read_text().splitlines()) == 9
+
+
+REFUSED = [
+    (["--format", "table"], "no --annotations", ExitCode.USAGE),
+    ([*TWO_BINS, "--by", "occluded"], "--by: expected NAME=VALUE", ExitCode.USAGE),
+    ([*TWO_BINS, "--by", "weather=1"], "unknown attribute of the annotations 'weather'", ExitCode.BAD_INPUT),
+    (["--bins", "0,10"], "2 of 4 annotated objects lie in no bin; the first is a 'obs' at 12 m", ExitCode.BAD_INPUT),
+    (["--bins", "10"], "--bins: expected at least two increasing edges", ExitCode.USAGE),
+    (["--match-threshold", "-1"], "matching: a distance threshold must be finite", ExitCode.USAGE),
+    (["--affinity", "iou_2d"], "the matching policy compares image rectangles", ExitCode.USAGE),
+    (["--labelling", "group"], "a gap in metres belongs to the labelling 'group'", ExitCode.USAGE),
+    (["--score-thresholds", "0.5,0.1"], "expected increasing score thresholds", ExitCode.USAGE),
+    (["--score-thresholds", "0.5,x"], "--score-thresholds: expected a number, got 'x'", ExitCode.USAGE),
+    (["--min-score", "0.5", "--score-thresholds", "0.1"], "--min-score would leave out", ExitCode.USAGE),
+    (["--classes", "ped"], "the data has classes that get no column: obs", ExitCode.USAGE),
+    (["--range", "5"], "--range: expected LOW..HIGH", ExitCode.USAGE),
+    (["--max", "occluded"], "--max: expected NAME=VALUE", ExitCode.USAGE),
+    (["--spec", "a.ltl"], "--spec belongs to --matching-audit", ExitCode.USAGE),
+    (["--plot", "a.txt"], "--plot: expected a file name ending in", ExitCode.USAGE),
+    (["--record", "a.txt"], "--record: expected a file name ending in", ExitCode.USAGE),
+    (["--assignment", "optimal", "--score-thresholds", "0.1,0.5", "--record", "a.csv"],
+     "--record: under this matching", ExitCode.USAGE),
+    (["--stream", "--classes", "ped,obs", "--chunk-rows", "0"], "--chunk-rows: expected at least 1", ExitCode.USAGE),
+    (["--stream", "--classes", "ped,obs", "--distance-field", "d"], "belong to other formats", ExitCode.USAGE),
+    (["--distance-field", "d"], "unknown option of the format 'table' 'distance_field'", ExitCode.USAGE),
+    (["--stream"], "--stream needs the classes beforehand", ExitCode.USAGE),
+    (["--class-map", "none.txt"], "none.txt: no such file", ExitCode.BAD_INPUT),
+    (["--annotations", "none.csv"], "none.csv: no such file", ExitCode.BAD_INPUT),
+    (["--sequence", "c"], "unknown sequence 'c'", ExitCode.USAGE),
+    (["-o", "no/such/folder.json"], "cannot be written", ExitCode.BAD_INPUT),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "words", "code"), REFUSED, ids=[" ".join(each[0]) for each in REFUSED])
+def test_what_does_not_fit_is_refused(run, tmp_path, arguments, words, code):
+    before = sorted(tmp_path.iterdir())
+    found, _, err = run(*arguments, data=arguments != ["--format", "table"])
+    assert words in err
+    assert err.startswith("verify: ")
+    assert found == code
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_group_labelled_matrices_are_verified_like_class_labelled_ones(run, tmp_path, root):
+    document(run, "--classes", "ped,obs", "--bins", "0,10,20,200", "-o", "class.json")
+    text = (tmp_path / "class.json").read_text()
+    (tmp_path / "group.json").write_text(text.replace('"labelling": "class"', '"labelling": "group"'))
+    found = []
+    for name in ("class", "group"):
+        options = RunOptions(empty_columns="miss")
+        result = verify_spec(root / "specs/car_pedestrian.ltl", tmp_path / f"{name}.json", options)
+        found.append([point.probability for each in result.requirements for point in each.points])
+    assert found[0] == found[1]
+    assert 0.5 in found[0]
+
+
+def test_help_names_the_command_and_stays_light(run):
+    code, out, _ = run("--help", data=False)
+    assert code == 0
+    assert "verify confusion merge" in out
+    light = "import sys, verifier.cli; verifier.cli._parser(); print(sorted({'numpy', 'pyarrow'} & set(sys.modules)))"
+    found = subprocess.run([sys.executable, "-c", light], capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n"

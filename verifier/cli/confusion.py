@@ -1,0 +1,177 @@
+"""The command `verify confusion`: read, count, print and write. Nothing is computed here."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from verifier.cli.confusion_arguments import counting_rule, filters, matching_policy, reader_options, reading
+from verifier.cli.confusion_tables import audit_table, counts_table
+from verifier.cli.plots import check_plot_target
+from verifier.cli.recall_plot import write_recall_plot
+from verifier.confusion.counting import confusion_counts
+from verifier.confusion.counts import ConfusionCounts, merge
+from verifier.confusion.document import confusion_text, read_counts
+from verifier.confusion.job import count_job, default_measure, default_policy
+from verifier.confusion.record import check_record_target, record_table, write_record
+from verifier.confusion.streaming import StreamFiles, count_chunks, finish
+from verifier.detections import DetectionSet, read_detections, stream_tables, with_distances
+from verifier.errors import UsageError
+from verifier.matching import MatchingPolicy
+from verifier.textfiles import write_text
+
+
+def count_command(arguments: argparse.Namespace) -> int:
+    """Run `verify confusion` and give its exit code."""
+    for name in ("format", "annotations", "detections"):
+        if getattr(arguments, name) is None:
+            raise UsageError(f"name the data: --format NAME --annotations PATH --detections PATH (no --{name})")
+    if arguments.plot is not None:
+        check_plot_target(arguments.plot)
+    if arguments.record is not None:
+        check_record_target(arguments.record)
+    if arguments.spec is not None and not arguments.matching_audit:
+        raise UsageError("--spec belongs to --matching-audit; to verify the matrices, write them and use verify run")
+    if arguments.stream or arguments.checkpoint is not None:
+        return _count_stream(arguments)
+
+    data = read_detections(
+        arguments.format, arguments.annotations, arguments.detections, reading(arguments), **reader_options(arguments)
+    )
+    if arguments.distance_file is not None:
+        data = with_distances(data, arguments.distance_file, arguments.distance_key)
+    measure = arguments.distance or default_measure(data)
+    data = filters(arguments, measure)(data)
+    if arguments.matching_audit:
+        return _audit(arguments, data, measure)
+    rule = counting_rule(arguments, data.classes, measure)
+    counts, observed = count_job(data, matching_policy(arguments, default_policy(data)), rule, arguments.title)
+    if arguments.record is not None:
+        if observed is None:
+            raise UsageError("--record: under this matching each threshold has matches of its own; use one threshold")
+        write_record([record_table(data, rule, observed)], arguments.record)
+    _give(arguments, counts)
+    return 0
+
+
+def merge_command(arguments: argparse.Namespace) -> int:
+    """Run `verify confusion merge` and give its exit code."""
+    parts = [read_counts(path) for path in arguments.files]
+    counts = merge(parts, arguments.files, arguments.same_sequences)
+    if counts.sequences is None and any(part.sequences is not None for part in parts):
+        print("verify: note: some files have no counts by sequence, so the sum has none", file=sys.stderr)
+    if arguments.output is not None:
+        write_text(arguments.output, confusion_text(counts))
+    print(confusion_text(counts) if arguments.json else counts_table(counts), end="")
+    return 0
+
+
+def _give(arguments: argparse.Namespace, counts: ConfusionCounts) -> None:
+    if arguments.output is not None:
+        write_text(arguments.output, confusion_text(counts))
+    if arguments.plot is not None:
+        lowest = counts if counts.thresholds is None else counts.member(counts.thresholds[0])
+        write_recall_plot(lowest.matrices(), arguments.plot)
+    print(confusion_text(counts) if arguments.json else counts_table(counts), end="")
+
+
+def _audit(arguments: argparse.Namespace, data: DetectionSet, measure: str) -> int:
+    from verifier.audit import audit
+    from verifier.options import RunOptions
+
+    rule = counting_rule(arguments, data.classes, measure)
+    options = RunOptions(empty_columns=arguments.empty_columns)
+    ignored = matching_policy(arguments, default_policy(data)).ignore_overlap
+    found = list(audit(data, rule, arguments.spec, options, _progress_bar, ignored))
+    if arguments.json:
+        print(json.dumps([each.row() for each in found], indent=2, ensure_ascii=False))
+    else:
+        print(audit_table(found), end="")
+    return 0
+
+
+def _count_stream(arguments: argparse.Namespace) -> int:
+    if arguments.format != "table" or arguments.matching_audit or arguments.distance_file is not None:
+        raise UsageError("--stream counts Parquet tables (--format table), without an audit or a --distance-file")
+    if arguments.chunk_rows < 1:
+        raise UsageError(f"--chunk-rows: expected at least 1, got {arguments.chunk_rows}")
+    how = reading(arguments)
+    named = tuple(each.strip() for each in (arguments.classes or "").split(",") if each.strip())
+    classes = how.class_map.classes if how.class_map is not None else named
+    if not classes:
+        raise UsageError("--stream needs the classes beforehand: --class-map FILE or --classes NAME,NAME")
+    measure = arguments.distance or "euclidean_3d"
+    rule = counting_rule(arguments, classes, measure)
+    policy = matching_policy(arguments, MatchingPolicy("centre_bev", 2.0))
+    files = StreamFiles(
+        None if arguments.checkpoint is None else Path(arguments.checkpoint),
+        None if arguments.record is None else Path(arguments.record),
+        _job(arguments, rule.record(policy.record())),
+    )
+    options = reader_options(arguments)
+    if not options.keys() <= {"frames", "columns"}:
+        raise UsageError("--distance-field and --detected-class belong to other formats than tables")
+
+    def chunks(after: str | None) -> Any:
+        return stream_tables(
+            arguments.annotations,
+            arguments.detections,
+            how,
+            classes=classes,
+            rows_per_chunk=arguments.chunk_rows,
+            after=after,
+            **options,
+        )
+
+    with _RowBar() as bar:
+        found = count_chunks(chunks, policy, rule, files, filters(arguments, measure), bar)
+    counts = confusion_counts(found.counted, rule, policy, dict(found.origin), arguments.title)
+    _give(arguments, counts)
+    finish(files)
+    return 0
+
+
+def _job(arguments: argparse.Namespace, choices: dict[str, Any]) -> dict[str, Any]:
+    """Everything that must not change between a run and the one that goes on with it."""
+    outputs = ("command", "output", "title", "json", "plot", "checkpoint", "stream")
+    given = {name: value for name, value in vars(arguments).items() if name not in outputs and not callable(value)}
+    sizes = {
+        name: Path(given[name]).stat().st_size for name in ("annotations", "detections") if Path(given[name]).exists()
+    }
+    return {"arguments": given, "choices": choices, "bytes": sizes}
+
+
+def _progress_bar(items: Sequence[Any]) -> Iterable[Any]:
+    """A progress bar on stderr over a long list, where a person is looking."""
+    if len(items) < 2 or not sys.stderr.isatty():
+        return items
+    from tqdm import tqdm
+
+    return tqdm(items, desc="policies", unit="policy", leave=False, delay=0.5)
+
+
+class _RowBar:
+    """A progress bar on stderr over the rows read, where a person is looking."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+        self.close: Callable[[], None] = lambda: None
+
+    def __enter__(self) -> _RowBar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __call__(self, done: int, total: int) -> None:
+        if self._bar is None and sys.stderr.isatty():
+            from tqdm import tqdm
+
+            self._bar = tqdm(total=total, desc="rows", unit="row", unit_scale=True, leave=False)
+            self.close = self._bar.close
+        if self._bar is not None:
+            self._bar.update(done - self._bar.n)

@@ -1,0 +1,75 @@
+"""Recall against distance, one line per class, with Wilson's 95 % intervals."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from verifier.confusion.matrices import ConfusionMatrices
+from verifier.confusion.recall import class_names, recalls
+from verifier.textfiles import write_bytes
+
+
+def write_recall_plot(matrices: ConfusionMatrices, path: str | Path) -> None:
+    """Draw the recall of every class in every bin that has items of it.
+
+    An interval is that of independent items. A last bin without end is drawn as wide as the one before it.
+
+    Args:
+        matrices: to draw.
+        path: file to write; its ending (.png, .svg, .pdf) names the format.
+    """
+    import matplotlib
+
+    matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "verifier"
+    from matplotlib import pyplot
+
+    names = class_names(matrices)
+    figure, axis = pyplot.subplots(figsize=(6.4, 3.8))
+    colours = matplotlib.colormaps["viridis"](np.linspace(0, 0.85, max(len(names), 1)))
+    middle, half = _places(matrices.edges_m)
+    for number, name in enumerate(names):
+        found = [each for each in recalls(matrices) if each.name == name and each.items]
+        share = np.array([each.hits / each.items for each in found])
+        low, high = (np.array([getattr(each, end) for each in found]) for end in ("low", "high"))
+        # Side by side within the bin, so that the intervals of several classes can be told apart.
+        shift = (number - (len(names) - 1) / 2) * 0.5 / max(len(names), 1)
+        at = np.array([each.bin for each in found], dtype=int)
+        axis.errorbar(
+            middle[at] + shift * half[at],
+            share,
+            yerr=np.stack([share - low, high - share]).clip(0),
+            marker="o",
+            markersize=4,
+            linewidth=1.2,
+            capsize=2,
+            label=name,
+            color=colours[number],
+        )
+    axis.set_xlabel("distance of the true object (m)")
+    axis.set_ylabel("recall")
+    axis.set_ylim(-0.02, 1.02)
+    axis.set_xlim(matrices.edges_m[0], middle[-1] + half[-1])
+    axis.grid(True, linewidth=0.3)
+    axis.set_title(matrices.title or "Recall, with 95 % intervals for independent items", fontsize="small")
+    if names:
+        axis.legend(frameon=False, fontsize="small")
+    figure.tight_layout()
+    buffer = io.BytesIO()
+    ending = Path(path).suffix.lstrip(".").lower()
+    when: dict[str, Any] = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[ending]
+    figure.savefig(buffer, format=ending, dpi=150, metadata=when)
+    pyplot.close(figure)
+    write_bytes(path, buffer.getvalue())
+
+
+def _places(edges_m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Middle and half width of each bin in metres."""
+    ends = edges_m.copy()
+    if np.isinf(ends[-1]):
+        ends[-1] = ends[-2] + (ends[-2] - ends[-3] if len(ends) > 2 else 10.0)
+    return (ends[:-1] + ends[1:]) / 2, np.diff(ends) / 2

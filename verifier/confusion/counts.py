@@ -1,0 +1,253 @@
+"""What counting gives: confusion counts over all bins, for a family of score thresholds, by sequence.
+
+`ConfusionMatrices` (one matrix per distance bin) is what a chain is built from. `ConfusionCounts` is what a file can
+hold beside it, and its methods lead there: choose a member of the family, choose bins of the further variables or
+sum over them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.confusion.bins import Bins
+from verifier.confusion.matrices import EMPTY, ConfusionMatrices, Label, Labelling
+from verifier.confusion.tally import Tally, summed
+from verifier.errors import InputError, Place, UsageError, shown, unknown_name
+
+MUST_AGREE = ("distance", "matching", "false_alarms", "grouping")
+"""Keys of a document that files must share to be merged, beside labelling, labels, bins and thresholds."""
+LARGEST_TABLE = 2**28
+"""Entries of the counts over all thresholds and bins; more are refused."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sequences:
+    """The counts of each sequence (drive, scene), kept so that whole sequences can be resampled.
+
+    Attributes:
+        names: all different.
+        frames: (s,) int64 frames of each.
+        tally: its rows add up to the counts of the file.
+    """
+
+    names: tuple[str, ...]
+    frames: NDArray[np.int64]
+    tally: Tally
+
+    def __post_init__(self) -> None:
+        if len(set(self.names)) != len(self.names) or self.frames.shape != (len(self.names),):
+            raise ValueError("the names of the sequences must differ, with one number of frames each")
+
+
+@dataclass(frozen=True, eq=False)
+class ConfusionCounts:
+    """Confusion counts with everything a document holds.
+
+    Attributes:
+        labelling: see `ConfusionMatrices`.
+        labels: of rows and columns, the empty label among them.
+        bins: distance and further variables.
+        thresholds: increasing score thresholds, or None when the file is no family.
+        counts: (thresholds, bins, predicted, true) int64; one threshold where there is no family.
+        sequences: counts by sequence, or None.
+        title: for people.
+        metadata: further keys of the document.
+
+    Raises:
+        ValueError: shapes differ, or the sequences do not add up to the counts.
+    """
+
+    labelling: Labelling
+    labels: tuple[Label, ...]
+    bins: Bins
+    thresholds: tuple[float, ...] | None
+    counts: NDArray[np.int64]
+    sequences: Sequences | None = None
+    title: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        size = len(self.labels)
+        members = 1 if self.thresholds is None else len(self.thresholds)
+        if self.counts.shape != (members, self.bins.count, size, size):
+            raise ValueError(f"counts have shape {self.counts.shape}")
+        if self.counts.dtype != np.int64 or np.any(self.counts < 0):
+            raise ValueError("counts must be integers from 0")
+        if self.sequences is not None and not np.array_equal(
+            self.sequences.tally.dense(self.bins.count, size), self.counts
+        ):
+            raise ValueError("the counts by sequence do not add up to the counts")
+
+    def member(self, threshold: float) -> ConfusionCounts:
+        """The counts at one score threshold of the family, without the family's axis.
+
+        Raises:
+            UsageError: the file is no family, or has no such threshold.
+        """
+        if self.thresholds is None:
+            raise UsageError("the matrices are not a family over score thresholds")
+        if threshold not in self.thresholds:
+            known = ", ".join(map(repr, self.thresholds))
+            raise UsageError(f"no matrices at score threshold {threshold!r}; there are: {known}")
+        at = self.thresholds.index(threshold)
+        sequences = self.sequences
+        if sequences is not None:
+            counts = sequences.tally.counts[:, at : at + 1]
+            used = counts[:, 0] > 0
+            sequences = replace(sequences, tally=Tally(sequences.tally.index[used], counts[used]))
+        metadata = {**self.metadata, "score_threshold": threshold}
+        return replace(self, thresholds=None, counts=self.counts[at : at + 1], sequences=sequences, metadata=metadata)
+
+    def matrices(self, where: Mapping[str, str] | None = None) -> ConfusionMatrices:
+        """One matrix per distance bin: `where` chooses bins of further variables, the others are summed over.
+
+        Column "empty" is the same in every bin of a variable that only objects have, so it is taken once there.
+
+        Args:
+            where: variable -> the name of a bin, or a value that lies in it.
+
+        Raises:
+            UsageError: an unknown variable or bin, or the file is a family and no member was chosen.
+        """
+        if self.thresholds is not None:
+            known = ", ".join(f"{each:g}" for each in self.thresholds)
+            raise UsageError(f"the file holds a family over score thresholds; choose one of: {known}")
+        chosen = self._chosen(where or {})
+        counts = self.counts[0].reshape(*self.bins.shape, *self.counts.shape[2:])
+        empty = self.labels.index(EMPTY)
+        for axis in reversed(range(1, len(self.bins.shape))):
+            at = chosen.get(self.bins.variables[axis - 1].name)
+            if at is not None:
+                counts = counts.take(at, axis=axis)
+            else:
+                first = counts.take(0, axis=axis)
+                counts = counts.sum(axis=axis)
+                if self.bins.of_objects[axis]:
+                    counts[..., empty] = first[..., empty]
+        metadata = {key: value for key, value in self.metadata.items() if key != "totals"}
+        if chosen:
+            metadata["where"] = {
+                each.name: each.bin_text(chosen[each.name]) for each in self.bins.variables if each.name in chosen
+            }
+        edges = np.array(self.bins.edges_m)
+        return ConfusionMatrices(self.labelling, self.labels, edges, counts, self.title, metadata)
+
+    def _chosen(self, where: Mapping[str, str]) -> dict[str, int]:
+        variables = {each.name: each for each in self.bins.variables}
+        for name in where:
+            if name not in variables:
+                message, hint = unknown_name("variable of the matrices", name, variables)
+                raise UsageError(f"{message} ({hint})")
+        return {name: variables[name].bin_named(text) for name, text in where.items()}
+
+    def of_sequences(self) -> NDArray[np.int64]:
+        """(sequences, thresholds, bins, predicted, true) the counts of each sequence, to be resampled.
+
+        Raises:
+            UsageError: the file has no counts by sequence.
+        """
+        if self.sequences is None:
+            raise UsageError("the file has no counts by sequence")
+        size = len(self.labels)
+        total = np.zeros((len(self.sequences.names), *self.counts.shape), dtype=np.int64)
+        for number in range(len(self.sequences.names)):
+            total[number] = self.sequences.tally.of_sequence(number).dense(self.bins.count, size)
+        return total
+
+
+def merge(parts: Sequence[ConfusionCounts], names: Sequence[str], same_sequences: str = "error") -> ConfusionCounts:
+    """Counts of several files as if they had been counted together.
+
+    Args:
+        parts: at least one.
+        names: of the files, for messages and, with "rename", for the sequences.
+        same_sequences: when two files have a sequence of the same name: "error"; "add" (they hold different frames of
+            one drive); "rename" (they are different drives; all sequences become `file/sequence`).
+
+    The result has counts by sequence only when every file has them. Title and notes are those of the first file.
+
+    Raises:
+        InputError: the files do not fit together; the message names the difference.
+    """
+    if same_sequences not in ("error", "add", "rename"):
+        raise UsageError(f"unknown rule for equal sequences {shown(same_sequences)}; known: error, add, rename")
+    first = parts[0]
+    for part, name in zip(parts[1:], names[1:], strict=True):
+        _check_fits(first, names[0], part, name)
+    total = sum((part.counts for part in parts[1:]), start=first.counts)
+    metadata = dict(first.metadata)
+    totals = [part.metadata.get("totals") for part in parts]
+    known = [each for each in totals if isinstance(each, Mapping) and all(type(n) is int for n in each.values())]
+    metadata.pop("totals", None)
+    if len(known) == len(parts):
+        metadata["totals"] = {key: sum(each.get(key, 0) for each in known) for key in known[0]}
+    metadata["source"] = {
+        "merged": [
+            {"file": name, **({"source": part.metadata["source"]} if "source" in part.metadata else {})}
+            for part, name in zip(parts, names, strict=True)
+        ]
+    }
+    return replace(first, counts=total, sequences=_joined(parts, names, same_sequences), metadata=metadata)
+
+
+def _check_fits(first: ConfusionCounts, first_name: str, part: ConfusionCounts, name: str) -> None:
+    differing: list[tuple[str, Any, Any]] = [
+        ("labelling", first.labelling, part.labelling),
+        ("labels", _texts(first.labels), _texts(part.labels)),
+        ("distance bins", list(first.bins.edges_m), list(part.bins.edges_m)),
+        ("variables", list(map(str, first.bins.variables)), list(map(str, part.bins.variables))),
+        ("score thresholds", first.thresholds, part.thresholds),
+    ]
+    differing += [(key, first.metadata.get(key), part.metadata.get(key)) for key in (*MUST_AGREE, "score_threshold")]
+    for what, mine, other in differing:
+        if mine != other:
+            raise InputError(
+                f"cannot be merged with {first_name}: {what} differ: {_difference(mine, other)}",
+                Place(name),
+                "count both with the same options",
+            )
+
+
+def _difference(mine: Any, other: Any) -> str:
+    """The two values, or of two mappings the entries that differ."""
+    if isinstance(mine, Mapping) and isinstance(other, Mapping):
+        keys = [key for key in {**mine, **other} if mine.get(key) != other.get(key)]
+        return "; ".join(f"{key}: {shown(other.get(key))} here, {shown(mine.get(key))} there" for key in keys)
+    return f"{shown(other)} here, {shown(mine)} there"
+
+
+def _texts(labels: Sequence[Label]) -> list[list[str]]:
+    return [sorted(label) for label in labels]
+
+
+def _joined(parts: Sequence[ConfusionCounts], names: Sequence[str], same_sequences: str) -> Sequences | None:
+    found: dict[str, int] = {}
+    frames: list[int] = []
+    indices, counts = [], []
+    for part, file in zip(parts, names, strict=True):
+        if part.sequences is None:
+            return None
+        numbers = []
+        for name, count in zip(part.sequences.names, part.sequences.frames.tolist(), strict=True):
+            own = f"{file}/{name}" if same_sequences == "rename" else name
+            if own in found and same_sequences != "add":
+                raise InputError(
+                    f"sequence {shown(own)} is in an earlier file, too",
+                    Place(file),
+                    "--same-sequences add if these are other frames of it, rename if it is another drive",
+                )
+            number = found.setdefault(own, len(found))
+            if number == len(frames):
+                frames.append(0)
+            frames[number] += count
+            numbers.append(number)
+        tally = part.sequences.tally.renumbered(np.array(numbers, dtype=np.int64))
+        indices.append(tally.index)
+        counts.append(tally.counts)
+    tally = summed(np.concatenate(indices), np.concatenate(counts))
+    return Sequences(tuple(found), np.array(frames, dtype=np.int64), tally)

@@ -1,0 +1,118 @@
+"""Sparse counts per sequence: which cells of which matrices hold how many items, over a family of thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+DENSE_CELLS_PER_ENTRY = 16
+DENSE_CELLS_ALWAYS = 2**18
+"""A table with few cells for its entries is summed by counting, a larger one by sorting."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Counts of the cells that are not zero for every threshold.
+
+    Attributes:
+        index: (n, 4) int64: sequence, bin, predicted label, true label; distinct rows in lexicographic order.
+        counts: (n, thresholds) int64.
+    """
+
+    index: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        if self.index.ndim != 2 or self.index.shape[1] != 4 or self.counts.shape[:1] != self.index.shape[:1]:
+            raise ValueError(f"index of shape {self.index.shape} with counts of shape {self.counts.shape}")
+
+    def dense(self, bins: int, labels: int) -> NDArray[np.int64]:
+        """(thresholds, bins, predicted, true) the sum over all sequences."""
+        total = np.zeros((self.counts.shape[1], bins, labels, labels), dtype=np.int64)
+        _, at_bin, predicted, true = self.index.T
+        cell = np.ravel_multi_index((at_bin, predicted, true), (bins, labels, labels))
+        for member, counts in enumerate(self.counts.T):
+            np.add.at(total[member].reshape(-1), cell, counts)
+        return total
+
+    def of_sequence(self, sequence: int) -> Tally:
+        """The rows of one sequence."""
+        low, high = np.searchsorted(self.index[:, 0], [sequence, sequence + 1])
+        return Tally(self.index[low:high], self.counts[low:high])
+
+    def renumbered(self, sequence_of: NDArray[np.int64]) -> Tally:
+        """Sequence s becomes `sequence_of[s]`; rows that then coincide are added."""
+        index = self.index.copy()
+        index[:, 0] = sequence_of[index[:, 0]]
+        return summed(index, self.counts)
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """Items to be counted, each with its true label and what is predicted while a threshold lies in a range.
+
+    Attributes:
+        index: (n, 4) int64 as in `Tally`.
+        low: (n,) the first threshold index at which this prediction holds.
+        high: (n,) one past the last.
+        weight: (n,) how many items the row stands for.
+    """
+
+    index: NDArray[np.int64]
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+    weight: NDArray[np.int64]
+
+
+def counted(parts: Sequence[Items], thresholds: int) -> Tally:
+    """Add up items: one pass for all thresholds, because each row says where its prediction begins and ends."""
+    index = np.concatenate([part.index for part in parts])
+    low = np.concatenate([part.low for part in parts])
+    high = np.concatenate([part.high for part in parts])
+    weight = np.concatenate([part.weight for part in parts])
+    used = (low < high) & (weight != 0)
+    index, low, high, weight = index[used], low[used], high[used], weight[used]
+    rows, row_of = _distinct_rows(index)
+    cells = len(rows) * (thresholds + 1)
+    changes = np.bincount(row_of * (thresholds + 1) + low, weight, cells)
+    changes -= np.bincount(row_of * (thresholds + 1) + high, weight, cells)
+    steps = changes.reshape(len(rows), thresholds + 1).astype(np.int64)
+    return Tally(rows, np.cumsum(steps, axis=1)[:, :-1])
+
+
+def summed(index: NDArray[np.int64], counts: NDArray[np.int64]) -> Tally:
+    """Add up rows with the same index."""
+    rows, row_of = _distinct_rows(index)
+    total = np.zeros((len(rows), counts.shape[1]), dtype=np.int64)
+    np.add.at(total, row_of, counts)
+    return Tally(rows, total)
+
+
+def no_counts(thresholds: int) -> Tally:
+    """Nothing counted yet."""
+    return Tally(np.zeros((0, 4), dtype=np.int64), np.zeros((0, thresholds), dtype=np.int64))
+
+
+def _distinct_rows(index: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The distinct rows in lexicographic order, and for each row its place among them."""
+    if not len(index):
+        return index.reshape(0, 4), np.zeros(0, dtype=np.int64)
+    sizes = index.max(axis=0) + 1
+    flat = np.ravel_multi_index(tuple(index.T), tuple(sizes.tolist()))
+    keys, place = distinct(flat, int(np.prod(sizes)))
+    return np.stack(np.unravel_index(keys, tuple(sizes.tolist())), axis=1).astype(np.int64), place
+
+
+def distinct(keys: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The distinct keys in increasing order, and for each key its place among them; keys lie in 0..size - 1."""
+    if size > max(DENSE_CELLS_ALWAYS, DENSE_CELLS_PER_ENTRY * len(keys)):
+        found, place = np.unique(keys, return_inverse=True)
+        return found, place.reshape(-1)
+    present = np.zeros(size, dtype=bool)
+    present[keys] = True
+    found = np.flatnonzero(present)
+    number = np.cumsum(present) - 1
+    return found, number[keys]
