@@ -1,6 +1,6 @@
 """The same detector under four planners: the choice of planner matters more than most changes of the detector.
 
-Three of the planners need several detections in a row; the correct-by-construction one and the cautious one come to
+Two of the planners need several detections in a row; the correct-by-construction one and the cautious one come to
 the line at walking pace and need a single one. No winning strategy does better than that: the range over all of
 them is computed, too.
 

@@ -23,6 +23,7 @@ ORDER = [
     "results",
     "provenance",
     "pipeline",
+    "audit",
     "cli",
 ]
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")

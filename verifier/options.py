@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from verifier.checking.requirements import EngineSettings
@@ -15,6 +16,8 @@ class RunOptions:
 
     Attributes:
         selection: planners, environments, initial states, constants.
+        where: bins of further variables of the matrices to use; they are summed over the others.
+        score_threshold: which matrices of a family over score thresholds.
         canonical: use the sum of the matrices over all bins.
         empty_columns: a policy of `EMPTY_COLUMN_POLICIES`.
         false_alarms: a policy of `FALSE_ALARM_POLICIES`.
@@ -26,6 +29,8 @@ class RunOptions:
     """
 
     selection: Selection = field(default_factory=Selection)
+    where: Mapping[str, str] = field(default_factory=dict)
+    score_threshold: float | None = None
     canonical: bool = False
     empty_columns: str = "error"
     false_alarms: str = "as_counted"

@@ -23,6 +23,7 @@ from verifier.checking.verdicts import verdict_of
 from verifier.confusion import ConfusionFile, ConfusionMatrices, read_confusion
 from verifier.errors import EngineError, LimitError, UsageError
 from verifier.expressions import Source, check_type, to_text
+from verifier.ltl import read_otherwise_by_prism
 from verifier.options import RunOptions
 from verifier.provenance import input_files, program_versions, run_remarks, run_settings
 from verifier.results import Point, RequirementResult, RunResult, Scenario
@@ -33,7 +34,7 @@ from verifier.systems.model import SystemModel
 from verifier.systems.reader import read_model
 from verifier.systems.scene import SkeletonOptions
 from verifier.systems.skeleton import Skeleton, build_skeleton
-from verifier.systems.strategies import build_strategies
+from verifier.systems.strategies import build_strategies, winning_starts
 
 Progress: TypeAlias = Callable[[list[Block]], Iterable[Block]]
 
@@ -70,7 +71,7 @@ def verify_spec(
             confusion.matrices,
             options,
             [each for block in found for each in block.assumed],
-            [f"{name}: {each}" for block in found for name, each in block.engine_remarks(grid)],
+            [*_reading_remarks(grid), *(each for block in found for each in block.remarks)],
         ),
     )
 
@@ -85,6 +86,7 @@ class CheckedBlock:
         values: for each requirement what both engines say at those states.
         strategies: for each requirement the range over all winning strategies, where that was asked for.
         assumed: descriptions of the matrix columns that the chain needs and that have no items.
+        remarks: what a reader must know about single requirements or initial states.
     """
 
     block: Block
@@ -92,12 +94,7 @@ class CheckedBlock:
     values: tuple[TwoEngineValues, ...]
     strategies: tuple[StrategyRange, ...]
     assumed: tuple[str, ...]
-
-    def engine_remarks(self, grid: Grid) -> Iterator[tuple[str, str]]:
-        """Name of each requirement whose number was not computed in the ordinary way, and why."""
-        for requirement, values in zip(grid.requirements, self.values, strict=True):
-            if values.remark is not None:
-                yield requirement.name, values.remark
+    remarks: tuple[str, ...]
 
 
 def check_block(
@@ -112,13 +109,52 @@ def check_block(
     steps = skeleton.channel.rounding_steps
     with _explained(block, formulas):
         values = check_formulas(chain, [each.formula for each in formulas], storm, options.engines, ROUNDOFF * steps)
+    strategies = _strategy_ranges(block, grid, matrices, options, storm)
     return CheckedBlock(
         block,
         _initial_valuations(skeleton),
         tuple(values),
-        _strategy_ranges(block, grid, matrices, options, storm),
+        strategies,
         tuple(assumed_columns(skeleton, matrices)),
+        (*_losing_starts(block, grid, matrices, options), *_engine_remarks(grid, values, strategies)),
     )
+
+
+def _reading_remarks(grid: Grid) -> Iterator[str]:
+    """Say how a formula is read that PRISM and Storm would read differently."""
+    for each in grid.requirements:
+        formula = each.text[each.text.find("[") + 1 : each.text.rfind("]")]
+        if read_otherwise_by_prism(formula):
+            yield (
+                f"{each.name}: read as {to_text(each.original, parenthesise=True)}. Temporal operators bind tighter "
+                "than & and | here, as in Spot; PRISM and Storm would read it differently"
+            )
+
+
+def _losing_starts(block: Block, grid: Grid, matrices: ConfusionMatrices, options: RunOptions) -> Iterator[str]:
+    """Say so where even perfect perception would not help a synthesised planner."""
+    if block.planner.kind != "synthesis":
+        return
+    chosen = _skeleton_options(grid, options)
+    won = winning_starts(block.system, block.planner, block.environment, matrices, chosen)
+    if not won.all():
+        where = Scenario(block.planner.name, block.swept, block.environment, {})
+        yield (
+            f"planner {block.planner.name}, {where}: from {int((~won).sum())} of {len(won)} initial states no "
+            "controller meets the requirements even with perfect perception; there the planner follows its rules"
+        )
+
+
+def _engine_remarks(
+    grid: Grid, values: list[TwoEngineValues], strategies: tuple[StrategyRange, ...]
+) -> Iterator[str]:
+    """Say which number was not computed or confirmed in the ordinary way, and why."""
+    for requirement, found in zip(grid.requirements, values, strict=True):
+        if found.remark is not None:
+            yield f"{requirement.name}: {found.remark}"
+    for requirement, found_range in zip(grid.requirements, strategies, strict=False):
+        if not found_range.confirmed:
+            yield f"{requirement.name}: the range over all winning strategies is Storm's alone, not confirmed"
 
 
 @contextlib.contextmanager
@@ -185,7 +221,8 @@ def _read(
     check_names(spec, model.types())
     if options.selection.initial is not None:
         check_type(options.selection.initial, model.types(), Source("", "--initial"), "boolean")
-    return spec, model, read_confusion(confusion_path), make_grid(spec, model, options.selection)
+    confusion = read_confusion(confusion_path, options.where, options.score_threshold)
+    return spec, model, confusion, make_grid(spec, model, options.selection)
 
 
 def _skeleton(block: Block, grid: Grid, matrices: ConfusionMatrices, options: RunOptions) -> Skeleton:

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from typing import Any
 
 from verifier import __version__
-from verifier.confusion import ConfusionFile, ConfusionMatrices
+from verifier.confusion import EMPTY, ConfusionFile, ConfusionMatrices
 from verifier.expressions import to_text
 from verifier.options import RunOptions
 from verifier.results import InputFile, number_text
@@ -39,17 +39,22 @@ def input_files(spec: Specification, model: SystemModel, confusion: ConfusionFil
 
 def run_settings(grid: Grid, options: RunOptions) -> dict[str, Any]:
     """Every choice that can change a number, by name."""
-    first = grid.blocks[0]
-    swept = set(first.swept)
+    systems = [block.system for block in grid.blocks]
     return {
         "planners": {
             block.planner.name: {"kind": block.planner.kind, "pick": block.planner.pick} for block in grid.blocks
         },
         "environments": list(dict.fromkeys(block.environment for block in grid.blocks)),
+        # Constants that a sweep changes, directly or through others, differ from point to point.
         "constants": {
-            name: number_text(value) for name, value in first.system.constants.items() if name not in swept
+            name: number_text(value)
+            for name, value in systems[0].constants.items()
+            if all(each.constants[name] == value for each in systems)
         },
+        "synthesised_from": None if grid.goal_formula is None else to_text(grid.goal_formula, parenthesise=True),
         "initial": None if grid.initial is None else to_text(grid.initial),
+        "where": dict(options.where),
+        "score_threshold": options.score_threshold,
         "canonical": options.canonical,
         "empty_columns": options.empty_columns,
         "false_alarms": options.false_alarms,
@@ -75,11 +80,13 @@ def run_remarks(
     if columns:
         listed = ", ".join(columns[:4]) + (f" and {len(columns) - 4} more" if len(columns) > 4 else "")
         remarks.append(f"no items with {listed}: rates assumed by policy '{options.empty_columns}'")
-    if matrices.metadata.get("false_alarms", "dropped") == "dropped" and options.false_alarms != "ignore":
-        remarks.append(
-            "the matrices were made without unmatched detections (false alarms), so where nothing stands the "
-            "detector reports nothing, by construction"
-        )
+    if options.false_alarms != "ignore" and not _reports_where_nothing_stands(matrices):
+        stated = matrices.metadata.get("false_alarms")
+        reason = {
+            "dropped": "the matrices were made without unmatched detections (false alarms)",
+            "counted": "no false alarm was counted",
+        }.get(str(stated), "column 'empty' of the matrices holds no report, and they do not say why")
+        remarks.append(f"{reason}, so where nothing stands the detector reports nothing")
     if options.decimals is not None:
         remarks.append(
             f"transition probabilities were rounded to {options.decimals} decimals; rows need not sum to 1, and the "
@@ -88,3 +95,10 @@ def run_remarks(
     if options.endless:
         remarks.append("runs never end: after every stop the next misdetection counts")
     return tuple(remarks)
+
+
+def _reports_where_nothing_stands(matrices: ConfusionMatrices) -> bool:
+    """Whether column 'empty' has any item that is reported as something."""
+    empty = matrices.column_of(EMPTY)
+    column = matrices.counts[:, :, empty]
+    return bool(column.sum() > column[:, empty].sum())

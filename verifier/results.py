@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import PurePath
 from typing import Any
@@ -169,7 +170,7 @@ class RunResult:
                     "probability": point.probability,
                     "lower": point.lower,
                     "upper": point.upper,
-                    "exact": "" if point.exact is None else str(point.exact),
+                    "exact": "" if point.exact is None else fraction_text(point.exact),
                     "second_engine": point.second,
                     "target": each.target_text,
                     "verdict": point.verdict.value,
@@ -203,8 +204,14 @@ def _point_document(point: Point) -> dict[str, Any]:
         "verdict": point.verdict.value,
     }
     if point.exact is not None:
-        document["exact"] = str(point.exact)
+        document["exact"] = fraction_text(point.exact)
     return document
+
+
+def fraction_text(value: Fraction) -> str:
+    """`str(value)`, however many digits it has; Python refuses to write integers of more than 4300."""
+    parts = (value.numerator,) if value.denominator == 1 else (value.numerator, value.denominator)
+    return "/".join(format(Decimal(part), "f") for part in parts)
 
 
 def number_text(value: int | Fraction) -> str:

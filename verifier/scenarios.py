@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from verifier.errors import InputError, LimitError, Place, UsageError, VerifierError, unknown_name
-from verifier.expressions.syntax import Node, conjunction
+from verifier.expressions.syntax import Node, Operation, conjunction
 from verifier.specs import Requirement, Specification
 from verifier.systems.model import Planner, Setting, System, SystemModel
 
@@ -61,8 +61,8 @@ class Grid:
         blocks: planners outermost, environments innermost.
         requirements: those selected, in the order of the spec.
         initial: the condition that narrows the model's initial states, or None.
-        goal_formula: conjunction of the spec's requirements with a lower target, from which a synthesis planner
-            without a formula of its own is computed; None when there are none.
+        goal_formula: what a synthesis planner without a formula of its own is computed from: the spec's requirements
+            with a lower target, and the negations of those with an upper one; None when no requirement has a target.
     """
 
     blocks: tuple[Block, ...]
@@ -94,12 +94,13 @@ def make_grid(spec: Specification, model: SystemModel, selection: Selection) -> 
     if count > LARGEST_GRID:
         raise LimitError(f"the grid has {count} blocks; at most {LARGEST_GRID} are run at once")
     conditions = [each for each in (spec.initial, selection.initial) if each is not None]
-    lower = [each.formula for each in spec.requirements if each.comparison in (">=", ">")]
+    wanted = [each.formula for each in spec.requirements if each.comparison in (">=", ">")]
+    wanted += [Operation("!", (each.formula,)) for each in spec.requirements if each.comparison in ("<=", "<")]
     return Grid(
         tuple(_blocks(model, planner_names, environments, settings, sweeps)),
         _selected(spec, selection.requirements),
         conjunction(tuple(conditions)) if conditions else None,
-        conjunction(tuple(lower)) if lower else None,
+        conjunction(tuple(wanted)) if wanted else None,
     )
 
 

@@ -144,6 +144,14 @@ def test_columns_without_items_are_refused_when_needed_and_only_then(hallway):
         chain_of(hallway, environment="pair", matrices=by_distance(counts=counts))
 
 
+def test_a_column_is_not_needed_where_every_report_leads_to_the_same_state(hallway):
+    # The reckless planner takes two steps whatever it is told: it needs no rates at all, and its chain is certain.
+    nothing = by_distance(counts=np.zeros_like(COUNTS))
+    assert rows_of(chain_of(hallway, "reckless", matrices=nothing)) == {0: {2: 1}, 2: {3: 1}, 3: {3: 1}}
+    with pytest.raises(InputError, match="no items with true label ped"):
+        chain_of(hallway, "walker", matrices=nothing)
+
+
 def test_classes_that_the_detector_does_not_have_are_named(hallway):
     matrices = ConfusionMatrices("class", (PED, EMPTY), np.array([0.0, 10.0]), np.ones((1, 2, 2), dtype=np.int64))
     with pytest.raises(InputError, match="unknown class, asked about by planner 'walker', 'obs'"):

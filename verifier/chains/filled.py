@@ -45,9 +45,9 @@ def filled_counts(skeleton: Skeleton, matrices: ConfusionMatrices, empty_columns
 
 
 def assumed_columns(skeleton: Skeleton, matrices: ConfusionMatrices) -> list[str]:
-    """Descriptions of the matrix columns that the chain draws from although they have no items."""
+    """Descriptions of the matrix columns that the chain depends on although they have no items."""
     _, filled = matrices.without_empty_columns("error")
-    used = skeleton.channel.columns_used()
+    used = skeleton.columns_needed()
     return [_column_text(matrices, *pair) for pair in used[filled[used[:, 0], used[:, 1]]].tolist()]
 
 

@@ -31,7 +31,8 @@ from verifier.ltl import abstract, to_storm
 Floats = NDArray[np.float64]
 
 AGREEMENT = 1e-9
-"""What two engines may differ by beyond the bounds they state: Storm states none for general LTL formulas."""
+"""What the engines may differ by: Storm's value of an LTL formula, which comes without bounds, from the batch
+engine's enclosure in absolute terms; bounds from bounds relative to the probability."""
 
 
 @dataclass(frozen=True)
@@ -183,21 +184,40 @@ def _enclosure(
 ) -> tuple[Floats, Floats]:
     """(m,) bounds of the true values, from Storm's answer and the batch engine's rigorous enclosure."""
     batch = found.batch
-    if answer.fractions is not None:
-        return answer.value, answer.value
-    if chain.rounding_defect > 0:
+    if chain.rounding_defect > 0 and answer.fractions is None:
         # Rows that do not sum to 1 have no one right value; what accepts and what rejects enclose it.
         return np.minimum(answer.value, batch.lower[0]), np.maximum(answer.value, batch.upper[0])
     lower, upper = answer.lower, answer.upper
-    if lower is None or upper is None:
+    if answer.fractions is not None:
+        lower = upper = answer.value
+    elif lower is None or upper is None:
         on_product = _on_product(chain, found, storm, settings)
         lower, upper = on_product.lower, on_product.upper
         if lower is None or upper is None:
             raise EngineError(f"{answer.engine} gave no bounds for reaching acceptance")
+    if chain.rounding_defect == 0:
+        _refuse_bounds_apart(found.formula, answer, lower, upper, batch)
+    if answer.fractions is not None:
+        return answer.value, answer.value
     return (
         _outwards(np.minimum(np.minimum(lower, answer.value), batch.lower[0]), -batch.representation_bound[0]),
         _outwards(np.maximum(np.maximum(upper, answer.value), batch.upper[0]), batch.representation_bound[0]),
     )
+
+
+def _refuse_bounds_apart(
+    formula: Node, answer: CheckedValues, lower: Floats, upper: Floats, batch: BatchResult
+) -> None:
+    """Storm's bounds and the batch engine's must overlap, but for `AGREEMENT` relative to the probability itself."""
+    slack = batch.representation_bound[0] if answer.fractions is not None else 0.0
+    apart = np.maximum(lower - batch.upper[0], batch.lower[0] - upper) - slack
+    if np.any(~(apart <= AGREEMENT * np.maximum(np.abs(upper), np.abs(batch.upper[0])))):
+        at = int(np.argmax(apart))
+        raise EngineError(
+            f"the engines disagree on {to_text(formula)} at initial state {at}: {answer.engine} gives the bounds "
+            f"{float(lower[at])!r} to {float(upper[at])!r}, the batch engine {float(batch.lower[0, at])!r} to "
+            f"{float(batch.upper[0, at])!r}"
+        )
 
 
 def _outwards(bound: Floats, by: Floats) -> Floats:
@@ -221,7 +241,10 @@ def _contradicts_itself(
     the negation exposes it.
     """
     negation = to_storm(Operation("!", (formula,)))
-    other = storm.check(chain, [negation], exact=settings.exact, timeout_s=settings.timeout_s)[0]
+    try:
+        other = storm.check(chain, [negation], exact=settings.exact, timeout_s=settings.timeout_s)[0]
+    except EngineError:
+        return False  # nothing is learned, and the disagreement stands, with both its numbers
     return bool(np.any(np.abs(answer.value + other.value - 1) > AGREEMENT + chain.rounding_defect))
 
 

@@ -4,7 +4,7 @@ Storm computes the least and the greatest probability for full LTL. The second e
 process with the formula's progression and iterates the optimality equations from below (all 0) and from above (all
 1) until the two meet (interval iteration: Haddad and Monmege, Interval iteration algorithm for MDPs and IMDPs,
 Theoretical Computer Science 735, 2018). They meet where every strategy ends up in states that only loop, as in
-episodes that end; where they do not, the second engine has no number and says so.
+episodes that end; where they do not, the range is not confirmed, and the result says so.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from verifier.checking.product import Product, build_product
 from verifier.checking.requirements import AGREEMENT, EngineSettings
 from verifier.errors import EngineError
 from verifier.expressions import to_text
-from verifier.expressions.syntax import Node
+from verifier.expressions.syntax import Node, Operation
 from verifier.ltl import to_storm
 from verifier.ltl.progression import ACCEPT, REJECT
 
@@ -56,22 +56,40 @@ def strategy_range(
         EngineError: Storm failed, or the engines disagree; the message names both numbers.
         LimitError: the product of process and formula would be too large.
     """
-    found, confirmed = [], True
-    for greatest in (False, True):
-        operator = "Pmax=?" if greatest else "Pmin=?"
-        with storm.asked(process, [to_storm(formula)], operator=operator, timeout_s=settings.timeout_s) as answers:
-            lower, upper = optimal_probabilities(process, formula, greatest, settings.product_states)
-            answer = next(answers)
-        confirmed &= bool(np.all(upper - lower <= MEETING_WIDTH))
-        apart = np.maximum(lower - answer.value, answer.value - upper)
-        if np.any(~(apart <= AGREEMENT)):
-            at = int(np.argmax(apart))
-            raise EngineError(
-                f"the engines disagree on {operator} of {to_text(formula)} at initial state {at}: {answer.engine} "
-                f"says {answer.value[at]!r}, interval iteration says {lower[at]!r} to {upper[at]!r}"
-            )
-        found.append(answer.value)
-    return StrategyRange(found[0], found[1], confirmed)
+    least, least_enclosure = _optimum(process, formula, storm, settings, greatest=False)
+    most, most_enclosure = _optimum(process, formula, storm, settings, greatest=True)
+    confirmed = all(
+        bool(np.all(upper - lower <= MEETING_WIDTH)) for lower, upper in (least_enclosure, most_enclosure)
+    )
+    if np.any(least > most + AGREEMENT):
+        raise EngineError(f"Storm's least probability of {to_text(formula)} exceeds its greatest: {least} and {most}")
+    return StrategyRange(least, most, confirmed)
+
+
+def _optimum(
+    process: DecisionProcess, formula: Node, storm: StormProcess, settings: EngineSettings, *, greatest: bool
+) -> tuple[Floats, tuple[Floats, Floats]]:
+    """(m,) Storm's optimum and the second engine's enclosure of it.
+
+    The greatest probability of a formula and the least of its negation add up to 1. Storm translates some formulas
+    into a wrong automaton; asking for the negation exposes most of them.
+    """
+    operator, opposite = ("Pmax=?", "Pmin=?") if greatest else ("Pmin=?", "Pmax=?")
+    with storm.asked(process, [to_storm(formula)], operator=operator, timeout_s=settings.timeout_s) as answers:
+        lower, upper = optimal_probabilities(process, formula, greatest, settings.product_states)
+        answer = next(answers)
+    negation = to_storm(Operation("!", (formula,)))
+    other = storm.check(process, [negation], operator=opposite, timeout_s=settings.timeout_s)[0]
+    apart = np.maximum(lower - answer.value, answer.value - upper)
+    apart = np.maximum(apart, np.abs(answer.value + other.value - 1))
+    if np.any(~(apart <= AGREEMENT)):
+        at = int(np.argmax(apart))
+        raise EngineError(
+            f"the engines disagree on {operator} of {to_text(formula)} at initial state {at}: {answer.engine} says "
+            f"{float(answer.value[at])!r} (and {opposite} of the negation {float(other.value[at])!r}), interval "
+            f"iteration says {float(lower[at])!r} to {float(upper[at])!r}"
+        )
+    return answer.value, (lower, upper)
 
 
 def optimal_probabilities(

@@ -9,13 +9,15 @@ import argparse
 import re
 from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from verifier.errors import UsageError, shown
 
 if TYPE_CHECKING:
     from verifier.options import RunOptions
     from verifier.scenarios import Selection
+
+Value = TypeVar("Value")
 
 EMPTY_COLUMNS = ("error", "prior", "neighbour", "pool", "miss")
 FALSE_ALARMS = ("as_counted", "ignore", "background")
@@ -38,7 +40,7 @@ def add_run_arguments(commands: Any) -> None:
     run.set_defaults(command=_run)
     run.add_argument("spec", metavar="SPEC", help="requirements in LTL (.ltl); the file names the system model")
     run.add_argument("--cm", metavar="FILE", help="confusion matrices (.json)")
-    _add_scenario_arguments(run.add_argument_group("scenarios (each replaces what the spec says)"))
+    _add_scenario_arguments(run.add_argument_group("scenarios (what is named here replaces what the spec names)"))
     _add_channel_arguments(run.add_argument_group("what the matrices mean"))
     _add_engine_arguments(run.add_argument_group("engines and limits"))
     _add_output_arguments(run.add_argument_group("output"))
@@ -49,7 +51,7 @@ def _add_scenario_arguments(group: Any) -> None:
     group.add_argument(
         "--environment", "--env", action="append", default=[], metavar="NAME", help="true environment; repeat"
     )
-    group.add_argument("--initial", metavar="CONDITION", help="only initial states with this, as 'v = 1'")
+    group.add_argument("--initial", metavar="CONDITION", help="narrow the initial states further, as 'v = 1'")
     group.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="a constant, or PLANNER.pick=RULE; repeat"
     )
@@ -60,6 +62,12 @@ def _add_scenario_arguments(group: Any) -> None:
 
 
 def _add_channel_arguments(group: Any) -> None:
+    group.add_argument(
+        "--where", action="append", default=[], metavar="NAME=BIN", help="only this bin of a further variable; repeat"
+    )
+    group.add_argument(
+        "--score-threshold", type=float, metavar="X", help="which matrices of a family over score thresholds"
+    )
     group.add_argument("--canonical", action="store_true", help="the sum of the matrices over all distance bins")
     group.add_argument(
         "--empty-columns",
@@ -150,6 +158,8 @@ def run_options(arguments: argparse.Namespace) -> RunOptions:
 
     return RunOptions(
         selection=_selection(arguments),
+        where=_once("--where", [_pair("--where", "NAME=BIN", text) for text in arguments.where]),
+        score_threshold=arguments.score_threshold,
         canonical=arguments.canonical,
         empty_columns=arguments.empty_columns,
         false_alarms=arguments.false_alarms,
@@ -172,18 +182,33 @@ def _selection(arguments: argparse.Namespace) -> Selection:
         planners=tuple(arguments.planner),
         environments=tuple(arguments.environment),
         initial=initial,
-        settings=dict(_setting(text) for text in arguments.set),
-        sweeps=dict(_sweep(text) for text in arguments.sweep),
+        settings=_once("--set", [_setting(text) for text in arguments.set]),
+        sweeps=_once("--sweep", [_sweep(text) for text in arguments.sweep]),
         requirements=tuple(arguments.requirement),
     )
 
 
+def _once(option: str, pairs: list[tuple[str, Value]]) -> dict[str, Value]:
+    """The pairs as a mapping; UsageError where a name occurs twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise UsageError(f"{option}: {twice} is given twice")
+    return found
+
+
 def _setting(text: str) -> tuple[str, int | Fraction | str]:
+    name, value = _pair("--set", "NAME=VALUE", text)
+    number = _number(value)
+    return name, value if number is None else number
+
+
+def _pair(option: str, expected: str, text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip() or not value.strip():
-        raise UsageError(f"--set: expected NAME=VALUE, got {shown(text)}")
-    number = _number(value)
-    return name.strip(), value.strip() if number is None else number
+        raise UsageError(f"{option}: expected {expected}, got {shown(text)}")
+    return name.strip(), value.strip()
 
 
 def _sweep(text: str) -> tuple[str, tuple[int | Fraction, ...]]:
@@ -201,6 +226,8 @@ def _sweep(text: str) -> tuple[str, tuple[int | Fraction, ...]]:
     numbers = tuple(value for value in values if value is not None)
     if len(numbers) != len(values):
         raise refusal
+    if len(set(numbers)) < len(numbers):
+        raise UsageError(f"--sweep: a value occurs twice in {shown(text)}")
     return name.strip(), numbers
 
 

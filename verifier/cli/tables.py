@@ -9,7 +9,7 @@ from verifier.results import Point, RunResult
 
 COLOURS = {Verdict.SATISFIED: "\x1b[32m", Verdict.VIOLATED: "\x1b[31m", Verdict.INCONCLUSIVE: "\x1b[33m"}
 PLAIN = "\x1b[0m"
-LONGEST_FRACTION = 24
+LARGEST_DENOMINATOR = 10**12
 
 
 def run_table(result: RunResult, *, points: bool = False, colour: bool = False) -> str:
@@ -48,17 +48,17 @@ def _inputs_line(result: RunResult, planners: Sequence[str]) -> str:
 
 def probability_text(point: Point) -> str:
     """A probability with six significant digits, or as a fraction where that is exact and short."""
-    if point.exact is not None and len(str(point.exact)) <= LONGEST_FRACTION:
+    if point.exact is not None and point.exact.denominator < LARGEST_DENOMINATOR:
         return f"{point.exact} = {point.probability:.6g}" if point.exact.denominator > 1 else str(point.exact)
     return f"{point.probability:.6g}"
 
 
 def bound_text(point: Point) -> str:
-    """How far the probability can be off numerically: `+- 3e-13`, or `exact`."""
+    """How far the probability can be off numerically: `+- 3e-13`, `exact`, or `certain` where the graph decides."""
     if point.exact is not None:
         return "exact"
     widest = max(point.upper - point.probability, point.probability - point.lower)
-    return "exact" if widest == 0 else f"+- {widest:.1e}"
+    return "certain" if widest == 0 else f"+- {widest:.1e}"
 
 
 def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

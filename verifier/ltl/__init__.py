@@ -1,6 +1,6 @@
 """Linear temporal logic: reading, meaning on single words, rewriting, progression."""
 
-from verifier.ltl.parser import parse_formula
+from verifier.ltl.parser import parse_formula, read_otherwise_by_prism
 from verifier.ltl.rewriting import abstract, expanded_size, to_core, to_storm
 from verifier.ltl.semantics import holds_on_finite_trace, holds_on_lasso
 
@@ -10,6 +10,7 @@ __all__ = [
     "holds_on_finite_trace",
     "holds_on_lasso",
     "parse_formula",
+    "read_otherwise_by_prism",
     "to_core",
     "to_storm",
 ]

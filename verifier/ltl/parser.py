@@ -52,6 +52,36 @@ def parse_formula(text: str, source: Source | None = None, start: Position = _ST
     return node
 
 
+_UNARY = frozenset({"NEXT", "EVENTUALLY", "ALWAYS"})
+_BINARY = frozenset({"UNTIL", "RELEASE", "WEAK", "STRONG"})
+_CONNECTIVES = frozenset({"AND", "OR", "XOR", "IMPLIES", "IFF"})
+
+
+def read_otherwise_by_prism(text: str) -> bool:
+    """Whether PRISM and Storm, where temporal operators bind loosest, would read a formula of ours differently.
+
+    >>> read_otherwise_by_prism("G a | b"), read_otherwise_by_prism("(G a) | G b")
+    (True, False)
+    """
+    open_groups: list[set[str]] = [set()]
+    for token in _parser().lex(text):
+        name = token.type.removeprefix("grammar__")
+        group = open_groups[-1]
+        if token == "(":
+            open_groups.append(set())
+        elif token == ")" and len(open_groups) > 1:
+            open_groups.pop()
+        elif name in _CONNECTIVES:
+            if "temporal" in group:
+                return True
+            group.add("connective")
+        elif name in _BINARY and "connective" in group:
+            return True
+        elif name in _UNARY | _BINARY:
+            group.add("temporal")
+    return False
+
+
 @cache
 def _parser() -> Lark:
     return Lark.open(

@@ -90,10 +90,11 @@ class Channel:
         draws = self.columns.shape[1]
         return int(draws * (2 + len(self.labels) * len(self.observations)) + len(self.observations))
 
-    def columns_used(self) -> NDArray[np.int64]:
-        """(k, 2) the distinct (bin, column) pairs that any draw uses."""
-        active = self.columns >= 0
-        pairs = np.stack([self.bins[active], self.columns[active]], axis=1)
+    def columns_used(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """(k, 2) the distinct (bin, column) pairs that any draw of these rows uses."""
+        columns = self.columns[rows]
+        active = columns >= 0
+        pairs = np.stack([self.bins[rows][active], columns[active]], axis=1)
         return np.unique(pairs, axis=0) if len(pairs) else pairs
 
 

@@ -79,15 +79,23 @@ class Skeleton:
     def entry_values(self, rates: NDArray[Any]) -> NDArray[Any]:
         """(..., entries) value of each distinct sum, for (..., bins, predicted, true) rates."""
         weights = self.channel.weights(rates)
+        certain: Mask = np.asarray(self.entry_observations.all(axis=1))
         if rates.dtype == object:
-            sums = [
-                sum(weights[row, mask], start=0)
-                for row, mask in zip(self.entry_row, self.entry_observations, strict=True)
-            ]
+            entries = zip(self.entry_row, self.entry_observations, certain, strict=True)
+            sums = [1 if every else sum(weights[row, mask], start=0) for row, mask, every in entries]
             return np.array([*sums, 1], dtype=object)
         chosen = weights[..., self.entry_row, :]
         sums = np.where(self.entry_observations, chosen, 0).sum(axis=-1)
+        sums[..., certain] = 1.0
         return np.concatenate([sums, np.ones((*sums.shape[:-1], 1))], axis=-1)
+
+    def columns_needed(self) -> Ints:
+        """(k, 2) the (bin, column) pairs whose rates the chain depends on.
+
+        Where every observation leads to the same state, nothing depends on what is reported.
+        """
+        rows = np.unique(self.entry_row[~self.entry_observations.all(axis=1)])
+        return self.channel.columns_used(rows)
 
     def fill(self, rates: NDArray[Any]) -> NDArray[Any]:
         """(..., nnz) probability of each transition, for (..., bins, predicted, true) rates.
@@ -161,8 +169,8 @@ def synthesis_formula(scene: Scene) -> Node:
     """What the scene's synthesis planner is computed from; UsageError when there is nothing."""
     if scene.formula is None:
         raise UsageError(
-            f"planner '{scene.planner.name}' is synthesised from the requirements with a lower target "
-            "(P >= p or P > p), and the spec has none"
+            f"planner '{scene.planner.name}' is synthesised from the requirements that have a target, and the spec "
+            "has none"
         )
     return scene.formula
 

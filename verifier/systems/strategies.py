@@ -22,7 +22,14 @@ from verifier.systems.behaviour import Moves, rules_behaviour
 from verifier.systems.diagnosis import no_valid_step
 from verifier.systems.model import Planner, System
 from verifier.systems.reachability import reachable, rows
-from verifier.systems.scene import BYTES_PER_STATE, BYTES_PER_TRANSITION, Scene, SkeletonOptions, set_scene
+from verifier.systems.scene import (
+    BYTES_PER_STATE,
+    BYTES_PER_TRANSITION,
+    Scene,
+    SkeletonOptions,
+    set_scene,
+    true_classes,
+)
 from verifier.systems.skeleton import Skeleton, merged_transitions, synthesis_formula
 from verifier.systems.synthesis import winning_moves
 
@@ -87,6 +94,26 @@ def build_strategies(
     return StrategySkeleton(starts.astype(np.int64), skeleton)
 
 
+def winning_starts(
+    system: System,
+    planner: Planner,
+    environment: str,
+    matrices: ConfusionMatrices,
+    options: SkeletonOptions = SkeletonOptions(),
+) -> Mask:
+    """(m,) the initial states from which a synthesised planner can meet its objective under perfect perception.
+
+    From the others no controller can, and the planner follows its rules there. Arguments and errors as
+    `build_skeleton`.
+    """
+    scene = set_scene(system, planner, environment, matrices, options)
+    asked = frozenset().union(*scene.observations)
+    truth = frozenset(name for name in true_classes(scene.objects) if name is not None) & asked
+    moves = Moves.of(system, scene.space, planner.pick, scene.terminal)
+    won = winning_moves(system, scene.space, planner, synthesis_formula(scene), truth, moves)
+    return won.region[scene.starts]
+
+
 def _moves_per_observation(scene: Scene) -> list[NDArray[np.int32]]:
     """For each observation (moves, n): the winning moves of each state, or its rule's step where none wins."""
     formula = synthesis_formula(scene)
@@ -99,6 +126,12 @@ def _moves_per_observation(scene: Scene) -> list[NDArray[np.int32]]:
             raise UsageError(
                 f"planner '{scene.planner.name}': its winning moves may circle before the goal, so not every choice "
                 "of them is a winning strategy; ask for the goal as an always-requirement, or for a single controller"
+            )
+        if won.goal_is_forgotten():
+            raise UsageError(
+                f"planner '{scene.planner.name}': a run may come back to where it was before the goal, and would be "
+                "free there; a state does not tell the two apart, so the range over all winning strategies is not "
+                "computed. Make the goal terminal, or ask for it as an always-requirement"
             )
         step = won.moves.following.copy()
         lost = (step < 0).all(axis=0)

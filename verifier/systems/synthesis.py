@@ -172,6 +172,14 @@ class Winning:
         before = self.region & ~self.goal
         return not before.any() or not on_cycle(*rows(len(before), *self.moves.between(before, before).edges())).any()
 
+    def goal_is_forgotten(self) -> bool:
+        """Whether a run may return, after the goal, to a state before it, where its moves are those of a new run."""
+        before = self.region & ~self.goal
+        if not before.any():
+            return False
+        after = reachable(*rows(len(before), *self.moves.edges()), self.goal)
+        return bool((after & before).any())
+
 
 def winning(space: StateSpace, moves: Moves, objective: Objective, source: Source | None = None) -> Winning:
     """The winning region and its winning moves; `source` is whose objective it is, for messages."""
