@@ -20,7 +20,7 @@ EXACT = EngineSettings(exact=True)
 
 @pytest.fixture(scope="module")
 def tables(root):
-    """The shipped ten tables by 10 m of distance, read as plain JSON: predicted row by true column, ped, obs, empty."""
+    """The shipped tables, one for each 10 m, read as plain JSON: rows predicted, columns true."""
     document = json.loads((root / BY_CLASS).read_text(encoding="utf-8"))
     assert (document["labels"], document["axes"]) == (list(NAMES), ["predicted", "true"])
     assert [each["distance_m"][0] for each in document["bins"]] == list(range(0, 100, 10))

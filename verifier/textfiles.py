@@ -103,23 +103,34 @@ def write_text(path: str | Path, text: str) -> None:
 def write_bytes(path: str | Path, data: bytes) -> None:
     """Write a file all or nothing: beside its place first, then renamed.
 
+    A symbolic link is followed. A device or a pipe, such as /dev/stdout, is written to and never replaced.
+
     Raises:
         InputError: the file cannot be written (no such folder, no permission, disk full); nothing is left over.
     """
-    target = Path(path)
-    temporary: str | None = None
+    target = Path(os.path.realpath(path))
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:40]}.", dir=target.parent)
+        if target.exists() and not target.is_file() and not target.is_dir():
+            with target.open("wb") as stream:
+                stream.write(data)
+        else:
+            _write_beside(target, data)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"cannot be written: {reason}", Place(str(path))) from None
+
+
+def _write_beside(target: Path, data: bytes) -> None:
+    handle, name = tempfile.mkstemp(prefix=f".{target.name[:40]}.", dir=target.parent)
+    temporary = Path(name)
+    try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
         umask = os.umask(0)
         os.umask(umask)
-        Path(temporary).chmod(0o666 & ~umask)
-        Path(temporary).replace(target)
-    except (OSError, ValueError) as error:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"cannot be written: {reason}", Place(str(path))) from None
+        temporary.chmod(0o666 & ~umask)
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)  # also when interrupted; after the rename there is nothing left

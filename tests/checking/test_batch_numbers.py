@@ -15,6 +15,7 @@ from small_chains import chain_of
 
 from verifier.checking.batch import check, satisfaction_probabilities
 from verifier.checking.product import build_product
+from verifier.errors import EngineError
 
 half = Fraction(1, 2)
 
@@ -311,3 +312,131 @@ def test_a_missing_transition_in_a_bottom_component():
     ):
         result = satisfaction_probabilities(product_of(chain, formula), values)
         assert result.probability[:, 0].tolist() == expected
+
+
+def ladder(k: int, q: Fraction) -> list[dict[int, Fraction]]:
+    """States 0..k-1, each forward with q, else back to 0; from the last of them .3 q into k and .7 q into k + 1.
+
+    Every run that does not return to 0 for ever ends by leaving the last rung, so the probability of k is .3 from
+    each of the rungs, whatever k and q are. The probability of leaving from 0 before returning there is q^k.
+    """
+    rows: list[dict[int, Fraction]] = [{0: 1 - q, rung + 1: q} for rung in range(k - 1)]
+    return [
+        *rows,
+        {0: 1 - q, k: q * Fraction(3, 10), k + 1: q * Fraction(7, 10)},
+        {k: Fraction(1)},
+        {k + 1: Fraction(1)},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("k", "q"),
+    [
+        (2, Fraction(1, 10)),
+        (50, Fraction(1, 10**6)),  # q^k = 1e-300
+        (53, Fraction(1, 10**6)),  # 1e-318, no longer a normal double
+        (54, Fraction(1, 10**6)),  # 1e-324, no double but 0
+        (60, Fraction(1, 10**6)),
+        (4, Fraction(1, 10**160)),
+        (199, Fraction(1, 10)),
+        (199, Fraction(1, 40)),
+        (199, Fraction(1, 41)),
+        (199, Fraction(1, 42)),
+        (199, Fraction(1, 43)),
+        (200, Fraction(1, 10**300)),  # 1e-60000
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_leaving_a_component_is_rarer_than_the_smallest_double(k, q):
+    chain = chain_of(ladder(k, q), {"a": {k}}, initial=[0, 1, k - 1])
+    result = check(chain, F(a))
+    assert np.all(np.abs(result.probability - 0.3) <= result.error_bound + result.representation_bound)
+    assert np.all((result.lower - result.representation_bound <= 0.3) & (result.upper >= result.probability))
+    assert result.error_bound.max() < 1e-8
+    assert result.representation_bound.max() < 1e-12
+
+
+@pytest.mark.filterwarnings("error")
+def test_only_some_of_many_matrices_are_out_of_range():
+    # 30 rungs, q^k from 2^-30 to 1e-600; the order must survive.
+    shares = [Fraction(1, 2), Fraction(1, 10**20), Fraction(1, 3), Fraction(1, 10**12), Fraction(9, 10)]
+    chain = chain_of(ladder(30, Fraction(1, 2)), {"a": {30}})
+    values = np.array([chain_of(ladder(30, q)).probabilities for q in shares])
+    result = satisfaction_probabilities(product_of(chain, F(a)), values)
+    assert np.all(np.abs(result.probability - 0.3) <= result.error_bound + result.representation_bound)
+    assert result.error_bound.max() < 1e-10
+
+
+@pytest.mark.filterwarnings("error")
+def test_two_ladders_of_one_level_only_one_of_them_out_of_range():
+    # 0 -> either of two ladders of 10 rungs, of q = 1/2 and of q = 1e-40 (q^k = 1e-400): solved side by side.
+    k = 10
+    rows: list[dict[int, Fraction]] = [{1: half, 1 + k: half}]
+    for first, q in ((1, half), (1 + k, Fraction(1, 10**40))):
+        for rung in range(k):
+            last = {1 + 2 * k: q * Fraction(3, 10), 2 + 2 * k: q * Fraction(7, 10)}
+            rows.append({first: 1 - q, **(last if rung == k - 1 else {first + rung + 1: q})})
+    rows += [{1 + 2 * k: Fraction(1)}, {2 + 2 * k: Fraction(1)}]
+    result = check(chain_of(rows, {"a": {1 + 2 * k}}, initial=[0, 1, 1 + k]), F(a))
+    assert np.all(np.abs(result.probability - 0.3) <= result.error_bound + result.representation_bound)
+    assert result.error_bound.max() < 1e-10
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_small_value_beyond_a_rare_exit():
+    # 0 <-> 1, out of 1 with 1e-300 into 2, from there 1e-20 into the goal: 1e-20 from each, while the product
+    # 1e-320 of exit and value is far from relatively accurate.
+    rare, small = Fraction(1, 10**300), Fraction(1, 10**20)
+    rows = [{1: Fraction(1)}, {0: 1 - rare, 2: rare}, {3: small, 4: 1 - small}, {3: Fraction(1)}, {4: Fraction(1)}]
+    result = check(chain_of(rows, {"a": {3}}, initial=[0, 1, 2]), F(a))
+    assert np.all(np.abs(result.probability - 1e-20) <= result.error_bound + result.representation_bound)
+    assert np.all(result.error_bound <= 1e-21)
+    # With an exit of 1e-320 the doubles cannot tell, and the bound has to say so.
+    rare = Fraction(1, 10**320)
+    rows[1] = {0: 1 - rare, 2: rare}
+    result = check(chain_of(rows, {"a": {3}}, initial=[0, 1]), F(a))
+    assert np.all(np.isfinite(result.probability) & (result.probability >= 0) & (result.probability <= 1))
+    assert np.all(np.abs(result.probability - 1e-20) <= result.error_bound)
+
+
+@pytest.mark.parametrize("q", [half, Fraction(1, 10), Fraction(1, 43), Fraction(1, 10**6)])
+@pytest.mark.filterwarnings("error")
+def test_a_rare_exit_from_a_component_too_large_for_elimination(q):
+    # q^k is 1e-75 or less: no factorisation in doubles can know. It is singular, or the bound is 1; never NaN.
+    k = 250
+    chain = chain_of(ladder(k, q), {"a": {k}}, initial=[0])
+    try:
+        result = check(chain, F(a))
+    except EngineError as error:
+        assert str(error) == "the equations of 250 mutually reachable states are singular in doubles"
+        return
+    assert 0 <= result.probability[0, 0] <= 1
+    assert (result.error_bound[0, 0], result.lower[0, 0], result.upper[0, 0]) == (1, 0, 1)
+    assert 0 <= result.representation_bound[0, 0] <= 1
+
+
+@st.composite
+def rare_chains(draw):
+    """3..6 states with exact rows of weights down to 1e-200; state 0 absorbs with label a, state 1 without."""
+    n = draw(st.integers(3, 6))
+    rows = [{0: Fraction(1)}, {1: Fraction(1)}]
+    weights = st.builds(lambda w, e: Fraction(w, 10**e), st.integers(1, 9), st.sampled_from([0, 5, 90, 200]))
+    for _ in range(2, n):
+        row = draw(st.dictionaries(st.integers(0, n - 1), weights, min_size=1, max_size=4))
+        if sum(row.values()) < Fraction(1, 100):  # so that every probability is a normal double
+            row[draw(st.integers(0, n - 1))] = Fraction(1)
+        rows.append({target: Fraction(weight) / sum(row.values()) for target, weight in sorted(row.items())})
+    return rows
+
+
+@given(rare_chains())
+@settings(max_examples=150)
+def test_bounds_hold_the_exact_solution_of_rare_events(rows):
+    check_bounds(rows)
+
+
+@pytest.mark.slow
+@given(rare_chains())
+@settings(max_examples=5000)
+def test_bounds_hold_the_exact_solution_of_rare_events_slow(rows):
+    check_bounds(rows)

@@ -4,9 +4,12 @@ The unknown probabilities satisfy x = W x + w, where W_st = p_st / d_s for s != 
 the states of probability 1, and d_s is the probability of leaving s. A component is solved after those it leads to.
 
 **No subtraction.** In a stochastic chain d_s is the sum of the probabilities of leaving, not 1 - p_ss, and
-components are solved by the elimination of Grassmann, Taksar and Heyman (Regenerative analysis and steady state
-distributions for Markov chains, Operations Research 33, 1985). Only non-negative numbers are added, multiplied and
-divided, so every result is relatively accurate, be it 1e-300 or the exit from a state with p_ss = 1 - 1e-15.
+components of at most `DENSE_LIMIT` states are solved by the elimination of Grassmann, Taksar and Heyman
+(Regenerative analysis and steady state distributions for Markov chains, Operations Research 33, 1985). Only
+non-negative numbers are added, multiplied and divided, so every result is relatively accurate down to the underflow
+stated below, be it 1e-200 or the exit from a state with p_ss = 1 - 1e-15. In two cases this does not hold. Larger
+components are solved by a sparse LU factorisation, which subtracts. In a chain of rounded probabilities d_s is
+1 - p_ss, one rounding, and every component of more than one state is factorised.
 
 *Relative bound.* u = 2^-53 is the unit roundoff. In a component of k states with at most d edges per state, x is
 a ratio of two polynomials of degree k in the weights, with coefficients >= 0 and linear in the values outside
@@ -16,12 +19,21 @@ roundings (O'Cinneide, Entrywise perturbation theory and error analysis for Mark
 Summed over the steps: at most 2k(d+2) + k(k+4)^2 roundings, and 2d+2 if k = 1. Factors multiply along a path
 through the levels. With K their total, |x - x*| <= x (exp(1.1 K u) - 1), plus underflow.
 
-**Large components** are solved by a sparse LU factorisation, whose result is judged afterwards.
+*Underflow.* Leaving a component of k states may be as rare as the k-th power of a probability. An elimination in
+which a number gets too small to be accurate is repeated with numbers of unlimited exponent (`elimination`). What is
+left are products p_st x_t and, when values are put back in, at most k products per state. An error of 2^-1075 in
+p_st x_t is that of changing x_t by 2^-1075 / p_st. As x is a weighted mean of the values outside, such changes add
+up over the states at most: to u' (d + k + 2) 2^-1074 / p, where u' is the number of unknown states and p the least
+probability. Where d_s = 1 - p_ss, weights may add up to more than 1, and their largest sum to the power of the
+number of levels is a further factor. A probability that is itself below 2^-1022 makes this bound useless, not wrong.
+
+**Factorised components** have results of unknown quality, judged afterwards.
 
 *Absolute bound.* Let A = I - W (W the exact weights), r = w - A x with x as computed, and t >= 0 with A t >= c > 0
 in every row. Then A is a nonsingular M-matrix, A^-1 >= 0 and A^-1 1 <= t/c (Berman and Plemmons, Nonnegative
 Matrices in the Mathematical Sciences, chapter 6), so |x - x*| = |A^-1 r| <= max|r| t/c. Both r and c are taken
-with their own rounding: at most 2d+4 roundings of the sum of the non-negative products. t approximates the
+with their own rounding: at most 2d+4 roundings of the sum of the non-negative products, and for underflow in
+weights and products 2^-1074 max(1, x) and 2^-50 for each of d edges, as t < 2^1024. t approximates the
 expected number of jumps (transitions to another state) before the value is decided; c must be at least 1/2.
 
 **Representation.** The doubles p are the true probabilities rounded: each is off by a factor 1 +- v (v = u when
@@ -41,7 +53,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from verifier.checking.elimination import eliminate, factorise_and_solve
+from verifier.checking.elimination import eliminate, eliminate_without_underflow, factorise_and_solve
 from verifier.checking.graphs import Integers
 from verifier.checking.plan import Block, Plan
 from verifier.errors import EngineError
@@ -93,7 +105,8 @@ def solve(
         memory_bytes: how much memory the working arrays may take; the matrices are solved in chunks.
 
     Raises:
-        EngineError: if a component is too close to having no exit for double precision.
+        EngineError: if a component is too close to having no exit for double precision, or a value exceeds the
+            range of doubles.
     """
     system = _System(plan, entry, stochastic)
     chunk = int(np.clip(memory_bytes // system.bytes_per_matrix(values.shape[1]), 1, _CHUNK))
@@ -126,7 +139,10 @@ class _System:
         self._block_sums = [self._sum[b.first : b.last, b.first_edge : b.last_edge] for b in plan.blocks]
         self._columns = 1 if all(block.size == 1 for block in plan.blocks) else 2
         self._roundings, self._powers = _exponents(plan, degree, self._by_elimination)
-        dense = max((b.count * b.size**2 for b in plan.blocks if b.size > 1 and self._by_elimination(b)), default=0)
+        eliminated = [b for b in plan.blocks if b.size > 1 and self._by_elimination(b)]
+        self._largest = max((b.size for b in eliminated), default=1)
+        self._levels = 1 + max((b.level for b in plan.blocks), default=0)
+        dense = max((b.count * b.size * (b.size + 1 + self._columns) for b in eliminated), default=0)
         self._numbers_per_matrix = 5 * self._columns * edges + 5 * plan.size + 3 * dense
 
     def bytes_per_matrix(self, probabilities: int) -> int:
@@ -145,18 +161,32 @@ class _System:
         value, powers = x[plan.start, 0], self._powers[plan.start][:, None]
         unknown = plan.start < plan.size
         relative = np.expm1(1.1 * ROUNDOFF * self._roundings[plan.start])[:, None]
-        underflow = plan.size * self._widest * _SMALLEST / leave.min(axis=0, initial=1)
+        underflow = self._underflow(weight, leave)
         error = np.zeros_like(value)
         certain = np.isfinite(relative)  # elsewhere only the absolute bound below applies
-        error[unknown] = np.where(certain, value * np.where(certain, relative, 0) + underflow, np.inf)[unknown]
+        factor = np.where(certain, relative, 0)
+        error[unknown] = np.where(certain, (value + underflow) * factor + underflow, np.inf)[unknown]
         jumps, absolute = np.broadcast_to(powers, value.shape), np.full(value.shape, np.inf)
         if self._columns == 2:
             residual, jumps = self._certificate(weight / leave[self._row_of_edge], x)
-            error = np.fmin(error, residual * jumps)
-            absolute = 2 * value_error / (1 - value_error) * jumps
+            with np.errstate(over="ignore", invalid="ignore"):
+                error = np.fmin(error, residual * jumps)
+                absolute = 2 * value_error / (1 - value_error) * jumps
         spread = np.expm1(powers * np.log1p(2 * value_error / (1 - value_error)))
-        representation = np.minimum((value + error) * spread, absolute)
+        representation = np.fmin(np.minimum(value + error, 1) * spread, absolute)
+        if not np.all(np.isfinite(value)):
+            raise EngineError("the probability of reaching the target is beyond the range of doubles")
         return {"value": value, "error": error, "representation": representation, "jumps": jumps}
+
+    def _underflow(self, weight: NDArray[np.float64], leave: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(matrices,) bound on what underflow may add to or take from a value."""
+        operations = self._plan.size * (self._widest + self._largest + 2)
+        underflow = operations * _SMALLEST / np.min(weight, axis=0, initial=1, where=weight > 0)
+        if not self._stochastic:
+            with np.errstate(over="ignore"):
+                growth = (_add_up(self._sum, weight) / leave).max(axis=0, initial=1) ** self._levels
+                return np.asarray(underflow * growth)
+        return np.asarray(underflow)
 
     def _by_elimination(self, block: Block) -> bool:
         return block.size == 1 or (block.size <= DENSE_LIMIT and self._stochastic)
@@ -197,7 +227,8 @@ class _System:
         column = target[inner] - block.first
         if self._by_elimination(block):
             exits = _add_up(block_sum, np.where(inner[:, None], 0, weight))
-            x[rows] = _eliminate_block(block, (source, column, weight[inner]), exits, outside)
+            right = np.concatenate([exits[:, None], outside], axis=1)
+            x[rows] = _eliminate_block(block, (source, column, weight[inner]), right)
             return
         for matrix in range(x.shape[2]):
             share = weight[inner, matrix] / leave[source, matrix]
@@ -212,11 +243,16 @@ class _System:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """(matrices,) largest residual and (m, matrices) t/c of the absolute bound; infinite where c < 1/2."""
         size, slack = self._plan.size, (2 * self._widest + 4) * ROUNDOFF
-        products = share[:, None, :] * x[self._plan.target]
-        sums = _add_up(self._sum, products)
         solved = x[:size]
-        residual = (np.abs(sums[:, 0] - solved[:, 0]) + slack * sums[:, 0]).max(axis=0, initial=0)
-        margin = (solved[:, 1] - sums[:, 1] - slack * sums[:, 1]).min(axis=0, initial=1)
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # t may exceed the range of doubles; then nothing is certain
+            products = share[:, None, :] * x[self._plan.target]
+            sums = _add_up(self._sum, products)
+            margin = (solved[:, 1] - sums[:, 1] - slack * sums[:, 1]).min(axis=0, initial=1)
+            residual = (np.abs(sums[:, 0] - solved[:, 0]) + slack * sums[:, 0]).max(axis=0, initial=0)
+        residual += self._widest * _SMALLEST * x[:, 0].max(axis=0, initial=1)
+        margin -= self._widest * 2.0**-50
         certified = (margin >= 0.5) & (solved[:, 1].min(axis=0, initial=0) >= 0)
         jumps = x[self._plan.start, 1] / np.where(certified, margin, np.nan)
         return residual, np.where(np.isnan(jumps), np.inf, jumps * (1 + slack))
@@ -245,25 +281,28 @@ def _add_up(rows_of_ones: csr_array[Any, Any], terms: NDArray[np.float64]) -> ND
 
 
 def _eliminate_block(
-    block: Block,
-    entries: tuple[Integers, Integers, NDArray[np.float64]],
-    exits: NDArray[np.float64],
-    outside: NDArray[np.float64],
+    block: Block, entries: tuple[Integers, Integers, NDArray[np.float64]], beside: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """(count*size, columns, matrices): a block's components by elimination, all matrices at once.
 
     Args:
         block: which states.
         entries: sources and targets, counted from the block's first state, and (edges, matrices) weights.
-        exits: (count*size, matrices), weight of leaving the component.
-        outside: (count*size, columns, matrices), right-hand sides.
+        beside: (count*size, 1 + columns, matrices), weight of leaving the component, then right-hand sides.
     """
     source, target, weight = entries
-    count, size, (columns, matrices) = block.count, block.size, outside.shape[1:]
-    inside = np.zeros((size, size, count, matrices))
+    count, size, (first, matrices) = block.count, block.size, beside.shape[1:]
     component, row = np.divmod(source, size)
-    inside[row, target % size, component] = weight
-    right = outside.reshape(count, size, columns, matrices).transpose(1, 2, 0, 3).reshape(size, columns, -1)
-    leaving = exits.reshape(count, size, matrices).transpose(1, 0, 2).reshape(size, -1)
-    solved = eliminate(inside.reshape(size, size, -1), leaving, right)
-    return solved.reshape(size, columns, count, matrices).transpose(2, 0, 1, 3).reshape(outside.shape)
+    table = np.empty((size, first + size, count, matrices))
+
+    def fill() -> NDArray[np.float64]:
+        table[:, :first] = beside.reshape(count, size, first, matrices).transpose(1, 2, 0, 3)
+        table[:, first:] = 0
+        table[row, first + target % size, component] = weight
+        return table.reshape(size, first + size, count * matrices)
+
+    solved, safe = eliminate(fill(), first - 1)
+    if not np.all(safe):
+        solved = solved.copy()  # it is a part of the table
+        solved[:, :, ~safe] = eliminate_without_underflow(fill()[:, :, ~safe], first - 1)
+    return solved.reshape(size, first - 1, count, matrices).transpose(2, 0, 1, 3).reshape(-1, first - 1, matrices)

@@ -24,6 +24,8 @@ Axes: TypeAlias = tuple[Floats, Floats]
 
 BLOCK = 1 << 15
 """Pairs compared at a time: a dozen columns of so many numbers stay in a processor's cache."""
+PART = 1 << 13
+"""Detections whose candidates are looked for at a time, for the same reason."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +113,21 @@ def _window(middle: Floats, before: Floats, behind: Floats) -> tuple[Floats, Flo
     """(n,) from `before` the middle to `behind` it, and somewhat more."""
     slack = 1e-9 * (np.abs(middle) + before + behind)
     return middle - before - slack, middle + behind + slack
+
+
+def parts(detection_group: Ints, annotation_group: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """Rows of detections (n,) and annotations (k,) of whole groups, about `PART` detections at a time.
+
+    Their columns stay in a processor's cache, which sorting and bisecting those of the whole data would not.
+    """
+    detections, annotations = _stable_order(detection_group), _stable_order(annotation_group)
+    group, other = detection_group.take(detections), annotation_group.take(annotations)
+    first = 0
+    while first < len(group):
+        last = int(np.searchsorted(group, group[min(first + PART, len(group)) - 1], side="right"))
+        begin, end = np.searchsorted(other, group[first]), np.searchsorted(other, group[last - 1], side="right")
+        yield detections[first:last], annotations[begin:end]
+        first = last
 
 
 def candidates(detection_group: Ints, annotation_group: Ints, windows: Windows) -> Candidates:

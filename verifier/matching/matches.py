@@ -13,7 +13,7 @@ from verifier.detections.columns import ANY_CLASS, Boxes, DetectionSet
 from verifier.errors import UsageError
 from verifier.matching.affinity import centre_distance, cover_2d, iou_2d, iou_3d, iou_bev
 from verifier.matching.assignment import greedy, optimal
-from verifier.matching.candidates import BLOCK, Candidates, Windows, candidates, centres, columns, reach
+from verifier.matching.candidates import BLOCK, Candidates, Windows, candidates, centres, columns, parts, reach
 from verifier.matching.policy import MatchingPolicy
 
 Ints = NDArray[np.int64]
@@ -77,15 +77,15 @@ def match(data: DetectionSet, policy: MatchingPolicy) -> Matches:
     affinity = np.full(len(detections), np.nan)
     # Where numbers beyond 1e154 overflow, the IoU is NaN or the distance infinite, which reaches no threshold.
     with np.errstate(over="ignore", invalid="ignore"):
-        pool = candidates(
-            _groups(data, detections, policy.class_aware),
-            _groups(data, annotations, policy.class_aware),
-            reach(policy, detection_box, annotation_box),
-        )
-        for pairs in _reaching_pairs(policy, pool, detection_box, annotation_box):
-            _assign(data, policy, pairs, nearest, annotation_of, detection_of)
-            matched = annotation_of[pairs.detection] == pairs.annotation
-            affinity[pairs.detection[matched]] = pairs.value[matched]
+        groups = [_groups(data, boxes, policy.class_aware) for boxes in (detections, annotations)]
+        for rows in parts(*groups):
+            boxes = [box.take(row, axis=0) for box, row in zip((detection_box, annotation_box), rows, strict=True)]
+            pool = candidates(groups[0].take(rows[0]), groups[1].take(rows[1]), reach(policy, *boxes))
+            for found in _reaching_pairs(policy, pool, *boxes):
+                pairs = _Pairs(rows[0].take(found.detection), rows[1].take(found.annotation), found.value)
+                _assign(data, policy, pairs, nearest, annotation_of, detection_of)
+                matched = annotation_of[pairs.detection] == pairs.annotation
+                affinity[pairs.detection[matched]] = pairs.value[matched]
         ignored = _ignored(data, policy, annotation_of < 0)
     return Matches(detection_of, annotation_of, affinity, nearest, ignored)
 
@@ -110,17 +110,17 @@ def _reaching_pairs(
     policy: MatchingPolicy, pool: Candidates, detection_box: Floats, annotation_box: Floats
 ) -> Iterator[_Pairs]:
     """The pairs that reach the threshold, whole groups at a time: at least `BLOCK` of them, but at the end."""
-    parts: list[_Pairs] = []
+    found: list[_Pairs] = []
     for begin, end in pool.blocks():
         for detection, annotation in pool.pairs(begin, end):
             # `take` copies whole rows, several times faster than indexing.
             value = _compare(policy, detection_box.take(detection, axis=0), annotation_box.take(annotation, axis=0))
-            parts.append(_Pairs(detection, annotation, value).take(np.flatnonzero(_reaches(policy, value))))
-        if sum(len(part.detection) for part in parts) >= BLOCK:
-            yield _joined(parts)
-            parts = []
-    if parts:
-        yield _joined(parts)
+            found.append(_Pairs(detection, annotation, value).take(np.flatnonzero(_reaches(policy, value))))
+        if sum(len(part.detection) for part in found) >= BLOCK:
+            yield _joined(found)
+            found = []
+    if found:
+        yield _joined(found)
 
 
 def _joined(parts: list[_Pairs]) -> _Pairs:

@@ -1,0 +1,53 @@
+"""Writing all or nothing, and never replacing what is no file."""
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from verifier.errors import InputError
+from verifier.textfiles import write_bytes, write_text
+
+
+def test_a_file_is_replaced_as_a_whole_and_nothing_is_left_beside_it(tmp_path):
+    path = tmp_path / "out.txt"
+    write_text(path, "one\n")
+    write_text(path, "two\n")
+    assert path.read_text() == "two\n"
+    assert [each.name for each in tmp_path.iterdir()] == ["out.txt"]
+
+
+def test_a_symbolic_link_stays_one(tmp_path):
+    (tmp_path / "real.txt").write_text("old")
+    (tmp_path / "link.txt").symlink_to(tmp_path / "real.txt")
+    write_text(tmp_path / "link.txt", "new")
+    assert (tmp_path / "link.txt").is_symlink()
+    assert (tmp_path / "real.txt").read_text() == "new"
+
+
+def test_devices_and_pipes_are_written_to_not_replaced(tmp_path):
+    write_bytes("/dev/null", b"away")
+    assert Path("/dev/null").is_char_device()
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    received = []
+    reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()))
+    reader.start()
+    write_bytes(pipe, b"through")
+    reader.join(timeout=10)
+    assert received == [b"through"]
+    assert pipe.is_fifo()
+
+
+def test_what_cannot_be_written_is_named_and_leaves_nothing(tmp_path, monkeypatch):
+    with pytest.raises(InputError, match="cannot be written: Is a directory"):
+        write_text(tmp_path, "text")
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InputError, match="cannot be written: No space left on device"):
+        write_text(tmp_path / "out.txt", "text")
+    assert list(tmp_path.iterdir()) == []
