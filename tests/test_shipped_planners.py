@@ -4,13 +4,17 @@ import json
 from fractions import Fraction
 
 import pytest
-from plain_car import REQUIREMENTS, cautious, feedback, kept_probability
+from plain_car import REQUIREMENTS, cautious, chain, feedback, kept_probability
 from published_matrices import NAMES, PERFECT, write_matrix
 
+from verifier.chains.filled import markov_chain
 from verifier.checking.requirements import EngineSettings
+from verifier.confusion import read_confusion
 from verifier.options import RunOptions
 from verifier.pipeline import verify_spec
 from verifier.scenarios import Selection
+from verifier.systems.reader import read_model
+from verifier.systems.skeleton import build_skeleton
 
 SPEC = "specs/car_pedestrian.ltl"
 BY_CLASS = "examples/nuscenes_yolov3_class.json"
@@ -50,6 +54,25 @@ def exact_values(root, matrix, planner, speeds, **options):
             key = (each.name, point.scenario.environment, point.scenario.swept["vmax"])
             found.setdefault(key, {})[point.scenario.initial["v"]] = point.exact
     return found
+
+
+@pytest.mark.parametrize("vmax", [1, 2, 3, 4, 10])
+@pytest.mark.parametrize("environment", NAMES)
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_every_transition_is_the_one_meant(root, tables, planner, environment, vmax):
+    # Where a car always comes to the line at walking pace, the requirements do not tell how it came there.
+    # One more item in every cell: every report is possible, and so every state that either side may reach.
+    matrices = read_confusion(root / BY_CLASS).matrices
+    system = read_model(root / "models/car_pedestrian.toml").instantiate({"vmax": vmax})
+    skeleton = build_skeleton(system, system.planners[planner], environment, matrices)
+    built = markov_chain(skeleton, matrices.counts + 1, {}, exact=True)
+    states = list(zip(built.valuations["x"].tolist(), built.valuations["v"].tolist(), strict=True))
+    found = {
+        state: {states[built.indices[k]]: built.fractions[k] for k in range(built.indptr[row], built.indptr[row + 1])}
+        for row, state in enumerate(states)
+    }
+    more = [[[count + 1 for count in row] for row in table] for table in tables]
+    assert found == chain(PLANNERS[planner], vmax, column_of(more, environment, canonical=False))
 
 
 @pytest.mark.parametrize("canonical", [False, True], ids=["by distance", "canonical"])

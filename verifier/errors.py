@@ -116,6 +116,11 @@ def shown(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 4] + "..." + text[-1:]
 
 
+def one_line(text: str) -> str:
+    """`text` safe for a terminal: line breaks, control characters and escapes are written out, not sent."""
+    return "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
+
+
 def _source_excerpt(text: str, column: int | None, width: int = 100) -> list[str]:
     """The source line, cut around `column` where it is long, and a caret under that column."""
     line = "".join(character if character.isprintable() else " " for character in text.rstrip("\r\n"))

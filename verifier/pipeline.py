@@ -40,10 +40,7 @@ Progress: TypeAlias = Callable[[list[Block]], Iterable[Block]]
 
 
 def verify_spec(
-    spec_path: str | Path,
-    confusion_path: str | Path,
-    options: RunOptions = RunOptions(),
-    progress: Progress = iter,
+    spec_path: str | Path, confusion_path: str | Path, options: RunOptions = RunOptions(), progress: Progress = iter
 ) -> RunResult:
     """Check every requirement of a spec in every scenario.
 
@@ -57,23 +54,46 @@ def verify_spec(
         VerifierError: see `verifier.errors`; each says what to do.
     """
     with StormProcess() as storm:  # starts at once, so that Storm loads while the files are read
-        spec, model, confusion, grid = _read(spec_path, confusion_path, options)
-        matrices = confusion.matrices.canonical() if options.canonical else confusion.matrices
-        found = [check_block(block, grid, matrices, options, storm) for block in progress(list(grid.blocks))]
-        versions = {**program_versions(), "storm": storm.storm_version()}
+        return verified(read_inputs(spec_path, confusion_path, options), options, storm, progress)
+
+
+def verified(inputs: Inputs, options: RunOptions, storm: StormProcess, progress: Progress = iter) -> RunResult:
+    """As `verify_spec`, for files that are read and a worker that runs."""
+    grid = make_grid(inputs.spec, inputs.model, options.selection)
+    matrices = inputs.confusion.matrices.canonical() if options.canonical else inputs.confusion.matrices
+    found = [check_block(block, grid, matrices, options, storm) for block in progress(list(grid.blocks))]
     return RunResult(
-        title=confusion.matrices.title or Path(confusion.name).stem,
-        inputs=input_files(spec, model, confusion),
+        title=inputs.confusion.matrices.title or Path(inputs.confusion.name).stem,
+        inputs=input_files(inputs.spec, inputs.model, inputs.confusion),
         settings=run_settings(grid, options),
         requirements=_by_requirement(grid, found),
-        versions=versions,
+        versions={**program_versions(), "storm": storm.storm_version()},
         remarks=run_remarks(
-            confusion.matrices,
+            inputs.confusion.matrices,
             options,
             [each for block in found for each in block.assumed],
             [*_reading_remarks(grid), *(each for block in found for each in block.remarks)],
         ),
     )
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The files of a run, read and checked against each other."""
+
+    spec: Specification
+    model: SystemModel
+    confusion: ConfusionFile
+
+
+def read_inputs(spec_path: str | Path, confusion_path: str | Path, options: RunOptions = RunOptions()) -> Inputs:
+    """Read spec, system model and matrices; VerifierError as `verify_spec`."""
+    spec = read_spec(spec_path)
+    model = read_model(spec.model)
+    check_names(spec, model.types())
+    if options.selection.initial is not None:
+        check_type(options.selection.initial, model.types(), Source("", "--initial"), "boolean")
+    return Inputs(spec, model, read_confusion(confusion_path, options.where, options.score_threshold))
 
 
 @dataclass(frozen=True)
@@ -116,7 +136,11 @@ def check_block(
         tuple(values),
         strategies,
         tuple(assumed_columns(skeleton, matrices)),
-        (*_losing_starts(block, grid, matrices, options), *_engine_remarks(grid, values, strategies)),
+        (
+            *_over_at_once(block, skeleton),
+            *_losing_starts(block, grid, matrices, options),
+            *_engine_remarks(grid, values, strategies),
+        ),
     )
 
 
@@ -129,6 +153,13 @@ def _reading_remarks(grid: Grid) -> Iterator[str]:
                 f"{each.name}: read as {to_text(each.original, parenthesise=True)}. Temporal operators bind tighter "
                 "than & and | here, as in Spot; PRISM and Storm would read it differently"
             )
+
+
+def _over_at_once(block: Block, skeleton: Skeleton) -> Iterator[str]:
+    """Say so where nothing can happen: every requirement then holds or fails by its first state alone."""
+    if skeleton.terminal[skeleton.starts].all():
+        where = Scenario(block.planner.name, block.swept, block.environment, {})
+        yield f"planner {block.planner.name}, {where}: every initial state is terminal; the episode is over at once"
 
 
 def _losing_starts(block: Block, grid: Grid, matrices: ConfusionMatrices, options: RunOptions) -> Iterator[str]:
@@ -175,6 +206,8 @@ def _strategy_ranges(
 ) -> tuple[StrategyRange, ...]:
     if not options.strategies or block.planner.kind != "synthesis":
         return ()
+    if options.decimals is not None:
+        raise UsageError("the range over all winning strategies is not computed for rounded transitions")
     strategies = build_strategies(
         block.system, block.planner, block.environment, matrices, _skeleton_options(grid, options)
     )
@@ -186,9 +219,18 @@ def _strategy_ranges(
         return tuple(strategy_range(process, each.formula, storm, options.engines) for each in formulas)
 
 
-def export_chain(
-    spec_path: str | Path, confusion_path: str | Path, path: str | Path, options: RunOptions = RunOptions()
-) -> None:
+def exportable_block(inputs: Inputs, options: RunOptions) -> Block:
+    """The only block of the grid; UsageError when there are several, as one chain is exported at a time."""
+    blocks = make_grid(inputs.spec, inputs.model, options.selection).blocks
+    if len(blocks) != 1:
+        raise UsageError(
+            f"one chain is exported at a time, and {len(blocks)} were asked for: name one planner, one environment "
+            "and one value of each swept constant"
+        )
+    return blocks[0]
+
+
+def export_chain(inputs: Inputs, path: str | Path, options: RunOptions = RunOptions()) -> None:
     """Write the Markov chain of a grid of one block, labelled with the propositions of model and spec.
 
     Args:
@@ -198,31 +240,15 @@ def export_chain(
         UsageError: the grid has several blocks.
         VerifierError: as `verify_spec`.
     """
-    spec, model, confusion, grid = _read(spec_path, confusion_path, options)
-    if len(grid.blocks) != 1:
-        raise UsageError(
-            f"one chain is exported at a time, and the grid has {len(grid.blocks)}: name one planner, one "
-            "environment and one value of each swept constant"
-        )
-    matrices = confusion.matrices.canonical() if options.canonical else confusion.matrices
-    skeleton = _skeleton(grid.blocks[0], grid, matrices, options)
-    named = {**model.labels, **expand_lets(spec.lets, spec.source)}
+    block = exportable_block(inputs, options)
+    grid = make_grid(inputs.spec, inputs.model, options.selection)
+    matrices = inputs.confusion.matrices.canonical() if options.canonical else inputs.confusion.matrices
+    skeleton = _skeleton(block, grid, matrices, options)
+    named = {**inputs.model.labels, **expand_lets(inputs.spec.lets, inputs.spec.source)}
     labels = {name: skeleton.mask_of(node) for name, node in named.items()} | {"terminal": skeleton.terminal}
     counts = filled_counts(skeleton, matrices, options.empty_columns)
     chain = markov_chain(skeleton, counts, labels, exact=options.engines.exact, decimals=options.decimals)
     write_chain(chain, path)
-
-
-def _read(
-    spec_path: str | Path, confusion_path: str | Path, options: RunOptions
-) -> tuple[Specification, SystemModel, ConfusionFile, Grid]:
-    spec = read_spec(spec_path)
-    model = read_model(spec.model)
-    check_names(spec, model.types())
-    if options.selection.initial is not None:
-        check_type(options.selection.initial, model.types(), Source("", "--initial"), "boolean")
-    confusion = read_confusion(confusion_path, options.where, options.score_threshold)
-    return spec, model, confusion, make_grid(spec, model, options.selection)
 
 
 def _skeleton(block: Block, grid: Grid, matrices: ConfusionMatrices, options: RunOptions) -> Skeleton:

@@ -45,6 +45,9 @@ def run_settings(grid: Grid, options: RunOptions) -> dict[str, Any]:
             block.planner.name: {"kind": block.planner.kind, "pick": block.planner.pick} for block in grid.blocks
         },
         "environments": list(dict.fromkeys(block.environment for block in grid.blocks)),
+        "set": {
+            name: value if isinstance(value, str) else number_text(value) for name, value in grid.settings.items()
+        },
         # Constants that a sweep changes, directly or through others, differ from point to point.
         "constants": {
             name: number_text(value)

@@ -89,6 +89,12 @@ class RequirementResult:
         return pick(self.points, key=lambda point: point.probability if point.exact is None else point.exact)
 
     @property
+    def best(self) -> Point:
+        """The scenario at the other end."""
+        pick = min if self.comparison in ("<=", "<") else max
+        return pick(self.points, key=lambda point: point.probability if point.exact is None else point.exact)
+
+    @property
     def target_text(self) -> str:
         """The target for people: `>= 0.95`."""
         return "= ?" if self.target is None else f"{self.comparison} {number_text(self.target)}"
@@ -155,7 +161,7 @@ class RunResult:
 
     def json_text(self) -> str:
         """The document as text."""
-        return json.dumps(self.document(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        return json.dumps(self.document(), indent=2, allow_nan=False) + "\n"
 
     def rows(self) -> Iterator[dict[str, str | int | float]]:
         """One flat row per requirement and scenario, with the same columns throughout."""
@@ -165,14 +171,15 @@ class RunResult:
                     "requirement": each.name,
                     "planner": each.planner,
                     "environment": point.scenario.environment,
-                    **{name: number_text(value) for name, value in point.scenario.swept.items()},
+                    **{f"constant_{name}": number_text(value) for name, value in point.scenario.swept.items()},
                     **{f"initial_{name}": value for name, value in point.scenario.initial.items()},
                     "probability": point.probability,
                     "lower": point.lower,
                     "upper": point.upper,
                     "exact": "" if point.exact is None else fraction_text(point.exact),
                     "second_engine": point.second,
-                    "target": each.target_text,
+                    "comparison": "" if each.target is None else each.comparison,
+                    "target": "" if each.target is None else number_text(each.target),
                     "verdict": point.verdict.value,
                 }
 

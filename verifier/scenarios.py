@@ -63,12 +63,14 @@ class Grid:
         initial: the condition that narrows the model's initial states, or None.
         goal_formula: what a synthesis planner without a formula of its own is computed from: the spec's requirements
             with a lower target, and the negations of those with an upper one; None when no requirement has a target.
+        settings: what spec and selection set, by name.
     """
 
     blocks: tuple[Block, ...]
     requirements: tuple[Requirement, ...]
     initial: Node | None
     goal_formula: Node | None
+    settings: Mapping[str, Setting] = field(default_factory=dict)
 
 
 def make_grid(spec: Specification, model: SystemModel, selection: Selection) -> Grid:
@@ -101,12 +103,13 @@ def make_grid(spec: Specification, model: SystemModel, selection: Selection) -> 
         _selected(spec, selection.requirements),
         conjunction(tuple(conditions)) if conditions else None,
         conjunction(tuple(wanted)) if wanted else None,
+        settings,
     )
 
 
 def _planner_names(spec: Specification, model: SystemModel, selection: Selection) -> tuple[str, ...]:
     names = selection.planners or spec.planners
-    if names == ("all",):
+    if "all" in names and "all" not in model.planners:
         names = tuple(model.planners)
     if not names:
         if len(model.planners) > 1:

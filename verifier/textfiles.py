@@ -29,7 +29,10 @@ def read_text(path: str | Path, largest: int = LARGEST_FILE) -> tuple[str, bytes
             raise InputError("expected a file, found a directory", place)
         if size > largest:
             raise InputError(f"the file has {size} bytes; at most {largest} are read", place)
-        raw = Path(path).read_bytes()
+        with Path(path).open("rb") as stream:
+            raw = stream.read(largest + 1)  # a device has no size to look at before
+        if len(raw) > largest:
+            raise InputError(f"the file has more than {largest} bytes", place)
     except FileNotFoundError:
         raise InputError("no such file", place) from None
     except (OSError, ValueError) as error:
@@ -130,7 +133,7 @@ def _write_beside(target: Path, data: bytes) -> None:
             os.fsync(stream.fileno())
         umask = os.umask(0)
         os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
+        temporary.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~umask)
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)  # also when interrupted; after the rename there is nothing left

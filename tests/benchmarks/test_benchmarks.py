@@ -1,7 +1,7 @@
 """How fast, against whom, and with how much memory: `pytest tests/benchmarks --benchmark -s` prints a line for each.
 
-Every case of `cases.py` is measured in a process of its own, so that its memory is its own. The ratio is ours to the
-peer's, measured in turn in the same process; a speed-up has it the other way round.
+Every case of `cases.py` and `detection_cases.py` is measured in a process of its own, so that its memory is its own.
+The ratio is ours to the peer's, measured in turn in the same process; a speed-up has it the other way round.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-CASES = Path(__file__).with_name("cases.py")
+HERE = Path(__file__).resolve().parent
+DETECTIONS = "detection_cases.py"
 
 
 @dataclass(frozen=True)
@@ -22,11 +23,12 @@ class Benchmark:
     """A case and what it must reach; None where nothing was promised.
 
     Attributes:
-        case: its name in `cases.py`.
+        case: its name in `file`.
         what: for the printed line.
         peer: what it is held against.
         seconds: most seconds of ours.
         ratio: most of ours / peer, or with `speedup` least of peer / ours.
+        file: where the case is.
     """
 
     case: str
@@ -35,6 +37,7 @@ class Benchmark:
     seconds: float | None = None
     ratio: float | None = None
     speedup: bool = False
+    file: str = "cases.py"
 
 
 BENCHMARKS = [
@@ -49,22 +52,36 @@ BENCHMARKS = [
     Benchmark("long_corridor", "batch engine, 90,909 cells", "one check by Storm"),
     Benchmark("random_walk", "batch engine, one component", "one check by Storm", speedup=True),
     Benchmark("texts", "DRN and PRISM of 10^5 states", "writing the bytes"),
+    Benchmark("images_and_a_sort", "image detections to counts", "a lexsort of them", ratio=6, file=DETECTIONS),
+    Benchmark(
+        "images_and_supervision", "images as in COCO val", "supervision", ratio=4, speedup=True, file=DETECTIONS
+    ),
+    Benchmark("crowded_images_and_supervision", "crowded images", "supervision", speedup=True, file=DETECTIONS),
+    Benchmark(
+        *("nuscenes_and_the_devkit", "frames as in nuScenes val", "the devkit's accumulate"),
+        ratio=30,
+        speedup=True,
+        file=DETECTIONS,
+    ),
+    Benchmark("killed_stream", "a stream killed five times", "the same, not killed", file=DETECTIONS),
 ]
 
 
-def measured(case: str) -> dict[str, float | str]:
-    """The figures of one case, from a process of its own."""
-    command = [sys.executable, str(CASES), case]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+def measured(case: str, file: str = "cases.py", most_s: float = 300) -> dict[str, float | str]:
+    """The figures of one case, from a process of its own; skips where what it is held against is not installed."""
+    command = [sys.executable, str(HERE / file), case]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=most_s)
     assert done.returncode == 0, done.stderr
     found: dict[str, float | str] = json.loads(done.stdout)
+    if "skipped" in found:
+        pytest.skip(str(found["skipped"]))
     return found
 
 
 @pytest.mark.benchmark
 @pytest.mark.parametrize("benchmark", BENCHMARKS, ids=lambda each: each.case)
 def test_time(benchmark: Benchmark) -> None:
-    found = measured(benchmark.case)
+    found = measured(benchmark.case, benchmark.file)
     ours, peer = float(found["ours_s"]), float(found["peer_s"])
     ratio = peer / ours if benchmark.speedup else ours / peer
     sign, kind = (">=", "speed-up") if benchmark.speedup else ("<=", "ratio")
@@ -89,3 +106,19 @@ def test_memory_stays_below_what_the_limits_predict(planner: str) -> None:
         f"{needed / 2**20:.0f} MiB of {predicted / 2**20:.0f} MiB predicted, ratio {needed / predicted:.2f} (<= 1)"
     )
     assert needed <= predicted
+
+
+@pytest.mark.benchmark
+def test_counting_a_stream_needs_the_same_memory_whatever_its_size() -> None:
+    small = measured("stream_of_a_million", DETECTIONS)
+    large = measured("stream_of_twenty_millions", DETECTIONS, 1200)
+    for each in (small, large):
+        ours, peer, peak = (float(each[name]) for name in ("ours_s", "peer_s", "peak_mib"))
+        print(
+            f"\ncounting from Parquet: ours {ours:.4g} s, reading the files {peer:.4g} s, ratio {ours / peer:.3g} "
+            f"(no target); peak {peak:.0f} MiB (target < 1024 MiB); {each['detail']}"
+        )
+    growth = float(large["peak_mib"]) / float(small["peak_mib"])
+    print(f"memory from 10^6 to 2*10^7 objects: ratio {growth:.3f} (target <= 1.2)")
+    assert growth <= 1.2
+    assert float(large["peak_mib"]) < 1024

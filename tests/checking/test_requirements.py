@@ -121,7 +121,7 @@ def test_a_formula_that_storm_refuses_is_checked_on_the_product_and_the_others_a
     formulas[1] = replace(formulas[1], interval=Interval(1, None))
     found = check_formulas(chain, formulas, storm)
     assert [each.probability[0] for each in found] == pytest.approx([0.5, 0.5, 0.5], abs=1e-9)
-    assert "cannot translate the formula" in found[1].remark
+    assert "cannot check the formula" in found[1].remark
     assert found[0].remark is None
     assert found[2].remark is None
 

@@ -142,7 +142,7 @@ def test_csv_has_a_row_per_requirement_and_scenario(run, tmp_path):
     rows = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text())))
     assert len(rows) == 4 * 3 * (1 + 3)  # requirements x environments x initial speeds
     first = next(row for row in rows if row["requirement"] == "all_three" and row["environment"] == "ped")
-    assert (first["vmax"], first["initial_v"], first["verdict"]) == ("1", "1", "no target")
+    assert (first["constant_vmax"], first["initial_v"], first["verdict"]) == ("1", "1", "no target")
     assert float(first["probability"]) == pytest.approx(31 / 158, rel=1e-12)
 
 

@@ -57,11 +57,36 @@ REQUIREMENTS["all_three"] = lambda x, v, environment: all(
 )
 
 
+def step(planner, vmax, column, x, v):
+    """{next state: probability} in state (x, v); the episode ends at the line or the end of the road.
+
+    `column(distance_in_cells)` gives label -> probability of reporting it.
+    """
+    if (x, v) == (STOP, 0) or x == CELLS:
+        return {(x, v): Fraction(1)}
+    row = {}
+    for seen, probability in column(abs(CROSSWALK - x)).items():
+        speed = planner(x, v, seen, vmax)
+        following = (x, v) if speed is None else (min(x + v, CELLS), speed)
+        row[following] = row.get(following, 0) + probability
+    return row
+
+
+def chain(planner, vmax, column):
+    """state -> {next state: probability}, for every state reachable from a start (1, v0)."""
+    rows, pending = {}, [(1, v0) for v0 in range(1, vmax + 1)]
+    while pending:
+        state = pending.pop()
+        if state not in rows:
+            rows[state] = step(planner, vmax, column, *state)
+            pending.extend(rows[state])
+    return rows
+
+
 def kept_probability(planner, vmax, environment, column, requirement):
     """v0 -> probability that a car starting in (1, v0) never leaves the states the requirement allows.
 
-    `column(distance_in_cells)` gives label -> probability of reporting it. The episode ends at the line or the end
-    of the road. The recursion ends because a car stands still only at speed 0, and starts again or stays for ever.
+    The recursion ends because a car stands still only at speed 0, and starts again or stays for ever.
     """
     allowed = REQUIREMENTS[requirement]
 
@@ -69,13 +94,7 @@ def kept_probability(planner, vmax, environment, column, requirement):
     def kept(x, v):
         if not allowed(x, v, environment):
             return Fraction(0)
-        if (x, v) == (STOP, 0) or x == CELLS:
-            return Fraction(1)
-        row = {}
-        for seen, probability in column(abs(CROSSWALK - x)).items():
-            speed = planner(x, v, seen, vmax)
-            following = (x, v) if speed is None else (min(x + v, CELLS), speed)
-            row[following] = row.get(following, 0) + probability
+        row = step(planner, vmax, column, x, v)
         stay = row.pop((x, v), Fraction(0))
         if stay == 1:
             return Fraction(1)

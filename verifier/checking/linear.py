@@ -22,10 +22,11 @@ through the levels. With K their total, |x - x*| <= x (exp(1.1 K u) - 1), plus u
 *Underflow.* Leaving a component of k states may be as rare as the k-th power of a probability. An elimination in
 which a number gets too small to be accurate is repeated with numbers of unlimited exponent (`elimination`). What is
 left are products p_st x_t and, when values are put back in, at most k products per state. An error of 2^-1075 in
-p_st x_t is that of changing x_t by 2^-1075 / p_st. As x is a weighted mean of the values outside, such changes add
-up over the states at most: to u' (d + k + 2) 2^-1074 / p, where u' is the number of unknown states and p the least
-probability. Where d_s = 1 - p_ss, weights may add up to more than 1, and their largest sum to the power of the
-number of levels is a further factor. A probability that is itself below 2^-1022 makes this bound useless, not wrong.
+p_st x_t is that of changing x_t by 2^-1075 / p_st, and a state on its own divides by d_s. As x is a weighted mean of
+the values outside, such errors add up over the states at most: to u' (d + k + 2) 2^-1074 / p, where u' is the number
+of unknown states and p the least d_s of all or p_st out of an eliminated component. Where d_s = 1 - p_ss, weights
+may add up to more than 1, and their largest sum to the power of the number of levels is a further factor. A p below
+2^-1022 makes this bound useless, not wrong.
 
 **Factorised components** have results of unknown quality, judged afterwards.
 
@@ -140,6 +141,8 @@ class _System:
         self._columns = 1 if all(block.size == 1 for block in plan.blocks) else 2
         self._roundings, self._powers = _exponents(plan, degree, self._by_elimination)
         eliminated = [b for b in plan.blocks if b.size > 1 and self._by_elimination(b)]
+        leading_out = (np.flatnonzero(self._leads_out_of(b)) + b.first_edge for b in eliminated)
+        self._exits = np.concatenate([np.zeros(0, dtype=np.int64), *leading_out])
         self._largest = max((b.size for b in eliminated), default=1)
         self._levels = 1 + max((b.level for b in plan.blocks), default=0)
         dense = max((b.count * b.size * (b.size + 1 + self._columns) for b in eliminated), default=0)
@@ -173,7 +176,8 @@ class _System:
                 error = np.fmin(error, residual * jumps)
                 absolute = 2 * value_error / (1 - value_error) * jumps
         spread = np.expm1(powers * np.log1p(2 * value_error / (1 - value_error)))
-        representation = np.fmin(np.minimum(value + error, 1) * spread, absolute)
+        moved = np.minimum(value + error, 1) * spread + np.where(spread > 0, _SMALLEST, 0)  # this may underflow too
+        representation = np.fmin(moved, absolute)
         if not np.all(np.isfinite(value)):
             raise EngineError("the probability of reaching the target is beyond the range of doubles")
         return {"value": value, "error": error, "representation": representation, "jumps": jumps}
@@ -181,12 +185,19 @@ class _System:
     def _underflow(self, weight: NDArray[np.float64], leave: NDArray[np.float64]) -> NDArray[np.float64]:
         """(matrices,) bound on what underflow may add to or take from a value."""
         operations = self._plan.size * (self._widest + self._largest + 2)
-        underflow = operations * _SMALLEST / np.min(weight, axis=0, initial=1, where=weight > 0)
+        exits = weight[self._exits]
+        least = np.minimum(leave.min(axis=0, initial=1), exits.min(axis=0, initial=1, where=exits > 0))
+        underflow = operations * _SMALLEST / least
         if not self._stochastic:
             with np.errstate(over="ignore"):
                 growth = (_add_up(self._sum, weight) / leave).max(axis=0, initial=1) ** self._levels
                 return np.asarray(underflow * growth)
         return np.asarray(underflow)
+
+    def _leads_out_of(self, block: Block) -> NDArray[np.bool_]:
+        """Which of the block's edges leave their component; components of one level do not lead to each other."""
+        target = self._plan.target[block.first_edge : block.last_edge]
+        return (target < block.first) | (target >= block.last)
 
     def _by_elimination(self, block: Block) -> bool:
         return block.size == 1 or (block.size <= DENSE_LIMIT and self._stochastic)
@@ -222,7 +233,7 @@ class _System:
         if block.size == 1:
             np.divide(outside, leave[:, None], out=x[rows])
             return
-        inner = (target >= block.first) & (target < block.last)
+        inner = ~self._leads_out_of(block)
         source = self._row_of_edge[block.first_edge : block.last_edge][inner] - block.first
         column = target[inner] - block.first
         if self._by_elimination(block):

@@ -44,7 +44,7 @@ DEFAULT_PRECISION = Fraction(1, 10**12)
 
 
 class RefusedError(EngineError):
-    """Storm lives but says that it cannot check a formula."""
+    """Storm says that it cannot check a formula, or crashes on it."""
 
 
 class StormProcess:
@@ -237,7 +237,7 @@ def _failures_named(doing: str, timeout_s: float | None) -> Iterator[None]:
         advice = "allow more time, or check a smaller model, a simpler formula, or without exact arithmetic"
         raise EngineError(f"{doing} took longer than the limit of {timeout_s:g} s; {advice}") from None
     except DiedError as error:
-        raise EngineError(f"the Storm worker {error}, while {doing}") from None
+        raise RefusedError(f"the Storm worker {error}, while {doing}") from None
 
 
 @contextlib.contextmanager

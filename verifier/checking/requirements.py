@@ -28,6 +28,9 @@ from verifier.expressions import substitute, to_text
 from verifier.expressions.syntax import Name, Node, Operation
 from verifier.ltl import abstract, to_storm
 
+BOUND_ROUNDOFF = 2.0**-49
+"""How far Storm's bounds can miss: it forms P(G p) as 1 - P(F !p), rounded, and then gives bounds without width."""
+
 Floats = NDArray[np.float64]
 
 AGREEMENT = 1e-9
@@ -157,7 +160,7 @@ def _held_against(
         try:
             answer = storm.check(chain, [to_storm(formula)], exact=settings.exact, timeout_s=settings.timeout_s)[0]
         except RefusedError:
-            fault = "cannot translate the formula"
+            fault = "cannot check the formula"
     disputed = answer is not None and bool(np.any(_apart(answer, batch) > AGREEMENT))
     if disputed and answer is not None and _contradicts_itself(chain, formula, answer, storm, settings):
         fault = "contradicts itself: what it gives for the formula and for its negation does not add up to 1"
@@ -211,8 +214,9 @@ def _refuse_bounds_apart(
     """Storm's bounds and the batch engine's must overlap, but for `AGREEMENT` relative to the probability itself."""
     slack = batch.representation_bound[0] if answer.fractions is not None else 0.0
     apart = np.maximum(lower - batch.upper[0], batch.lower[0] - upper) - slack
-    if np.any(~(apart <= AGREEMENT * np.maximum(np.abs(upper), np.abs(batch.upper[0])))):
-        at = int(np.argmax(apart))
+    excess = apart - AGREEMENT * np.maximum(np.abs(upper), np.abs(batch.upper[0])) - BOUND_ROUNDOFF
+    if np.any(~(excess <= 0)):
+        at = int(np.argmax(excess))
         raise EngineError(
             f"the engines disagree on {to_text(formula)} at initial state {at}: {answer.engine} gives the bounds "
             f"{float(lower[at])!r} to {float(upper[at])!r}, the batch engine {float(batch.lower[0, at])!r} to "

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import os
 import sys
 import traceback
 from collections.abc import Sequence
 
 from verifier import __version__
-from verifier.errors import ExitCode, VerifierError
+from verifier.errors import ExitCode, VerifierError, one_line
 
 DESCRIPTION = """\
 How likely does a system that acts on what a detector sees meet its requirements?
@@ -26,32 +28,43 @@ exit codes:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit codes are those of `ExitCode`."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a name that the terminal cannot show must not end the run
+            stream.reconfigure(errors="backslashreplace")
+    options = _parser().parse_args(arguments)
     try:
-        return int(options.command(options))
+        code = int(options.command(options))
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code
     except VerifierError as error:
-        print(f"verify: {error}", file=sys.stderr)
+        _complain(str(error))
         return int(error.exit_code)
     except KeyboardInterrupt:
-        print("verify: interrupted", file=sys.stderr)
+        _complain("interrupted")
         return 130
     except BrokenPipeError:
         # The reader of our output is gone; keep Python from complaining about it once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except MemoryError:
-        print("verify: out of memory; narrow the model or lower --max-states and --max-memory", file=sys.stderr)
+        _complain("out of memory; narrow the model or lower --max-states and --max-memory")
         return int(ExitCode.INTERNAL)
     except Exception as error:  # a fault of this program must not look like a violated requirement (exit 1)
         if os.environ.get("VERIFIER_DEBUG"):
             traceback.print_exc()
-        print(
-            f"verify: internal error: {type(error).__name__}: {error}\n"
-            "  hint: please report it; VERIFIER_DEBUG=1 shows where it happened",
-            file=sys.stderr,
+        _complain(
+            f"internal error: {type(error).__name__}: {error}\n"
+            "  hint: please report it; VERIFIER_DEBUG=1 shows where it happened"
         )
         return int(ExitCode.INTERNAL)
+
+
+def _complain(message: str) -> None:
+    """Say what is wrong on stderr, without control characters; a full or closed stderr changes nothing."""
+    lines = [one_line(line) for line in f"verify: {message}".split("\n")]
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        print("\n".join(lines), file=sys.stderr, flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:

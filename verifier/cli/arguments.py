@@ -167,7 +167,7 @@ def run_options(arguments: argparse.Namespace) -> RunOptions:
         decimals=arguments.round_transitions,
         strategies=arguments.strategies,
         engines=EngineSettings(arguments.exact, arguments.timeout, arguments.max_states),
-        limits=Limits(arguments.max_states, int(arguments.max_memory * 2**30)),
+        limits=Limits(arguments.max_states, int(min(arguments.max_memory, 2.0**30) * 2**30)),
     )
 
 

@@ -7,13 +7,14 @@ maximal speed, the distance-free (canonical) matrix beside those by distance.
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from verifier.errors import UsageError
-from verifier.results import Point, RequirementResult, RunResult, number_text
-from verifier.textfiles import write_bytes
+from verifier.errors import UsageError, one_line
+from verifier.results import Point, RequirementResult, RunResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,17 +33,17 @@ def check_plot_target(path: str) -> None:
         raise UsageError("--plot needs matplotlib: pip install 'verifier[plot]'") from None
 
 
-def write_run_plot(panels: Sequence[tuple[str, RunResult]], path: str, scale: str = "linear") -> None:
-    """Draw one row of panels per requirement and planner, one column per result.
+def run_plot(panels: Sequence[tuple[str, RunResult]], path: str, scale: str = "linear") -> bytes:
+    """The picture: one row of panels per requirement and planner, one column per result.
 
     Args:
         panels: (heading, result), results over the same grid.
-        path: file to write; its ending names the format.
+        path: its ending names the format.
         scale: of the probabilities, "linear" or "log"; a logarithmic one leaves out probabilities of 0.
     """
+    os.environ["MPLBACKEND"] = "Agg"  # whatever the environment says: nothing is shown
     import matplotlib
 
-    matplotlib.use("Agg")
     matplotlib.rcParams["svg.hashsalt"] = "verifier"
     from matplotlib import pyplot
 
@@ -64,8 +65,8 @@ def write_run_plot(panels: Sequence[tuple[str, RunResult]], path: str, scale: st
     for column, (heading, result) in enumerate(panels):
         for row, each in enumerate(result.requirements):
             title = f"{each.name}, {each.planner}" if many else each.name
-            _draw(axes[row][column], each, f"{title}\n{heading}" if len(panels) > 1 else title)
-            axes[row][column].set_xlabel(_axis_label(each) if row == rows - 1 else "")
+            _draw(axes[row][column], each, f"{title}\n{heading}" if heading else title)
+            axes[row][column].set_xlabel(_axes_of(each)[0][0] if row == rows - 1 else "")
     for row in range(rows):
         axes[row][0].set_ylabel("probability (worst environment)", fontsize="small")
         axes[row][0].set_yscale(scale)
@@ -75,14 +76,16 @@ def write_run_plot(panels: Sequence[tuple[str, RunResult]], path: str, scale: st
     if len(labels) > 1:
         figure.legend(handles, labels, loc="center right", frameon=False, fontsize="small")
     height_in = figure.get_size_inches()[1]
-    figure.suptitle(panels[0][1].title, fontsize="medium", y=1 - 0.12 / height_in, va="top")
+    figure.suptitle(
+        one_line(panels[0][1].title), fontsize="medium", parse_math=False, y=1 - 0.12 / height_in, va="top"
+    )
     figure.tight_layout(rect=(0, 0, 0.9 if len(labels) > 1 else 1, 1 - 0.3 / height_in))
     buffer = io.BytesIO()
     ending = Path(path).suffix.lstrip(".").lower()
     when: dict[str, Any] = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[ending]
     figure.savefig(buffer, format=ending, dpi=150, metadata=when)
     pyplot.close(figure)
-    write_bytes(path, buffer.getvalue())
+    return buffer.getvalue()
 
 
 def _draw(axis: Axes, each: RequirementResult, title: str) -> None:
@@ -91,8 +94,7 @@ def _draw(axis: Axes, each: RequirementResult, title: str) -> None:
     lines = _lines(each)
     colours = _colours(len(lines))
     for (label, points), colour in zip(lines.items(), colours, strict=True):
-        places = [_place(each, point) for point in points]
-        values = [point.probability for point in points]
+        places, values = zip(*points, strict=True)
         axis.plot(places, values, marker="o", markersize=4, linewidth=1.2, label=label, color=colour)
     if each.target is not None:
         axis.axhline(float(each.target), color="0.4", linestyle="--", linewidth=0.9)
@@ -109,38 +111,36 @@ def _colours(count: int) -> list[Any]:
     return [colormaps["viridis"](0.9 * k / max(count - 1, 1)) for k in range(count)]
 
 
-def _varying(each: RequirementResult) -> str | None:
-    """The variable in which the initial states differ; None when there is only one initial state."""
-    names = list(each.points[0].scenario.initial)
-    varying = [name for name in names if len({point.scenario.initial[name] for point in each.points}) > 1]
-    return varying[0] if varying else None
+def _initial_value(name: str, point: Point) -> float:
+    return float(point.scenario.initial[name])
 
 
-def _axis_label(each: RequirementResult) -> str:
-    name = _varying(each)
-    if name is not None:
-        return f"initial {name}"
-    return next(iter(each.points[0].scenario.swept), "scenario")
+def _swept_value(name: str, point: Point) -> float:
+    return float(point.scenario.swept[name])
 
 
-def _place(each: RequirementResult, point: Point) -> float:
-    name = _varying(each)
-    if name is not None:
-        return float(point.scenario.initial[name])
-    return float(next(iter(point.scenario.swept.values()), 0))
+def _axes_of(each: RequirementResult) -> list[tuple[str, Callable[[Point], float]]]:
+    """What differs between the points, environments apart: variables of the initial state, then swept constants.
+
+    The first is the x axis; every combination of the others is a line.
+    """
+    first = each.points[0].scenario
+    getters: list[tuple[str, Callable[[Point], float]]] = [
+        *((f"initial {name}", partial(_initial_value, name)) for name in first.initial),
+        *((name, partial(_swept_value, name)) for name in first.swept),
+    ]
+    varying = [(name, get) for name, get in getters if len({get(point) for point in each.points}) > 1]
+    return varying or getters[:1]
 
 
-def _lines(each: RequirementResult) -> dict[str, list[Point]]:
-    """Label -> the worst point over the environments at each place on the x axis."""
-    by_swept = _varying(each) is not None
-    worst: dict[str, dict[float, Point]] = {}
+def _lines(each: RequirementResult) -> dict[str, list[tuple[float, float]]]:
+    """Label -> (place on the x axis, probability in the worst environment), in order."""
+    (_, place), *others = _axes_of(each)
+    pick = max if each.comparison in ("<=", "<") else min
+    lines: dict[str, dict[float, float]] = {}
     for point in each.points:
-        swept = point.scenario.swept.items() if by_swept else ()
-        label = ", ".join(f"{name} = {number_text(value)}" for name, value in swept)
-        line = worst.setdefault(label, {})
-        place = _place(each, point)
-        held = line.get(place)
-        above = each.comparison in ("<=", "<")
-        if held is None or (point.probability > held.probability if above else point.probability < held.probability):
-            line[place] = point
-    return {label: [line[place] for place in sorted(line)] for label, line in worst.items()}
+        label = ", ".join(f"{name} = {get(point):g}" for name, get in others)
+        line = lines.setdefault(label, {})
+        x = place(point)
+        line[x] = pick(line.get(x, point.probability), point.probability)
+    return {label: sorted(line.items()) for label, line in lines.items()}

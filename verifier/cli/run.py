@@ -13,16 +13,17 @@ from pathlib import Path
 from typing import TypeVar
 
 from verifier.chains import EXPORT_FORMATS
+from verifier.checking.process import StormProcess
 from verifier.cli.arguments import run_options
-from verifier.cli.plots import check_plot_target, write_run_plot
+from verifier.cli.plots import check_plot_target, run_plot
 from verifier.cli.tables import run_table
-from verifier.errors import UsageError
+from verifier.errors import InputError, Place, UsageError
 from verifier.expressions import to_text
 from verifier.options import RunOptions
-from verifier.pipeline import export_chain, verify_spec
+from verifier.pipeline import Inputs, export_chain, exportable_block, read_inputs, verified
 from verifier.results import RunResult, number_text
 from verifier.specs import read_spec
-from verifier.textfiles import write_text
+from verifier.textfiles import write_bytes, write_text
 
 Item = TypeVar("Item")
 
@@ -35,25 +36,45 @@ def run_command(arguments: argparse.Namespace) -> int:
     if arguments.cm is None:
         raise UsageError("name the confusion matrices: --cm RESULTS.json")
     options = run_options(arguments)
-    if arguments.plot is not None:
-        check_plot_target(arguments.plot)
-    if arguments.export is not None and Path(arguments.export).suffix not in EXPORT_FORMATS:
-        raise UsageError(f"--export: expected a file name ending in {', '.join(EXPORT_FORMATS)}")
-
-    result = verify_spec(arguments.spec, arguments.cm, options, progress_bar)
+    _check_targets(arguments)
+    with StormProcess() as storm:
+        inputs = read_inputs(arguments.spec, arguments.cm, options)
+        if arguments.export is not None:
+            exportable_block(inputs, options)
+        result = verified(inputs, options, storm, progress_bar)
+        panels = _panels(inputs, options, storm, result) if arguments.plot is not None else []
+    # Everything is made before anything is written.
+    picture = run_plot(panels, arguments.plot, arguments.plot_scale) if panels else b""
     if arguments.output is not None:
         write_text(arguments.output, result.json_text())
     if arguments.csv is not None:
         write_text(arguments.csv, csv_text(result))
-    if arguments.plot is not None:
-        write_run_plot(_panels(arguments, options, result), arguments.plot, arguments.plot_scale)
+    if panels:
+        write_bytes(arguments.plot, picture)
     if arguments.export is not None:
-        export_chain(arguments.spec, arguments.cm, arguments.export, options)
+        export_chain(inputs, arguments.export, options)
     if arguments.json:
         print(result.json_text(), end="")
     else:
         print(run_table(result, points=arguments.points, colour=_wants_colour()), end="")
     return int(result.verdict.exit_code)
+
+
+def _check_targets(arguments: argparse.Namespace) -> None:
+    """Refuse outputs that could not be written, or would overwrite an input, before anything is computed."""
+    if arguments.plot is not None:
+        check_plot_target(arguments.plot)
+    if arguments.export is not None and Path(arguments.export).suffix not in EXPORT_FORMATS:
+        raise UsageError(f"--export: expected a file name ending in {', '.join(EXPORT_FORMATS)}")
+    for option in ("output", "csv", "plot", "export"):
+        target = getattr(arguments, option)
+        if target is None:
+            continue
+        for source in (arguments.spec, arguments.cm):
+            if Path(target).exists() and Path(source).exists() and Path(target).samefile(source):
+                raise UsageError(f"--{option}: {target} is an input of this run")
+        if not target or Path(target).is_dir() or not Path(target).absolute().parent.is_dir():
+            raise InputError("cannot be written: no such folder, or a folder itself", Place(target or "''"))
 
 
 def parse_echo(spec_path: str) -> str:
@@ -77,20 +98,25 @@ def csv_text(result: RunResult) -> str:
 
 def progress_bar(items: Sequence[Item]) -> Iterable[Item]:
     """A progress bar on stderr over a long grid, where a person is looking."""
-    if len(items) < 2 or not sys.stderr.isatty():
+    if len(items) < 2 or sys.stderr is None or not sys.stderr.isatty():
         return items
     from tqdm import tqdm
 
     return tqdm(items, desc="chains", unit="chain", leave=False, delay=0.5)
 
 
-def _panels(arguments: argparse.Namespace, options: RunOptions, result: RunResult) -> list[tuple[str, RunResult]]:
-    """The canonical matrix beside those by distance; the result alone where it is canonical already."""
-    if options.canonical:
-        return [("canonical", result)]
-    canonical = verify_spec(arguments.spec, arguments.cm, replace(options, canonical=True), progress_bar)
+def _panels(
+    inputs: Inputs, options: RunOptions, storm: StormProcess, result: RunResult
+) -> list[tuple[str, RunResult]]:
+    """The canonical matrix beside those by distance; the result alone where there is no other."""
+    if options.canonical or inputs.confusion.matrices.bin_count == 1:
+        return [("", result)]
+    try:
+        canonical = verified(inputs, replace(options, canonical=True), storm, progress_bar)
+    except InputError:  # objects of different bins may need a true label that only the sum over bins would have
+        return [("by distance", result)]
     return [("canonical", canonical), ("by distance", result)]
 
 
 def _wants_colour() -> bool:
-    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+    return sys.stdout is not None and sys.stdout.isatty() and "NO_COLOR" not in os.environ

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 from verifier.checking.verdicts import Verdict
-from verifier.results import Point, RunResult
+from verifier.errors import one_line
+from verifier.results import Point, RequirementResult, RunResult
 
 COLOURS = {Verdict.SATISFIED: "\x1b[32m", Verdict.VIOLATED: "\x1b[31m", Verdict.INCONCLUSIVE: "\x1b[33m"}
 PLAIN = "\x1b[0m"
@@ -13,44 +15,72 @@ LARGEST_DENOMINATOR = 10**12
 
 
 def run_table(result: RunResult, *, points: bool = False, colour: bool = False) -> str:
-    """The table of `verify run`: one row per requirement with its worst scenario, or one per scenario."""
+    """The table of `verify run`: per requirement its worst scenario, or with `points` every scenario.
+
+    A requirement without a target has no worst scenario: its least and its greatest probability are shown.
+    """
     planners = list(dict.fromkeys(each.planner for each in result.requirements))
-    lines = [result.title, _inputs_line(result, planners), ""]
-    header = [
-        "requirement",
-        "target",
-        "P",
-        "numerical bound",
-        "every scenario" if points else "worst scenario",
-        "verdict",
+    lines = [one_line(result.title), *_choices(result, planners), ""]
+    header = ["requirement", "target", "P", "numerical bound", "scenario" if points else "worst scenario", "verdict"]
+    rows = [
+        [*([each.planner] if len(planners) > 1 else []), each.name, each.target_text, *cells]
+        for each in result.requirements
+        for cells in _cells(each, points)
     ]
-    if len(planners) > 1:
-        header.insert(0, "planner")
-    rows = []
-    for each in result.requirements:
-        for point in each.points if points else (each.worst,):
-            verdict = point.verdict if points else each.verdict
-            row = [each.name, each.target_text, probability_text(point), bound_text(point), str(point.scenario)]
-            rows.append([*([each.planner] if len(planners) > 1 else []), *row, verdict.value])
-    lines += aligned(header, rows)
-    if colour:
-        lines = [_coloured(line) for line in lines]
+    table = aligned([*(["planner"] if len(planners) > 1 else []), *header], rows)
+    lines += [_coloured(line) for line in table] if colour else table
     lines += _strategy_lines(result)
     lines += ["", *_summary(result)]
     return "\n".join(lines) + "\n"
 
 
-def _inputs_line(result: RunResult, planners: Sequence[str]) -> str:
-    names = ", ".join(each.name for each in result.inputs)
+def _cells(each: RequirementResult, points: bool) -> list[list[str]]:
+    """P, bound, scenario and verdict of each row of a requirement."""
+    if points:
+        chosen = [("", point, point.verdict) for point in each.points]
+    elif each.target is None and each.best.probability != each.worst.probability:
+        chosen = [("least: ", each.worst, each.verdict), ("greatest: ", each.best, each.verdict)]
+    else:
+        chosen = [("", each.worst, each.verdict)]
+    return [
+        [probability_text(point, each.target), bound_text(point), f"{which}{point.scenario}", verdict.value]
+        for which, point, verdict in chosen
+    ]
+
+
+def _choices(result: RunResult, planners: Sequence[str]) -> list[str]:
+    """The files that went in, and every choice that is not the default."""
     word = "planner" if len(planners) == 1 else "planners"
-    return f"{names}; {word} {', '.join(planners)}"
+    lines = [f"{', '.join(one_line(each.name) for each in result.inputs)}; {word} {', '.join(planners)}"]
+    found = result.settings
+    choices = [f"{name} = {value}" for name, value in found["set"].items()]
+    choices += [f"where {name} = {one_line(value)}" for name, value in found["where"].items()]
+    choices += [f"initially {found['initial']}"] if found["initial"] is not None else []
+    choices += [name for name in ("canonical", "endless", "exact") if found[name]]
+    choices += [f"score threshold {found['score_threshold']:g}"] if found["score_threshold"] is not None else []
+    choices += [f"empty columns: {found['empty_columns']}"] if found["empty_columns"] != "error" else []
+    choices += [f"false alarms: {found['false_alarms']}"] if found["false_alarms"] != "as_counted" else []
+    decimals = found["round_transitions"]
+    choices += [f"transitions rounded to {decimals} decimals"] if decimals is not None else []
+    return [*lines, f"with {', '.join(choices)}"] if choices else lines
 
 
-def probability_text(point: Point) -> str:
-    """A probability with six significant digits, or as a fraction where that is exact and short."""
+def probability_text(point: Point, target: Fraction | None = None) -> str:
+    """A probability with six significant digits, more where they are needed to tell it from the target.
+
+    As a fraction where that is exact and short.
+    """
     if point.exact is not None and point.exact.denominator < LARGEST_DENOMINATOR:
         return f"{point.exact} = {point.probability:.6g}" if point.exact.denominator > 1 else str(point.exact)
-    return f"{point.probability:.6g}"
+    for digits in (6, 9, 12, 17):
+        text = f"{point.probability:.{digits}g}"
+        if target is None or _side(Fraction(text), target) == _side(Fraction(point.probability), target):
+            break
+    return text
+
+
+def _side(value: Fraction, target: Fraction) -> int:
+    return (value > target) - (value < target)
 
 
 def bound_text(point: Point) -> str:
@@ -94,9 +124,10 @@ def _summary(result: RunResult) -> list[str]:
     lines = [
         f"{count} probabilities by Storm {result.versions['storm']}; the second engine differs by at most "
         f"{result.largest_difference:.1e}.",
-        "Every probability is exact for the given counts. That does not say how sure the matrices are."
-        if result.settings["exact"]
-        else "The bounds are numerical: solving and rounding. They do not say how sure the matrices are.",
     ]
-    lines += [f"note: {remark}" for remark in result.remarks]
+    if result.settings["round_transitions"] is None:
+        kind = "exact for the given counts" if result.settings["exact"] else "off by no more than the numerical bound"
+        lines.append(f"Each is {kind}; that does not say how sure the matrices are.")
+    lines.append("The detector is taken to report anew, independently, in every step and for every object.")
+    lines += [f"note: {one_line(remark)}" for remark in result.remarks]
     return [*lines, f"verdict: {result.verdict.value}"]

@@ -197,7 +197,7 @@ def _walk(data: DetectionSet, policy: MatchingPolicy, pairs: _Pairs) -> Ints:
 
 
 def _sorted(keys: list[NDArray[Any]]) -> Ints:
-    """`np.lexsort(keys)`. Sorting by the last key alone is several times faster, so all are used only where it ties."""
+    """`np.lexsort(keys)`. Sorting by the last key is several times faster, so all are used only where it ties."""
     order = np.argsort(keys[-1])
     last = keys[-1].take(order)
     tied = ~(last[1:] > last[:-1])

@@ -1,0 +1,254 @@
+"""What each benchmark of matching and counting measures; to be run as `cases.py` is.
+
+The nuScenes devkit runs in a Python of its own, named by the environment variable VERIFIER_NUSCENES_PYTHON.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+from cases import Measured, alternately, peak_mib
+from made_up_boxes import DRIVE_CLASSES, image_set, nuscenes_set, write_drives
+
+from verifier.confusion.bins import Bins
+from verifier.confusion.counting import Count, confusion_counts, count_detections
+from verifier.confusion.document import write_confusion
+from verifier.confusion.rules import CountingRule
+from verifier.confusion.streaming import StreamFiles, count_chunks
+from verifier.detections import stream_tables
+from verifier.detections.columns import Boxes, DetectionSet
+from verifier.matching import MatchingPolicy, convention
+
+BINS = Bins((*np.arange(0.0, 110.0, 10.0).tolist(), np.inf))
+DRIVES = MatchingPolicy("centre_bev", 2.0)
+DRIVE_RULE = CountingRule("class", DRIVE_CLASSES, BINS, "ground_plane", "own_bin", "nearest_bin")
+FRAMES_OF_NUSCENES_VAL = 6019
+FRAMES_FOR_THE_DEVKIT = 600
+
+
+class NotInstalledError(Exception):
+    """What a case is held against is not there."""
+
+
+def counted(data: DetectionSet, policy: MatchingPolicy) -> Count:
+    """Matched and counted by class and distance."""
+    measure = "given" if data.annotations.box_3d is None else "ground_plane"
+    return count_detections(data, policy, CountingRule("class", data.classes, BINS, measure))
+
+
+def images_and_a_sort() -> Measured:
+    """180,000 image detections matched and counted, against sorting their columns; the slowest of three policies."""
+    data = image_set()
+    found = data.detections
+    assert found.box_2d is not None
+    assert found.score is not None
+    columns = (*found.box_2d.T, found.score, found.label, found.frame)
+    policies = {"class-free": MatchingPolicy("iou_2d", 0.5)}
+    policies |= {name: convention(name) for name in ("coco", "supervision")}
+    functions = [lambda policy=policy: counted(data, policy) for policy in policies.values()]
+    functions[0]()
+    peak = peak_mib()
+    *ours, wide, narrow = alternately(9, *functions, lambda: np.lexsort(columns), lambda: np.lexsort(columns[-3:]))
+    each = ", ".join(f"{name} {seconds:.3f} s" for name, seconds in zip(policies, ours, strict=True))
+    detail = f"{len(found)} detections, {each}; sorting frame, class and score alone {narrow:.3f} s"
+    return Measured(max(ours), wide, peak, detail)
+
+
+def images_and_supervision(frames: int, per_frame: int, objects: int) -> Measured:
+    """The same matrix as supervision's `ConfusionMatrix`, by distance as well."""
+    if find_spec("supervision") is None:
+        raise NotInstalledError("supervision is not installed")
+    data = image_set(frames, per_frame, objects)
+    policy = convention("supervision")
+    found = counted(data, policy)
+    peak = peak_mib()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from supervision import ConfusionMatrix
+    annotations, detections = data.annotations, data.detections
+    assert annotations.box_2d is not None
+    assert detections.box_2d is not None
+    assert detections.score is not None
+    true = np.hstack([annotations.box_2d, annotations.label[:, None]])
+    rows = np.hstack([detections.box_2d, detections.label[:, None], detections.score[:, None]])
+    # Supervision takes a list of arrays, one per image; making it is not counted.
+    targets = [true[annotations.frame == i] for i in range(frames)]
+    predictions = [rows[detections.frame == i] for i in range(frames)]
+    names = list(data.classes)
+
+    def peer() -> ConfusionMatrix:
+        return ConfusionMatrix.from_tensors(predictions, targets, names, conf_threshold=-1.0, iou_threshold=0.5)
+
+    # Supervision has a row per true class; what is not detected is its last column and our last row.
+    ours = found.tally.dense(BINS.count, len(names) + 1)[0].sum(axis=0)[:, :-1]
+    if not np.array_equal(ours.T, peer().matrix[:-1]):
+        raise ValueError("supervision counts otherwise")
+    ours_s, peer_s = alternately(7, lambda: counted(data, policy), peer)
+    detail = f"{frames} images x {per_frame} detections x {objects} objects, equal counts"
+    return Measured(ours_s, peer_s, peak, detail)
+
+
+def nuscenes_and_the_devkit() -> Measured:
+    """As many frames as nuScenes val, against the devkit's `accumulate` over all classes.
+
+    The devkit walks through a class's detections one by one, so some frames are measured and the time is scaled up.
+    """
+    python = os.environ.get("VERIFIER_NUSCENES_PYTHON")
+    if not python:
+        raise NotInstalledError("VERIFIER_NUSCENES_PYTHON names no Python with nuscenes-devkit")
+    data, policy = nuscenes_set(FRAMES_OF_NUSCENES_VAL), convention("nuscenes")
+    matched = counted(data, policy).totals["matched"]
+    peak = peak_mib()
+    (ours_s,) = alternately(5, lambda: counted(data, policy))
+    part = nuscenes_set(FRAMES_FOR_THE_DEVKIT)
+    (ours_part_s,) = alternately(5, lambda: counted(part, policy))
+    peer_s = devkit_seconds(part, python)
+    detail = (
+        f"{len(data.annotations)} annotations, {len(data.detections)} detections, {matched} matches; the devkit's "
+        f"time is {peer_s:.2f} s for {FRAMES_FOR_THE_DEVKIT} frames (ours {ours_part_s:.4f} s), scaled up"
+    )
+    return Measured(ours_s, peer_s * FRAMES_OF_NUSCENES_VAL / FRAMES_FOR_THE_DEVKIT, peak, detail)
+
+
+def devkit_seconds(data: DetectionSet, python: str) -> float:
+    """Seconds in `accumulate` for all classes; making the devkit's box objects is not counted."""
+
+    def rows(boxes: Boxes) -> list[list[float]]:
+        assert boxes.box_3d is not None
+        score = np.zeros(len(boxes)) if boxes.score is None else boxes.score
+        columns = zip(boxes.frame, boxes.label, *boxes.box_3d[:, :2].T, score, strict=True)
+        return [[int(f), int(c), float(x), float(y), float(s)] for f, c, x, y, s in columns]
+
+    job = {
+        "classes": list(data.classes),
+        "threshold": 2.0,
+        "pairs": False,
+        "annotations": rows(data.annotations),
+        "detections": rows(data.detections),
+    }
+    script = Path(__file__).resolve().parent.parent / "support" / "nuscenes_peer.py"
+    done = subprocess.run([python, script], input=json.dumps(job), capture_output=True, text=True, check=True)
+    return float(json.loads(done.stdout)["seconds"])
+
+
+def count_drives(folder: Path, rows_per_chunk: int = 200_000) -> Count:
+    """Count the tables of `folder` with a checkpoint there, and write the document beside it."""
+
+    def chunks(after):
+        tables = (folder / f"{name}.parquet" for name in ("annotations", "detections"))
+        return stream_tables(*tables, classes=DRIVE_CLASSES, rows_per_chunk=rows_per_chunk, after=after)
+
+    found = count_chunks(chunks, DRIVES, DRIVE_RULE, StreamFiles(folder / "checkpoint.json")).counted
+    write_confusion(confusion_counts(found, DRIVE_RULE, DRIVES), folder / "counts.json")
+    return found
+
+
+def written_drives(folder: Path, objects: int) -> None:
+    """Write the tables in a process of its own, whose memory is not ours."""
+    command = [sys.executable, __file__, "--write", str(folder), str(objects)]
+    subprocess.run(command, check=True)
+
+
+def stream(objects: int) -> Measured:
+    """Counting as many objects as detections from Parquet, against reading the batches of both files."""
+    from pyarrow.parquet import ParquetFile
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        written_drives(folder, objects)
+        started = time.perf_counter()
+        totals = count_drives(folder).totals
+        ours_s, peak = time.perf_counter() - started, own_peak_mib()
+        if totals["annotations"] != objects or totals["detections"] != objects:
+            raise ValueError(f"{totals} of {objects} objects and detections")
+        files = [folder / "annotations.parquet", folder / "detections.parquet"]
+        size = sum(file.stat().st_size for file in files) / 2**20
+        (peer_s,) = alternately(1, lambda: [sum(map(len, ParquetFile(file).iter_batches())) for file in files])
+    return Measured(ours_s, peer_s, peak, f"{objects} objects, {totals['matched']} matches, {size:.0f} MiB of files")
+
+
+def own_peak_mib() -> float:
+    """Largest resident memory of this process; `ru_maxrss` would begin with that of the process it came from."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return peak_mib()
+    found = re.search(r"VmHWM:\s*(\d+) kB", status.read_text())
+    assert found is not None
+    return int(found[1]) / 2**10
+
+
+def killed_stream(objects: int = 1_000_000, kills: int = 5) -> Measured:
+    """A run that is killed again and again, against one that is not: both end with the same file."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        written_drives(folder, objects)
+        command = [sys.executable, __file__, "--count", str(folder)]
+        (peer_s,) = alternately(1, lambda: subprocess.run(command, check=True))
+        whole = (folder / "counts.json").read_bytes()
+        checkpoint = folder / "checkpoint.json"
+        checkpoint.unlink()
+        (folder / "counts.json").unlink()
+        started, stops = time.perf_counter(), []
+        for kill in range(kills):
+            process = subprocess.Popen(command)
+            before = stops[-1] if stops else 0
+            while process.poll() is None and parts_done(checkpoint) < before + 2:
+                time.sleep(0.001)
+            time.sleep(0.013 * kill)
+            process.send_signal(signal.SIGKILL)
+            if process.wait() != -signal.SIGKILL or (folder / "counts.json").exists():
+                raise ValueError("the run had ended before it was killed")
+            stops.append(parts_done(checkpoint))
+        subprocess.run(command, check=True)
+        ours_s = time.perf_counter() - started
+        if (folder / "counts.json").read_bytes() != whole:
+            raise ValueError("the run that was killed counts otherwise")
+    detail = f"{objects} objects, killed after {', '.join(map(str, stops))} chunks, equal files"
+    return Measured(ours_s, peer_s, own_peak_mib(), detail)
+
+
+def parts_done(checkpoint: Path) -> int:
+    """Chunks that the checkpoint counts; 0 without one."""
+    return json.loads(checkpoint.read_text())["parts"] if checkpoint.exists() else 0
+
+
+CASES: dict[str, Callable[[], Measured]] = {
+    "images_and_a_sort": images_and_a_sort,
+    "images_and_supervision": lambda: images_and_supervision(5000, 36, 7),
+    "crowded_images_and_supervision": lambda: images_and_supervision(500, 360, 70),
+    "nuscenes_and_the_devkit": nuscenes_and_the_devkit,
+    "stream_of_a_million": lambda: stream(1_000_000),
+    "stream_of_twenty_millions": lambda: stream(20_000_000),
+    "killed_stream": killed_stream,
+}
+
+
+def main() -> None:
+    """Measure a case, or do what a case wants done in a process of its own."""
+    match sys.argv[1:]:
+        case "--write", folder, objects:
+            write_drives(Path(folder), int(objects))
+        case "--count", folder:
+            count_drives(Path(folder), rows_per_chunk=40_000)
+        case name, *_:
+            try:
+                print(json.dumps(dataclasses.asdict(CASES[name]())))
+            except NotInstalledError as error:
+                print(json.dumps({"skipped": str(error)}))
+
+
+if __name__ == "__main__":
+    main()
