@@ -9,6 +9,7 @@ import dataclasses
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -217,7 +218,7 @@ def killed_stream(objects: int = 1_000_000, kills: int = 5) -> Measured:
         if (folder / "counts.json").read_bytes() != whole:
             raise ValueError("the run that was killed counts otherwise")
     detail = f"{objects} objects, killed after {', '.join(map(str, stops))} chunks, equal files"
-    return Measured(ours_s, peer_s, own_peak_mib(), detail)
+    return Measured(ours_s, peer_s, peak_mib(resource.getrusage(resource.RUSAGE_CHILDREN)), detail)
 
 
 def parts_done(checkpoint: Path) -> int:

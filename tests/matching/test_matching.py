@@ -1,6 +1,7 @@
 """Matching: the conventions by hand, then all policies against the slow matcher on random scenes."""
 
 import math
+from contextlib import ExitStack
 from dataclasses import replace
 from unittest import mock
 
@@ -12,6 +13,7 @@ from slow_matcher import Thing, best_matchings, crowded_scene, detection_set, pa
 
 import verifier.matching.assignment
 import verifier.matching.candidates
+import verifier.matching.matches
 from verifier.detections.columns import Boxes
 from verifier.errors import LimitError, UsageError
 from verifier.matching import CONVENTIONS, MatchingPolicy, convention, match
@@ -266,11 +268,23 @@ blocks = st.sampled_from([1, 5, verifier.matching.candidates.BLOCK])
 rounds = st.sampled_from([0, 1, verifier.matching.assignment.ROUNDS])
 
 
+def work_sizes(block):
+    """Detections looked at, pairs compared and pairs assigned at a time."""
+    together = ExitStack()
+    for module, name in (
+        (verifier.matching.candidates, "PART"),
+        (verifier.matching.candidates, "BLOCK"),
+        (verifier.matching.matches, "BLOCK"),
+    ):
+        together.enter_context(mock.patch.object(module, name, block))
+    return together
+
+
 def check_greedy(scene, block, most_rounds):
     width, policy, annotations, detections, regions = scene
     data = detection_set(annotations, detections, 3, width, regions)
     with (
-        mock.patch.object(verifier.matching.candidates, "BLOCK", block),
+        work_sizes(block),
         mock.patch.object(verifier.matching.assignment, "ROUNDS", most_rounds),
     ):
         found = match(data, policy)
@@ -288,7 +302,7 @@ def check_greedy(scene, block, most_rounds):
 
 def check_optimal(scene, block):
     width, policy, annotations, detections, _ = scene
-    with mock.patch.object(verifier.matching.candidates, "BLOCK", block):
+    with work_sizes(block):
         found = match(detection_set(annotations, detections, 3, width), policy)
     pairs = pairs_of(policy, annotations, detections)
     reward = {pair: -math.sqrt(-value) if policy.by_distance else float(value) for pair, value in pairs.items()}
