@@ -1,6 +1,6 @@
 """Markov chains with labels: checked when made, never repaired.
 
-A `MarkovChain` that exists is stochastic: every row is non-negative and sums to 1 within `ROW_SUM_TOLERANCE`
+A `MarkovChain` that exists is stochastic: every row is positive and sums to 1 within `rows.ROW_SUM_TOLERANCE`
 (exactly, when its probabilities are fractions). The one exception is named: a chain whose probabilities were
 rounded on purpose states the largest row defect that the rounding may cause in `rounding_defect`.
 """
@@ -13,8 +13,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-ROW_SUM_TOLERANCE = 1e-12
-"""Largest distance of a row sum from 1 that summing doubles explains for rows of at most some hundred entries."""
+from verifier.chains.rows import check_rows, check_states
 
 
 @dataclass(frozen=True)
@@ -45,32 +44,10 @@ class MarkovChain:
     rounding_defect: float = 0.0
 
     def __post_init__(self) -> None:
-        n, nnz = self.state_count, len(self.indices)
-        if n < 1 or self.indptr[0] != 0 or self.indptr[-1] != nnz or np.any(np.diff(self.indptr) < 1):
-            raise ValueError("row starts must begin at 0, end at the number of transitions and leave no row empty")
-        if nnz != len(self.probabilities) or self.indices.min() < 0 or self.indices.max() >= n:
-            raise ValueError("every transition needs one probability and a successor that is a state")
-        within_row = np.ones(nnz - 1, dtype=bool)
-        within_row[self.indptr[1:-1] - 1] = False
-        if np.any(np.diff(self.indices)[within_row] <= 0):
-            raise ValueError("successors must increase strictly within a row")
-        if len(self.initial) == 0 or self.initial.min() < 0 or self.initial.max() >= n:
-            raise ValueError("initial states must be states, and there must be one")
-        if any(mask.shape != (n,) or mask.dtype != np.bool_ for mask in self.labels.values()):
-            raise ValueError("every label needs one truth value per state")
-        self._check_rows()
-
-    def _check_rows(self) -> None:
-        if not np.all(self.probabilities > 0):  # false for NaN as well
-            raise ValueError("every transition needs a probability above 0")
-        defect = np.abs(np.add.reduceat(self.probabilities, self.indptr[:-1]) - 1)
-        if not defect.max() <= self.rounding_defect + ROW_SUM_TOLERANCE:
-            row = int(defect.argmax())
-            raise ValueError(f"row {row} sums to 1 {'+-'} {defect[row]}: not a Markov chain")
-        if self.fractions is not None and self.rounding_defect == 0:
-            for row in range(self.state_count):
-                if sum(self.fractions[self.indptr[row] : self.indptr[row + 1]]) != 1:
-                    raise ValueError(f"row {row} does not sum to exactly 1")
+        check_rows(
+            self.state_count, self.indptr, self.indices, self.probabilities, self.fractions, self.rounding_defect
+        )
+        check_states(self.state_count, self.initial, self.labels, self.valuations)
 
     @property
     def state_count(self) -> int:

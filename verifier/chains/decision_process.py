@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.chains.chain import ROW_SUM_TOLERANCE
+from verifier.chains.rows import are_row_starts, check_rows, check_states
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,40 +45,10 @@ class DecisionProcess:
     valuations: dict[str, NDArray[np.int64]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        n, choices, nnz = self.state_count, self.choice_count, len(self.indices)
-        if n < 1 or not _are_row_starts(self.choice_starts, choices):
+        if not are_row_starts(self.choice_starts, self.choice_count):
             raise ValueError("choice starts must begin at 0, end at the number of choices, and leave no state empty")
-        if not _are_row_starts(self.indptr, nnz):
-            raise ValueError("row starts must begin at 0, end at the number of transitions, and leave no row empty")
-        if nnz != len(self.probabilities) or self.indices.min() < 0 or self.indices.max() >= n:
-            raise ValueError("every transition needs one probability and a successor that is a state")
-        within_row = np.ones(nnz - 1, dtype=bool)
-        within_row[self.indptr[1:-1] - 1] = False
-        if np.any(np.diff(self.indices)[within_row] <= 0):
-            raise ValueError("successors must increase strictly within a row")
-        initial = self.initial
-        if len(initial) == 0 or initial.min() < 0 or initial.max() >= n or np.any(np.diff(initial) <= 0):
-            raise ValueError("initial states must be states in strictly increasing order, and there must be one")
-        if any(mask.shape != (n,) or mask.dtype != np.bool_ for mask in self.labels.values()):
-            raise ValueError("every label needs one truth value per state")
-        if any(column.shape != (n,) or column.dtype != np.int64 for column in self.valuations.values()):
-            raise ValueError("every state variable needs one integer per state")
-        self._check_rows()
-
-    def _check_rows(self) -> None:
-        if not np.all(self.probabilities > 0):  # false for NaN as well
-            raise ValueError("every transition needs a probability above 0")
-        defect = np.abs(np.add.reduceat(self.probabilities, self.indptr[:-1]) - 1)
-        if not defect.max() <= ROW_SUM_TOLERANCE:
-            row = int(defect.argmax())
-            raise ValueError(f"choice {row} does not sum to 1: it is off by {defect[row]}")
-        if self.fractions is None:
-            return
-        if len(self.fractions) != len(self.indices):
-            raise ValueError("every transition needs one fraction")
-        for row in range(self.choice_count):
-            if sum(self.fractions[self.indptr[row] : self.indptr[row + 1]]) != 1:
-                raise ValueError(f"choice {row} does not sum to exactly 1")
+        check_rows(self.state_count, self.indptr, self.indices, self.probabilities, self.fractions)
+        check_states(self.state_count, self.initial, self.labels, self.valuations)
 
     @property
     def state_count(self) -> int:
@@ -94,8 +64,3 @@ class DecisionProcess:
     def transition_count(self) -> int:
         """Number of transitions, nnz."""
         return len(self.indices)
-
-
-def _are_row_starts(starts: NDArray[np.int64], end: int) -> bool:
-    """Whether `starts` splits 0 .. end - 1 into consecutive rows, none of them empty."""
-    return bool(starts[0] == 0 and starts[-1] == end and np.all(np.diff(starts) >= 1))

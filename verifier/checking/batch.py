@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from verifier.chains.chain import ROW_SUM_TOLERANCE, MarkovChain
+from verifier.chains.chain import MarkovChain
+from verifier.chains.rows import ROW_SUM_TOLERANCE
 from verifier.checking.graphs import Integers
 from verifier.checking.linear import ROUNDOFF, Solution, solve
 from verifier.checking.plan import Decided, decide

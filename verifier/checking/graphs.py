@@ -11,7 +11,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import breadth_first_order, connected_components
+from scipy.sparse.csgraph import connected_components
+
+from verifier.systems import reachability
 
 Integers: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
@@ -19,15 +21,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 
 def reachable(n: int, sources: Integers, targets: Integers, start: Mask) -> Mask:
     """(n,) bool: the nodes with a path, possibly empty, from a node of the (n,) mask `start`."""
-    first = np.flatnonzero(start)
-    if len(first) == 0:
-        return np.zeros(n, dtype=bool)
-    # One more node with an edge to every start node turns many sources into one.
-    all_sources = np.concatenate([sources, np.full(len(first), n)])
-    graph = _adjacency(n + 1, all_sources, np.concatenate([targets, first]))
-    found = np.zeros(n + 1, dtype=bool)
-    found[breadth_first_order(graph, n, directed=True, return_predecessors=False)] = True
-    return found[:n]
+    return reachability.reachable(*reachability.rows(n, sources, targets), start)
 
 
 def coreachable(n: int, sources: Integers, targets: Integers, goal: Mask) -> Mask:

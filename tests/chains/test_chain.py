@@ -1,0 +1,55 @@
+"""A Markov chain that exists is stochastic, and everything about it fits together."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from verifier.chains.chain import MarkovChain
+
+GOOD = MarkovChain(
+    indptr=np.array([0, 2, 3]),
+    indices=np.array([0, 1, 1]),
+    probabilities=np.array([0.25, 0.75, 1.0]),
+    labels={"goal": np.array([False, True])},
+    initial=np.array([0]),
+    fractions=(Fraction(1, 4), Fraction(3, 4), Fraction(1)),
+    valuations={"x": np.array([0, 7])},
+)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("probabilities", np.array([0.25, 0.7, 1.0]), "row 0 does not sum to 1"),
+        ("probabilities", np.array([0.25, 0.75, 1.2]), "row 1 does not sum to 1"),
+        ("probabilities", np.array([-0.25, 1.25, 1.0]), "above 0"),
+        ("probabilities", np.array([0.0, 1.0, 1.0]), "above 0"),
+        ("probabilities", np.array([np.nan, 0.75, 1.0]), "above 0"),
+        ("probabilities", np.array([1.0]), "one probability"),
+        ("fractions", (Fraction(1, 4), Fraction(1, 4), Fraction(1)), "row 0 does not sum to exactly 1"),
+        ("fractions", (Fraction(1),), "one fraction"),
+        ("indices", np.array([1, 0, 1]), "increase strictly"),
+        ("indices", np.array([0, 0, 1]), "increase strictly"),
+        ("indices", np.array([0, 2, 1]), "a successor that is a state"),
+        ("indptr", np.array([0, 3, 3]), "leave no row empty"),
+        ("indptr", np.array([0, 2, 2]), "leave no row empty"),
+        ("initial", np.array([], dtype=np.int64), "initial states"),
+        ("initial", np.array([2]), "initial states"),
+        ("initial", np.array([1, 0]), "strictly increasing"),
+        ("labels", {"goal": np.array([True])}, "one truth value per state"),
+        ("labels", {"goal": np.array([0, 1])}, "one truth value per state"),
+        ("valuations", {"x": np.array([0])}, "one integer per state"),
+    ],
+)
+def test_what_does_not_hold_together_is_refused(field, value, message):
+    with pytest.raises(ValueError, match=message):
+        replace(GOOD, **{field: value})
+
+
+def test_deliberate_rounding_is_the_one_exception_and_has_its_limit():
+    rounded = np.array([0.2, 0.7, 1.0])
+    assert replace(GOOD, probabilities=rounded, fractions=None, rounding_defect=0.11).state_count == 2
+    with pytest.raises(ValueError, match="row 0 does not sum to 1"):
+        replace(GOOD, probabilities=rounded, fractions=None, rounding_defect=0.09)
