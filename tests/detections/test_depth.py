@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import statistics
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -148,7 +149,9 @@ def test_a_second_definition(tmp_path_factory, values, across, down):
     known = [[each / 256 for each in row[left:right] if each] for row in values.tolist()[top:bottom]]
     rows = [statistics.median(row) for row in known if row]
     Image.fromarray(values).save(folder / "a.png")
-    found = with_depth(data_of(folder, [(left, top, right, bottom)]), folder, ignore=("unknown_depth",))
+    data = data_of(folder, [(0, 0, 6, 6)])
+    box = replace(data.annotations, box_2d=[[left, top, right, bottom]])
+    found = with_depth(data.change(annotations=box), folder, ignore=("unknown_depth",))
     assert found.annotations.distance_m.tolist() == ([statistics.median(rows)] if rows else [])
 
 
@@ -273,10 +276,9 @@ def test_what_does_not_fit_together(tmp_path, maps):
         with_depth(data, maps, scale=0)
     with pytest.raises(UsageError, match="unknown kind of fault to ignore 'depth'"):
         with_depth(data, maps, ignore=("depth",))
-    boxes = {"annotations": data.annotations.take(np.zeros(1, int))}
-    object.__setattr__(boxes["annotations"], "box_2d", None)
+    without = data.change(annotations=replace(data.annotations, box_2d=None))
     with pytest.raises(UsageError, match="the annotations have none"):
-        with_depth(data.change(**boxes), maps)
+        with_depth(without, maps)
 
 
 def command(folder, *more):
@@ -291,7 +293,11 @@ def test_the_command(tmp_path, maps, capsys):
     assert "--ignore unknown_depth" in capsys.readouterr().err
     assert command(tmp_path, "--ignore", "unknown_depth", "--bins", "0,10,20", "--json") == 0
     document = json.loads(capsys.readouterr().out)
-    print(json.dumps(document, indent=1)[:6000])
+    assert document["distance"]["measure"] == "given"
+    assert document["source"]["distances"]["role"] == "depth"
+    assert document["totals"]["annotations"] == 2
+    assert document["totals"]["ignored"] == 1  # the detection on the annotation without a depth
+    assert [each["counts"] for each in document["bins"]] == [[[1, 0], [0, 0]], [[1, 0], [0, 0]]]
     assert command(tmp_path, "--distance-field", "d") == ExitCode.USAGE
     assert "--depth-folder gives every distance" in capsys.readouterr().err
     assert command(tmp_path, "--stream") == ExitCode.USAGE

@@ -19,7 +19,7 @@ from verifier.confusion.document import confusion_text, read_counts
 from verifier.confusion.job import count_job, default_measure, default_policy
 from verifier.confusion.record import check_record_target, record_table, write_record
 from verifier.confusion.streaming import StreamFiles, count_chunks, finish
-from verifier.detections import DetectionSet, read_detections, stream_tables, with_distances
+from verifier.detections import DetectionSet, read_detections, stream_tables, with_depth, with_distances
 from verifier.errors import UsageError
 from verifier.matching import MatchingPolicy
 from verifier.textfiles import write_text
@@ -39,12 +39,8 @@ def count_command(arguments: argparse.Namespace) -> int:
     if arguments.stream or arguments.checkpoint is not None:
         return _count_stream(arguments)
 
-    data = read_detections(
-        arguments.format, arguments.annotations, arguments.detections, reading(arguments), **reader_options(arguments)
-    )
-    if arguments.distance_file is not None:
-        data = with_distances(data, arguments.distance_file, arguments.distance_key)
-    measure = arguments.distance or default_measure(data)
+    data = _read(arguments)
+    measure = arguments.distance or ("given" if arguments.depth_folder is not None else default_measure(data))
     data = filters(arguments, measure)(data)
     if arguments.matching_audit:
         return _audit(arguments, data, measure)
@@ -56,6 +52,21 @@ def count_command(arguments: argparse.Namespace) -> int:
         write_record([record_table(data, rule, observed)], arguments.record)
     _give(arguments, counts)
     return 0
+
+
+def _read(arguments: argparse.Namespace) -> DetectionSet:
+    others = (arguments.distance_file, arguments.distance_field)
+    if arguments.depth_folder is not None and others != (None, None):
+        raise UsageError("--depth-folder gives every distance; leave out --distance-file and --distance-field")
+    how = reading(arguments)
+    data = read_detections(
+        arguments.format, arguments.annotations, arguments.detections, how, **reader_options(arguments)
+    )
+    if arguments.depth_folder is not None:
+        return with_depth(data, arguments.depth_folder, ignore=how.ignore)
+    if arguments.distance_file is not None:
+        return with_distances(data, arguments.distance_file, arguments.distance_key)
+    return data
 
 
 def merge_command(arguments: argparse.Namespace) -> int:
@@ -95,8 +106,11 @@ def _audit(arguments: argparse.Namespace, data: DetectionSet, measure: str) -> i
 
 
 def _count_stream(arguments: argparse.Namespace) -> int:
-    if arguments.format != "table" or arguments.matching_audit or arguments.distance_file is not None:
-        raise UsageError("--stream counts Parquet tables (--format table), without an audit or a --distance-file")
+    others = (arguments.distance_file, arguments.depth_folder)
+    if arguments.format != "table" or arguments.matching_audit or others != (None, None):
+        raise UsageError(
+            "--stream counts Parquet tables (--format table), without an audit, --distance-file or --depth-folder"
+        )
     if arguments.chunk_rows < 1:
         raise UsageError(f"--chunk-rows: expected at least 1, got {arguments.chunk_rows}")
     how = reading(arguments)

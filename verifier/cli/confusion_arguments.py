@@ -79,6 +79,7 @@ def _add_data_arguments(group: Any) -> None:
     group.add_argument("--distance-field", metavar="NAME", help="field of the annotations with the distance (coco)")
     group.add_argument("--distance-file", metavar="FILE", help="table with frame, an id, and distance_m")
     group.add_argument("--distance-key", default="id", metavar="NAME", help="the id's column (default: id)")
+    group.add_argument("--depth-folder", metavar="DIR", help="depth maps, FRAME.npy (m) or FRAME.png (1/256 m)")
     group.add_argument("--detected-class", metavar="NAME", help="class of all detections (mot)")
     group.add_argument(
         "--column", action="append", default=[], metavar="NAME=OWN", help="own name of a column; repeat"

@@ -3,6 +3,7 @@
 from verifier.detections.arrays import from_arrays, from_maite, from_supervision
 from verifier.detections.classmap import ClassMap, class_map, read_class_map
 from verifier.detections.columns import ANY_CLASS, Boxes, DetectionSet
+from verifier.detections.depth import with_depth
 from verifier.detections.distances import MEASURES, distance
 from verifier.detections.filters import keep_attribute, keep_field_of_view, keep_range, keep_scores
 from verifier.detections.formats import FORMATS, read_detections
@@ -33,5 +34,6 @@ __all__ = [
     "read_class_map",
     "read_detections",
     "stream_tables",
+    "with_depth",
     "with_distances",
 ]

@@ -1,7 +1,8 @@
 """COCO: an annotation file and a results file (Lin et al. 2014; cocodataset.org, "data format" and "results format").
 
 Boxes are x, y, width, height in pixels. Annotations with `iscrowd` or `ignore` are regions where detections are not
-judged. COCO knows no distances: they come from a field of the annotations, or from a file (`given.with_distances`).
+judged. COCO knows no distances: they come from a field of the annotations, from a file
+(`given.with_distances`), or from depth maps (`depth.with_depth`).
 """
 
 from __future__ import annotations

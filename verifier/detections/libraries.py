@@ -9,7 +9,7 @@ from verifier.errors import UsageError
 
 
 def library(name: str) -> Any:
-    """The module `name` (`pandas`, `pyarrow.parquet`, `orjson`).
+    """The module `name` (`pandas`, `pyarrow.parquet`, `orjson`, `PIL.Image`).
 
     Raises:
         UsageError: it is not installed.

@@ -20,6 +20,7 @@ IGNORABLE = {
     "unknown_classes": "objects whose class no rule of the class map fits, or that the format does not know",
     "faulty_boxes": "boxes that are partly NaN, infinite or of negative size; scores that are not finite",
     "implausible_boxes": "boxes too large or too far away to be in the stated units",
+    "unknown_depth": "annotations in whose rectangle the depth map knows no depth; they become regions not judged",
 }
 """What `Reading.ignore` may name, and what is then left out."""
 
