@@ -40,7 +40,8 @@ def count_command(arguments: argparse.Namespace) -> int:
         return _count_stream(arguments)
 
     data = _read(arguments)
-    measure = arguments.distance or ("given" if arguments.depth_folder is not None else default_measure(data))
+    sources = (arguments.depth_folder, arguments.distance_file, arguments.distance_field)
+    measure = arguments.distance or ("given" if sources != (None, None, None) else default_measure(data))
     data = filters(arguments, measure)(data)
     if arguments.matching_audit:
         return _audit(arguments, data, measure)
