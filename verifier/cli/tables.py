@@ -38,7 +38,7 @@ def _cells(each: RequirementResult, points: bool) -> list[list[str]]:
     """P, bound, scenario and verdict of each row of a requirement."""
     if points:
         chosen = [("", point, point.verdict) for point in each.points]
-    elif each.target is None and each.best.probability != each.worst.probability:
+    elif each.target is None and probability_text(each.best) != probability_text(each.worst):
         chosen = [("least: ", each.worst, each.verdict), ("greatest: ", each.best, each.verdict)]
     else:
         chosen = [("", each.worst, each.verdict)]
