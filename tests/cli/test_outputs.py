@@ -1,0 +1,87 @@
+"""Where results go: nothing is overwritten by mistake, and streams that are closed or full end no run wrongly."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from verifier.cli import main
+from verifier.errors import ExitCode
+
+SPEC, CM = "specs/car_pedestrian.ltl", "examples/nuscenes_yolov3_class.json"
+
+
+@pytest.mark.parametrize("option", ["--output", "--csv"])
+def test_an_output_that_is_an_input_is_refused(root, tmp_path, monkeypatch, capsys, option):
+    monkeypatch.chdir(root)
+    mine = shutil.copy(CM, tmp_path / "mine.json")
+    (tmp_path / "link.json").symlink_to(mine)
+    before = mine.read_bytes()
+    assert main(["run", SPEC, "--cm", str(mine), option, str(tmp_path / "link.json")]) == ExitCode.USAGE
+    assert "is an input of this run" in capsys.readouterr().err
+    assert mine.read_bytes() == before
+
+
+def test_a_missing_folder_is_refused_before_anything_is_computed(root, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(root)
+    monkeypatch.setattr("verifier.cli.run.verified", None)  # would fail if it were called
+    for option, name in (("--output", "a.json"), ("--csv", "a.csv"), ("--plot", "a.png"), ("--export", "a.drn")):
+        code = main(["run", SPEC, "--cm", CM, option, str(tmp_path / "none" / name)])
+        assert code == ExitCode.BAD_INPUT
+        assert "cannot be written" in capsys.readouterr().err
+
+
+def test_swept_constants_do_not_collide_with_other_columns(root, tmp_path, monkeypatch):
+    monkeypatch.chdir(root)
+    main(["run", SPEC, "--cm", CM, "--sweep", "vmax=1..2", "--env", "ped", "--csv", str(tmp_path / "out.csv")])
+    header = (tmp_path / "out.csv").read_text().splitlines()[0].split(",")
+    assert len(set(header)) == len(header)
+    assert "constant_vmax" in header
+
+
+def test_every_swept_constant_is_a_line_of_the_plot(root):
+    from verifier.checking.verdicts import Verdict
+    from verifier.cli.plots import _lines
+    from verifier.results import Point, RequirementResult, Scenario
+
+    def point(vmax, cell, environment, probability):
+        scenario = Scenario("p", {"vmax": vmax, "cell_m": cell}, environment, {"v": 1})
+        return Point(scenario, probability, probability, probability, None, probability, Verdict.NO_TARGET)
+
+    points = tuple(
+        point(vmax, cell, environment, vmax / 10 + cell / 100 + (environment == "obs") / 2)
+        for vmax in (1, 2)
+        for cell in (1, 2)
+        for environment in ("ped", "obs")
+    )
+    found = _lines(RequirementResult("r", "p", "true", "=", None, points))
+    assert list(found) == ["cell_m = 1", "cell_m = 2"]
+    assert [x for x, _ in found["cell_m = 1"]] == [1.0, 2.0]
+    assert [p for _, p in found["cell_m = 2"]] == pytest.approx([0.12, 0.22])  # the worse environment
+
+
+def whole(root, redirection):
+    command = f"{sys.executable} -m verifier.cli run {SPEC} --cm {CM} {redirection}"
+    return subprocess.run(["sh", "-c", command], cwd=root, capture_output=True, text=True, timeout=60)
+
+
+def test_closed_and_full_streams_are_no_verdict(root):
+    assert whole(root, ">&-").returncode != ExitCode.SATISFIED
+    assert whole(root, ">/dev/full").returncode == ExitCode.INTERNAL
+    missing = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m verifier.cli run /no/such.ltl --cm {CM} 2>/dev/full"], cwd=root, timeout=60
+    )
+    assert missing.returncode == ExitCode.BAD_INPUT
+
+
+def test_json_survives_a_title_that_is_no_text(root, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(root)
+    document = json.loads((root / CM).read_text()) | {"title": "cost $x^{ \ud800 \x1b[2J"}
+    (tmp_path / "odd.json").write_text(json.dumps(document))
+    plot = tmp_path / "odd.png"
+    code = main(["run", SPEC, "--cm", str(tmp_path / "odd.json"), "--json", "--env", "ped", "--plot", str(plot)])
+    assert code == ExitCode.VIOLATED
+    assert json.loads(capsys.readouterr().out)["title"] == document["title"]
+    assert plot.stat().st_size > 1000
