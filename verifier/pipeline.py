@@ -9,23 +9,30 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from verifier.chains import write_chain
+from verifier.chains import DecisionProcess, MarkovChain, write_chain
 from verifier.chains.filled import assumed_columns, decision_process, filled_counts, markov_chain
 from verifier.checking.linear import ROUNDOFF
 from verifier.checking.process import StormProcess
-from verifier.checking.requirements import AbstractFormula, TwoEngineValues, abstracted, check_formulas
+from verifier.checking.requirements import TwoEngineValues, abstracted, check_formulas
 from verifier.checking.strategies import StrategyRange, strategy_range
 from verifier.checking.verdicts import verdict_of
 from verifier.confusion import ConfusionFile, ConfusionMatrices, read_confusion
 from verifier.errors import EngineError, LimitError, UsageError
 from verifier.expressions import Source, check_type, to_text
-from verifier.ltl import read_otherwise_by_prism
+from verifier.expressions.syntax import Node
 from verifier.options import RunOptions
-from verifier.provenance import input_files, program_versions, run_remarks, run_settings
+from verifier.provenance import (
+    block_remarks,
+    input_files,
+    program_versions,
+    reading_remarks,
+    run_remarks,
+    run_settings,
+)
 from verifier.results import Point, RequirementResult, RunResult, Scenario
 from verifier.scenarios import Block, Grid, make_grid
 from verifier.specs import Requirement, Specification, check_names, read_spec
@@ -59,8 +66,7 @@ def verify_spec(
 
 def verified(inputs: Inputs, options: RunOptions, storm: StormProcess, progress: Progress = iter) -> RunResult:
     """As `verify_spec`, for files that are read and a worker that runs."""
-    grid = make_grid(inputs.spec, inputs.model, options.selection)
-    matrices = inputs.confusion.matrices.canonical() if options.canonical else inputs.confusion.matrices
+    grid, matrices = inputs.grid(options), inputs.matrices(options)
     found = [check_block(block, grid, matrices, options, storm) for block in progress(list(grid.blocks))]
     return RunResult(
         title=inputs.confusion.matrices.title or Path(inputs.confusion.name).stem,
@@ -72,7 +78,7 @@ def verified(inputs: Inputs, options: RunOptions, storm: StormProcess, progress:
             inputs.confusion.matrices,
             options,
             [each for block in found for each in block.assumed],
-            [*_reading_remarks(grid), *(each for block in found for each in block.remarks)],
+            [*reading_remarks(grid), *(each for block in found for each in block.remarks)],
         ),
     )
 
@@ -84,6 +90,14 @@ class Inputs:
     spec: Specification
     model: SystemModel
     confusion: ConfusionFile
+
+    def grid(self, options: RunOptions) -> Grid:
+        """The scenario grid that spec and options ask for."""
+        return make_grid(self.spec, self.model, options.selection)
+
+    def matrices(self, options: RunOptions) -> ConfusionMatrices:
+        """The matrices to use: those of the file, or their sum over all bins."""
+        return self.confusion.matrices.canonical() if options.canonical else self.confusion.matrices
 
 
 def read_inputs(spec_path: str | Path, confusion_path: str | Path, options: RunOptions = RunOptions()) -> Inputs:
@@ -121,113 +135,50 @@ def check_block(
     block: Block, grid: Grid, matrices: ConfusionMatrices, options: RunOptions, storm: StormProcess
 ) -> CheckedBlock:
     """Build the chain of one block and check every requirement on it."""
-    skeleton = _skeleton(block, grid, matrices, options)
     formulas = abstracted([each.formula for each in grid.requirements])
-    labels = {name: skeleton.mask_of(node) for each in formulas for name, node in each.propositions.items()}
-    counts = filled_counts(skeleton, matrices, options.empty_columns)
-    chain = markov_chain(skeleton, counts, labels, exact=options.engines.exact, decimals=options.decimals)
-    steps = skeleton.channel.rounding_steps
-    with _explained(block, formulas):
-        values = check_formulas(chain, [each.formula for each in formulas], storm, options.engines, ROUNDOFF * steps)
-    strategies = _strategy_ranges(block, grid, matrices, options, storm)
+    conditions = {name: node for each in formulas for name, node in each.propositions.items()}
+    skeleton, chain = _chain(block, grid, matrices, options, conditions)
+    value_error = ROUNDOFF * skeleton.channel.rounding_steps
+    with _explained(block, conditions):
+        values = check_formulas(chain, [each.formula for each in formulas], storm, options.engines, value_error)
+    strategies: tuple[StrategyRange, ...] = ()
+    won = None
+    if block.planner.kind == "synthesis":
+        if options.strategies:
+            process = _process(block, grid, matrices, options, conditions)
+            with _explained(block, conditions):
+                strategies = tuple(strategy_range(process, each.formula, storm, options.engines) for each in formulas)
+        chosen = _skeleton_options(grid, options)
+        won = winning_starts(block.system, block.planner, block.environment, matrices, chosen)
     return CheckedBlock(
         block,
         _initial_valuations(skeleton),
         tuple(values),
         strategies,
         tuple(assumed_columns(skeleton, matrices)),
-        (
-            *_over_at_once(block, skeleton),
-            *_losing_starts(block, grid, matrices, options),
-            *_engine_remarks(grid, values, strategies),
-        ),
+        tuple(block_remarks(block, grid, skeleton, won, values, strategies)),
     )
 
 
-def _reading_remarks(grid: Grid) -> Iterator[str]:
-    """Say how a formula is read that PRISM and Storm would read differently."""
-    for each in grid.requirements:
-        formula = each.text[each.text.find("[") + 1 : each.text.rfind("]")]
-        if read_otherwise_by_prism(formula):
-            yield (
-                f"{each.name}: read as {to_text(each.original, parenthesise=True)}. Temporal operators bind tighter "
-                "than & and | here, as in Spot; PRISM and Storm would read it differently"
-            )
-
-
-def _over_at_once(block: Block, skeleton: Skeleton) -> Iterator[str]:
-    """Say so where nothing can happen: every requirement then holds or fails by its first state alone."""
-    if skeleton.terminal[skeleton.starts].all():
-        where = Scenario(block.planner.name, block.swept, block.environment, {})
-        yield f"planner {block.planner.name}, {where}: every initial state is terminal; the episode is over at once"
-
-
-def _losing_starts(block: Block, grid: Grid, matrices: ConfusionMatrices, options: RunOptions) -> Iterator[str]:
-    """Say so where even perfect perception would not help a synthesised planner."""
-    if block.planner.kind != "synthesis":
-        return
-    chosen = _skeleton_options(grid, options)
-    won = winning_starts(block.system, block.planner, block.environment, matrices, chosen)
-    if not won.all():
-        where = Scenario(block.planner.name, block.swept, block.environment, {})
-        yield (
-            f"planner {block.planner.name}, {where}: from {int((~won).sum())} of {len(won)} initial states no "
-            "controller meets the requirements even with perfect perception; there the planner follows its rules"
-        )
-
-
-def _engine_remarks(
-    grid: Grid, values: list[TwoEngineValues], strategies: tuple[StrategyRange, ...]
-) -> Iterator[str]:
-    """Say which number was not computed or confirmed in the ordinary way, and why."""
-    for requirement, found in zip(grid.requirements, values, strict=True):
-        if found.remark is not None:
-            yield f"{requirement.name}: {found.remark}"
-    for requirement, found_range in zip(grid.requirements, strategies, strict=False):
-        if not found_range.confirmed:
-            yield f"{requirement.name}: the range over all winning strategies is Storm's alone, not confirmed"
-
-
 @contextlib.contextmanager
-def _explained(block: Block, formulas: list[AbstractFormula]) -> Iterator[None]:
+def _explained(block: Block, conditions: Mapping[str, Node]) -> Iterator[None]:
     """Say where an engine failed, and what the proposition names in its message stand for."""
     try:
         yield
     except (EngineError, LimitError) as error:
-        named = {name: node for each in formulas for name, node in each.propositions.items() if name in str(error)}
+        named = {name: node for name, node in conditions.items() if name in str(error)}
         legend = "".join(f"\n  {name} is {to_text(node)}" for name, node in named.items())
-        where = Scenario(block.planner.name, block.swept, block.environment, {})
-        message = f"planner {block.planner.name}, {where}: {error}{legend}"
+        message = f"{block}: {error}{legend}"
         raise (EngineError(message) if isinstance(error, EngineError) else LimitError(message)) from None
 
 
-def _strategy_ranges(
-    block: Block, grid: Grid, matrices: ConfusionMatrices, options: RunOptions, storm: StormProcess
-) -> tuple[StrategyRange, ...]:
-    if not options.strategies or block.planner.kind != "synthesis":
-        return ()
-    if options.decimals is not None:
-        raise UsageError("the range over all winning strategies is not computed for rounded transitions")
-    strategies = build_strategies(
-        block.system, block.planner, block.environment, matrices, _skeleton_options(grid, options)
-    )
-    formulas = abstracted([each.formula for each in grid.requirements])
-    states = strategies.choices
-    labels = {name: states.mask_of(node) for each in formulas for name, node in each.propositions.items()}
-    process = decision_process(strategies, filled_counts(states, matrices, options.empty_columns), labels)
-    with _explained(block, formulas):
-        return tuple(strategy_range(process, each.formula, storm, options.engines) for each in formulas)
-
-
-def exportable_block(inputs: Inputs, options: RunOptions) -> Block:
-    """The only block of the grid; UsageError when there are several, as one chain is exported at a time."""
-    blocks = make_grid(inputs.spec, inputs.model, options.selection).blocks
-    if len(blocks) != 1:
+def require_one_block(grid: Grid) -> None:
+    """Refuse a grid of several blocks where one chain is exported; UsageError."""
+    if len(grid.blocks) != 1:
         raise UsageError(
-            f"one chain is exported at a time, and {len(blocks)} were asked for: name one planner, one environment "
-            "and one value of each swept constant"
+            f"one chain is exported at a time, and {len(grid.blocks)} were asked for: name one planner, one "
+            "environment and one value of each swept constant"
         )
-    return blocks[0]
 
 
 def export_chain(inputs: Inputs, path: str | Path, options: RunOptions = RunOptions()) -> None:
@@ -240,20 +191,44 @@ def export_chain(inputs: Inputs, path: str | Path, options: RunOptions = RunOpti
         UsageError: the grid has several blocks.
         VerifierError: as `verify_spec`.
     """
-    block = exportable_block(inputs, options)
-    grid = make_grid(inputs.spec, inputs.model, options.selection)
-    matrices = inputs.confusion.matrices.canonical() if options.canonical else inputs.confusion.matrices
-    skeleton = _skeleton(block, grid, matrices, options)
-    named = {**inputs.model.labels, **expand_lets(inputs.spec.lets, inputs.spec.source)}
-    labels = {name: skeleton.mask_of(node) for name, node in named.items()} | {"terminal": skeleton.terminal}
-    counts = filled_counts(skeleton, matrices, options.empty_columns)
-    chain = markov_chain(skeleton, counts, labels, exact=options.engines.exact, decimals=options.decimals)
-    write_chain(chain, path)
+    grid = inputs.grid(options)
+    require_one_block(grid)
+    conditions = {**inputs.model.labels, **expand_lets(inputs.spec.lets, inputs.spec.source)}
+    skeleton, chain = _chain(grid.blocks[0], grid, inputs.matrices(options), options, conditions)
+    write_chain(replace(chain, labels={**chain.labels, "terminal": skeleton.terminal}), path)
 
 
-def _skeleton(block: Block, grid: Grid, matrices: ConfusionMatrices, options: RunOptions) -> Skeleton:
+def _chain(
+    block: Block,
+    grid: Grid,
+    matrices: ConfusionMatrices,
+    options: RunOptions,
+    conditions: Mapping[str, Node],
+) -> tuple[Skeleton, MarkovChain]:
+    """The skeleton of a block and its chain, labelled with `conditions`."""
     chosen = _skeleton_options(grid, options)
-    return build_skeleton(block.system, block.planner, block.environment, matrices, chosen)
+    skeleton = build_skeleton(block.system, block.planner, block.environment, matrices, chosen)
+    labels = {name: skeleton.mask_of(node) for name, node in conditions.items()}
+    counts = filled_counts(skeleton, matrices, options.empty_columns)
+    exact, decimals = options.engines.exact, options.decimals
+    return skeleton, markov_chain(skeleton, counts, labels, exact=exact, decimals=decimals)
+
+
+def _process(
+    block: Block,
+    grid: Grid,
+    matrices: ConfusionMatrices,
+    options: RunOptions,
+    conditions: Mapping[str, Node],
+) -> DecisionProcess:
+    """All winning strategies of a block's planner, labelled with `conditions`."""
+    if options.decimals is not None:
+        raise UsageError("the range over all winning strategies is not computed for rounded transitions")
+    chosen = _skeleton_options(grid, options)
+    strategies = build_strategies(block.system, block.planner, block.environment, matrices, chosen)
+    labels = {name: strategies.choices.mask_of(node) for name, node in conditions.items()}
+    counts = filled_counts(strategies.choices, matrices, options.empty_columns)
+    return decision_process(strategies, counts, labels)
 
 
 def _skeleton_options(grid: Grid, options: RunOptions) -> SkeletonOptions:

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from verifier import __version__
+from verifier.checking.requirements import TwoEngineValues
+from verifier.checking.strategies import StrategyRange
 from verifier.confusion import EMPTY, ConfusionFile, ConfusionMatrices
 from verifier.expressions import to_text
+from verifier.ltl import read_otherwise_by_prism
 from verifier.options import RunOptions
-from verifier.results import InputFile, number_text
-from verifier.scenarios import Grid
+from verifier.results import InputFile
+from verifier.scenarios import Block, Grid, number_text
 from verifier.specs import Specification
 from verifier.systems.model import SystemModel
+from verifier.systems.skeleton import Skeleton
+
+Mask = NDArray[np.bool_]
 
 
 def program_versions() -> dict[str, str]:
@@ -98,6 +107,45 @@ def run_remarks(
     if options.endless:
         remarks.append("runs never end: after every stop the next misdetection counts")
     return tuple(remarks)
+
+
+def reading_remarks(grid: Grid) -> Iterator[str]:
+    """Say how a formula is read that PRISM and Storm would read differently."""
+    for each in grid.requirements:
+        formula = each.text[each.text.find("[") + 1 : each.text.rfind("]")]
+        if read_otherwise_by_prism(formula):
+            yield (
+                f"{each.name}: read as {to_text(each.original, parenthesise=True)}. Temporal operators bind tighter "
+                "than & and | here, as in Spot; PRISM and Storm would read it differently"
+            )
+
+
+def block_remarks(
+    block: Block,
+    grid: Grid,
+    skeleton: Skeleton,
+    won: Mask | None,
+    values: list[TwoEngineValues],
+    strategies: tuple[StrategyRange, ...],
+) -> Iterator[str]:
+    """What a reader must know about the initial states and the single requirements of one block.
+
+    Args:
+        won: (m,) for a synthesised planner the initial states from which it can win, else None.
+    """
+    if skeleton.terminal[skeleton.starts].all():
+        yield f"{block}: every initial state is terminal; the episode is over at once"
+    if won is not None and not won.all():
+        yield (
+            f"{block}: from {int((~won).sum())} of {len(won)} initial states no controller meets the requirements "
+            "even with perfect perception; there the planner follows its rules"
+        )
+    for requirement, found in zip(grid.requirements, values, strict=True):
+        if found.remark is not None:
+            yield f"{requirement.name}: {found.remark}"
+    for requirement, found_range in zip(grid.requirements, strategies, strict=False):
+        if not found_range.confirmed:
+            yield f"{requirement.name}: the range over all winning strategies is Storm's alone, not confirmed"
 
 
 def _reports_where_nothing_stands(matrices: ConfusionMatrices) -> bool:

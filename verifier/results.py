@@ -15,6 +15,7 @@ from pathlib import PurePath
 from typing import Any
 
 from verifier.checking.verdicts import Verdict, worst_verdict
+from verifier.scenarios import number_text
 
 SCHEMA_NAME = "verifier.run"
 SCHEMA_VERSION = 1
@@ -219,17 +220,3 @@ def fraction_text(value: Fraction) -> str:
     """`str(value)`, however many digits it has; Python refuses to write integers of more than 4300."""
     parts = (value.numerator,) if value.denominator == 1 else (value.numerator, value.denominator)
     return "/".join(format(Decimal(part), "f") for part in parts)
-
-
-def number_text(value: int | Fraction) -> str:
-    """A number as a decimal where that is exact and short, else as a fraction."""
-    number = Fraction(value)
-    if number.denominator == 1:
-        return str(number.numerator)
-    scaled, digits = number, 0
-    while scaled.denominator != 1 and digits < 12:
-        scaled, digits = scaled * 10, digits + 1
-    if scaled.denominator != 1:
-        return str(number)
-    sign, digits_text = ("-" if scaled < 0 else ""), str(abs(scaled.numerator)).rjust(digits + 1, "0")
-    return f"{sign}{digits_text[:-digits]}.{digits_text[-digits:]}"

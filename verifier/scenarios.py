@@ -52,6 +52,10 @@ class Block:
     system: System
     environment: str
 
+    def __str__(self) -> str:
+        swept = "".join(f" {name}={number_text(value)}" for name, value in self.swept.items())
+        return f"planner {self.planner.name}, {self.environment}{swept}"
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -161,3 +165,17 @@ def _selected(spec: Specification, names: tuple[str, ...]) -> tuple[Requirement,
         if name not in known:
             raise UsageError(": ".join(unknown_name("requirement", name, known)))
     return tuple(each for each in spec.requirements if not names or each.name in names)
+
+
+def number_text(value: int | Fraction) -> str:
+    """A number as a decimal where that is exact and short, else as a fraction."""
+    number = Fraction(value)
+    if number.denominator == 1:
+        return str(number.numerator)
+    scaled, digits = number, 0
+    while scaled.denominator != 1 and digits < 12:
+        scaled, digits = scaled * 10, digits + 1
+    if scaled.denominator != 1:
+        return str(number)
+    sign, digits_text = ("-" if scaled < 0 else ""), str(abs(scaled.numerator)).rjust(digits + 1, "0")
+    return f"{sign}{digits_text[:-digits]}.{digits_text[-digits:]}"

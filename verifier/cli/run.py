@@ -20,8 +20,9 @@ from verifier.cli.tables import run_table
 from verifier.errors import InputError, Place, UsageError
 from verifier.expressions import to_text
 from verifier.options import RunOptions
-from verifier.pipeline import Inputs, export_chain, exportable_block, read_inputs, verified
-from verifier.results import RunResult, number_text
+from verifier.pipeline import Inputs, export_chain, read_inputs, require_one_block, verified
+from verifier.results import RunResult
+from verifier.scenarios import number_text
 from verifier.specs import read_spec
 from verifier.textfiles import write_bytes, write_text
 
@@ -40,7 +41,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     with StormProcess() as storm:
         inputs = read_inputs(arguments.spec, arguments.cm, options)
         if arguments.export is not None:
-            exportable_block(inputs, options)
+            require_one_block(inputs.grid(options))
         result = verified(inputs, options, storm, progress_bar)
         panels = _panels(inputs, options, storm, result) if arguments.plot is not None else []
     # Everything is made before anything is written.
