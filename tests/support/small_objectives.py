@@ -1,0 +1,72 @@
+"""Objectives without a system model: small hand-made ones, and random ones for property tests.
+
+`following[s, y]` is the state that observation y leads to from state s, as in Algorithm 3 of Badithela et al. 2022.
+Every draw reports one label of `labels`, and each label is an observation.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from verifier.analysis.objective import Objective, _by_observation
+from verifier.checking.product import build_product
+from verifier.ltl import parse_formula
+from verifier.systems.channel import Channel
+from verifier.systems.skeleton import Skeleton, merged_transitions
+
+
+def channel_of(labels, bins, columns, observations=None):
+    """Draws from `columns` (label numbers, -1 for none) in `bins`, each (rows, draws).
+
+    `observations` defaults to all unions of labels, the empty set first.
+    """
+    labels = tuple(frozenset(each) for each in labels)
+    if observations is None:
+        found = {frozenset()}
+        for _ in range(np.asarray(columns).shape[1]):
+            found |= {old | new for old in found for new in labels}
+        observations = tuple(sorted(found, key=lambda each: (len(each), sorted(each))))
+    return Channel(labels, tuple(observations), np.asarray(bins, np.int64), np.asarray(columns, np.int64))
+
+
+def objective_of(channel, following, row, true_in, formula, starts=(0,), ended=()):
+    """An `Objective` from (n, observations) successors, (n,) channel rows and label -> states where it holds."""
+    following = np.asarray(following, dtype=np.int64)
+    n = len(following)
+    over = np.isin(np.arange(n), list(ended))
+    following = np.where(over[:, None], np.arange(n)[:, None], following)
+    skeleton = Skeleton(
+        cast(Any, None),
+        "world",
+        {"s": np.arange(n)},
+        np.zeros(n, dtype=np.int64),
+        np.array(starts, dtype=np.int64),
+        over,
+        channel,
+        *merged_transitions(following, np.asarray(row, dtype=np.int64), over),
+    )
+    labels = {name: np.isin(np.arange(n), list(states)) for name, states in true_in.items()}
+    node = parse_formula(formula) if isinstance(formula, str) else formula
+    product = build_product(skeleton.indptr, skeleton.indices, labels, node, skeleton.starts)
+    return Objective(skeleton, product, *_by_observation(skeleton, product))
+
+
+def random_objective(rng, formula, states=6, bins=2, labels=("a", "b"), draws=1, propositions=("p", "q")):
+    """A random objective over the label set {{}, {a}, {b}}; the last state is terminal."""
+    all_labels = [(), *((each,) for each in labels)]
+    rows = bins * 2
+    channel = channel_of(
+        all_labels, rng.integers(0, bins, (rows, draws)), rng.integers(0, len(all_labels), (rows, draws))
+    )
+    following = rng.integers(0, states, (states, len(channel.observations)))
+    true_in = {name: set(np.flatnonzero(rng.random(states) < 0.5).tolist()) for name in propositions}
+    return objective_of(channel, following, rng.integers(0, rows, states), true_in, formula, (0, 1), (states - 1,))
+
+
+def random_rates(rng, bins, labels, zero=0.0):
+    """(bins, labels, labels) random columns; each cell is 0 with chance `zero` (but never a whole column)."""
+    cells = rng.gamma(0.8, size=(bins, labels, labels)) * (rng.random((bins, labels, labels)) >= zero)
+    cells[:, 0, :] += cells.sum(axis=1) == 0
+    return cells / cells.sum(axis=1, keepdims=True)

@@ -1,0 +1,1 @@
+"""What the numbers of a run hang on: confidence, sensitivity, counterexamples, requirements, comparison."""

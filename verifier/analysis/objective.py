@@ -1,0 +1,94 @@
+"""A formula on a skeleton: what every matrix shares, and what all analyses start from.
+
+The skeleton says where each observation leads; the formula's progression says what remains to be met. Their product
+is built on every transition that *some* matrix may have, so that a matrix on the edge of the simplex, where
+transitions vanish, is only another matrix. Each product state draws its observation from one row of the channel:
+
+    P[p, following[p, y]] += Pr(y | row[p])
+
+That keeps detection (the channel row, uncertain) apart from motion (`following`, certain).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.checking.batch import BatchResult, satisfaction_probabilities
+from verifier.checking.product import Product, build_product
+from verifier.expressions.syntax import Node
+from verifier.systems.skeleton import Skeleton
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """The product of a skeleton with a formula, by observations.
+
+    Attributes:
+        skeleton: states, transitions and the channel.
+        product: of the skeleton's graph, every transition of any matrix included, with the formula; its start
+            states are those of the skeleton.
+        row: (p,) channel row that each product state draws its observation from; -1 where the next state does not
+            depend on what is observed.
+        following: (p, observations) product state that each observation leads to; `ACCEPT` and `REJECT` lead to
+            themselves.
+    """
+
+    skeleton: Skeleton
+    product: Product
+    row: Ints
+    following: Ints
+
+    @property
+    def state_count(self) -> int:
+        """Number of product states, p."""
+        return self.product.state_count
+
+    def probabilities(self, rates: Floats) -> BatchResult:
+        """The formula's probability from every initial state, for (M, bins, predicted, true) rates."""
+        values = self.skeleton.entry_values(rates)
+        return satisfaction_probabilities(self.product, values, self.skeleton.entry)
+
+
+def build_objective(
+    skeleton: Skeleton, formula: Node, propositions: Mapping[str, Node], max_states: int
+) -> Objective:
+    """The product of a skeleton with a formula.
+
+    Args:
+        skeleton: of one planner, environment and set of constants.
+        formula: over proposition names, `true`, `false`, connectives and temporal operators.
+        propositions: name -> the state condition it stands for.
+        max_states: most product states to build.
+
+    Raises:
+        LimitError: the product or the formula's progression would be larger.
+    """
+    labels = {name: skeleton.mask_of(node) for name, node in propositions.items()}
+    product = build_product(
+        skeleton.indptr, skeleton.indices, labels, formula, skeleton.starts, max_states=max_states
+    )
+    return Objective(skeleton, product, *_by_observation(skeleton, product))
+
+
+def _by_observation(skeleton: Skeleton, product: Product) -> tuple[Ints, Ints]:
+    """`row` and `following` of `Objective`."""
+    width = skeleton.entry_observations.shape[1]
+    sources, entry = product.sources, skeleton.entry[product.edge]
+    # The last entry is the constant 1: every observation leads there.
+    told = np.concatenate([skeleton.entry_observations, np.ones((1, width), dtype=bool)])
+    following = np.repeat(np.arange(product.state_count)[:, None], width, axis=1)
+    for observation in range(width):
+        led = told[entry, observation]
+        following[sources[led], observation] = product.indices[led]
+    row = np.full(product.state_count, -1, dtype=np.int64)
+    drawn = entry < len(skeleton.entry_row)
+    row[sources[drawn]] = skeleton.entry_row[entry[drawn]]
+    row[np.all(following == following[:, :1], axis=1)] = -1
+    return row, following
