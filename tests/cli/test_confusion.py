@@ -158,6 +158,29 @@ def test_further_variables_and_a_family(run):
     assert table[2:] == [["0.1", "0.5", "0.5"], ["0.75", "0", "0.5"], ["0.85", "0", "0.5"]]
 
 
+def test_a_detector_that_misses_the_same_pedestrian_again_is_told(run, tmp_path):
+    # Six pedestrians in ten frames; three are never seen, three always.
+    rows = [f"{frame},ped,5,{4 * k},{k}" for k in range(6) for frame in range(10)]
+    (tmp_path / "truth.csv").write_text("\n".join(["frame,class,x,y,track", *rows]))
+    seen = [f"{frame},ped,0.9,5,{4 * k}" for k in range(3) for frame in range(10)]
+    (tmp_path / "found.csv").write_text("\n".join(["frame,class,score,x,y", *seen]))
+    (tmp_path / "frames.csv").write_text("\n".join(["frame", *map(str, range(10))]))
+    note = (
+        "note: the chain takes a detector to report anew in every step, and the data contradict it: after a miss of "
+        "ped the next frame misses it again with 1.00, not 0.50 (27 of 27 pairs of frames, p = 0.0001)"
+    )
+    code, out, err = run("--bins", "0,50", "-o", "m.json")
+    assert (code, err) == (0, "")
+    assert note in out.splitlines()
+    found = json.loads((tmp_path / "m.json").read_text())["dependence"]
+    assert (found["classes"][0]["pairs"], found["classes"][0]["mean_run"]) == (54, 10.0)
+    assert document(run, "--bins", "0,50")["dependence"] == found
+    family = document(run, "--bins", "0,50", "--score-thresholds", "0.5,0.95")
+    assert [each["classes"][0]["misses"] for each in family["dependence"]] == [30, 60]
+    code, out, err = run("--bins", "0,50", "--score-thresholds", "0.5,0.95")
+    assert note in out.splitlines()
+
+
 def test_record_and_plot_are_written(run, tmp_path):
     code, _, err = run(*TWO_BINS, "--record", "record.csv", "--plot", "recall.svg")
     assert (code, err) == (0, "")

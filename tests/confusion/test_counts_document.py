@@ -105,6 +105,26 @@ def test_choosing_a_member_and_bins_agrees_with_the_table(counts, data):
     assert parse_confusion(json.loads(confusion_text(found))).counts.tolist() == table.tolist()
 
 
+@given(counted(), st.data())
+def test_the_sequences_add_up_to_the_matrices_whatever_is_chosen(counts, data):
+    threshold = None if counts.thresholds is None else data.draw(st.sampled_from(counts.thresholds))
+    member = counts if threshold is None else counts.member(threshold)
+    where = {each.name: each.bin_text(1) for each in counts.bins.variables if data.draw(st.booleans())}
+    found, matrices = member.by_sequence(where), member.matrices(where)
+    if counts.sequences is None:
+        assert found is None
+        return
+    size, at = len(counts.labels), 0 if threshold is None else counts.thresholds.index(threshold)
+    assert (found.names, found.frames.tolist()) == (counts.sequences.names, counts.sequences.frames.tolist())
+    assert np.array_equal(found.tally.dense(matrices.bin_count, size)[0], matrices.counts)
+    assert np.array_equal(found.canonical().tally.dense(1, size)[0], matrices.canonical().counts)
+    # Each sequence alone: the same choice made in the whole table of that sequence.
+    for number in range(len(found.names)):
+        alone = replace(counts, thresholds=None, sequences=None, counts=counts.of_sequences()[number, at : at + 1])
+        mine = found.tally.of_sequence(number).dense(matrices.bin_count, size)[0]
+        assert np.array_equal(mine, alone.matrices(where).counts)
+
+
 EXAMPLE = {
     "schema": "verifier.confusion",
     "version": 1,
@@ -139,8 +159,15 @@ def test_a_member_summed_over_occlusion_by_hand(tmp_path):
         read_confusion(path, score_threshold=0.3)
     with pytest.raises(UsageError, match="unknown variable of the matrices 'occlude'"):
         read_confusion(path, {"occlude": "0"}, 0.1)
+    # Sequence A at 0.5, summed over occlusion: ped seen 2 + 0, missed 1 + 0; nothing there, nothing seen: 3, once.
+    drives = read_confusion(path, score_threshold=0.5).sequences
+    assert drives.names == ("A", "B")
+    assert drives.tally.of_sequence(0).dense(1, 2).tolist() == [[[[2, 0], [1, 3]]]]
+    with pytest.raises(UsageError, match="a family over score thresholds"):
+        read_counts(path).by_sequence()
     plain = tmp_path / "plain.json"
     write_confusion(read_confusion(path, score_threshold=0.1).matrices, plain)
+    assert read_confusion(plain).sequences is None
     with pytest.raises(UsageError, match="not a family"):
         read_confusion(plain, score_threshold=0.1)
 

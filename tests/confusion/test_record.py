@@ -5,6 +5,7 @@ import math
 from collections import Counter, defaultdict
 from dataclasses import replace
 
+import numpy as np
 import pyarrow.parquet
 import pytest
 from counting_scenes import BY_CLASS, FRAMES, OBJECTS, REPORTS, TWO_METRES, as_counter, rules, scenes
@@ -53,6 +54,27 @@ def test_a_record_by_hand(tmp_path):
         ["unmatched", "A/000001", "1", "empty", "ped", "16.0", "5"],
         ["duplicate", "B/000002", "-1", "empty", "obs", "9.0", "7"],
     ]
+
+
+@pytest.mark.parametrize(
+    ("track", "texts"),
+    [
+        ([3, 4, 3, 3], ["3", "4", "3", "3"]),
+        ([3.0, np.nan, 7.0, 0.0], ["3", "", "7", "0"]),
+        (["p1", "p2", "", "c 3"], ["p1", "p2", "", "c 3"]),
+        ([0.5, 1.0, 2.0, 3.0], ["0.5", "1.0", "2.0", "3.0"]),
+    ],
+)
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_objects_are_written_with_their_tracks(tmp_path, track, texts, ending):
+    data = detection_set(FRAMES, OBJECTS, REPORTS)
+    data = data.change(annotations=replace(data.annotations, attributes={"track": np.array(track)}))
+    _, observed = count_and_observe(data, TWO_METRES, BY_CLASS)
+    path = tmp_path / f"record{ending}"
+    write_record([record_table(data, BY_CLASS, observed)], path)
+    rows = rows_of(path) if ending == ".csv" else pyarrow.parquet.read_table(path).to_pylist()
+    assert [row["track"] for row in rows if row["kind"] == "object"] == texts
+    assert {row["track"] for row in rows if row["kind"] != "object"} == {""}
 
 
 def recounted(rows, rule, threshold=-math.inf):

@@ -6,9 +6,11 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from verifier.analysis.tracks import dependence_document
 from verifier.cli.confusion_arguments import counting_rule, filters, matching_policy, reader_options, reading
 from verifier.cli.confusion_tables import audit_table, counts_table
 from verifier.cli.plots import check_plot_target
@@ -51,6 +53,8 @@ def count_command(arguments: argparse.Namespace) -> int:
         if observed is None:
             raise UsageError("--record: under this matching each threshold has matches of its own; use one threshold")
         write_record([record_table(data, rule, observed)], arguments.record)
+    if observed is not None and (found := dependence_document(data, observed, rule)) is not None:
+        counts = replace(counts, metadata={**counts.metadata, "dependence": found})
     _give(arguments, counts)
     return 0
 

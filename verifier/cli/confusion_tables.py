@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from verifier.analysis.dependence import dependence_remark
 from verifier.audit import Audited
 from verifier.cli.tables import aligned
 from verifier.confusion.counts import ConfusionCounts
@@ -23,7 +24,7 @@ def counts_table(counts: ConfusionCounts) -> str:
         lines += ["", *_family_lines(counts), "", f"matrices at score threshold {counts.thresholds[0]:g}"]
     for index in range(counts.bins.count):
         lines += ["", *_matrix_lines(shown, index)]
-    return "\n".join([*lines, "", *_notes(counts)]) + "\n"
+    return "\n".join([*lines, "", *_notes(shown)]) + "\n"
 
 
 def _head_lines(counts: ConfusionCounts) -> list[str]:
@@ -84,12 +85,14 @@ def canonical_recall(matrices: ConfusionMatrices) -> dict[str, float]:
 
 
 def _notes(counts: ConfusionCounts) -> list[str]:
+    remark = dependence_remark(counts.metadata)
+    warnings = [] if remark is None else [f"note: {remark}"]
     thin = list(thin_columns(counts))
     if not thin:
-        return [f"every column has at least {THIN_COLUMN} items"]
+        return [f"every column has at least {THIN_COLUMN} items", *warnings]
     listed = ", ".join(f"{each.label} in {each.bin} ({each.items})" for each in thin[:MOST_THIN])
     more = f" and {len(thin) - MOST_THIN} more" if len(thin) > MOST_THIN else ""
-    return [f"note: {len(thin)} columns with fewer than {THIN_COLUMN} items: {listed}{more}"]
+    return [f"note: {len(thin)} columns with fewer than {THIN_COLUMN} items: {listed}{more}", *warnings]
 
 
 def audit_table(found: Sequence[Audited]) -> str:

@@ -43,6 +43,12 @@ class Sequences:
         if len(set(self.names)) != len(self.names) or self.frames.shape != (len(self.names),):
             raise ValueError("the names of the sequences must differ, with one number of frames each")
 
+    def canonical(self) -> Sequences:
+        """The counts of each sequence summed over all bins, in one bin."""
+        index = self.tally.index.copy()
+        index[:, 1] = 0
+        return replace(self, tally=summed(index, self.tally.counts))
+
 
 @dataclass(frozen=True, eq=False)
 class ConfusionCounts:
@@ -101,6 +107,8 @@ class ConfusionCounts:
             used = counts[:, 0] > 0
             sequences = replace(sequences, tally=Tally(sequences.tally.index[used], counts[used]))
         metadata = {**self.metadata, "score_threshold": threshold}
+        if "dependence" in metadata:
+            metadata["dependence"] = metadata["dependence"][at]
         return replace(self, thresholds=None, counts=self.counts[at : at + 1], sequences=sequences, metadata=metadata)
 
     def matrices(self, where: Mapping[str, str] | None = None) -> ConfusionMatrices:
@@ -114,9 +122,6 @@ class ConfusionCounts:
         Raises:
             UsageError: an unknown variable or bin, or the file is a family and no member was chosen.
         """
-        if self.thresholds is not None:
-            known = ", ".join(f"{each:g}" for each in self.thresholds)
-            raise UsageError(f"the file holds a family over score thresholds; choose one of: {known}")
         chosen = self._chosen(where or {})
         counts = self.counts[0].reshape(*self.bins.shape, *self.counts.shape[2:])
         empty = self.labels.index(EMPTY)
@@ -137,7 +142,33 @@ class ConfusionCounts:
         edges = np.array(self.bins.edges_m)
         return ConfusionMatrices(self.labelling, self.labels, edges, counts, self.title, metadata)
 
+    def by_sequence(self, where: Mapping[str, str] | None = None) -> Sequences | None:
+        """The counts of each sequence, chosen and summed as `matrices` does; None where the file has none.
+
+        The tally has one column, and its bins are the distance bins. Its rows add up to `matrices(where).counts`.
+
+        Raises:
+            UsageError: as `matrices`.
+        """
+        chosen = self._chosen(where or {})
+        if self.sequences is None:
+            return None
+        tally, empty = self.sequences.tally, self.labels.index(EMPTY)
+        first, *others = np.unravel_index(tally.index[:, 1], self.bins.shape)
+        used = np.ones(len(tally.index), dtype=bool)
+        for axis, (variable, at) in enumerate(zip(self.bins.variables, others, strict=True), 1):
+            if variable.name in chosen:
+                used &= at == chosen[variable.name]
+            elif self.bins.of_objects[axis]:
+                used &= (tally.index[:, 3] != empty) | (at == 0)
+        index = tally.index.copy()
+        index[:, 1] = first
+        return replace(self.sequences, tally=summed(index[used], tally.counts[used]))
+
     def _chosen(self, where: Mapping[str, str]) -> dict[str, int]:
+        if self.thresholds is not None:
+            known = ", ".join(f"{each:g}" for each in self.thresholds)
+            raise UsageError(f"the file holds a family over score thresholds; choose one of: {known}")
         variables = {each.name: each for each in self.bins.variables}
         for name in where:
             if name not in variables:
@@ -169,7 +200,8 @@ def merge(parts: Sequence[ConfusionCounts], names: Sequence[str], same_sequences
         same_sequences: when two files have a sequence of the same name: "error"; "add" (they hold different frames of
             one drive); "rename" (they are different drives; all sequences become `file/sequence`).
 
-    The result has counts by sequence only when every file has them. Title and notes are those of the first file.
+    The result has counts by sequence only when every file has them. Title and notes are those of the first file;
+    a test of dependence between frames is left out, for it was made on one file.
 
     Raises:
         InputError: the files do not fit together; the message names the difference.
@@ -183,7 +215,8 @@ def merge(parts: Sequence[ConfusionCounts], names: Sequence[str], same_sequences
     metadata = dict(first.metadata)
     totals = [part.metadata.get("totals") for part in parts]
     known = [each for each in totals if isinstance(each, Mapping) and all(type(n) is int for n in each.values())]
-    metadata.pop("totals", None)
+    for key in ("totals", "dependence"):
+        metadata.pop(key, None)
     if len(known) == len(parts):
         metadata["totals"] = {key: sum(each.get(key, 0) for each in known) for key in known[0]}
     metadata["source"] = {

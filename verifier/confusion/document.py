@@ -33,11 +33,19 @@ from verifier.textfiles import read_json, write_text
 
 @dataclass(frozen=True)
 class ConfusionFile:
-    """Matrices together with the file they came from: its name as given and the SHA-256 of its bytes."""
+    """Matrices together with the file they came from.
+
+    Attributes:
+        matrices: the matrices.
+        name: of the file, as given.
+        sha256: of its bytes.
+        sequences: the counts of each sequence, which add up to the matrices; None where the file has none.
+    """
 
     matrices: ConfusionMatrices
     name: str
     sha256: str
+    sequences: Sequences | None = None
 
 
 def read_confusion(
@@ -57,7 +65,8 @@ def read_confusion(
     document, raw = read_json(path)
     counts = DocumentReader(str(path)).counts(document)
     chosen = counts if score_threshold is None else counts.member(score_threshold)
-    return ConfusionFile(chosen.matrices(where), str(path), hashlib.sha256(raw).hexdigest())
+    digest = hashlib.sha256(raw).hexdigest()
+    return ConfusionFile(chosen.matrices(where), str(path), digest, chosen.by_sequence(where))
 
 
 def read_counts(path: str | Path) -> ConfusionCounts:

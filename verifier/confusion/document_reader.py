@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from verifier.confusion.bins import Bins, Variable
 from verifier.confusion.counts import ConfusionCounts, Sequences
+from verifier.confusion.document_dependence import check_dependence
 from verifier.confusion.document_variables import ORDER_HINT, escaped, is_number, read_variables, where_json
 from verifier.confusion.matrices import EMPTY, LARGEST_COUNT, Label
 from verifier.confusion.tally import Tally, summed
@@ -32,6 +33,7 @@ METADATA = (
     "where",
     "totals",
     "source",
+    "dependence",
     "notes",
 )
 OPTIONAL = ("title", "score_thresholds", "variables", "sequences", *METADATA)
@@ -74,10 +76,10 @@ class DocumentReader:
             counts,
             sequences,
             document.get("title", ""),
-            self._metadata(document),
+            self._metadata(document, members),
         )
 
-    def _metadata(self, document: dict[str, Any]) -> dict[str, Any]:
+    def _metadata(self, document: dict[str, Any], members: int | None) -> dict[str, Any]:
         metadata = {key: document[key] for key in METADATA if key in document}
         if not isinstance(document.get("title", ""), str):
             raise self.fail("/title", f"expected a string, got {shown(document['title'])}")
@@ -90,6 +92,8 @@ class DocumentReader:
                 json.dumps(value, allow_nan=False)
             except ValueError:
                 raise self.fail(f"/{key}", "NaN and infinities are not JSON numbers") from None
+        if "dependence" in metadata:
+            check_dependence(metadata["dependence"], members, self.fail)
         return metadata
 
     def _check_head(self, document: Any) -> None:

@@ -10,6 +10,7 @@ ignored). From these rows the counts can be made again:
 | distance_m | of the object, or of the detection itself |
 | true, predicted | classes; `empty` for none. At the lowest score threshold |
 | score, affinity | of the report, and of its match |
+| track | of the object, empty where the data has none |
 | group | objects of one frame with the same number are one item (group-labelled only; else -1) |
 | file, line | of the object |
 | report_file, report_line | of the detection |
@@ -40,11 +41,11 @@ from verifier.textfiles import write_bytes
 BOX_2D = ("report_x1", "report_y1", "report_x2", "report_y2")
 BOX_3D = ("report_x_m", "report_y_m", "report_z_m", "report_length_m", "report_width_m", "report_height_m",
           "report_yaw_rad")  # fmt: skip
-TEXTS = ("kind", "sequence", "frame", "true", "predicted", "file", "report_file")
+TEXTS = ("kind", "sequence", "frame", "true", "predicted", "track", "file", "report_file")
 WHOLES = ("bin", "place", "group", "line", "report_line")
 REALS = ("distance_m", "score", "affinity", *BOX_2D, *BOX_3D)
 COLUMNS = ("kind", "sequence", "frame", "bin", "place", "distance_m", "true", "predicted", "score", "affinity",
-           "group", "file", "line", "report_file", "report_line", *BOX_2D, *BOX_3D)  # fmt: skip
+           "track", "group", "file", "line", "report_file", "report_line", *BOX_2D, *BOX_3D)  # fmt: skip
 FORMATS = (".csv", ".parquet")
 
 Table = Mapping[str, NDArray[Any]]
@@ -106,6 +107,7 @@ def _rows(
         "frame": _names(data.frame_name, frame),
         "true": _names(data.classes, _at(data.annotations.label, objects), EMPTY_NAME),
         "predicted": _names(data.classes, _at(data.detections.label, reports), EMPTY_NAME),
+        "track": _tracks(data.annotations, objects),
         "file": _names(data.files, _at(data.annotations.file, objects)),
         "report_file": _names(data.files, _at(data.detections.file, reports)),
         "line": _at(data.annotations.line, objects),
@@ -115,6 +117,19 @@ def _rows(
     found |= dict.fromkeys(("bin", "place", "group"), nobody)
     found |= {name: np.full(n, np.nan) for name in ("distance_m", "affinity")}
     return found | _box_columns(data.detections, reports)
+
+
+def _tracks(annotations: Boxes, objects: NDArray[np.int64]) -> NDArray[Any]:
+    """What the data calls the track of each object: a whole number as such; nothing where it is NaN."""
+    found = np.full(len(objects), "", dtype=object)
+    real = np.flatnonzero(objects >= 0)
+    track = annotations.attributes.get("track")
+    if track is None or not len(real):
+        return found
+    values = track[objects[real]]
+    whole = values.dtype.kind == "f" and bool(np.all(values[~np.isnan(values)] % 1 == 0))
+    found[real] = ["" if each != each else str(int(each) if whole else each) for each in values.tolist()]
+    return found
 
 
 def _box_columns(boxes: Boxes, reports: NDArray[np.int64]) -> dict[str, NDArray[Any]]:

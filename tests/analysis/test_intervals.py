@@ -1,0 +1,155 @@
+"""Intervals from draws: ranks and ranges against exact binomial sums, and the same from any division into parts."""
+
+import tracemalloc
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from verifier.analysis.intervals import (
+    RANGE_LEVEL,
+    Interval,
+    PercentileStream,
+    check_draws,
+    check_level,
+    percentile_interval,
+)
+from verifier.errors import LimitError, UsageError
+
+
+def ladder(draws):
+    """Draws 1/(M+1), ..., M/(M+1), so that the k-th smallest is k/(M+1); in a fixed mixed order."""
+    values = np.arange(1, draws + 1) / (draws + 1)
+    return np.random.default_rng(5).permutation(values)[:, None]
+
+
+def rank(value, draws):
+    return round(float(value) * (draws + 1))
+
+
+def at_most(k, n, p):
+    """Pr(Bin(n, p) <= k), exactly."""
+    return sum((comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(k + 1)), start=Fraction(0))
+
+
+def test_an_interval_by_hand():
+    # 39 draws, level 0.9: a share of 0.05 lies beyond each end, and 0.05 * 40 = 2, the second smallest and largest.
+    found = percentile_interval(ladder(39), 0.9, "credible")
+    assert (rank(found.lower[0], 39), rank(found.upper[0], 39)) == (2, 38)
+    assert (found.level, found.kind, found.draws) == (0.9, "credible", 39)
+    # Pr(Bin(39, 0.05) >= 1) = 1 - 0.95^39 < 0.9995, so no draw is surely below the true quantile: the range starts
+    # at 0. Pr(Bin(39, 0.05) <= 8) = 0.99971 and Pr(... <= 7) = 0.99865 < 0.9995, so it ends at the ninth.
+    assert found.lower_range[0, 0] == 0
+    assert rank(found.lower_range[0, 1], 39) == 9
+    assert rank(found.upper_range[0, 0], 39) == 31
+    assert found.upper_range[0, 1] == 1
+
+
+@pytest.mark.parametrize(("draws", "level"), [(1, 0.95), (10, 0.5), (40, 0.95), (150, 0.8), (300, 0.95), (400, 0.99)])
+def test_the_range_of_an_end_is_the_narrowest_that_order_statistics_can_warrant(draws, level):
+    found = percentile_interval(ladder(draws), level, "bootstrap")
+    tail, doubt = (1 - Fraction(repr(level))) / 2, (1 - Fraction(repr(RANGE_LEVEL))) / 2
+    below, above = (rank(end, draws) for end in found.lower_range[0])
+    if below > 0:
+        assert at_most(below - 1, draws, tail) <= doubt  # X_(below) <= q holds surely enough
+    if below < rank(found.lower[0], draws):
+        assert at_most(below, draws, tail) > doubt  # and X_(below + 1) <= q does not
+    assert 1 - at_most(above - 1, draws, tail) <= doubt if above <= draws else found.lower_range[0, 1] == 1
+    assert above == rank(found.lower[0], draws) or 1 - at_most(above - 2, draws, tail) > doubt
+    assert np.allclose(1 - found.upper_range[:, ::-1], found.lower_range, atol=1e-12)  # the ladder is symmetric
+    assert np.allclose(1 - found.upper, found.lower, atol=1e-12)
+
+
+@given(
+    st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), min_size=1, max_size=60),
+    st.floats(0.01, 0.99),
+    st.lists(st.integers(1, 20), max_size=12),
+)
+def test_parts_make_no_difference(values, level, cuts):
+    draws = np.column_stack([values, values[::-1], np.linspace(0, 1, len(values))])
+    whole = percentile_interval(draws, level, "credible")
+    stream = PercentileStream(len(values), 3, level, "credible")
+    for part in np.split(draws, np.minimum(np.cumsum(cuts), len(values)).astype(int)):
+        stream.add(part)
+    found = stream.interval()
+    ordered = np.sort(draws, axis=0)
+    k = max(1, int((1 - Fraction(repr(level))) / 2 * (len(values) + 1)))
+    assert np.array_equal(found.lower, ordered[k - 1])
+    assert np.array_equal(found.upper, ordered[len(values) - k])
+    for name in ("lower", "upper", "lower_range", "upper_range"):
+        assert np.array_equal(getattr(found, name), getattr(whole, name))
+        assert not np.signbit(getattr(found, name)).any()
+
+
+def test_a_range_holds_the_true_quantile_as_often_as_it_says():
+    # 20,000 intervals of 50 uniform draws each, at level 0.5: true quantiles 1/4 and 3/4. Each range may miss with
+    # 0.001, so 20 of 20,000 on average; 45 would be more than five standard deviations above.
+    draws = np.random.default_rng(8).random((50, 20_000))
+    found = percentile_interval(draws, 0.5, "credible")
+    for low, high, truth in ((*found.lower_range.T, 0.25), (*found.upper_range.T, 0.75)):
+        missed = np.count_nonzero((truth < low) | (truth > high))
+        assert missed <= 45
+        assert missed > 0  # with 50 draws the range is not everything
+
+
+def test_many_draws_need_little_memory():
+    # Two million draws of ten probabilities are 160 MB; the two tails of 2.5 % each, kept twice over, are 16 MB.
+    rng = np.random.default_rng(1)
+    tracemalloc.start()
+    stream = PercentileStream(2 * 10**6, 10, 0.95, "credible")
+    for _ in range(200):
+        stream.add(rng.random((10_000, 10)))
+    found = stream.interval()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 40 * 10**6
+    assert np.all(found.lower_range[:, 0] <= 0.025)
+    assert np.all(found.lower_range[:, 1] >= 0.025)
+    assert np.abs(found.upper - 0.975).max() < 1e-3
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.5, 1.5, float("nan"), float("inf")])
+def test_levels_lie_between_0_and_1(level):
+    with pytest.raises(UsageError, match=r"a level strictly between 0 and 1, such as 0\.95, got"):
+        check_level(level)
+    with pytest.raises(UsageError, match="a level strictly between 0 and 1"):
+        percentile_interval(np.array([[0.5]]), level, "credible")
+
+
+@pytest.mark.parametrize("count", [0, -1, True, 1.5])
+def test_there_is_at_least_one_draw(count):
+    with pytest.raises(UsageError, match="at least one draw, got"):
+        check_draws(count)
+
+
+def test_draws_that_are_no_probabilities_or_too_few_are_refused():
+    for wrong in (np.nan, -1e-9, 1 + 1e-9):
+        with pytest.raises(ValueError, match="no probability"):
+            percentile_interval(np.array([[0.5], [wrong]]), 0.9, "credible")
+    stream = PercentileStream(3, 1, 0.9, "credible")
+    stream.add(np.array([[0.5]]))
+    with pytest.raises(ValueError, match="3 draws were announced and 1 have come"):
+        stream.interval()
+
+
+def test_tails_that_do_not_fit_are_refused_with_the_number():
+    with pytest.raises(LimitError, match=r"the tails of 100000000 draws of 1000 probabilities need \d+\.\d GiB"):
+        PercentileStream(10**8, 1000, 0.95, "credible")
+
+
+def test_an_interval_is_valid_from_birth():
+    def interval(lower=0.2, upper=0.4, around=((0.1, 0.3), (0.3, 0.5)), level=0.9):
+        ranges = [np.array([each]) for each in around]
+        return Interval(np.array([lower]), np.array([upper]), level, "guaranteed", *ranges)
+
+    assert interval().draws is None
+    for wrong in ({"lower": 0.5}, {"upper": 1.5}, {"lower": -0.1}, {"lower": float("nan")}):
+        with pytest.raises(ValueError, match="the lower one not above the upper one"):
+            interval(**wrong)
+    with pytest.raises(ValueError, match="the range of an end must hold it"):
+        interval(around=((0.25, 0.3), (0.3, 0.5)))
+    with pytest.raises(UsageError, match="a level strictly"):
+        interval(level=1.0)
