@@ -1,0 +1,154 @@
+"""The closed-loop curve on logs solved by hand, and its refusals."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made_courses import course, random_course
+
+from verifier.closedloop.closed_loop_curve import (
+    ClosedLoopSettings,
+    at_most_one,
+    closed_loop,
+    closed_loops,
+    standard_sensitivities,
+)
+from verifier.closedloop.simulator import simulate
+from verifier.closedloop.vehicle import VehicleSettings
+from verifier.errors import InputError
+
+VEHICLE = VehicleSettings()
+EXACT = ClosedLoopSettings(VEHICLE, "events")
+LEVELS = np.array([0.1, 0.2, 0.5])
+IMAGES = np.linspace(0, 12, 25).tolist()
+
+
+def person(at_m, seen_from=None, sensitivity=0.1, images=IMAGES):
+    """A positive log with a person at `at_m` (control radius taken off), seen by the detector from some image on."""
+    truth = [(i, at_m - s) for i, s in enumerate(images) if s <= at_m]
+    seen = [(i, d, sensitivity) for i, d in truth if seen_from is not None and images[i] >= seen_from]
+    return course(True, images, seen, truth)
+
+
+def free(seen=()):
+    """A negative log of 40 m."""
+    return course(False, np.linspace(0, 40, 81).tolist(), seen)
+
+
+def test_the_sensitivities_of_the_paper():
+    levels = standard_sensitivities()
+    assert len(levels) == 100
+    assert levels[[0, -1]].tolist() == [1e-4, 1]
+    assert np.allclose(levels[1:] / levels[:-1], 10 ** (4 / 99))
+    assert standard_sensitivities(3, 0.01, 1).tolist() == pytest.approx([0.01, 0.1, 1])
+    for wrong in ((1, 0.1, 1), (3, 0, 1), (3, 1, 0.1), (3, 0.1, np.inf)):
+        with pytest.raises(ValueError, match="at least 2 levels and 0 < lowest < highest"):
+            standard_sensitivities(*wrong)
+
+
+@pytest.mark.parametrize("engine", ["steps", "events"])
+def test_safety_by_hand(engine):
+    # A person at 11.3 m. Seen from 10 m on (at 3 m/s 0.984 m are enough): as good as the truth. From 11 m on, with
+    # 0.3 m left: too late. Never seen: too late. Seen only at sensitivity 0.2. One log in which nobody has to stop.
+    logs = [person(11.3, 10), person(11.3, 11), person(11.3), person(11.3, 0, 0.2), person(40), free()]
+    found = closed_loop(logs, LEVELS, ClosedLoopSettings(VEHICLE, engine))
+    assert found.safe.tolist() == [[True] * 3, [False] * 3, [False] * 3, [False, True, True], [True] * 3]
+    assert found.curve.safety.tolist() == pytest.approx([2 / 5, 3 / 5, 3 / 5])
+    assert found.never_stops.tolist() == [4]
+    assert found.curve.efficiency.tolist() == [1, 1, 1]
+
+
+def test_stopping_early_is_safe_and_stopping_at_the_same_place_is():
+    truth = [(i, 11.3 - s) for i, s in enumerate(IMAGES) if s <= 11.3]
+    early = course(True, IMAGES, [(10, 0.0, 0.1), (11, 0.0, 0.1)], truth)
+    found = closed_loop([early, person(11.3, 0), free()], LEVELS, EXACT)
+    assert found.safe.all()
+    assert found.outcomes.stop_m[0, 0] == pytest.approx(5 + 125 / 127)
+
+
+def test_the_tolerance_is_a_setting():
+    # Reported 1 cm too far away.
+    far = [(i, 11.31 - s, 0.1) for i, s in enumerate(IMAGES) if s <= 11.3]
+    one = course(True, IMAGES, far, [(i, 11.3 - s) for i, s in enumerate(IMAGES) if s <= 11.3])
+    strict, generous = (
+        closed_loop([one, free()], LEVELS, ClosedLoopSettings(VEHICLE, "events", tolerance_m=tolerance))
+        for tolerance in (1e-6, 0.011)
+    )
+    assert not strict.safe.any()
+    assert generous.safe.all()
+
+
+def test_efficiency_by_hand():
+    # Free: 5455/381 s. An alarm at full speed costs braking (250/381 s over 125/127 m) and starting again (750/381 s
+    # over 375/127 m) instead of 500/127 m at 3 m/s (500/381 s): 500/381 s more. One at 0.2, another at 0.5; each is
+    # seen in two images, for it takes more than one spacing to stop.
+    alarms = [(20, 0.0, 0.2), (21, 0.0, 0.2), (50, 0.0, 0.5), (51, 0.0, 0.5)]
+    logs = [person(11.3, 0), free(), free(alarms)]
+    found = closed_loop(logs, LEVELS, EXACT)
+    extra = [0, 500, 1000]
+    exact = [float(Fraction(2 * 5455, 2 * 5455 + each)) for each in extra]
+    assert found.curve.efficiency.tolist() == pytest.approx(exact, abs=1e-12)
+    # With nu = 2 s per stop.
+    dear = closed_loop(logs, LEVELS, ClosedLoopSettings(VEHICLE, "events", stop_cost_s=2.0))
+    exact = [float(Fraction(2 * 5455, 2 * 5455 + each + 762 * stops)) for stops, each in enumerate(extra)]
+    assert dear.curve.efficiency.tolist() == pytest.approx(exact, abs=1e-12)
+    # One ratio of sums, not a mean of ratios.
+    assert exact[1] != pytest.approx((1 + 5455 / (5455 + 500 + 762)) / 2, abs=1e-3)
+
+
+def test_several_sources_at_once_are_each_by_itself():
+    rng = np.random.default_rng(0)
+    positive = [True, False, True, False, False]
+    sources = [[random_course(rng, each) for each in positive] for _ in range(4)]
+    together = closed_loops(sources, LEVELS, EXACT)
+    for each, courses in zip(together, sources, strict=True):
+        alone = closed_loop(courses, LEVELS, EXACT)
+        assert np.array_equal(each.curve.safety, alone.curve.safety)
+        assert np.array_equal(each.curve.efficiency, alone.curve.efficiency)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["steps", "events"]))
+@settings(max_examples=25)
+def test_the_curve_is_what_plain_sums_say(seed, engine):
+    rng = np.random.default_rng(seed)
+    courses = [random_course(rng, bool(k % 2)) for k in range(6)]
+    if all(each.finish_m == each.image_s_m[0] for each in courses[::2]):
+        return
+    chosen = ClosedLoopSettings(VEHICLE, engine, stop_cost_s=1.5)
+    curve = closed_loop(courses, LEVELS, chosen).curve
+    found = simulate(courses, LEVELS, VEHICLE, engine)
+    for k in range(len(LEVELS)):
+        safe = [found.stop_m[c, k] <= found.true_stop_m[c] + 1e-6 for c in (1, 3, 5)]
+        lost = sum(found.time_s[c, k] + 1.5 * found.stops[c, k] for c in (0, 2, 4))
+        assert curve.safety[k] == pytest.approx(sum(safe) / 3)
+        assert curve.efficiency[k] == pytest.approx(sum(found.true_time_s[c] for c in (0, 2, 4)) / lost)
+    # Nothing is faster than the truth-driven vehicle; with more detections it only gets slower without steps.
+    if engine == "events":
+        assert np.all(np.diff(curve.efficiency) <= 1e-12)
+        assert np.all(np.diff(curve.safety) >= 0)
+
+
+def test_logs_that_leave_an_axis_undefined():
+    with pytest.raises(InputError, match="no positive log, so safety is undefined"):
+        closed_loop([free()], LEVELS, EXACT)
+    with pytest.raises(InputError, match="no negative log, so efficiency is undefined"):
+        closed_loop([person(11.3)], LEVELS, EXACT)
+    with pytest.raises(InputError, match="no length, so efficiency is undefined"):
+        closed_loop([person(11.3), course(False, [0, 0])], LEVELS, EXACT)
+
+
+def test_calls_that_are_refused():
+    with pytest.raises(ValueError, match=r"the same logs; there are sources with \[1, 2\]"):
+        closed_loops([[free()], [free(), free()]], LEVELS, EXACT)
+    with pytest.raises(ValueError, match="disagree about which logs are positive"):
+        closed_loops([[free(), person(3)], [person(3), free()]], LEVELS, EXACT)
+    for wrong in ({"stop_cost_s": -1.0}, {"tolerance_m": np.nan}):
+        with pytest.raises(ValueError, match="must be a number from 0"):
+            ClosedLoopSettings(VEHICLE, **wrong)
+    with pytest.raises(ValueError, match="faster than the truth-driven one"):
+        at_most_one(np.array([0.5, 1.01]))
+    assert at_most_one(np.array([0.5, 1 + 1e-15])).tolist() == [0.5, 1]

@@ -1,0 +1,192 @@
+"""Tables of detectors and conditions, and decisions, worked out by hand."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from verifier.closedloop.bootstrap import Draws, LogSums
+from verifier.closedloop.comparison import NamedCurve, compare
+from verifier.closedloop.curves import TradeOffCurve
+from verifier.closedloop.decisions import flips_between_metrics, flips_under_mutation
+from verifier.errors import UsageError
+
+
+def named(detector, condition, *points, metric="m", severity=""):
+    """A curve through (safety, efficiency) at the sensitivities 1, 2, ..."""
+    safety, efficiency = zip(*points, strict=True)
+    return NamedCurve(
+        metric, detector, condition, TradeOffCurve(range(1, len(points) + 1), safety, efficiency), severity
+    )
+
+
+# Detector a: area 3/4; fog halves its safety at the second level: worst case (1/2, 1), (1/2, 1/2): 1/2.
+# Night: efficiency 1/2 at the first: worst (1/2, 1/2), (1, 1/2): 1/2. Both: (1/2, 1/2): 1/4.
+# Detector b: one square of 0.6; fog leaves 0.3; night makes it better: 1, worst case 0.6.
+CURVES = [
+    named("a", "baseline", (0.5, 1), (1, 0.5)),
+    named("a", "fog", (0.5, 1), (0.5, 0.5), severity="mild"),
+    named("a", "night", (0.5, 0.5), (1, 0.5), severity="severe"),
+    named("b", "baseline", (0.6, 1)),
+    named("b", "fog", (0.3, 1), severity="mild"),
+    named("b", "night", (1, 1), severity="severe"),
+]
+
+
+def cells(table):
+    return {row.name: {each.detector: each for each in row.cells} for row in table.rows}
+
+
+def test_a_table_by_hand():
+    table = compare(CURVES)
+    assert table.detectors == ("a", "b")
+    assert table.conditions == ("baseline", "fog", "night")
+    found = cells(table)
+    assert list(found) == ["baseline", "fog", "night", "Any", "AnyMild"]
+    areas = {name: [row[each].area for each in "ab"] for name, row in found.items()}
+    assert areas == {
+        "baseline": [0.75, 0.6],
+        "fog": [0.5, 0.3],
+        "night": [0.5, 0.6],
+        "Any": [0.25, 0.3],
+        "AnyMild": [0.5, 0.3],
+    }
+    assert found["fog"]["a"].robustness == pytest.approx(2 / 3)
+    assert found["night"]["b"].robustness == 1  # a gain is not credited
+    assert [found["night"][each].own_area for each in "ab"] == [0.5, 1]
+    assert found["Any"]["a"].own_area is None
+    assert [row.best for row in table.rows] == [("a",), ("a",), ("b",), ("b",), ("a",)]
+
+
+def test_the_mean_over_mutations_lets_gains_offset_losses():
+    means = {each.detector: each for each in compare(CURVES).means}
+    # Own areas: a: fog 1/2, night 1/2; b: 0.3 and 1.
+    assert (means["a"].area, means["a"].relative) == (0.5, pytest.approx(2 / 3))
+    assert (means["b"].area, means["b"].relative) == (0.65, pytest.approx(0.65 / 0.6))
+
+
+def test_groups_and_missing_curves():
+    table = compare([*CURVES[:3], *CURVES[3:5]], {"dark": ["night"]})
+    found = cells(table)
+    assert list(found) == ["baseline", "fog", "night", "Any", "AnyMild", "dark"]
+    assert list(found["night"]) == list(found["Any"]) == list(found["dark"]) == ["a"]
+    assert table.rows[-1].conditions == ("baseline", "night")
+    assert [each.detector for each in table.means] == ["a"]
+    assert table.worst("a", table.rows[3]).safety.tolist() == [0.5, 0.5]
+
+
+def test_without_severities_or_with_one_mutation_there_is_nothing_to_group():
+    plain = [replace(each, severity="") for each in CURVES]
+    assert [row.name for row in compare(plain).rows] == ["baseline", "fog", "night", "Any"]
+    assert [row.name for row in compare(CURVES[:2]).rows] == ["baseline", "fog"]
+    assert [row.name for row in compare(CURVES[:1]).rows] == ["baseline"]
+
+
+def test_a_baseline_without_area_has_no_robustness():
+    table = compare([named("a", "baseline", (0, 1)), named("a", "fog", (1, 1))])
+    assert math.isnan(cells(table)["fog"]["a"].robustness)
+    assert math.isnan(table.means[0].relative)
+
+
+def test_flips_by_hand():
+    table = compare(CURVES)
+    flips = flips_under_mutation(table)
+    assert [(each.rows, each.flips) for each in flips] == [
+        (("baseline", "fog"), False),
+        (("baseline", "night"), True),
+        (("baseline", "Any"), True),
+        (("baseline", "AnyMild"), False),
+    ]
+    assert all(each.probability is None for each in flips)
+    # By another metric b is better throughout; with c there is a third detector, and no comparison.
+    other = compare([replace(each, metric="n") for each in (*CURVES[3:], named("a", "baseline", (0, 0)))])
+    assert flips_between_metrics([table, other]) == []  # detectors stand in another order
+    other = compare([named("a", "baseline", (0.1, 1), metric="n"), replace(CURVES[3], metric="n")])
+    (flip,) = flips_between_metrics([table, other])
+    assert (flip.metrics, flip.rows, flip.best, flip.flips) == (
+        ("m", "n"),
+        ("baseline", "baseline"),
+        (("a",), ("b",)),
+        True,
+    )
+    assert flips_between_metrics([]) == []
+
+
+def test_equal_areas_are_no_flip():
+    tied = [named("a", "baseline", (0.5, 1)), named("b", "baseline", (0.1 + 0.2 + 0.2, 1)),
+            named("a", "fog", (0.4, 1)), named("b", "fog", (0.3, 1))]  # fmt: skip
+    table = compare(tied)
+    assert table.rows[0].best == ("a", "b")
+    assert not flips_under_mutation(table)[0].flips
+
+
+def with_logs(detector, condition, safe):
+    """A curve of one level from two positive logs, safe or not, and two negative ones driven at full efficiency."""
+    positive = np.array([True, True, False, False])
+    found = np.array([[safe[0]], [safe[1]], [0], [0]], dtype=float)
+    ones = (~positive).astype(float)[:, None]
+    sums = LogSums(np.array([1.0]), positive, found, positive.astype(float), ones, ones)
+    return NamedCurve("m", detector, condition, sums.curve, sums=sums)
+
+
+def test_a_bootstrap_by_hand():
+    # Positive log 1 twice, log 2 twice, or each once (two draws): safety of a (safe in log 1 only) is 1, 0, .5, .5;
+    # of b (log 2 only) 0, 1, .5, .5. Under fog a is never safe.
+    weights = np.array([[2, 0, 1, 1], [0, 2, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1]], dtype=float)
+    curves = [
+        with_logs("a", "baseline", (1, 0)),
+        with_logs("b", "baseline", (0, 1)),
+        with_logs("a", "fog", (0, 0)),
+        with_logs("b", "fog", (0, 1)),
+    ]
+    table = compare(curves, draws=Draws(weights, 0.5))
+    found = cells(table)
+    assert found["baseline"]["a"].area == found["baseline"]["b"].area == 0.5
+    # Quartiles of 0, 1/2, 1/2, 1.
+    assert found["baseline"]["a"].area_interval == (0.375, 0.625)
+    assert found["fog"]["a"].area_interval == (0, 0)
+    # Best of the baseline: a in the first draw, b in the second, both in the others: 1 + 0 + 1/2 + 1/2 of 4.
+    assert found["baseline"]["a"].best_probability == found["baseline"]["b"].best_probability == 0.5
+    # Under fog both have 0 in the first draw, b alone is best in the others.
+    assert found["fog"]["a"].best_probability == 0.125
+    assert found["fog"]["b"].best_probability == 0.875
+    # Where b's baseline is 0 (first draw) its ratio is undefined; in the others it is 1. So is a's in the second.
+    assert found["fog"]["b"].robustness_interval == (1, 1)
+    # From baseline to fog: a, {a, b}: no flip; {b}, {b}; {a, b}, {b}: never.
+    (flip,) = flips_under_mutation(table)
+    assert flip.probability == 0
+    # If b is the one that fails, draw 2 has b and then both with 0, which is no flip either.
+    worse = compare([*curves[:2], with_logs("a", "fog", (1, 1)), with_logs("b", "fog", (0, 0))], draws=Draws(weights))
+    assert worse.rows[1].winners.tolist() == [[True, True, True, True], [False, True, False, False]]
+    assert flips_under_mutation(worse)[0].probability == 0
+
+
+def test_the_probability_of_a_flip():
+    # At the baseline a is best wherever log 1 is drawn; under fog b is, wherever log 2 is.
+    weights = np.array([[2, 0, 1, 1], [0, 2, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1]], dtype=float)
+    curves = [
+        with_logs("a", "baseline", (1, 1)),
+        with_logs("b", "baseline", (0, 1)),
+        with_logs("a", "fog", (0, 0)),
+        with_logs("b", "fog", (0, 1)),
+    ]
+    table = compare(curves, draws=Draws(weights))
+    # Draw 1: a; then both 0: no flip. Draw 2: both 1; then b: no flip. Draws 3, 4: a (1 against 1/2); then b: flip.
+    assert flips_under_mutation(table)[0].probability == 0.5
+    assert flips_under_mutation(table)[0].flips
+
+
+def test_what_is_refused():
+    with pytest.raises(UsageError, match="two curves for detector 'a' under condition 'fog'"):
+        compare([*CURVES, CURVES[1]])
+    with pytest.raises(UsageError, match="detector 'a' has no curve for the condition 'baseline'"):
+        compare(CURVES[1:])
+    with pytest.raises(UsageError, match=r"group 'dark': unknown condition 'nigth' \(did you mean 'night'"):
+        compare(CURVES, {"dark": ["nigth"]})
+    with pytest.raises(UsageError, match="a group cannot have the name of a condition, 'fog'"):
+        compare(CURVES, {"fog": ["night"]})
+    with pytest.raises(ValueError, match="the logs behind the curve of 'a' under 'baseline' are not known"):
+        compare(CURVES, draws=Draws(np.ones((1, 4))))

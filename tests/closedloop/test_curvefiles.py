@@ -1,0 +1,138 @@
+"""Files of curves: written and read back, checked against their schema, and refused with the place of the fault."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import verifier.closedloop
+from verifier.closedloop.comparison import NamedCurve
+from verifier.closedloop.curvefiles import curves_csv, curves_json, read_curves
+from verifier.closedloop.curves import TradeOffCurve
+from verifier.errors import InputError
+
+SCHEMA = json.loads((Path(verifier.closedloop.__file__).parent / "curves.schema.json").read_text())
+CURVES = [
+    NamedCurve("closed_loop", "ssd, small", "baseline", TradeOffCurve([1e-4, 0.1, 1], [0, 1 / 3, 1], [1, 0.7, 0.1])),
+    NamedCurve("closed_loop", "ssd, small", 'haze "98 m"', TradeOffCurve([1e-4, 1], [0, 0.5], [1, 0]), "severe"),
+]
+
+
+def parts(found):
+    return [
+        (each.metric, each.detector, each.condition, each.severity, *(
+            getattr(each.curve, key).tolist() for key in ("sensitivity", "safety", "efficiency")
+        ))
+        for each in found
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.json", curves_json(CURVES, "T")), ("a.csv", curves_csv(CURVES))])
+def test_what_is_written_is_read_back(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    found = read_curves(tmp_path / name)
+    assert parts(found.curves) == parts(CURVES)
+    assert found.title == ("T" if name.endswith("json") else "")
+    assert len(found.sha256) == 64
+
+
+def test_the_document_fits_its_schema():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    jsonschema.validate(json.loads(curves_json(CURVES)), SCHEMA)
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=6))
+def test_numbers_survive_exactly(tmp_path_factory, pairs):
+    safety, efficiency = zip(*pairs, strict=True)
+    curve = NamedCurve("m", "d", "baseline", TradeOffCurve(np.arange(len(pairs)) / 7, safety, efficiency))
+    folder = tmp_path_factory.mktemp("curves")
+    for name, text in (("a.json", curves_json([curve])), ("a.csv", curves_csv([curve]))):
+        (folder / name).write_text(text)
+        assert parts(read_curves(folder / name).curves) == parts([curve])
+
+
+def test_columns_in_any_order_and_without_a_metric(tmp_path):
+    (tmp_path / "a.csv").write_text(
+        "safety,efficiency, sensitivity,condition,detector\n1,0,2,baseline,a\n\n0,1,1,baseline,a\n"
+    )
+    (found,) = read_curves(tmp_path / "a.csv").curves
+    assert (found.metric, found.severity) == ("trade_off", "")
+    assert found.curve.sensitivity.tolist() == [2, 1]
+
+
+def entry(**changes):
+    names = {"detector": "a", "condition": "baseline"}
+    return {**names, "sensitivity": [1, 2], "safety": [0, 1], "efficiency": [1, 0], **changes}
+
+
+def document(*entries, **changes):
+    return {"schema": "verifier.curves", "version": 1, "curves": list(entries), **changes}
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        ([], "expected an object with the key 'curves'"),
+        ({"version": 1, "curves": []}, "missing key 'schema'"),
+        (document(entry(), version=2), "/version: expected 1, got 2"),
+        (document(entry(), version=True), "/version: expected 1, got True"),
+        (document(entry(), titel="x"), "unknown key 'titel'\n  hint: did you mean 'title'?"),
+        (document(entry(), title=3), "/title: expected a string, got 3"),
+        (document(), "there is no curve in it"),
+        (document(curves=3), "/curves: expected a list of curves"),
+        (document(4), "/curves/0: expected an object, got 4"),
+        (document(entry(), {"detector": "a"}), "/curves/1: missing key 'condition'"),
+        (document(entry(saftey=[1])), "unknown key 'saftey'\n  hint: did you mean 'safety'?"),
+        (document(entry(detector=1)), "/curves/0/detector: expected a string, got 1"),
+        (document(entry(detector=" ")), "/curves/0/detector: expected a name, got ' '"),
+        (document(entry(safety=0.5)), "/curves/0/safety: expected a list of numbers"),
+        (document(entry(safety=[0, "1"])), "/curves/0/safety/1: expected a number, got '1'"),
+        (document(entry(safety=[0, True])), "/curves/0/safety/1: expected a number, got True"),
+        (document(entry(sensitivity=[1, 10**399])), "/curves/0/sensitivity/1: expected a number, got 1000"),
+        (document(entry(safety=[0, 1.5])), "/curves/0: safety: a value lies outside"),
+        (document(entry(safety=[0])), "/curves/0: safety has shape"),
+        (document(entry(sensitivity=[1, 1])), "/curves/0: a sensitivity occurs twice"),
+    ],
+)
+def test_documents_that_are_refused(tmp_path, found, message):
+    (tmp_path / "a.json").write_text(json.dumps(found))
+    with pytest.raises(InputError) as refused:
+        read_curves(tmp_path / "a.json")
+    assert message in str(refused.value)
+    assert "a.json" in str(refused.value)
+
+
+HEADER = "detector,condition,sensitivity,safety,efficiency\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "a.csv:1: no column 'detector' in the header"),
+        ("detector,condition,sensitivity,safety\n", "a.csv:1: no column 'efficiency' in the header"),
+        (HEADER.replace("\n", ",note\n"), "a.csv:1: unknown or repeated column 'note'"),
+        (HEADER.replace("\n", ",safety\n"), "a.csv:1: unknown or repeated column 'safety'"),
+        (HEADER, "there is no curve in it"),
+        (HEADER + "a,baseline,1,0,1\na,baseline,2,1\n", "a.csv:3: found 4 cells, expected 5"),
+        (HEADER + "a,baseline,1,0,nan\n", "a.csv:2: efficiency: expected a number, got 'nan'"),
+        (HEADER + "a,baseline,1,zero,1\n", "a.csv:2: safety: expected a number, got 'zero'"),
+        (
+            HEADER + "a,baseline,1,0,1\na,baseline,1,1,1\n",
+            "a.csv:2: the curve that begins here: a sensitivity occurs",
+        ),
+        (HEADER + "a, ,1,0,1\n", "a.csv:2: condition: expected a name, got ' '"),
+        (HEADER + "a,baseline,1,2,1\n", "a.csv:2: the curve that begins here: safety: a value lies outside"),
+        (HEADER + f"{'a' * 200_000},baseline,1,0,1\n", "not a readable CSV file: field larger than field limit"),
+    ],
+)
+def test_tables_that_are_refused(tmp_path, text, message):
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(InputError) as refused:
+        read_curves(tmp_path / "a.csv")
+    assert message in str(refused.value)

@@ -1,0 +1,126 @@
+"""The whole story: on real logs against plain Python, and its remarks and refusals."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from plain_area import rectangle_area, worst_case
+from plain_vehicle import drive
+from small_logs import made_logs, straight
+
+from verifier.closedloop.closed_loop_curve import ClosedLoopSettings, standard_sensitivities
+from verifier.closedloop.comparison import BASELINE
+from verifier.closedloop.cutting import in_view, positive_by_path, windows
+from verifier.closedloop.drawn import Drawing, drawn_detections
+from verifier.closedloop.pathifier import courses
+from verifier.closedloop.readers import fieldsafe_logs, nuscenes_logs
+from verifier.closedloop.roboticizer import standardizer_of
+from verifier.closedloop.study import METRICS, StudySettings, sources_of, study
+from verifier.closedloop.vehicle import VehicleSettings
+from verifier.confusion.bins import Bins
+from verifier.confusion.job import count_job
+from verifier.confusion.rules import CountingRule
+from verifier.detections import Reading, class_map, read_detections
+from verifier.errors import InputError, UsageError
+from verifier.matching import MatchingPolicy
+
+TWO_METRES = MatchingPolicy("centre_bev", 2.0)
+
+
+def settings(radius_m, **changes):
+    loop = ClosedLoopSettings(VehicleSettings())
+    given = {"policy": TWO_METRES, "draws": 100, **changes}
+    return StudySettings(radius_m, loop, standard_sensitivities(), **given)
+
+
+@pytest.fixture(scope="module")
+def nuscenes(shared):
+    """The scene with three detectors, in eight logs; a wide control radius, for nobody comes near the car's path."""
+    scene = shared / "data/nuscenes_mini_val/scene-0916"
+    paths = {"centerpoint": "det_centerpoint", "megvii": "det_megvii", "pointpillars": "det_pointpillars_trelpy.json"}
+    logs = nuscenes_logs(scene / "gt.json", {name: scene / path for name, path in paths.items()})
+    return positive_by_path(windows(logs, 2.4), 6.0), 6.0
+
+
+@pytest.fixture(scope="module")
+def fieldsafe(shared):
+    """The drive in 48 logs, with reports drawn from two detectors' counts on nuScenes, one of them also in "fog"."""
+    field, scene = shared / "data/fieldsafe", shared / "data/nuscenes_mini_val/scene-0916"
+    logs = fieldsafe_logs(
+        field / "dynamic_ground_truth.csv.zip",
+        field / "tractor_gps_coordinates.csv.zip",
+        field / "utm2PixelsTransformMatrix.csv",
+    )
+    logs = in_view(logs, math.pi / 4)
+    reading = Reading(class_map=class_map({"pedestrian": "ped", "*": "ignore"}))
+    sources = {"centerpoint": "centerpoint", "megvii": "megvii", "centerpoint@fog": "megvii"}
+    for seed, (name, detector) in enumerate(sources.items()):
+        data = read_detections("nuscenes_compact", scene / "gt.json", scene / f"det_{detector}", reading)
+        levels = np.unique(np.quantile(data.detections.score, np.linspace(0, 0.98, 25)))
+        rule = CountingRule(
+            "class", ("ped",), Bins((0.0, 10.0, 20.0, 30.0, 50.0)), "ground_plane", "own_bin", outside="drop",
+            thresholds=tuple(levels.tolist()),
+        )  # fmt: skip
+        counts = count_job(data, TWO_METRES, rule, title=detector)[0]
+        drawing = Drawing(empty_columns="neighbour", position_error_m=0.1)
+        logs = drawn_detections(logs, counts, "ped", np.random.default_rng(seed), name, drawing)
+    return positive_by_path(windows(logs, 6.0), 2.0), 2.0
+
+
+@pytest.mark.parametrize("data", ["nuscenes", "fieldsafe"])
+def test_real_logs_end_to_end(data, request):
+    """Every metric at a hundred sensitivities; single runs are driven again, areas found again, by plain Python."""
+    logs, radius_m = request.getfixturevalue(data)
+    chosen = settings(radius_m, metrics=METRICS)
+    found = study(logs, None, chosen)
+    assert [each.metric for each in found.tables] == list(METRICS)
+    assert found.logs.positive + found.logs.negative == logs.log_count
+    assert found.second is not None
+    assert found.second.runs == found.logs.positive * 100 * len(logs.detections)
+    for table in found.tables:
+        for row in table.rows:
+            for cell in row.cells:
+                members = [table.curves[cell.detector, each].curve for each in row.conditions]
+                points = [
+                    np.column_stack([each.sensitivity, each.safety, each.efficiency]).tolist() for each in members
+                ]
+                assert cell.area == pytest.approx(float(rectangle_area(worst_case(points))), abs=1e-12)
+    loop = found.tables[-1]
+    for source in sources_of(logs):
+        standard = standardizer_of(logs, source.name.partition("@")[0], TWO_METRES)
+        runs = courses(logs, source.name, standard, radius_m)
+        curve = loop.curves[source.detector, source.condition].curve
+        for at in (0, 60, 99):
+            level = curve.sensitivity[at]
+            driven = [(drive(each, level), drive(each, None), each.positive) for each in runs]
+            safe = [own.stop_m <= true.stop_m + 1e-6 for own, true, positive in driven if positive]
+            lost = [(own.steps, true.steps) for own, true, positive in driven if not positive]
+            assert curve.safety[at] == pytest.approx(sum(safe) / len(safe))
+            own, true = map(sum, zip(*lost, strict=True))
+            assert curve.efficiency[at] == pytest.approx(true / own)
+
+
+def test_sources_and_their_conditions():
+    logs = made_logs({"a": (True, straight(3))}, [], {"x@fog": [], "x": [], "y@1": [], "y": []})
+    found = [(each.name, each.detector, each.condition) for each in sources_of(logs)]
+    # Baselines first; the last @ counts.
+    assert found[:2] == [("x", "x", BASELINE), ("y", "y", BASELINE)]
+    assert ("y@1", "y", "1") in found
+    with pytest.raises(
+        UsageError, match="there is no source 'z' with the detections on the images as they were taken"
+    ):
+        sources_of(made_logs({"a": (True, straight(3))}, [], {"z@fog": []}))
+    with pytest.raises(UsageError, match="no source 'y@1' with"):
+        sources_of(made_logs({"a": (True, straight(3))}, [], {"y@1@fog": []}))
+
+
+def test_a_metric_that_is_undefined_is_named():
+    # Somebody in the way, but never within 10 m of the vehicle: the Roboticizer's safety is undefined.
+    drives = {"p": (True, straight(5)), "n": (False, straight(5))}
+    logs = made_logs(drives, [(0, 14, 0)], {"x": [(0, 0.5, 14, 0)]})
+    far = settings(2.0, metrics=("roboticizer",))
+    with pytest.raises(InputError, match="roboticizer: no person that counts here"):
+        study(logs, None, far)
+    assert study(logs, None, settings(2.0, metrics=("closed_loop",))).tables[0].rows[0].cells[0].detector == "x"

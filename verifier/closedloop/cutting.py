@@ -1,0 +1,105 @@
+"""Making logs out of longer drives: pieces of some seconds, which of them are positive, who is in view."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from verifier.closedloop.logs import Bools, Detections, Floats, Ints, Logs
+from verifier.closedloop.pathifier import pathified_distance
+from verifier.closedloop.paths import PathSettings, paths_of
+from verifier.errors import InputError, UsageError, shown
+
+
+def windows(logs: Logs, length_s: float) -> Logs:
+    """Every log cut into as many pieces of equal duration, each at least `length_s` long, as it has room for.
+
+    No image is left out. The path of a piece ends with the piece (and its straight extension): what stands further
+    ahead is not in its way. A piece is positive when its log was; `positive_by_path` finds out anew. A stretch
+    without images gives no piece.
+
+    Raises:
+        UsageError: the length is not positive and finite.
+        InputError: the name of a piece is that of another log.
+    """
+    if not 0 < length_s < math.inf:
+        raise UsageError(f"expected a length in seconds above 0, got {length_s:g}")
+    start = logs.time_s[logs.first_image[:-1]]
+    duration = logs.time_s[logs.first_image[1:] - 1] - start
+    pieces = np.maximum(np.floor(duration / length_s), 1).astype(np.int64)
+    each = np.where(duration > 0, duration, 1.0) / pieces
+    log = logs.image_log
+    number = np.minimum((logs.time_s - start[log]) // each[log], pieces[log] - 1).astype(np.int64)
+    base = np.cumsum(pieces) - pieces
+    found, image_log = np.unique(base[log] + number, return_inverse=True)
+    parent = np.searchsorted(base, found, side="right") - 1
+    piece = found - base[parent] + 1
+    names = tuple(
+        logs.names[of] if count == 1 else f"{logs.names[of]}/{at}"
+        for of, count, at in np.column_stack([parent, pieces[parent], piece]).tolist()
+    )
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"a piece would have the name of another log, {shown(twice)}", hint="rename that log")
+    return replace(logs, names=names, positive=logs.positive[parent], image_log=image_log.reshape(-1))
+
+
+def positive_by_path(logs: Logs, control_radius_m: float, settings: PathSettings | None = None) -> Logs:
+    """The same logs, positive exactly where somebody blocks the path ahead in some image.
+
+    For drives that nobody has sorted. Whether somebody is in the way depends on the control radius, so the same
+    radius has to be used from here on.
+
+    Raises:
+        InputError: a path has no direction, see `paths_of`.
+        ValueError: the radius is not positive and finite.
+    """
+    paths = paths_of(logs, settings)
+    ahead = pathified_distance(paths, logs.person_image, logs.person_m, control_radius_m)
+    positive = np.zeros(logs.log_count, dtype=np.bool_)
+    positive[logs.image_log[logs.person_image[np.isfinite(ahead)]]] = True
+    remark = (
+        f"a log counts as positive where somebody is within the control radius of {control_radius_m:g} m of the path "
+        "ahead in some image"
+    )
+    return replace(logs, positive=positive, remarks=(*logs.remarks, remark))
+
+
+def in_view(logs: Logs, half_angle_rad: float, range_m: float = math.inf) -> Logs:
+    """The logs with what a forward camera can see: people and detections within an angle of the heading and a range.
+
+    What has no known point stays.
+
+    Raises:
+        UsageError: the logs have no headings, or the angle or range is not positive.
+    """
+    if logs.heading_rad is None:
+        raise UsageError("a field of view needs the headings of the images, which these logs do not have")
+    if not (0 < half_angle_rad <= math.pi and range_m > 0):
+        raise UsageError("expected a half angle in (0, pi] and a range above 0")
+    heading = logs.heading_rad
+
+    def seen(image: Ints, point_m: Floats) -> Bools:
+        x, y = (point_m - logs.position_m[image]).T
+        turn = np.arctan2(y, x) - heading[image]
+        off = np.abs(np.arctan2(np.sin(turn), np.cos(turn)))
+        return np.asarray(~((off > half_angle_rad) | (np.hypot(x, y) > range_m)))
+
+    def cut(found: Detections) -> Detections:
+        return found.take(seen(found.image, found.point_m))
+
+    kept = seen(logs.person_image, logs.person_m)
+    reach = "" if math.isinf(range_m) else f" and {range_m:g} m"
+    return replace(
+        logs,
+        person_image=logs.person_image[kept],
+        person_m=logs.person_m[kept],
+        person_box_2d=None if logs.person_box_2d is None else logs.person_box_2d[kept],
+        detections={name: cut(each) for name, each in logs.detections.items()},
+        remarks=(
+            *logs.remarks,
+            f"only what lies within {math.degrees(half_angle_rad):g} degrees of the heading{reach} is looked at",
+        ),
+    )

@@ -1,0 +1,183 @@
+"""Logs: what a vehicle drove, who stood where, and what detectors reported, as columns.
+
+A log is one drive along one path. Positions are in a **ground plane** common to the log: right-handed, metres, x and
+y any two perpendicular directions (east and north, or those of a map); headings are in radians, counter-clockwise
+from x. A *positive* log has a person for whom the vehicle has to stop. In a *negative* log nobody stands in the way,
+and whatever makes the vehicle brake is a false alarm (Pezzementi et al. 2021, sections 3.2 and 8.1). People beside
+the path may be in either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.detections.columns import faulty_boxes
+from verifier.errors import UsageError, unknown_name
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Bools: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Detections:
+    """What one detector reported, D rows in any order.
+
+    Attributes:
+        image: (D,) index into the images of the `Logs`.
+        strength: (D,) the detector's own score, finite, greater is surer.
+        point_m: (D, 2) in the ground plane; a row of NaN where it could not be localized.
+        box_2d: (D, 4) left, top, right, bottom in pixels, a row of NaN where there is none; or None.
+
+    Raises:
+        ValueError: lengths differ, a strength is not finite, a point or box is partly NaN or infinite.
+    """
+
+    image: Ints
+    strength: Floats
+    point_m: Floats
+    box_2d: Floats | None = None
+
+    def __post_init__(self) -> None:
+        _freeze(self, {"image": np.int64, "strength": np.float64, "point_m": np.float64, "box_2d": np.float64})
+        n = len(self.image)
+        _check_shapes(self, {"image": (n,), "strength": (n,), "point_m": (n, 2), "box_2d": (n, 4)})
+        if not np.isfinite(self.strength).all():
+            raise ValueError("a strength is not finite")
+        _check_points("point_m", self.point_m, self.box_2d)
+
+    def __len__(self) -> int:
+        return len(self.image)
+
+    def take(self, rows: NDArray[Any]) -> Detections:
+        """The rows of a mask or of indices, in that order."""
+        box = None if self.box_2d is None else self.box_2d[rows]
+        return Detections(self.image[rows], self.strength[rows], self.point_m[rows], box)
+
+
+@dataclass(frozen=True, eq=False)
+class Logs:
+    """L logs with I images, P sightings of people (ground truth) and the detections of any number of sources.
+
+    A *source* is a detector under one condition; the simulator needs nothing else of it. Arrays are not copied: the
+    views held here cannot be written.
+
+    Attributes:
+        names: (L,) different.
+        positive: (L,) see above.
+        image_log: (I,) the log of each image, not decreasing; every log has at least one image.
+        time_s: (I,) increasing within a log.
+        position_m: (I, 2) of the vehicle, in the ground plane. The camera stands for the vehicle (section 6.3).
+        heading_rad: (I,) or None. Needed only where a path has no direction of its own.
+        person_image: (P,) the image in which a person is seen.
+        person_m: (P, 2) where that person stands; a row of NaN where that is not known.
+        person_box_2d: (P, 4) pixels, a row of NaN where there is none; or None.
+        detections: by name of the source.
+        remarks: what a reader of any result from these logs must know, one sentence each.
+
+    Raises:
+        ValueError: lengths differ, an index points nowhere, times do not increase, a number is not finite.
+    """
+
+    names: tuple[str, ...]
+    positive: Bools
+    image_log: Ints
+    time_s: Floats
+    position_m: Floats
+    heading_rad: Floats | None
+    person_image: Ints
+    person_m: Floats
+    detections: Mapping[str, Detections] = field(default_factory=dict)
+    person_box_2d: Floats | None = None
+    remarks: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        kinds = {"positive": np.bool_, "image_log": np.int64, "person_image": np.int64}
+        floats = ("time_s", "position_m", "heading_rad", "person_m", "person_box_2d")
+        _freeze(self, kinds | dict.fromkeys(floats, np.float64))
+        object.__setattr__(self, "detections", MappingProxyType(dict(self.detections)))
+        n, people = len(self.image_log), len(self.person_image)
+        shapes = {"positive": (len(self.names),), "image_log": (n,), "time_s": (n,), "position_m": (n, 2)}
+        shapes |= {"heading_rad": (n,), "person_m": (people, 2), "person_box_2d": (people, 4)}
+        _check_shapes(self, shapes | {"person_image": (people,)})
+        if len(set(self.names)) != len(self.names):
+            raise ValueError("a log name occurs twice")
+        self._check_images()
+        _check_points("person_m", self.person_m, self.person_box_2d)
+        images = [("person_image", self.person_image)]
+        images += [(f"image of source {name!r}", each.image) for name, each in self.detections.items()]
+        for what, image in images:
+            if image.size and (image.min() < 0 or image.max() >= n):
+                raise ValueError(f"{what}: an index outside 0..{n - 1}")
+
+    def _check_images(self) -> None:
+        if (np.diff(self.image_log) < 0).any():
+            raise ValueError("the images of a log must stand together, in the order of the logs")
+        if not np.array_equal(np.unique(self.image_log), np.arange(len(self.names))):
+            raise ValueError("every image belongs to a log, and every log has an image")
+        for name in ("time_s", "position_m", "heading_rad"):
+            value = getattr(self, name)
+            if value is not None and not np.isfinite(value).all():
+                raise ValueError(f"{name}: a value is not finite")
+        if not (np.diff(self.time_s)[np.diff(self.image_log) == 0] > 0).all():
+            raise ValueError("times must increase within a log")
+
+    @property
+    def log_count(self) -> int:
+        """L."""
+        return len(self.names)
+
+    @property
+    def image_count(self) -> int:
+        """I."""
+        return len(self.image_log)
+
+    @cached_property
+    def first_image(self) -> Ints:
+        """(L + 1,) index of each log's first image; the last entry is I."""
+        return np.searchsorted(self.image_log, np.arange(len(self.names) + 1)).astype(np.int64)
+
+    def source(self, name: str) -> Detections:
+        """The detections of a source; UsageError when there is none of that name."""
+        if name not in self.detections:
+            message, hint = unknown_name("source of detections", name, self.detections)
+            raise UsageError(f"{message}\n  hint: {hint}")
+        return self.detections[name]
+
+    def with_source(self, name: str, detections: Detections, *remarks: str) -> Logs:
+        """These logs with one more source; ValueError when there is one of that name already."""
+        if name in self.detections:
+            raise ValueError(f"there is a source {name!r} already")
+        more = tuple(each for each in remarks if each not in self.remarks)
+        return replace(self, detections={**self.detections, name: detections}, remarks=self.remarks + more)
+
+
+def _freeze(owner: Any, kinds: Mapping[str, Any]) -> None:
+    for name, kind in kinds.items():
+        value = getattr(owner, name)
+        if value is not None:
+            array = np.asarray(value, dtype=kind).view()
+            array.setflags(write=False)
+            object.__setattr__(owner, name, array)
+
+
+def _check_shapes(owner: Any, expected: Mapping[str, tuple[int, ...]]) -> None:
+    for name, shape in expected.items():
+        value = getattr(owner, name)
+        if value is not None and value.shape != shape:
+            raise ValueError(f"{name} has shape {value.shape}, expected {shape}")
+
+
+def _check_points(name: str, point_m: Floats, box_2d: Floats | None) -> None:
+    unknown = np.isnan(point_m)
+    if (unknown.any(axis=1) & ~unknown.all(axis=1)).any() or np.isinf(point_m).any():
+        raise ValueError(f"{name}: a point is partly NaN or infinite")
+    if box_2d is not None and (bad := faulty_boxes(box_2d)).any():
+        raise ValueError(f"box of row {int(bad.argmax())} is partly NaN, infinite or of negative size")

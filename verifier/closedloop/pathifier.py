@@ -1,0 +1,197 @@
+"""Pathified distance: how far ahead along its path the vehicle may drive before an obstacle is too close.
+
+Pezzementi et al. 2021, section 6.2.2. An obstacle is a disc of the *control radius* around a detected point. The
+pathified distance of a detection is the length of the path from the pose of its image to the first point of the path
+ahead that lies in the disc: 0 when the pose itself does, infinite when the path never enters. The disc is closed: a
+path that only touches it enters. Segments and discs are intersected exactly, so that an obstacle that is grazed
+between two poses counts, too (the paper neglects it).
+
+The paper gives no number for the control radius, nor for the *safety radius* within which it speaks of a violation;
+it only says that the control radius is the greater. Both have to be given, as `Radii`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.closedloop.course import Course
+from verifier.closedloop.logs import Logs
+from verifier.closedloop.nearby import near_pairs
+from verifier.closedloop.paths import Paths, PathSettings, paths_of
+from verifier.closedloop.roboticizer import Standardizer
+from verifier.errors import InputError, shown
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Radii:
+    """How close to a person the vehicle is to come.
+
+    Attributes:
+        control_m: the controller keeps this distance.
+        safety_m: coming closer than this is a violation. Less than the control radius.
+
+    Raises:
+        ValueError: not 0 < safety_m < control_m < inf.
+    """
+
+    control_m: float
+    safety_m: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.safety_m < self.control_m < math.inf:
+            raise ValueError(f"expected 0 < safety radius < control radius, got {self.safety_m} and {self.control_m}")
+
+
+def pathified_distance(paths: Paths, image: Ints, point_m: Floats, radius_m: float) -> Floats:
+    """(n,) pathified distances; infinite where the path ahead never comes within the radius.
+
+    Args:
+        paths: of all logs.
+        image: (n,) the image in which each point is seen.
+        point_m: (n, 2) in the ground plane; a point of NaN is in nobody's way.
+        radius_m: of the disc, positive and finite.
+
+    Raises:
+        ValueError: the radius is not positive and finite.
+    """
+    if not 0 < radius_m < math.inf:
+        raise ValueError(f"expected a positive radius, got {radius_m}")
+    found = np.full(len(image), np.inf)
+    for rows, segments in _candidates(paths, image, point_m, radius_m):
+        ahead = segments >= image[rows]
+        rows, segments = rows[ahead], segments[ahead]
+        entry = _entry(paths, segments, point_m[rows], radius_m)
+        distance = paths.image_s_m[segments] - paths.image_s_m[image[rows]] + entry
+        np.minimum.at(found, rows, distance)
+    away = point_m - paths.start_m[image]
+    found[np.einsum("ni,ni->n", away, away) <= radius_m * radius_m] = 0.0
+    return found
+
+
+def _candidates(paths: Paths, image: Ints, point_m: Floats, radius_m: float) -> Iterator[tuple[Ints, Ints]]:
+    """Pairs (point, segment of the same log) that are near enough to intersect; a pair may come more than once."""
+    moving = np.flatnonzero(paths.length_m > 0)
+    if not len(moving):
+        return
+    length = paths.length_m[moving]
+    piece_m = max(radius_m, float(length.mean()))  # so that there are at most twice as many pieces as segments
+    pieces = np.ceil(length / piece_m).astype(np.int64)
+    segment = np.repeat(moving, pieces)
+    number = np.arange(len(segment)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    share = (number + 0.5) / np.repeat(pieces, pieces)
+    middle = paths.start_m[segment] + (share * paths.length_m[segment])[:, None] * paths.direction[segment]
+    half = float((length / pieces).max()) / 2
+    pairs = near_pairs(paths.image_log[image], point_m, paths.image_log[segment], middle, radius_m + half)
+    for rows, others in pairs:
+        yield rows, segment[others]
+
+
+def _entry(paths: Paths, segment: Ints, point_m: Floats, radius_m: float) -> Floats:
+    """(n,) metres from the start of each segment to where it first lies in the disc; infinite: nowhere."""
+    x, y = (point_m - paths.start_m[segment]).T
+    along_x, along_y = paths.direction[segment].T
+    along, aside = x * along_x + y * along_y, y * along_x - x * along_y
+    inside = radius_m * radius_m - aside * aside
+    half = np.sqrt(np.maximum(inside, 0.0))
+    meets = (inside >= 0) & (along + half >= 0) & (along - half <= paths.length_m[segment])
+    return np.where(meets, np.maximum(along - half, 0.0), np.inf)
+
+
+def people_ahead(logs: Logs, paths: Paths, control_radius_m: float) -> Floats:
+    """(P,) pathified distances of the people.
+
+    Raises:
+        InputError: somebody stands in the way in a negative log, where every stop would count as needless.
+    """
+    ahead = pathified_distance(paths, logs.person_image, logs.person_m, control_radius_m)
+    log = logs.image_log[logs.person_image]
+    wrong = np.isfinite(ahead) & ~logs.positive[log]
+    if wrong.any():
+        row = int(wrong.argmax())
+        image = int(logs.person_image[row] - logs.first_image[log[row]])
+        raise InputError(
+            f"log {shown(logs.names[log[row]])} is negative, but in its image {image} somebody blocks the path "
+            f"{ahead[row]:g} m ahead (control radius {control_radius_m:g} m)",
+            hint="say that it is positive: `positive_by_path` finds out which logs are",
+        )
+    return ahead
+
+
+def violation_m(logs: Logs, paths: Paths, safety_radius_m: float) -> Floats:
+    """(L,) where along its path the vehicle first comes within the safety radius of a person; infinite: nowhere.
+
+    People stand where the image shows them that is replayed there, the last one taken no further along the path. A
+    vehicle that stops before this point has not violated the safety radius; one that stops behind it has.
+
+    Raises:
+        ValueError: the radius is not positive and finite.
+    """
+    ahead = pathified_distance(paths, logs.person_image, logs.person_m, safety_radius_m)
+    until = np.append(paths.image_s_m[1:], np.inf)
+    until[logs.first_image[1:] - 1] = np.inf
+    place = paths.image_s_m[logs.person_image] + ahead
+    found = np.full(logs.log_count, np.inf)
+    shown_there = place < until[logs.person_image]
+    np.minimum.at(found, logs.image_log[logs.person_image[shown_there]], place[shown_there])
+    return found
+
+
+def courses(
+    logs: Logs,
+    source: str,
+    standardizer: Standardizer,
+    control_radius_m: float,
+    settings: PathSettings | None = None,
+) -> tuple[Course, ...]:
+    """What the simulator needs of each log: the detections of one source, and the people, along the path.
+
+    What never blocks the path is left out.
+
+    Raises:
+        UsageError: no such source.
+        InputError: a negative log with somebody in the way; a path without direction, see `paths_of`.
+        ValueError: the radius is not positive and finite.
+    """
+    found = logs.source(source)
+    paths = paths_of(logs, settings)
+    ahead = pathified_distance(paths, found.image, found.point_m, control_radius_m)
+    seen, seen_ends = _by_log(logs, found.image, ahead)
+    people = people_ahead(logs, paths, control_radius_m)
+    there, there_ends = _by_log(logs, logs.person_image, people)
+    strength = standardizer(found.strength[seen])
+    ends = zip(_slices(logs.first_image), _slices(seen_ends), _slices(there_ends), strict=True)
+    return tuple(
+        Course(
+            positive=bool(logs.positive[log]),
+            image_s_m=paths.image_s_m[images],
+            image_time_s=logs.time_s[images],
+            end_s_m=float(paths.end_s_m[log]),
+            detection_image=found.image[seen[rows]] - images.start,
+            detection_distance_m=ahead[seen[rows]],
+            detection_sensitivity=strength[rows],
+            truth_image=logs.person_image[there[sightings]] - images.start,
+            truth_distance_m=people[there[sightings]],
+        )
+        for log, (images, rows, sightings) in enumerate(ends)
+    )
+
+
+def _by_log(logs: Logs, image: Ints, distance: Floats) -> tuple[Ints, Ints]:
+    """The rows that block a path, in the order of their images, and where each log's rows begin (L + 1,)."""
+    rows = np.argsort(image, kind="stable")
+    rows = rows[np.isfinite(distance[rows])]
+    return rows, np.searchsorted(image[rows], logs.first_image).astype(np.int64)
+
+
+def _slices(starts: Ints) -> list[slice]:
+    edges = starts.tolist()
+    return [slice(low, high) for low, high in pairwise(edges)]

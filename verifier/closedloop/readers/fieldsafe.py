@@ -1,0 +1,198 @@
+"""Logs from FieldSAFE: a real tractor in a grass field, positions by RTK-GPS, people from an orthophoto.
+
+Kragh et al. 2017, "FieldSAFE: dataset for obstacle detection in agriculture", Sensors 17(11). The drone that filmed
+the field labels people and the tractor in the pixels of an orthophoto at 25 Hz; a matrix takes UTM coordinates to
+pixels, [row; column; 1] = M [east; north; 1]. The tractor's GPS gives latitude and longitude on WGS 84. There are no
+detections; `drawn_detections` can stand in.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+
+from verifier.closedloop.logs import Floats, Ints, Logs
+from verifier.closedloop.plausible import LogLimits, check_plausible
+from verifier.closedloop.tables import Kind, Table, read_table
+from verifier.detections.sources import read_source
+from verifier.errors import InputError, Place, UsageError
+from verifier.textfiles import read_text
+
+PEOPLE: dict[str, Kind] = {"x": "number", "y": "number", "frame": "whole", "timestamp": "number", "lost": "flag"}
+PEOPLE |= {"label": "text"}
+FIXES: dict[str, Kind] = {"clock": "number", "lat": "number", "lon": "number"}
+SLOWEST_MPS = 0.1
+"""Below this a course over ground is noise, and the heading stays what it was."""
+EQUATOR_M = 6378137.0
+FLATTENING = 1 / 298.257223563
+UTM_SCALE = 0.9996
+UTM_EAST_M = 500_000.0
+
+
+def fieldsafe_logs(
+    people: str | Path,
+    positions: str | Path,
+    matrix: str | Path,
+    every: int = 5,
+    smoothing_s: float = 0.6,
+    limits: LogLimits | None = None,
+) -> Logs:
+    """One log, "fieldsafe": every `every`-th frame (25 Hz) while the GPS runs, and the people in it.
+
+    The tractor's position is the mean of the track, joined by straight lines between the fixes, over `smoothing_s`
+    seconds around the frame: the fixes' clock jitters by some hundredths of a second, which at 2.4 m/s is several
+    centimetres. Its heading is the direction of the derivative of that mean; at rest it keeps the last one. Positions
+    are relative to that of the first image, x to the east, y to the north.
+
+    The log is positive; cut it with `windows` and sort the pieces with `positive_by_path`.
+
+    Args:
+        people: the dynamic ground truth, CSV or a zip archive with one.
+        positions: the tractor's GPS coordinates, CSV or a zip archive with one.
+        matrix: the file `utm2PixelsTransformMatrix.csv`.
+        every: frames from image to image.
+        smoothing_s: width of the moving mean, above 0.
+        limits: of gaps and jumps, of fixes and images.
+
+    Raises:
+        InputError: a file cannot be read, the GPS clock runs backwards or stops, no frame lies within its time.
+        UsageError: `every` or `smoothing_s` is not positive.
+    """
+    if every < 1 or not 0 < smoothing_s < math.inf:
+        raise UsageError(f"expected every >= 1 and smoothing_s > 0, got {every} and {smoothing_s:g}")
+    limits = limits or LogLimits()
+    fixes = _table(positions, "positions", FIXES)
+    clock = fixes.columns["clock"]
+    _check_clock(clock, fixes, limits)
+    track = _utm(fixes.columns["lat"], fixes.columns["lon"])
+    origin = track[0]
+    seen = _table(people, "people", PEOPLE)
+    frame, time = _frames(seen, every, clock[0] + smoothing_s / 2, clock[-1] - smoothing_s / 2)
+    # Seconds since 1970 have a resolution of a quarter of a microsecond; differences are exact.
+    position, heading = _poses(clock - clock[0], track - origin, time - clock[0], smoothing_s)
+    label = np.array([text == "human" for text in seen.texts["label"]], dtype=np.bool_)[seen.columns["label"]]
+    image = np.minimum(np.searchsorted(frame, seen.columns["frame"]), len(frame) - 1)
+    kept = label & ~seen.columns["lost"] & (frame[image] == seen.columns["frame"])
+    ground = _ground(_matrix(matrix), seen.stack("x", "y")[kept]) - origin
+    logs = Logs(
+        ("fieldsafe",),
+        np.array([True]),
+        np.zeros(len(frame), dtype=np.int64),
+        time - time[0],
+        position - position[0],
+        heading,
+        image[kept],
+        ground - position[0],
+    )
+    check_plausible(logs, limits, str(positions))
+    return logs
+
+
+def _table(path: str | Path, role: str, kinds: dict[str, Kind]) -> Table:
+    members = read_source(path, role, ".csv").members
+    if len(members) > 1:
+        raise InputError(f"expected one CSV file, found {len(members)}", Place(str(path)))
+    return read_table(members[0].name, kinds, raw=members[0].raw, others=True)
+
+
+def _check_clock(clock: Floats, fixes: Table, limits: LogLimits) -> None:
+    if len(clock) < 2:
+        raise InputError(f"{len(clock)} positions; expected at least two", Place(fixes.file))
+    step = np.diff(clock)
+    for bad, text in (
+        (step < 0, "the clock goes back by {0:g} s"),
+        (step > limits.longest_gap_s, "no position for {0:g} s"),
+    ):
+        if bad.any():
+            row = int(bad.argmax())
+            raise InputError(text.format(abs(step[row])), fixes.place(row + 1))
+
+
+def _frames(seen: Table, every: int, first_s: float, last_s: float) -> tuple[Ints, Floats]:
+    """The numbers and times of the chosen frames between two times."""
+    frame, row = np.unique(seen.columns["frame"], return_index=True)
+    if not len(frame):
+        raise InputError("no frame in it", Place(seen.file))
+    time = seen.columns["timestamp"][row]
+    differs = time[np.searchsorted(frame, seen.columns["frame"])] != seen.columns["timestamp"]
+    late = np.diff(time) <= 0
+    if differs.any():
+        raise InputError("another time than the same frame has above", seen.place(int(differs.argmax())))
+    if late.any():
+        raise InputError("a later frame, but no later time", seen.place(int(row[int(late.argmax()) + 1])))
+    kept = ((frame - frame[0]) % every == 0) & (time >= first_s) & (time <= last_s)
+    if not kept.any():
+        raise InputError("no frame lies within the time of the positions", Place(seen.file))
+    return frame[kept], time[kept]
+
+
+def _poses(clock: Floats, track: Floats, time: Floats, width_s: float) -> tuple[Floats, Floats]:
+    """Positions (n, 2) and headings (n,) of the moving mean of the track, and of its derivative."""
+    area = np.zeros_like(track)
+    area[1:] = np.cumsum((track[1:] + track[:-1]) / 2 * np.diff(clock)[:, None], axis=0)
+
+    def at(when: Floats) -> tuple[Floats, Floats]:
+        """The track and its integral."""
+        here = np.column_stack([np.interp(when, clock, track[:, axis]) for axis in (0, 1)])
+        k = np.clip(np.searchsorted(clock, when, side="right") - 1, 0, len(clock) - 1)
+        return here, area[k] + (here + track[k]) / 2 * (when - clock[k])[:, None]
+
+    (before, low), (after, high) = at(time - width_s / 2), at(time + width_s / 2)
+    velocity = (after - before) / width_s
+    moving = np.flatnonzero(np.hypot(*velocity.T) >= SLOWEST_MPS)
+    heading = np.arctan2(velocity[:, 1], velocity[:, 0])
+    if len(moving):
+        last = np.searchsorted(moving, np.arange(len(time)), side="right") - 1
+        heading = heading[moving[np.maximum(last, 0)]]
+    return (high - low) / width_s, heading
+
+
+def _matrix(path: str | Path) -> Floats:
+    """(3, 3) pixels from UTM."""
+    text, _ = read_text(path)
+    rows = [line.replace(",", " ").split() for line in text.splitlines() if line.strip()]
+    try:
+        found = np.array([[float(cell) for cell in row] for row in rows])
+    except ValueError:
+        found = np.zeros(0)
+    if found.shape != (3, 3) or not np.isfinite(found).all() or found[2].tolist() != [0, 0, 1]:
+        raise InputError("expected three rows of three numbers, the last 0, 0, 1", Place(str(path)))
+    if np.linalg.det(found) == 0:
+        raise InputError("the matrix cannot be inverted", Place(str(path)))
+    return found
+
+
+def _ground(pixels_from_utm: Floats, pixels: Floats) -> Floats:
+    """(n, 2) east and north of pixels (column, row)."""
+    shift = pixels[:, ::-1] - pixels_from_utm[:2, 2]
+    return np.asarray(np.linalg.solve(pixels_from_utm[:2, :2], shift.T).T)
+
+
+def _utm(latitude_deg: Floats, longitude_deg: Floats) -> Floats:
+    """(n, 2) UTM east and north in the zone of the first point, WGS 84, northern hemisphere.
+
+    The transverse Mercator projection by Krueger's series in the third flattening n, here to n^4, which is good to
+    a thousandth of a millimetre (Karney 2011, "Transverse Mercator with an accuracy of a few nanometers").
+    """
+    zone = math.floor((longitude_deg[0] + 180) / 6)
+    latitude, longitude = np.radians(latitude_deg), np.radians(longitude_deg - (zone * 6 - 177))
+    n = FLATTENING / (2 - FLATTENING)
+    alpha = (
+        n / 2 - 2 * n**2 / 3 + 5 * n**3 / 16 + 41 * n**4 / 180,
+        13 * n**2 / 48 - 3 * n**3 / 5 + 557 * n**4 / 1440,
+        61 * n**3 / 240 - 103 * n**4 / 140,
+        49561 * n**4 / 161280,
+    )
+    eccentricity = math.sqrt(FLATTENING * (2 - FLATTENING))
+    sine = np.sin(latitude)
+    conformal = np.sinh(np.arctanh(sine) - eccentricity * np.arctanh(eccentricity * sine))
+    xi = np.arctan2(conformal, np.cos(longitude))
+    eta = np.arctanh(np.sin(longitude) / np.hypot(1, conformal))
+    north, east = xi.copy(), eta.copy()
+    for order, factor in enumerate(alpha, 1):
+        north += factor * np.sin(2 * order * xi) * np.cosh(2 * order * eta)
+        east += factor * np.cos(2 * order * xi) * np.sinh(2 * order * eta)
+    scale = UTM_SCALE * EQUATOR_M / (1 + n) * (1 + n**2 / 4 + n**4 / 64)
+    return np.column_stack([UTM_EAST_M + scale * east, scale * north])

@@ -1,0 +1,139 @@
+"""Closed-loop control by time steps, as in Pezzementi et al. 2021, Sec. 6.3: all runs of a batch at once.
+
+At every step of dt = 50 ms the safe speed of eq. (7) is found and the speed moves towards it at the greatest rate.
+Within a step the acceleration is constant, so the distance is the mean of both speeds times dt. The loop is over time
+only; stretches in which the safe speed cannot change are taken in one go (see `stretches`), which gives the same
+states. `traces` records every single step; `events` needs no time step at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.closedloop.batch import make_batch
+from verifier.closedloop.course import Course
+from verifier.closedloop.events import EventEngine
+from verifier.closedloop.fleet import Engine, Fleet
+from verifier.closedloop.stretches import NEAR, Ramp, ramp
+from verifier.closedloop.vehicle import VehicleSettings, safe_speed_mps
+
+Floats = NDArray[np.float64]
+EngineName: TypeAlias = Literal["steps", "events"]
+LARGEST_TABLE = 8_000_000
+"""Entries of the tables of one batch (levels x places); more courses than fit make several batches."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """How every course ended at every sensitivity, and driven by the truth.
+
+    Attributes:
+        stop_m: (C, K) arc length of the stop that ended the run; inf where none did. Negative logs: inf.
+        time_s: (C, K) from start to end of the run.
+        stops: (C, K) int64 stops that were recorded.
+        true_stop_m, true_time_s, true_stops: (C,) the same of the run driven by the truth.
+    """
+
+    stop_m: Floats
+    time_s: Floats
+    stops: NDArray[np.int64]
+    true_stop_m: Floats
+    true_time_s: Floats
+    true_stops: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class StepEngine:
+    """The engine with time steps; its unit of time is one step."""
+
+    vehicle: VehicleSettings
+
+    @property
+    def unit_s(self) -> float:
+        """dt."""
+        return self.vehicle.dt_s
+
+    @property
+    def near_m(self) -> float:
+        """See `Engine`."""
+        return NEAR * self.vehicle.top_speed_mps * self.vehicle.dt_s
+
+    def motion(self, speed: Floats, target: Floats) -> Ramp:
+        """See `Engine`."""
+        return ramp(speed, target, self.vehicle)
+
+    def approach(self, fleet: Fleet) -> NDArray[np.bool_]:
+        """One time step; where the safe speed is held, as many as lead to the next image."""
+        if self.vehicle.between_images == "hold":
+            under_way = np.flatnonzero(np.isfinite(fleet.until_m))
+            target = safe_speed_mps(fleet.seen_m[under_way], fleet.speed_mps[under_way], self.vehicle)
+            stands = np.zeros(len(fleet.until_m), dtype=bool)
+            stands[under_way] = fleet.steer(under_way, target)
+            return stands
+        speed = fleet.speed_mps
+        safe = safe_speed_mps(np.maximum(fleet.obstacle_m - fleet.position_m, 0.0), speed, self.vehicle)
+        resting: NDArray[np.bool_] = (safe == 0) & (speed == 0)
+        most = self.vehicle.braking_mps2 * self.vehicle.dt_s
+        slower = speed - most
+        slower[slower < NEAR * most] = 0.0
+        faster = speed + self.vehicle.a_max_mps2 * self.vehicle.dt_s
+        fleet.speed_mps = np.maximum(np.minimum(safe, faster), slower)
+        fleet.position_m += (0.5 * self.vehicle.dt_s) * (speed + fleet.speed_mps)
+        fleet.time += ~resting
+        return resting
+
+
+def simulate(
+    courses: Iterable[Course],
+    sensitivity: Floats,
+    vehicle: VehicleSettings,
+    engine: EngineName = "steps",
+) -> Outcomes:
+    """Run every course at every sensitivity, and once driven by the truth.
+
+    Args:
+        courses: of any logs, detectors and conditions; taken one after the other, so a generator will do.
+        sensitivity: (K,) increasing; at tau the detections with a standardized sensitivity <= tau count.
+        vehicle: limits and readings.
+        engine: "steps" of `dt_s`, or "events" (see `events`).
+
+    Raises:
+        ValueError: the sensitivities do not increase, the engine is unknown.
+    """
+    if sensitivity.ndim != 1 or len(sensitivity) == 0 or not np.all(np.diff(sensitivity) > 0):
+        raise ValueError("the sensitivities must be one increasing row")
+    if engine not in get_args(EngineName):
+        raise ValueError(f"unknown engine {engine!r}; known: {', '.join(get_args(EngineName))}")
+    chosen: Engine = StepEngine(vehicle) if engine == "steps" else EventEngine(vehicle)
+    parts = []
+    for some in _chunks(courses, LARGEST_TABLE // (len(sensitivity) + 1)):
+        batch = make_batch(some, sensitivity, vehicle)
+        ended = Fleet(batch, vehicle, chosen).run()
+        parts.append([each[batch.run_of].T for each in (ended.stop_m, ended.time_s, ended.stops)])
+    if not parts:
+        raise ValueError("there are no courses")
+    whole = [np.concatenate(each) for each in zip(*parts, strict=True)]
+    return Outcomes(
+        *(np.ascontiguousarray(each[:, :-1]) for each in whole),
+        *(each[:, -1].copy() for each in whole),
+    )
+
+
+def _chunks(courses: Iterable[Course], most_places: int) -> Iterator[list[Course]]:
+    """Consecutive courses with together at most so many places; a longer course stands alone."""
+    some: list[Course] = []
+    places = 0
+    for each in courses:
+        own = len(each.image_s_m) + 1
+        if some and places + own > most_places:
+            yield some
+            some, places = [], 0
+        some.append(each)
+        places += own
+    if some:
+        yield some

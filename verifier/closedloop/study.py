@@ -1,0 +1,289 @@
+"""The whole story of `verify closed-loop`: from logs and what detectors reported to tables of trade-off areas.
+
+    logs -> standardizer -> courses along the path -> closed loop, both engines -> curves -> RobROC -> tables
+                         -> curves of the other context levels ------------------^
+
+`study` is that story. A *source* of detections is a detector under a condition, named `DETECTOR@CONDITION`; without
+`@` the condition is the baseline.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.closedloop.bootstrap import FEWEST_LOGS, Draws, closed_loop_sums, draw_logs
+from verifier.closedloop.closed_loop_curve import ClosedLoop, ClosedLoopSettings, check_logs, closed_loop
+from verifier.closedloop.comparison import BASELINE, MetricTable, NamedCurve, compare
+from verifier.closedloop.course import Course
+from verifier.closedloop.curves import TradeOffCurve, pathifier_curve, roboticizer_curve, roc_a, roc_b
+from verifier.closedloop.logs import Logs
+from verifier.closedloop.matched import IOU_HALF
+from verifier.closedloop.pathifier import courses
+from verifier.closedloop.paths import PathSettings
+from verifier.closedloop.results import LogsUsed, SecondEngine
+from verifier.closedloop.roboticizer import Standardizer, standardizer_of
+from verifier.closedloop.robroc import area
+from verifier.closedloop.traces import Trace, trace
+from verifier.errors import InputError, UsageError, shown, unknown_name
+from verifier.matching import MatchingPolicy
+
+Metric: TypeAlias = Literal["roc_a", "roc_b", "roboticizer", "pathifier", "closed_loop"]
+METRICS: tuple[Metric, ...] = get_args(Metric)
+Progress: TypeAlias = Callable[[Sequence["Source"]], Iterable["Source"]]
+FEW_LOGS = 10
+"""Of a kind; below, what the bootstrap says about them is itself unsure, and a remark says so."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A detector under a condition, and the name its detections have in the logs."""
+
+    detector: str
+    condition: str
+    name: str
+
+
+@dataclass(frozen=True)
+class StudySettings:
+    """Every choice of a study beside its data.
+
+    Attributes:
+        control_radius_m: nobody may come closer; the paper gives no number, so there is no default.
+        loop: vehicle, engine, cost of a stop.
+        sensitivity: (K,) increasing levels, for every metric.
+        metrics: in rising order of context.
+        path: how the path goes on after the last image.
+        policy: what counts as a match with a person, for the standardizer and both ROCs.
+        severities: condition -> "mild" or "severe".
+        groups: name -> conditions, beside Any and AnyMild.
+        draws: of the bootstrap over logs; 0 for none.
+        seed: of the bootstrap.
+        confidence: of its intervals.
+    """
+
+    control_radius_m: float
+    loop: ClosedLoopSettings
+    sensitivity: NDArray[np.float64]
+    metrics: tuple[Metric, ...] = ("roboticizer", "pathifier", "closed_loop")
+    path: PathSettings = field(default_factory=PathSettings)
+    policy: MatchingPolicy = IOU_HALF
+    severities: Mapping[str, str] = field(default_factory=dict)
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    draws: int = 1000
+    seed: int = 0
+    confidence: float = 0.95
+
+
+@dataclass(frozen=True)
+class Study:
+    """What was found: a table per metric, and what a reader must know."""
+
+    tables: tuple[MetricTable, ...]
+    logs: LogsUsed
+    second: SecondEngine | None
+    remarks: tuple[str, ...]
+
+
+def study(logs: Logs, validation: Logs | None, settings: StudySettings, progress: Progress = iter) -> Study:
+    """Compare every detector under every condition, by every metric that was asked for.
+
+    Args:
+        logs: with one source of detections per detector and condition.
+        validation: images as they were taken, with a source per detector, from which scores are standardized; None
+            to take the logs themselves, which a remark then says.
+        settings: see there.
+        progress: wraps the list of sources, for a progress bar.
+
+    Raises:
+        UsageError, InputError: sources, logs and settings do not fit together; each says what to do.
+    """
+    sources = sources_of(logs)
+    _check(sources, settings)
+    check_logs(np.asarray(logs.positive))
+    nominal = logs if validation is None else validation
+    tables = {
+        each: standardizer_of(nominal, each, settings.policy)
+        for each in dict.fromkeys(source.detector for source in sources)
+    }
+    draws, remarks = _draws(logs, settings)
+    found: dict[str, list[NamedCurve]] = {each: [] for each in settings.metrics}
+    loops: list[_Driven] = []
+    for source in progress(sources):
+        standardizer = tables[source.detector]
+        severity = settings.severities.get(source.condition, "")
+        for metric in settings.metrics:
+            sums = None
+            if metric == "closed_loop":
+                ahead = courses(logs, source.name, standardizer, settings.control_radius_m, settings.path)
+                driven = closed_loop(ahead, settings.sensitivity, settings.loop)
+                loops.append(_compared(driven, ahead, settings))
+                curve, sums = driven.curve, closed_loop_sums(driven)
+            else:
+                with _naming(metric):
+                    curve = _curve(metric, logs, source.name, standardizer, settings)
+            found[metric].append(NamedCurve(metric, source.detector, source.condition, curve, severity, sums))
+    compared = tuple(
+        compare(each, settings.groups, draws if all(one.sums for one in each) else None) for each in found.values()
+    )
+    used, second = _logs_used(logs, loops), _second(loops, settings)
+    return Study(compared, used, second, (*_remarks(logs, validation, tables, settings, used), *remarks))
+
+
+def study_trace(
+    logs: Logs, validation: Logs | None, settings: StudySettings, log: str, source: str | None, level: float | None
+) -> Trace:
+    """Every step of one run of a study; without a source, of the one driven by the truth.
+
+    Raises:
+        UsageError: there is no such log or source.
+        LimitError: the run is too long, see `trace`.
+    """
+    if log not in logs.names:
+        message, hint = unknown_name("log", log, logs.names)
+        raise UsageError(f"{message} ({hint})")
+    sources = {each.name: each for each in sources_of(logs)}
+    name = source if source is not None else next(iter(sources), None)
+    if name is None or name not in sources:
+        message, hint = unknown_name("source of detections", name or "", sources)
+        raise UsageError(f"{message} ({hint})")
+    nominal = logs if validation is None else validation
+    standardizer = standardizer_of(nominal, sources[name].detector, settings.policy)
+    ahead = courses(logs, name, standardizer, settings.control_radius_m, settings.path)
+    return trace(ahead[logs.names.index(log)], None if source is None else level, settings.loop.vehicle)
+
+
+def sources_of(logs: Logs) -> list[Source]:
+    """The sources of the logs, baselines first; UsageError where a detector has no baseline."""
+    found = []
+    for name in logs.detections:
+        detector, at, condition = name.rpartition("@")
+        found.append(Source(detector, condition, name) if at else Source(name, BASELINE, name))
+    with_baseline = {each.detector for each in found if each.condition == BASELINE}
+    for each in found:
+        if not each.detector or not each.condition:
+            raise UsageError(f"source {shown(each.name)}: expected DETECTOR or DETECTOR@CONDITION")
+        if each.detector not in with_baseline:
+            raise UsageError(
+                f"source {shown(each.name)}: there is no source {shown(each.detector)} with the detections on the "
+                "images as they were taken"
+            )
+    return sorted(found, key=lambda each: each.condition != BASELINE)
+
+
+def _check(sources: Sequence[Source], settings: StudySettings) -> None:
+    if not sources:
+        raise UsageError("the logs hold no detections")
+    conditions = {each.condition for each in sources}
+    for name in settings.severities:
+        if name not in conditions:
+            message, hint = unknown_name("condition", name, conditions)
+            raise UsageError(f"--severity: {message} ({hint})")
+
+
+@dataclass(frozen=True)
+class _Driven:
+    """What is kept of a source's runs: where the truth never stops, and how the other engine differs."""
+
+    never_stops: tuple[int, ...]
+    area_difference: float
+    runs: int
+    safety_differs: int
+
+
+def _compared(driven: ClosedLoop, ahead: Sequence[Course], settings: StudySettings) -> _Driven:
+    other = closed_loop(ahead, settings.sensitivity, replace(settings.loop, engine=_other(settings.loop.engine)))
+    return _Driven(
+        tuple(driven.never_stops.tolist()),
+        abs(area(driven.curve) - area(other.curve)),
+        driven.safe.size,
+        int(np.count_nonzero(driven.safe != other.safe)),
+    )
+
+
+def _other(engine: str) -> Literal["steps", "events"]:
+    return "events" if engine == "steps" else "steps"
+
+
+@contextlib.contextmanager
+def _naming(metric: str) -> Iterator[None]:
+    """Say which metric is undefined for the logs."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{metric}: {error.message}", error.place, error.hint) from None
+
+
+def _curve(
+    metric: Metric, logs: Logs, source: str, standardizer: Standardizer, settings: StudySettings
+) -> TradeOffCurve:
+    levels = settings.sensitivity
+    if metric == "roc_a":
+        return roc_a(logs, source, standardizer, levels, settings.policy)
+    if metric == "roc_b":
+        return roc_b(logs, source, standardizer, levels, settings.policy)
+    if metric == "roboticizer":
+        return roboticizer_curve(logs, source, standardizer, levels)
+    return pathifier_curve(logs, source, standardizer, levels, settings.control_radius_m, settings=settings.path)
+
+
+def _draws(logs: Logs, settings: StudySettings) -> tuple[Draws | None, list[str]]:
+    """The draws of the bootstrap, and what limits it."""
+    if not settings.draws:
+        return None, []
+    positive = np.asarray(logs.positive)
+    fewest = int(min(positive.sum(), (~positive).sum()))
+    if fewest < FEWEST_LOGS:
+        return None, [f"no bootstrap: it needs {FEWEST_LOGS} positive and {FEWEST_LOGS} negative logs"]
+    weights = draw_logs(positive, settings.draws, np.random.default_rng(settings.seed))
+    few = [f"only {fewest} logs of one kind: the intervals are themselves unsure"] if fewest < FEW_LOGS else []
+    return Draws(weights, settings.confidence), few
+
+
+def _logs_used(logs: Logs, loops: Sequence[_Driven]) -> LogsUsed:
+    never = tuple(logs.names[at] for at in loops[0].never_stops) if loops else ()
+    positive = int(np.count_nonzero(logs.positive))
+    return LogsUsed(positive, len(logs.names) - positive, never)
+
+
+def _second(loops: Sequence[_Driven], settings: StudySettings) -> SecondEngine | None:
+    if not loops:
+        return None
+    return SecondEngine(
+        _other(settings.loop.engine),
+        max(each.area_difference for each in loops),
+        sum(each.runs for each in loops),
+        sum(each.safety_differs for each in loops),
+    )
+
+
+def _remarks(
+    logs: Logs,
+    validation: Logs | None,
+    tables: Mapping[str, Standardizer],
+    settings: StudySettings,
+    used: LogsUsed,
+) -> list[str]:
+    remarks = list(logs.remarks)
+    if validation is None:
+        remarks.append(
+            "scores were standardized with the false positives of the evaluated logs themselves, not of separate "
+            "validation images"
+        )
+    images = min(each.image_count for each in tables.values())
+    if settings.sensitivity[0] * images < 1:
+        remarks.append(
+            f"{images} validation images cannot tell sensitivities below {1 / images:.2g} false positives per image "
+            "apart; the levels below let through what is stronger than every false positive of theirs"
+        )
+    if used.never_stops:
+        remarks.append(
+            f"the truth-driven vehicle never stops in {len(used.never_stops)} positive logs, which count as safe: "
+            + ", ".join(used.never_stops)
+        )
+    return remarks

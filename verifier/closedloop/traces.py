@@ -1,0 +1,115 @@
+"""Every step of single runs, for looking at what the vehicle did and why.
+
+This is the simulation of `simulator` with time steps, written without its tables and long stretches: one course, a
+few levels, one state per step. Both give the same stops and times.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.closedloop.course import Course
+from verifier.closedloop.stretches import NEAR
+from verifier.closedloop.vehicle import VehicleSettings, safe_speed_mps
+from verifier.errors import LimitError
+
+Floats = NDArray[np.float64]
+MOST_STEPS = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """The states of one run, one per time step and the last; step i lasts from state i to state i + 1.
+
+    Attributes:
+        time_s, position_m, speed_mps: (n + 1,) state of the vehicle.
+        image: (n + 1,) int64 the image in view; -1 before the first.
+        distance_m: (n + 1,) left to the nearest positive detection in view; inf without one.
+        safe_speed_mps: (n + 1,) what the vehicle steers for in the step that begins here.
+        stopped: (n + 1,) bool, a stop is recorded here.
+    """
+
+    time_s: Floats
+    position_m: Floats
+    speed_mps: Floats
+    image: NDArray[np.int64]
+    distance_m: Floats
+    safe_speed_mps: Floats
+    stopped: NDArray[np.bool_]
+
+
+def trace(course: Course, sensitivity: float | None, vehicle: VehicleSettings, most_steps: int = MOST_STEPS) -> Trace:
+    """Play one log back and keep every state.
+
+    Args:
+        course: to drive.
+        sensitivity: the level; None for the run driven by the truth.
+        vehicle: limits and readings.
+        most_steps: a run that needs more is refused.
+
+    Raises:
+        LimitError: the run needs more steps. A safe speed that is held (`hold`) can be next to nothing.
+    """
+    nearest_m = _nearest(course, sensitivity)
+    near_m = NEAR * vehicle.top_speed_mps * vehicle.dt_s
+    rows: list[tuple[float, float, int, float, float, bool]] = []
+    position, speed, image, cleared, held = float(course.image_s_m[0]), vehicle.start_speed_mps, -1, False, 0.0
+    while True:
+        found = int(np.searchsorted(course.image_s_m, position + near_m, side="right")) - 1
+        fresh, image = found != image, found
+        cleared = cleared and not fresh
+        distance = np.inf if cleared else float(nearest_m[image])
+        if vehicle.between_images == "continuous":
+            distance = max(0.0, distance - (position - float(course.image_s_m[image])))
+        if fresh or vehicle.between_images == "continuous":
+            held = float(safe_speed_mps(np.array([distance]), np.array([speed]), vehicle)[0])
+        ended = position >= course.finish_m - near_m
+        stopped = not ended and held == 0 and speed == 0
+        if stopped and not course.positive:
+            cleared, held = True, vehicle.top_speed_mps
+        rows.append((position, speed, image, distance, held, stopped))
+        if ended or (stopped and course.positive):
+            return _trace(rows, vehicle.dt_s)
+        if len(rows) > most_steps:
+            raise LimitError(
+                f"a run needs more than {most_steps} steps of {vehicle.dt_s:g} s; it has come to "
+                f"{position:.6g} of {course.finish_m:.6g} m at {speed:.3g} m/s"
+            )
+        after = _towards(speed, held, vehicle)
+        position += 0.5 * vehicle.dt_s * (speed + after)
+        speed = after
+
+
+def _nearest(course: Course, sensitivity: float | None) -> Floats:
+    """(I,) distance of the nearest positive detection of each image, or of the nearest person."""
+    nearest_m = np.full(len(course.image_s_m), np.inf)
+    if sensitivity is None:
+        np.minimum.at(nearest_m, course.truth_image, course.truth_distance_m)
+    else:
+        used = course.detection_sensitivity <= sensitivity
+        np.minimum.at(nearest_m, course.detection_image[used], course.detection_distance_m[used])
+    return nearest_m
+
+
+def _towards(speed: float, target: float, vehicle: VehicleSettings) -> float:
+    """The speed one step later."""
+    most = (vehicle.a_max_mps2 if target >= speed else vehicle.braking_mps2) * vehicle.dt_s
+    if abs(target - speed) <= (1 + NEAR) * most:
+        return target
+    return speed + most if target > speed else speed - most
+
+
+def _trace(rows: list[tuple[float, float, int, float, float, bool]], dt_s: float) -> Trace:
+    position, speed, image, distance, safe, stopped = zip(*rows, strict=True)
+    return Trace(
+        dt_s * np.arange(len(rows), dtype=np.float64),
+        np.array(position),
+        np.array(speed),
+        np.array(image, dtype=np.int64),
+        np.array(distance),
+        np.array(safe),
+        np.array(stopped),
+    )
