@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from verifier.analysis.settings import ConfidenceSettings
 from verifier.checking.requirements import EngineSettings
+from verifier.errors import UsageError
 from verifier.scenarios import Selection
 from verifier.systems.scene import Limits
+
+VERDICT_SOURCES = {
+    "guaranteed": "the bounds that no matrix within the confidence region goes beyond",
+    "interval": "the statistical interval",
+    "point": "the probability for the given matrices, with its numerical bounds",
+}
+"""What can be held against a target."""
 
 
 @dataclass(frozen=True)
@@ -24,8 +33,13 @@ class RunOptions:
         endless: leave the model's terminal states out.
         decimals: round transition probabilities to so many decimals.
         strategies: for synthesised planners also find the range over all winning strategies.
+        confidence: how to make intervals and guaranteed bounds; None for none.
+        verdict_from: one of `VERDICT_SOURCES`; without `confidence` it is the point.
         engines: how to check.
         limits: when to refuse a model.
+
+    Raises:
+        UsageError: an unknown source of verdicts.
     """
 
     selection: Selection = field(default_factory=Selection)
@@ -37,5 +51,11 @@ class RunOptions:
     endless: bool = False
     decimals: int | None = None
     strategies: bool = False
+    confidence: ConfidenceSettings | None = ConfidenceSettings()
+    verdict_from: str = "guaranteed"
     engines: EngineSettings = EngineSettings()
     limits: Limits = Limits()
+
+    def __post_init__(self) -> None:
+        if self.verdict_from not in VERDICT_SOURCES:
+            raise UsageError(f"unknown source of verdicts {self.verdict_from!r}; known: {', '.join(VERDICT_SOURCES)}")

@@ -11,6 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier import __version__
+from verifier.analysis.confidence import Data
+from verifier.analysis.dependence import dependence_remark
+from verifier.analysis.settings import ConfidenceSettings
 from verifier.checking.requirements import TwoEngineValues
 from verifier.checking.strategies import StrategyRange
 from verifier.confusion import EMPTY, ConfusionFile, ConfusionMatrices
@@ -46,8 +49,8 @@ def input_files(spec: Specification, model: SystemModel, confusion: ConfusionFil
     )
 
 
-def run_settings(grid: Grid, options: RunOptions) -> dict[str, Any]:
-    """Every choice that can change a number, by name."""
+def run_settings(grid: Grid, options: RunOptions, data: Data | None) -> dict[str, Any]:
+    """Every choice that can change a number, by name; `data` says how intervals were made, where they were."""
     systems = [block.system for block in grid.blocks]
     return {
         "planners": {
@@ -73,11 +76,30 @@ def run_settings(grid: Grid, options: RunOptions) -> dict[str, Any]:
         "endless": options.endless,
         "round_transitions": options.decimals,
         "exact": options.engines.exact,
+        "verdict_from": "point" if data is None else options.verdict_from,
+        "confidence": None if data is None or options.confidence is None else _settings_of(options.confidence, data),
+    }
+
+
+def _settings_of(settings: ConfidenceSettings, data: Data) -> dict[str, Any]:
+    return {
+        "level": settings.level,
+        "interval": data.choice.kind,
+        "reason": data.choice.reason,
+        "prior": settings.prior,
+        "draws": data.draws,
+        "seed": settings.seed,
+        "semantics": settings.semantics,
+        "events": len(data.events),
     }
 
 
 def run_remarks(
-    matrices: ConfusionMatrices, options: RunOptions, assumed: Iterable[str], engines: Iterable[str]
+    matrices: ConfusionMatrices,
+    options: RunOptions,
+    assumed: Iterable[str],
+    engines: Iterable[str],
+    data: Data | None,
 ) -> tuple[str, ...]:
     """What a reader must know to read the numbers rightly.
 
@@ -86,12 +108,19 @@ def run_remarks(
         options: of the run.
         assumed: descriptions of the matrix columns that were needed and had no items.
         engines: what the engines had to say about single requirements.
+        data: how intervals were made, where they were.
     """
     remarks = list(dict.fromkeys(engines))
     columns = list(dict.fromkeys(assumed))
     if columns:
         listed = ", ".join(columns[:4]) + (f" and {len(columns) - 4} more" if len(columns) > 4 else "")
-        remarks.append(f"no items with {listed}: rates assumed by policy '{options.empty_columns}'")
+        leaning = "" if data is None else "; intervals and guaranteed bounds do not lean on that"
+        remarks.append(f"no items with {listed}: rates assumed by policy '{options.empty_columns}'{leaning}")
+    dependence = dependence_remark(matrices.metadata)
+    if dependence is not None:
+        remarks.append(dependence)
+    if data is not None and data.choice.remark is not None:
+        remarks.append(data.choice.remark)
     if options.false_alarms != "ignore" and not _reports_where_nothing_stands(matrices):
         stated = matrices.metadata.get("false_alarms")
         reason = {

@@ -38,6 +38,57 @@ class Scenario:
 
 
 @dataclass(frozen=True)
+class Sureness:
+    """How sure the data make us of one probability.
+
+    Attributes:
+        level: of the interval and of the guaranteed bounds.
+        kind: of the interval, "credible" or "bootstrap"; see `verifier.analysis.intervals.Interval`.
+        lower, upper: the interval.
+        lower_range, upper_range: what drawing leaves open of its ends.
+        draws: how many matrices were drawn for it.
+        guaranteed_lower, guaranteed_upper: bounds that hold whatever the true matrices are, but for 1 - level of
+            all data sets; all bounds of a run hold at once.
+        attained_lower, attained_upper: probabilities that single matrices within the confidence region have.
+        conservative: whether the guaranteed bounds are known to be wider than what some matrices attain.
+    """
+
+    level: float
+    kind: str
+    lower: float
+    upper: float
+    lower_range: tuple[float, float]
+    upper_range: tuple[float, float]
+    draws: int
+    guaranteed_lower: float
+    guaranteed_upper: float
+    attained_lower: float
+    attained_upper: float
+    conservative: bool
+
+    def document(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "level": self.level,
+            "interval": {
+                "kind": self.kind,
+                "lower": self.lower,
+                "upper": self.upper,
+                "lower_range": list(self.lower_range),
+                "upper_range": list(self.upper_range),
+                "draws": self.draws,
+            },
+            "guaranteed": {
+                "lower": self.guaranteed_lower,
+                "upper": self.guaranteed_upper,
+                "attained_lower": self.attained_lower,
+                "attained_upper": self.attained_upper,
+                "conservative": self.conservative,
+            },
+        }
+
+
+@dataclass(frozen=True)
 class Point:
     """The probability of one requirement in one scenario.
 
@@ -47,6 +98,8 @@ class Point:
             how well the data determine the matrices.
         exact: the value as a fraction, or None.
         second: the batch engine's value.
+        verdict: what is known about the target, from the bounds that the run was asked to hold against it.
+        sureness: how sure the data make us; None where that was not asked for.
     """
 
     scenario: Scenario
@@ -56,6 +109,7 @@ class Point:
     exact: Fraction | None
     second: float
     verdict: Verdict
+    sureness: Sureness | None = None
 
 
 @dataclass(frozen=True)
@@ -85,9 +139,11 @@ class RequirementResult:
 
     @property
     def worst(self) -> Point:
-        """The scenario with the least probability; with the greatest where the target is an upper limit."""
+        """The scenario with the worst verdict; of several the one with the least probability, or with the greatest
+        where the target is an upper limit."""
+        worst = [point for point in self.points if point.verdict is self.verdict]
         pick = max if self.comparison in ("<=", "<") else min
-        return pick(self.points, key=lambda point: point.probability if point.exact is None else point.exact)
+        return pick(worst, key=lambda point: point.probability if point.exact is None else point.exact)
 
     @property
     def best(self) -> Point:
@@ -179,10 +235,23 @@ class RunResult:
                     "upper": point.upper,
                     "exact": "" if point.exact is None else fraction_text(point.exact),
                     "second_engine": point.second,
+                    **_sureness_columns(point.sureness),
                     "comparison": "" if each.target is None else each.comparison,
                     "target": "" if each.target is None else number_text(each.target),
                     "verdict": point.verdict.value,
                 }
+
+
+def _sureness_columns(sureness: Sureness | None) -> dict[str, float]:
+    if sureness is None:
+        return {}
+    return {
+        "level": sureness.level,
+        "interval_lower": sureness.lower,
+        "interval_upper": sureness.upper,
+        "guaranteed_lower": sureness.guaranteed_lower,
+        "guaranteed_upper": sureness.guaranteed_upper,
+    }
 
 
 def _requirement_document(each: RequirementResult) -> dict[str, Any]:
@@ -213,6 +282,8 @@ def _point_document(point: Point) -> dict[str, Any]:
     }
     if point.exact is not None:
         document["exact"] = fraction_text(point.exact)
+    if point.sureness is not None:
+        document["sureness"] = point.sureness.document()
     return document
 
 

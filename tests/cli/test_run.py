@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import jsonschema
 import pytest
+import scipy.stats
 import stormpy
 
 from verifier.cli import main
@@ -52,11 +53,39 @@ def test_the_main_job_prints_a_table_and_says_violated(run):
     lines = out.splitlines()
     assert lines[0] == "YOLOv3 on nuScenes, class-labelled, ten distance bins"
     row = next(line for line in lines if line.startswith("stops_for_pedestrians"))
-    bound = float(row.split()[5])
-    assert row.split()[:5] == ["stops_for_pedestrians", ">=", "0.95", "0.196203", "+-"]
-    assert 0 < bound < 1e-11
-    assert row.split()[6:] == ["ped", "x=1", "v=1", "violated"]
+    assert row.split()[:4] == ["stops_for_pedestrians", ">=", "0.95", "0.196203"]
+    assert row.split()[8:] == ["ped", "x=1", "v=1", "violated"]
     assert lines[-1] == "verdict: violated"
+    _, out, _ = run("--no-confidence")
+    row = next(line for line in out.splitlines() if line.startswith("stops_for_pedestrians"))
+    assert row.split()[:5] == ["stops_for_pedestrians", ">=", "0.95", "0.196203", "+-"]
+    assert 0 < float(row.split()[5]) < 1e-11
+
+
+def test_how_sure_the_main_job_is(run):
+    # P is the chance that a pedestrian within ten metres is reported, 31 of 158 items, among three labels.
+    found = document(run, "--env", "ped", "--requirement", "all_three")
+    (point,) = points(found, "all_three")
+    drawn, bounds = point["sureness"]["interval"], point["sureness"]["guaranteed"]
+    posterior = scipy.stats.beta(31 + 0.5, 127 + 1)  # Jeffreys: 1/2 on each of three labels
+    for end, share in (("lower", 0.025), ("upper", 0.975)):
+        low, high = drawn[f"{end}_range"]
+        assert low <= posterior.ppf(share) <= high
+        assert high - low < 0.02
+    tail = 0.05 / found["settings"]["confidence"]["events"] / 2
+    assert bounds["lower"] == pytest.approx(scipy.stats.beta(31, 128).ppf(tail), abs=2e-9)
+    assert bounds["upper"] == pytest.approx(scipy.stats.beta(32, 127).ppf(1 - tail), abs=2e-9)
+    assert found["settings"]["confidence"]["events"] == 3  # of one column: reported as ped, as obs, not at all
+
+
+def test_what_is_held_against_the_target_can_be_chosen(run):
+    # Nothing was ever mistaken for a pedestrian, but among so few objects that .999 is not certain.
+    arguments = ("--env", "obs", "--requirement", "stops_only_for_pedestrians")
+    assert document(run, *arguments)["verdict"] == "inconclusive"
+    assert document(run, *arguments, "--verdict-from", "interval")["verdict"] == "inconclusive"
+    assert document(run, *arguments, "--verdict-from", "point")["verdict"] == "satisfied"
+    assert document(run, *arguments, "--no-confidence")["verdict"] == "satisfied"
+    assert document(run, *arguments, "--confidence", "0.5", "--verdict-from", "interval")["verdict"] == "satisfied"
 
 
 @pytest.mark.parametrize(
@@ -225,10 +254,12 @@ def test_three_valued_verdicts_and_exit_codes(run, tmp_path, root):
         f'model "{root}/models/car_pedestrian.toml"\nplanner published\nset vmax = 1\nenvironments ped\n'
         "edge: P >= 31/158 [ F at_line ]\n"
     )
-    assert document(run, spec=spec)["verdict"] == "inconclusive"
-    assert document(run, "--exact", spec=spec)["verdict"] == "satisfied"
+    point = ("--verdict-from", "point")
+    assert document(run, *point, spec=spec)["verdict"] == "inconclusive"
+    assert document(run, *point, "--exact", spec=spec)["verdict"] == "satisfied"
+    assert document(run, "--exact", spec=spec)["verdict"] == "inconclusive"  # the data do not decide
     spec.write_text(spec.read_text().replace(">=", ">"))
-    assert document(run, "--exact", spec=spec)["verdict"] == "violated"
+    assert document(run, *point, "--exact", spec=spec)["verdict"] == "violated"
 
 
 USAGE = [
@@ -245,6 +276,11 @@ USAGE = [
     (["--initial", "x = 3"], {}, "no state satisfies the initial condition"),
     (["--plot", "figure.bmp"], {}, "--plot: expected a file name ending in .png, .svg, .pdf"),
     (["--export", "chain.txt"], {}, "--export: expected a file name ending in .umb, .drn, .prism"),
+    (
+        ["--draws", "10", "--interval", "bootstrap"],
+        {},
+        "the bootstrap resamples sequences, but the matrices do not say",
+    ),
     (["--round-transitions", "0"], {}, "expected 1 to 15 decimals to round to, got 0"),
 ]
 

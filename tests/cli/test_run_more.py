@@ -159,7 +159,9 @@ def on_a_terminal(arguments, root, out):
 
 
 def test_a_person_at_a_terminal_sees_progress_and_a_file_gets_none_of_it(root, tmp_path):
-    arguments = command(SPEC, "--cm", BY_CLASS, "--planner", "all", "--sweep", "vmax=1..10", "--json")
+    arguments = command(
+        SPEC, "--cm", BY_CLASS, "--planner", "all", "--sweep", "vmax=1..10", "--json", "--no-confidence"
+    )
     code, shown = on_a_terminal(arguments, root, tmp_path / "out.json")
     assert "chains:" in shown
     assert "/120 " in shown  # 4 planners, 10 maximal speeds, 3 environments

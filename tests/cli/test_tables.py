@@ -5,8 +5,8 @@ from fractions import Fraction
 import pytest
 
 from verifier.checking.verdicts import Verdict
-from verifier.cli.tables import bound_text, probability_text, run_table
-from verifier.results import InputFile, Point, RequirementResult, RunResult, Scenario
+from verifier.cli.tables import bound_text, interval_text, probability_text, run_table
+from verifier.results import InputFile, Point, RequirementResult, RunResult, Scenario, Sureness
 
 SETTINGS = {
     "set": {"vmax": "3"},
@@ -19,17 +19,35 @@ SETTINGS = {
     "empty_columns": "error",
     "false_alarms": "as_counted",
     "round_transitions": None,
+    "confidence": None,
+}
+CONFIDENCE = {
+    "level": 0.95,
+    "interval": "credible",
+    "reason": "posterior, as asked for",
+    "prior": "jeffreys",
+    "draws": 1000,
+    "seed": 0,
+    "semantics": "every_state",
+    "events": 3,
 }
 
 
-def point(probability, environment="ped", verdict=Verdict.NO_TARGET, exact=None, width=1e-13):
+def point(probability, environment="ped", verdict=Verdict.NO_TARGET, exact=None, width=1e-13, sure=None):
     scenario = Scenario("careful", {}, environment, {"v": 1})
-    return Point(scenario, probability, probability - width, probability + width, exact, probability, verdict)
+    return Point(scenario, probability, probability - width, probability + width, exact, probability, verdict, sure)
 
 
-def result(*requirements, title="a detector"):
+def sureness(lower, upper, least, most):
+    ends = (lower, lower), (upper, upper)
+    return Sureness(0.95, "credible", lower, upper, *ends, 1000, least, most, least, most, False)
+
+
+def result(*requirements, title="a detector", confidence=None):
     inputs = (InputFile("spec", "a.ltl", "0" * 64),)
-    return RunResult(title, inputs, SETTINGS, requirements, {"storm": "2.0.0"}, ("a remark",))
+    return RunResult(
+        title, inputs, SETTINGS | {"confidence": confidence}, requirements, {"storm": "2.0.0"}, ("a remark",)
+    )
 
 
 def requirement(*points, comparison="=", target=None):
@@ -51,8 +69,49 @@ def test_a_requirement_with_a_target_shows_its_worst_scenario():
     (row,) = [line for line in table.splitlines() if line.startswith("stops")]
     assert row.split()[:4] == ["stops", ">=", "0.95", "0.2"]
     assert row.endswith("violated")
+    points = (point(0.97, "obs", Verdict.VIOLATED), point(0.2, "ped", Verdict.SATISFIED))
     upper = run_table(result(requirement(*points, comparison="<=", target=Fraction(19, 20))))
     assert " 0.97 " in next(line for line in upper.splitlines() if line.startswith("stops"))
+
+
+def test_the_worst_scenario_is_the_one_with_the_worst_verdict():
+    # The more probable one has the wider bounds, and they reach below the target.
+    points = (point(0.96, "obs", Verdict.SATISFIED), point(0.97, "ped", Verdict.INCONCLUSIVE))
+    table = run_table(result(requirement(*points, comparison=">=", target=Fraction(19, 20))))
+    (row,) = [line for line in table.splitlines() if line.startswith("stops")]
+    assert (row.split()[3], row.split()[-1]) == ("0.97", "inconclusive")
+
+
+def test_intervals_and_guaranteed_bounds_stand_beside_the_probability():
+    sure = sureness(0.1395, 0.2621, 0.12001, 0.2917)
+    table = run_table(result(requirement(point(0.196203, sure=sure)), confidence=CONFIDENCE))
+    header, _, row = table.splitlines()[4:7]
+    assert [each.strip() for each in header.split("  ") if each] == [
+        "requirement",
+        "target",
+        "P",
+        "95 % credible",
+        "95 % guaranteed",
+        "worst scenario",
+        "verdict",
+    ]
+    assert " 0.196203  [0.139, 0.263]  [0.12, 0.292] " in row
+    assert "Credible intervals from 1000 draws of the matrices (posterior, as asked for)." in table
+    assert "Each is off by at most 1.0e-13 numerically." in table
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "text"),
+    [
+        (0.0, 1.0, "[0, 1]"),
+        (0.19620253, 0.19620253, "[0.196, 0.197]"),  # outwards
+        (0.0000123456, 0.5, "[0.0000123, 0.5]"),
+        (0.25, 0.99991234, "[0.25, 0.9999124]"),  # as many digits as 1 minus the number needs
+        (5e-324, 1 - 2**-53, "[4.94e-324, 1]"),
+    ],
+)
+def test_ends_of_intervals_are_rounded_outwards(lower, upper, text):
+    assert interval_text(lower, upper) == text
 
 
 def test_choices_that_are_not_the_default_stand_at_the_top():

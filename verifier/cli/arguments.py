@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from verifier.errors import UsageError, shown
 
 if TYPE_CHECKING:
+    from verifier.analysis.settings import ConfidenceSettings
     from verifier.options import RunOptions
     from verifier.scenarios import Selection
 
@@ -21,6 +22,9 @@ Value = TypeVar("Value")
 
 EMPTY_COLUMNS = ("error", "prior", "neighbour", "pool", "miss")
 FALSE_ALARMS = ("as_counted", "ignore", "background")
+VERDICT_SOURCES = ("guaranteed", "interval", "point")
+INTERVALS = ("auto", "posterior", "bootstrap")
+SEMANTICS = ("every-state", "one-matrix")
 LARGEST_SWEEP = 10_000
 
 RUN_DESCRIPTION = """\
@@ -42,6 +46,7 @@ def add_run_arguments(commands: Any) -> None:
     run.add_argument("--cm", metavar="FILE", help="confusion matrices (.json)")
     _add_scenario_arguments(run.add_argument_group("scenarios (what is named here replaces what the spec names)"))
     _add_channel_arguments(run.add_argument_group("what the matrices mean"))
+    _add_confidence_arguments(run.add_argument_group("how sure"))
     _add_engine_arguments(run.add_argument_group("engines and limits"))
     _add_output_arguments(run.add_argument_group("output"))
 
@@ -92,6 +97,39 @@ def _add_channel_arguments(group: Any) -> None:
     )
 
 
+def _add_confidence_arguments(group: Any) -> None:
+    group.add_argument(
+        "--confidence", type=_share, default=0.95, metavar="LEVEL", help="of intervals and bounds (default: 0.95)"
+    )
+    group.add_argument(
+        "--verdict-from",
+        choices=VERDICT_SOURCES,
+        default="guaranteed",
+        help="what is held against the targets: guaranteed bounds, the statistical interval, or the point alone "
+        "(default: guaranteed)",
+    )
+    group.add_argument(
+        "--interval",
+        choices=INTERVALS,
+        default="auto",
+        help="the statistical interval: from the posterior of the matrices, or from resampled sequences "
+        "(default: sequences where the file counts enough of them)",
+    )
+    group.add_argument(
+        "--semantics",
+        choices=SEMANTICS,
+        default="every-state",
+        help="guaranteed bounds for matrices that may differ from state to state, or for one matrix throughout "
+        "(default: every-state)",
+    )
+    group.add_argument(
+        "--prior", type=_prior, default="jeffreys", metavar="PRIOR", help="jeffreys, uniform or a number per label"
+    )
+    group.add_argument("--draws", type=_positive(int), metavar="N", help="matrices drawn (default: 10000, or fewer)")
+    group.add_argument("--seed", type=int, default=0, metavar="N", help="of everything that is drawn (default: 0)")
+    group.add_argument("--no-confidence", action="store_true", help="the point alone, without any interval")
+
+
 def _add_engine_arguments(group: Any) -> None:
     group.add_argument("--exact", action="store_true", help="compute with rational numbers (slow on large chains)")
     group.add_argument(
@@ -140,6 +178,28 @@ def _positive(kind: type) -> Callable[[str], Any]:
     return convert
 
 
+def _share(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"expected a number between 0 and 1, both excluded, got {text!r}")
+    return value
+
+
+_share.__name__ = "number"
+
+
+def _prior(text: str) -> str | float:
+    if text in ("jeffreys", "uniform"):
+        return text
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected jeffreys, uniform or a number above 0, got {text!r}")
+    return value
+
+
 def _run(arguments: argparse.Namespace) -> int:
     from verifier.cli.run import run_command
 
@@ -166,8 +226,26 @@ def run_options(arguments: argparse.Namespace) -> RunOptions:
         endless=arguments.endless,
         decimals=arguments.round_transitions,
         strategies=arguments.strategies,
+        confidence=_confidence(arguments),
+        verdict_from=arguments.verdict_from,
         engines=EngineSettings(arguments.exact, arguments.timeout, arguments.max_states),
         limits=Limits(arguments.max_states, int(min(arguments.max_memory, 2.0**30) * 2**30)),
+    )
+
+
+def _confidence(arguments: argparse.Namespace) -> ConfidenceSettings | None:
+    """How to make intervals; none for rounded transitions, whose values are no probabilities of the system."""
+    from verifier.analysis.settings import ConfidenceSettings
+
+    if arguments.no_confidence or arguments.round_transitions is not None:
+        return None
+    return ConfidenceSettings(
+        level=arguments.confidence,
+        interval=arguments.interval,
+        prior=arguments.prior,
+        draws=arguments.draws,
+        seed=arguments.seed,
+        semantics=arguments.semantics.replace("-", "_"),
     )
 
 

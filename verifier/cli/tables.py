@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 
 from verifier.checking.verdicts import Verdict
@@ -12,6 +13,7 @@ from verifier.results import Point, RequirementResult, RunResult
 COLOURS = {Verdict.SATISFIED: "\x1b[32m", Verdict.VIOLATED: "\x1b[31m", Verdict.INCONCLUSIVE: "\x1b[33m"}
 PLAIN = "\x1b[0m"
 LARGEST_DENOMINATOR = 10**12
+LARGEST_DECIMALS = 12
 
 
 def run_table(result: RunResult, *, points: bool = False, colour: bool = False) -> str:
@@ -21,7 +23,8 @@ def run_table(result: RunResult, *, points: bool = False, colour: bool = False) 
     """
     planners = list(dict.fromkeys(each.planner for each in result.requirements))
     lines = [one_line(result.title), *_choices(result, planners), ""]
-    header = ["requirement", "target", "P", "numerical bound", "scenario" if points else "worst scenario", "verdict"]
+    header = ["requirement", "target", "P", *_bounds_header(result), "scenario" if points else "worst scenario"]
+    header.append("verdict")
     rows = [
         [*([each.planner] if len(planners) > 1 else []), each.name, each.target_text, *cells]
         for each in result.requirements
@@ -43,9 +46,55 @@ def _cells(each: RequirementResult, points: bool) -> list[list[str]]:
     else:
         chosen = [("", each.worst, each.verdict)]
     return [
-        [probability_text(point, each.target), bound_text(point), f"{which}{point.scenario}", verdict.value]
+        [probability_text(point, each.target), *_bounds(point), f"{which}{point.scenario}", verdict.value]
         for which, point, verdict in chosen
     ]
+
+
+def _bounds_header(result: RunResult) -> list[str]:
+    found = result.settings["confidence"]
+    if found is None:
+        return ["numerical bound"]
+    level = percent(found["level"])
+    return [f"{level} {found['interval']}", f"{level} guaranteed"]
+
+
+def _bounds(point: Point) -> list[str]:
+    found = point.sureness
+    if found is None:
+        return [bound_text(point)]
+    return [
+        interval_text(found.lower, found.upper),
+        interval_text(found.guaranteed_lower, found.guaranteed_upper),
+    ]
+
+
+def percent(level: float) -> str:
+    """A level for people: `95 %`.
+
+    >>> percent(0.95), percent(0.999)
+    ('95 %', '99.9 %')
+    """
+    return f"{(Decimal(repr(level)) * 100).normalize():f} %"
+
+
+def interval_text(lower: float, upper: float) -> str:
+    """An interval, its ends rounded outwards to three digits of what they are away from 0 or from 1.
+
+    >>> interval_text(0.19620253, 0.99991234)
+    '[0.196, 0.9999124]'
+    """
+    return f"[{_rounded(lower, ROUND_FLOOR)}, {_rounded(upper, ROUND_CEILING)}]"
+
+
+def _rounded(value: float, direction: str) -> str:
+    exact = Decimal(value)
+    away = min(abs(exact), abs(1 - exact))
+    if away == 0:
+        return f"{value:.0f}"
+    digits = max(3, 2 - away.adjusted())
+    text = f"{exact.quantize(Decimal(1).scaleb(-digits), rounding=direction):f}".rstrip("0").rstrip(".")
+    return text if digits <= LARGEST_DECIMALS else f"{value:.3g}"
 
 
 def _choices(result: RunResult, planners: Sequence[str]) -> list[str]:
@@ -87,7 +136,7 @@ def bound_text(point: Point) -> str:
     """How far the probability can be off numerically: `+- 3e-13`, `exact`, or `certain` where the graph decides."""
     if point.exact is not None:
         return "exact"
-    widest = max(point.upper - point.probability, point.probability - point.lower)
+    widest = _farthest(point)
     return "certain" if widest == 0 else f"+- {widest:.1e}"
 
 
@@ -126,8 +175,37 @@ def _summary(result: RunResult) -> list[str]:
         f"{result.largest_difference:.1e}.",
     ]
     if result.settings["round_transitions"] is None:
-        kind = "exact for the given counts" if result.settings["exact"] else "off by no more than the numerical bound"
-        lines.append(f"Each is {kind}; that does not say how sure the matrices are.")
+        lines.append(_numerical_line(result))
+    lines += _sureness_lines(result)
     lines.append("The detector is taken to report anew, independently, in every step and for every object.")
     lines += [f"note: {one_line(remark)}" for remark in result.remarks]
     return [*lines, f"verdict: {result.verdict.value}"]
+
+
+def _numerical_line(result: RunResult) -> str:
+    if result.settings["exact"]:
+        kind = "Each is exact for the given counts"
+    elif result.settings["confidence"] is None:
+        kind = "Each is off by no more than the numerical bound"
+    else:
+        off = max(_farthest(point) for each in result.requirements for point in each.points)
+        return f"Each is off by at most {off:.1e} numerically."
+    return f"{kind}; that does not say how sure the matrices are."
+
+
+def _sureness_lines(result: RunResult) -> list[str]:
+    """What the intervals and the guaranteed bounds are."""
+    found = result.settings["confidence"]
+    if found is None:
+        return []
+    matrices = {"every_state": "even if each state had its own matrix", "one_matrix": "for one matrix throughout"}
+    kind = str(found["interval"]).capitalize()
+    return [
+        f"{kind} intervals from {found['draws']} draws of the matrices ({found['reason']}).",
+        f"Guaranteed bounds hold all at once for {percent(found['level'])} of all data sets or more "
+        f"({found['events']} chances bounded by Clopper and Pearson; {matrices[found['semantics']]}).",
+    ]
+
+
+def _farthest(point: Point) -> float:
+    return max(point.upper - point.probability, point.probability - point.lower)

@@ -1,0 +1,275 @@
+"""A checker for certificates of guaranteed bounds: exact arithmetic, and nothing shared with what computed them.
+
+Doubles are fractions with a power of two below, rates are whole numbers of billionths; so every inequality is one of
+whole numbers and is decided exactly. `certificate` says what is checked and why it is a proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.analysis.binomial import tail_is_at_most
+from verifier.analysis.certificate import NO_COMPONENT, TARGET, Box, Certificate, Split, Tree
+from verifier.errors import InputError
+from verifier.ltl import holds_on_lasso, parse_formula
+
+BILLION = 10**9
+_SCALE = 2**1074
+"""Every finite double is a whole number of 1/_SCALE."""
+_ROUNDING = Fraction(1, 2**52)
+LONGEST_WORK = 20_000_000
+"""Pairs of letters that are looked at for lassos; further lassos are listed as claims."""
+
+Bounds = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class CheckedCertificate:
+    """What a certificate proves.
+
+    Attributes:
+        bounds: for each initial state the proven bound on the formula's probability; None where nothing is claimed.
+        lassos: how many components of one state were decided by the meaning of the formula on a lasso.
+        claims: what the proof takes for granted, for people.
+    """
+
+    bounds: tuple[Fraction | None, ...]
+    lassos: int
+    claims: tuple[str, ...]
+
+
+def check_certificate(certificate: Certificate) -> CheckedCertificate:
+    """Check every step of a proof.
+
+    Raises:
+        InputError: a step does not hold; the message says which.
+    """
+    claims = ["states 0 and 1 of the product are the obligations false and true, and its arrays describe the system"]
+    _check_numbers(certificate)
+    _check_evidence(certificate, claims)
+    leaves = list(_leaves(certificate.tree, certificate.region.lower, certificate.region.upper))
+    if sorted(number for number, _, _ in leaves) != list(range(len(certificate.boxes))):
+        raise InputError("the boxes of the certificate are not the leaves of its tree")
+    for number, lower, upper in leaves:
+        _check_box(certificate, certificate.boxes[number], lower, upper)
+    lassos = _check_components(certificate, claims)
+    bounds = []
+    for state, claimed in zip(certificate.subject.starts.tolist(), certificate.claimed, strict=True):
+        worst = max(Fraction(float(box.value[state])) for box in certificate.boxes)
+        proven, sign = (1 - worst, 1) if certificate.side == "lower" else (worst, -1)
+        # The claim is what is proven, rounded outwards.
+        if claimed is not None and not 0 <= sign * (proven - Fraction(claimed)) <= _ROUNDING:
+            raise InputError(f"the certificate claims the bound {claimed!r} and proves {float(proven)!r}")
+        bounds.append(None if claimed is None else proven)
+    return CheckedCertificate(tuple(bounds), lassos, tuple(claims))
+
+
+def _check_numbers(certificate: Certificate) -> None:
+    """Every number must be one that the other arrays can hold."""
+    subject, region = certificate.subject, certificate.region
+    states, observations = subject.following.shape
+    bins, groups, true = region.lower.shape
+    told = [frozenset(each) for each in subject.observations]
+    fits = [
+        len(told) == observations == len(set(told)) and told[0] == frozenset(),
+        len(subject.reports) == groups and all(frozenset(each) in told for each in subject.reports),
+        all(len(each) == states for each in (subject.row, subject.letters, subject.parent)),
+        states >= 2 and _within(subject.following, 0, states) and _within(subject.starts, 0, states),
+        np.all(subject.following[0] == 0) and np.all(subject.following[1] == 1),
+        _within(subject.row, -1, len(subject.bins)) and _within(subject.parent, -1, states),
+        subject.bins.shape == subject.columns.shape and _within(subject.columns, -1, true),
+        _within(subject.bins, 0, bins) and len(certificate.claimed) == len(subject.starts),
+        np.all(subject.following[subject.row < 0] == subject.following[subject.row < 0][:, :1]),
+        all(len(each) == states for box in certificate.boxes for each in (box.value, box.rank, box.component)),
+        all(
+            np.all(np.isfinite(each)) and np.all(each >= 0)
+            for box in certificate.boxes
+            for each in (box.value, box.rank)
+        ),
+        certificate.side in ("lower", "upper")
+        and all(_within(box.component, TARGET, states) for box in certificate.boxes),
+    ]
+    if not all(fits):
+        raise InputError(f"the arrays of the certificate do not fit together (test {fits.index(False) + 1})")
+
+
+def _within(array: Bounds, low: int, end: int) -> bool:
+    return bool(np.all((array >= low) & (array < end)))
+
+
+def _check_evidence(certificate: Certificate, claims: list[str]) -> None:
+    """The region must follow from the counts."""
+    region, evidence = certificate.region, certificate.region.evidence
+    if evidence is None:
+        claims.append("the region of matrices is assumed; it does not come from data")
+        return
+    bound = evidence.alpha / (2 * max(evidence.events, 1))
+    events = 0
+    for index, column in np.argwhere(region.needed).tolist():
+        items = evidence.items[index, :, column].tolist()
+        lower, upper = region.lower[index, :, column].tolist(), region.upper[index, :, column].tolist()
+        where = f"column {column} of bin {index}"
+        if evidence.fixed[index, column]:
+            claims.append(f"{where} is as it is by a convention of the counting")
+            continue
+        if sum(items) > 0 and len(items) > 1:
+            events += 1 if len(items) == 2 else len(items)
+        for count, low, high in zip(items, lower, upper, strict=True):
+            rest = sum(items) - count
+            if not (_end_holds(count, rest, low, bound) and _end_holds(rest, count, BILLION - high, bound)):
+                raise InputError(f"the rates {low} to {high} billionths in {where} do not follow from its counts")
+    free = ~region.needed[:, None, :]
+    if np.any(free & ((region.lower != 0) | (region.upper != BILLION))):
+        raise InputError("a column that does not matter is not left free")
+    if events > evidence.events:
+        raise InputError(f"alpha is divided among {evidence.events} events, and {events} are used")
+
+
+def _end_holds(count: int, rest: int, low: int, bound: Fraction) -> bool:
+    """Whether `low` billionths is a lower end for `count` of `count + rest` items."""
+    return low == 0 or (count > 0 and tail_is_at_most(count + rest, count, low, bound))
+
+
+def _leaves(tree: Tree, lower: Bounds, upper: Bounds) -> Iterator[tuple[int, Bounds, Bounds]]:
+    """The numbers and bounds of the boxes that a tree cuts a region into."""
+    if isinstance(tree, Split):
+        place = tree.bin, tree.group, tree.true
+        if not all(0 <= at < end for at, end in zip(place, lower.shape, strict=True)):
+            raise InputError("the tree of the certificate cuts a rate that is not there")
+        below, above = upper.copy(), lower.copy()
+        below[place], above[place] = min(tree.at, upper[place]), max(tree.at, lower[place])
+        yield from _leaves(tree.below, lower, below)
+        yield from _leaves(tree.above, above, upper)
+    elif tree is not None:
+        yield tree, lower, upper
+    elif np.all((lower <= upper).all(axis=1) & (lower.sum(axis=1) <= BILLION) & (upper.sum(axis=1) >= BILLION)):
+        raise InputError("a part of the region that holds matrices is left out")
+
+
+def _check_box(certificate: Certificate, box: Box, lower: Bounds, upper: Bounds) -> None:
+    """The inequalities of value and rank, in every product state."""
+    value, rank = ([_whole(each) for each in array.tolist()] for array in (box.value, box.rank))
+    component = box.component.tolist()
+    if component[0 if certificate.side == "lower" else 1] != TARGET:
+        raise InputError("the obligation that decides against the bound is no target")
+    step = _Step(certificate, lower, upper)
+    for state, own in enumerate(component):
+        if own == TARGET:
+            if value[state] < _SCALE:
+                raise InputError(f"target {state} has a value below 1")
+            continue
+        if not step.keeps(state, value.__getitem__, value[state]):
+            raise InputError(f"the value of state {state} is less than what its best choice gives")
+        moved = 1 if own == NO_COMPONENT else 0
+
+        def remaining(other: int, own: int = own, moved: int = moved) -> int:
+            return rank[other] + (_SCALE if moved or component[other] != own else 0)
+
+        if not step.keeps(state, remaining, rank[state]):
+            raise InputError(f"the rank of state {state} does not fall: its runs may never be decided")
+
+
+def _whole(number: float) -> int:
+    numerator, denominator = number.as_integer_ratio()
+    return numerator * (_SCALE // denominator)
+
+
+class _Step:
+    """The greatest mean of whole numbers after one step, nature choosing anew for every draw."""
+
+    def __init__(self, certificate: Certificate, lower: Bounds, upper: Bounds) -> None:
+        subject = certificate.subject
+        told = [frozenset(each) for each in subject.observations]
+        number = {each: k for k, each in enumerate(told)}
+        reports = [frozenset(each) for each in subject.reports]
+        self._union: list[list[int]] = [[number.get(seen | report, -1) for report in reports] for seen in told]
+        self._following: list[list[int]] = subject.following.tolist()
+        self._draws: list[list[tuple[int, int]]] = [
+            [(index, column) for index, column in zip(*pair, strict=True) if column >= 0]
+            for pair in zip(subject.bins.tolist(), subject.columns.tolist(), strict=True)
+        ]
+        self._row: list[int] = subject.row.tolist()
+        self._lower: list[list[list[int]]] = lower.tolist()
+        self._upper: list[list[list[int]]] = upper.tolist()
+
+    def keeps(self, state: int, after: Callable[[int], int], value: int) -> bool:
+        """Whether no choice gives a mean of `after` above `value`."""
+        draws = self._draws[self._row[state]] if self._row[state] >= 0 else []
+        known: dict[tuple[int, int], int] = {}
+
+        def best(draw: int, seen: int) -> int:
+            if seen < 0:
+                raise InputError("a union of reports is no observation")
+            if draw == len(draws):
+                return after(self._following[state][seen])
+            if (draw, seen) not in known:
+                behind = [best(draw + 1, union) for union in self._union[seen]]
+                known[draw, seen] = self._greatest(draws[draw], behind)
+            return known[draw, seen]
+
+        scale: int = BILLION ** len(draws)
+        return best(0, 0) <= value * scale
+
+    def _greatest(self, drawn: tuple[int, int], values: list[int]) -> int:
+        """The greatest sum of billionths times values over the rates of a column."""
+        index, column = drawn
+        lower = [group[column] for group in self._lower[index]]
+        upper = [group[column] for group in self._upper[index]]
+        left = BILLION - sum(lower)
+        total = sum(low * value for low, value in zip(lower, values, strict=True))
+        for value, low, high in sorted(zip(values, lower, upper, strict=True), reverse=True):
+            more = min(high - low, left)
+            total += more * value
+            left -= more
+        return total
+
+
+def _check_components(certificate: Certificate, claims: list[str]) -> int:
+    """Who stays in a component must not decide against the bound; how many were looked up."""
+    letters = [
+        frozenset(f"p{bit}" for bit in range(each.bit_length()) if each >> bit & 1)
+        for each in certificate.subject.letters.tolist()
+    ]
+    formula = parse_formula(certificate.subject.formula)
+    wanted = certificate.side == "lower"
+    work = checked = 0
+    done: set[int] = set()
+    for box in certificate.boxes:
+        members: dict[int, list[int]] = {}
+        for state, own in enumerate(box.component.tolist()):
+            if own >= 0 and state > 1:
+                members.setdefault(own, []).append(state)
+        for states in members.values():
+            if len(states) > 1 or work > LONGEST_WORK:
+                verb = "meets" if wanted else "violates"
+                claims.append(
+                    f"who stays forever in the product states {states[:10]} ({len(states)}) {verb} the formula"
+                )
+            elif states[0] not in done:
+                stem = _stem(certificate, states[0])
+                word = [letters[state] for state in stem]
+                work += len(word) ** 2
+                if holds_on_lasso(formula, word[:-1], word[-1:]) != wanted:
+                    raise InputError(f"staying in state {states[0]} decides against the bound")
+                checked += 1
+                done.add(states[0])
+    return checked
+
+
+def _stem(certificate: Certificate, state: int) -> list[int]:
+    """A path from an initial state."""
+    subject = certificate.subject
+    path = [state]
+    while subject.parent[path[-1]] >= 0:
+        parent = int(subject.parent[path[-1]])
+        if path[-1] not in subject.following[parent] or len(path) > len(subject.parent):
+            raise InputError(f"the path to state {state} breaks off")
+        path.append(parent)
+    if path[-1] not in subject.starts:
+        raise InputError(f"the path to state {state} begins nowhere")
+    return path[::-1]

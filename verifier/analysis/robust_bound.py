@@ -1,0 +1,92 @@
+"""One side of the bounds on a probability, when every state may have a matrix of its own.
+
+The formula fails or holds. Nature, who wants the one that `side` names, can earn it in two ways: by reaching the
+obligation `false` (or `true`), or by staying forever in an end component in which she can make it fail (or hold).
+Every run ends in an end component with probability 1, so
+
+    greatest probability that the formula fails = greatest probability of reaching such a component, or `false`,
+
+and the same for holding: both bounds are greatest probabilities of reaching a target. The end components outside the
+target are those in which staying earns nothing. The least probability of the formula is 1 minus the greatest one of
+failing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.analysis.objective import Objective
+from verifier.analysis.region import Region
+from verifier.analysis.robust_graph import decided_components
+from verifier.analysis.robust_policy import Nodes, make_nodes
+from verifier.analysis.robust_solve import Reached, greatest_rank, greatest_reach
+from verifier.analysis.robust_step import UncertainStep, uncertain_step
+from verifier.checking.graphs import Mask, reachable
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Side: TypeAlias = Literal["lower", "upper"]
+
+
+@dataclass(frozen=True, eq=False)
+class SideBound:
+    """A proven bound on one side.
+
+    Attributes:
+        side: "lower": on the formula's failing; "upper": on its holding.
+        region: of the matrices.
+        step, nodes: nature's choices and the end components.
+        target: (p,) bool, where nature has won.
+        reached: the greatest probability of getting there, bounded from above in every product state.
+        conservative: whether a component that matters counts as won only because that could not be ruled out.
+        rank: (p,) proof that every run is decided (`greatest_rank`); None where it was not asked for.
+    """
+
+    side: Side
+    region: Region
+    step: UncertainStep
+    nodes: Nodes
+    target: Mask
+    reached: Reached
+    conservative: bool
+    rank: Floats | None = None
+
+
+def bound_sides(
+    objective: Objective, region: Region, sides: tuple[Side, ...], starts: Sequence[Ints] = (), ranked: bool = False
+) -> list[SideBound]:
+    """The given sides of the bounds over a region.
+
+    Args:
+        objective: the formula on the skeleton.
+        region: its matrices.
+        sides: which.
+        starts: sets of product states, for `Reached.steps`.
+        ranked: compute `SideBound.rank`; it is the same for both sides.
+
+    Raises:
+        EngineError, LimitError: from deciding components and solving.
+        ValueError: the region does not fit the objective.
+    """
+    step = uncertain_step(objective, region)
+    found = decided_components(objective, step)
+    nodes = make_nodes(step, found.of)
+    begun = np.zeros(step.state_count, dtype=bool)
+    begun[objective.product.start] = True
+    met = reachable(step.state_count, nodes.sources, nodes.targets, begun)
+    rank = greatest_rank(step, nodes) if ranked else None
+    result = []
+    for side in sides:
+        won, assumed = (
+            (found.can_fail, found.fail_assumed) if side == "lower" else (found.can_hold, found.hold_assumed)
+        )
+        target = (found.of >= 0) & won[found.of]
+        doubtful = (found.of >= 0) & assumed[found.of]
+        reached = greatest_reach(step, nodes, target, starts)
+        result.append(SideBound(side, region, step, nodes, target, reached, bool(np.any(doubtful & met)), rank))
+    return result
