@@ -30,6 +30,9 @@ ORDER = [
     "collection",
     "pipeline",
     "audit",
+    "explain",
+    "require",
+    "compare",
     "cli",
 ]
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
-from verifier.analysis.confidence import Confidence
+from verifier.analysis.confidence import Confidence, Data
+from verifier.analysis.objective import Objective
+from verifier.analysis.planning import Question, evidence_needed
+from verifier.analysis.settings import ConfidenceSettings
 from verifier.blocks import CheckedBlock
-from verifier.checking.verdicts import verdict_of
+from verifier.checking.verdicts import Verdict, verdict_of
+from verifier.confusion import ConfusionMatrices
+from verifier.confusion.matrices import label_text
 from verifier.expressions import to_text
-from verifier.results import Point, RequirementResult, Scenario, Sureness
-from verifier.scenarios import Grid
+from verifier.results import EvidencePlan, Point, RequirementResult, Scenario, Sureness
+from verifier.scenarios import Block, Grid
+
+LARGEST_PLANNED = 200_000
+"""Product states; further evidence is not planned for larger chains, which take long to bound again and again."""
 
 
 def collected(
@@ -92,3 +101,65 @@ def _sureness(sure: Confidence, k: int) -> Sureness:
         float(bounds.upper_attained[k]),
         bool(bounds.conservative),
     )
+
+
+def with_plans(
+    results: Sequence[RequirementResult],
+    grid: Grid,
+    matrices: ConfusionMatrices,
+    objectives: Callable[[Block], Sequence[Objective]],
+    data: Data,
+    settings: ConfidenceSettings,
+) -> tuple[RequirementResult, ...]:
+    """The results, inconclusive ones with the further items that would decide them in their worst scenario.
+
+    Args:
+        results: from `collected`.
+        grid: what was asked.
+        matrices: for the names of columns and bins.
+        objectives: gives those of a block, one per requirement.
+        data, settings: of the intervals.
+    """
+    return tuple(
+        replace(each, evidence=_plan(each, grid, matrices, objectives, data, settings))
+        if each.verdict is Verdict.INCONCLUSIVE
+        else each
+        for each in results
+    )
+
+
+def _plan(
+    result: RequirementResult,
+    grid: Grid,
+    matrices: ConfusionMatrices,
+    objectives: Callable[[Block], Sequence[Objective]],
+    data: Data,
+    settings: ConfidenceSettings,
+) -> EvidencePlan | None:
+    scenario = result.worst.scenario
+    (block,) = [
+        each
+        for each in grid.blocks
+        if (each.planner.name, each.swept, each.environment)
+        == (scenario.planner, scenario.swept, scenario.environment)
+    ]
+    alike = [
+        each.scenario.initial
+        for each in result.points
+        if (each.scenario.swept, each.scenario.environment) == (scenario.swept, scenario.environment)
+    ]
+    index = [each.name for each in grid.requirements].index(result.name)
+    objective = objectives(block)[index]
+    if result.target is None or objective.state_count > LARGEST_PLANNED:
+        return None
+    start = alike.index(scenario.initial)
+    question = Question(start, result.comparison, result.target, settings.level, data.events, settings.semantics)
+    found = evidence_needed(objective, data.measured, question)
+    if found is None:
+        return None
+    rows = zip(found.columns.tolist(), found.items.tolist(), found.further.tolist(), strict=True)
+    columns = tuple(
+        (label_text(matrices.labels[column]), matrices.bin_text(at), items, further)
+        for (at, column), items, further in rows
+    )
+    return EvidencePlan(columns, found.lower, found.upper, found.verdict)

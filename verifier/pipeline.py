@@ -12,20 +12,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from verifier.analysis.confidence import Confidence, Data, confidence, data_of_run
+from verifier.analysis.confidence import Data, confidence, data_of_run
 from verifier.analysis.measured import measured
 from verifier.analysis.objective import Objective
-from verifier.blocks import block_chain, block_objectives, check_block
+from verifier.blocks import CheckedBlock, block_chain, block_objectives, check_block
 from verifier.chains import write_chain
 from verifier.checking.process import StormProcess
-from verifier.collection import collected
+from verifier.collection import collected, with_plans
 from verifier.confusion import ConfusionFile, ConfusionMatrices, read_confusion
 from verifier.confusion.counts import Sequences
 from verifier.errors import UsageError
 from verifier.expressions import Source, check_type
 from verifier.options import RunOptions
 from verifier.provenance import input_files, program_versions, reading_remarks, run_remarks, run_settings
-from verifier.results import RunResult
+from verifier.results import RequirementResult, RunResult
 from verifier.scenarios import Block, Grid, make_grid
 from verifier.specs import Specification, check_names, read_spec
 from verifier.specs.specification import expand_lets
@@ -57,12 +57,12 @@ def verified(inputs: Inputs, options: RunOptions, storm: StormProcess, progress:
     """As `verify_spec`, for files that are read and a worker that runs."""
     grid, matrices = inputs.grid(options), inputs.matrices(options)
     found = [check_block(block, grid, matrices, options, storm) for block in progress(list(grid.blocks))]
-    data, sure = _confidence(inputs, grid, options, progress)
+    data, results = _with_confidence(inputs, grid, found, options, progress)
     return RunResult(
         title=inputs.confusion.matrices.title or Path(inputs.confusion.name).stem,
         inputs=input_files(inputs.spec, inputs.model, inputs.confusion),
         settings=run_settings(grid, options, data),
-        requirements=collected(grid, found, sure, options.verdict_from),
+        requirements=results,
         versions={**program_versions(), "storm": storm.storm_version()},
         remarks=run_remarks(
             inputs.confusion.matrices,
@@ -74,22 +74,25 @@ def verified(inputs: Inputs, options: RunOptions, storm: StormProcess, progress:
     )
 
 
-def _confidence(
-    inputs: Inputs, grid: Grid, options: RunOptions, progress: Progress
-) -> tuple[Data | None, list[tuple[Confidence, ...] | None]]:
-    """How sure every requirement is in every block; all guaranteed bounds of a run hold at once."""
+def _with_confidence(
+    inputs: Inputs, grid: Grid, found: list[CheckedBlock], options: RunOptions, progress: Progress
+) -> tuple[Data | None, tuple[RequirementResult, ...]]:
+    """What was found, how sure that is (all guaranteed bounds of a run hold at once), and what would decide more."""
     settings = options.confidence
     if settings is None:
-        return None, [None] * len(grid.blocks)
+        return None, collected(grid, found, [None] * len(found), "point")
     matrices = inputs.matrices(options)
 
     def objectives(block: Block) -> tuple[Objective, ...]:
         return block_objectives(block, grid, matrices, options)
 
-    counts = measured(matrices, options.empty_columns)
     chains = (objectives(block) for block in grid.blocks)
-    data = data_of_run(chains, counts, inputs.sequences(options), settings)
-    return data, [confidence(objectives(block), data, settings) for block in progress(list(grid.blocks))]
+    data = data_of_run(chains, measured(matrices, options.empty_columns), inputs.sequences(options), settings)
+    sure = [confidence(objectives(block), data, settings) for block in progress(list(grid.blocks))]
+    results = collected(grid, found, sure, options.verdict_from)
+    if options.verdict_from == "guaranteed":
+        results = with_plans(results, grid, matrices, objectives, data, settings)
+    return data, results
 
 
 @dataclass(frozen=True)

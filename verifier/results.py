@@ -113,6 +113,37 @@ class Point:
 
 
 @dataclass(frozen=True)
+class EvidencePlan:
+    """How many more items would decide an inconclusive requirement in its worst scenario, if the rates persist.
+
+    Attributes:
+        columns: (true label, distance bin, items now, further items), the most wanted first.
+        lower, upper: the guaranteed bounds that would follow.
+        verdict: what they would decide.
+    """
+
+    columns: tuple[tuple[str, str, int, int], ...]
+    lower: float
+    upper: float
+    verdict: Verdict
+
+    @property
+    def total(self) -> int:
+        """Further items in all."""
+        return sum(further for _, _, _, further in self.columns)
+
+    def document(self) -> dict[str, Any]:
+        """As JSON values."""
+        names = ("true", "bin", "items", "further")
+        return {
+            "columns": [dict(zip(names, column, strict=True)) for column in self.columns],
+            "lower": self.lower,
+            "upper": self.upper,
+            "verdict": self.verdict.value,
+        }
+
+
+@dataclass(frozen=True)
 class RequirementResult:
     """One requirement under one planner, over all its scenarios.
 
@@ -122,6 +153,7 @@ class RequirementResult:
         points: one per scenario, in the order of the grid; never empty.
         strategies: smallest and largest probability over every strategy that wins the same game as the
             synthesised planner, per scenario, where that was asked for.
+        evidence: what would decide it, where it is inconclusive and that is known.
     """
 
     name: str
@@ -131,6 +163,7 @@ class RequirementResult:
     target: Fraction | None
     points: tuple[Point, ...]
     strategies: tuple[tuple[float, float], ...] | None = None
+    evidence: EvidencePlan | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -266,6 +299,8 @@ def _requirement_document(each: RequirementResult) -> dict[str, Any]:
     }
     if each.strategies is not None:
         document["strategies"] = [{"smallest": low, "largest": high} for low, high in each.strategies]
+    if each.evidence is not None:
+        document["evidence_needed"] = each.evidence.document()
     return document
 
 

@@ -126,9 +126,9 @@ def test_the_curve_is_what_plain_sums_say(seed, engine):
         lost = sum(found.time_s[c, k] + 1.5 * found.stops[c, k] for c in (0, 2, 4))
         assert curve.safety[k] == pytest.approx(sum(safe) / 3)
         assert curve.efficiency[k] == pytest.approx(sum(found.true_time_s[c] for c in (0, 2, 4)) / lost)
-    # Nothing is faster than the truth-driven vehicle; with more detections it only gets slower without steps.
+    # Without steps more detections never stop the vehicle later. They can save time in a negative log, though: a stop
+    # clears whatever is in view.
     if engine == "events":
-        assert np.all(np.diff(curve.efficiency) <= 1e-12)
         assert np.all(np.diff(curve.safety) >= 0)
 
 

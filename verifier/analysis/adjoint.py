@@ -17,20 +17,25 @@ it has no derivative, and `Gradient.jumps` says so.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, identity
-from scipy.sparse.linalg import SuperLU, splu
+from scipy.sparse import csc_array, diags_array
+from scipy.sparse.linalg import splu
 
 from verifier.analysis.objective import Objective
-from verifier.checking.graphs import Mask, coreachable, reachable
+from verifier.checking.graphs import Mask, components, coreachable, reachable
 from verifier.checking.plan import decide
+from verifier.errors import EngineError
 from verifier.systems.channel import Channel
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+LARGEST_BLOCK = 64
+"""States of a strongly connected component up to which the order of the components is kept in a factorisation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +45,8 @@ class Values:
     Attributes:
         rates: (bins, predicted, true) the matrices; columns that the chain does not need may hold anything finite.
         value: (p,) probability of meeting what remains of the formula.
+        failure: (p,) probability of not meeting it. Solved for on its own, not as 1 - value, so that a small one
+            keeps its digits.
         recurrent: (p,) bool, states of bottom components, `ACCEPT` and `REJECT` included.
         sources, targets: (q,) transitions of positive probability.
         weight: (q,) their probabilities.
@@ -47,6 +54,7 @@ class Values:
 
     rates: Floats
     value: Floats
+    failure: Floats
     recurrent: Mask
     sources: Ints
     targets: Ints
@@ -86,34 +94,39 @@ def state_values(objective: Objective, rates: Floats) -> Values:
     graph = decide(everywhere, probability > 0).graph
     zero = ~coreachable(n, graph.sources, graph.targets, graph.accepting)
     one = ~coreachable(n, graph.sources, graph.targets, graph.rejecting)
-    value = np.where(one, 1.0, 0.0)
+    decided = np.column_stack([one, zero]).astype(np.float64)
     weight = probability[graph.edge]
     open_states = np.flatnonzero(~zero & ~one)
     if len(open_states):
-        solver, inside, number = _equations(n, open_states, graph.sources, graph.targets, weight)
-        leaving = inside < 0
-        rows = number[graph.sources]
-        enters = (rows >= 0) & leaving
-        right = np.bincount(rows[enters], weight[enters] * value[graph.targets[enters]], len(open_states))
-        value[open_states] = solver.solve(right)
+        equations = _Equations(n, open_states, graph.sources, graph.targets, weight)
+        rows = equations.number[graph.sources]
+        enters = (rows >= 0) & (equations.number[graph.targets] < 0)
+        behind = weight[enters, None] * decided[graph.targets[enters]]
+        right = [np.bincount(rows[enters], column, len(open_states)) for column in behind.T]
+        decided[equations.states] = equations.solve(np.column_stack(right))
     known = np.where(np.isnan(rates), 1 / rates.shape[-2], rates)
-    return Values(known, value, graph.accepting | graph.rejecting, graph.sources, graph.targets, weight)
+    value, failure = decided.T.copy()
+    return Values(known, value, failure, graph.accepting | graph.rejecting, graph.sources, graph.targets, weight)
 
 
-def expected_visits(objective: Objective, values: Values) -> Floats:
-    """(m, p) expected number of visits to each transient product state from each initial state; 0 elsewhere."""
-    n, starts = objective.state_count, objective.product.start
+def expected_visits(objective: Objective, values: Values, chosen: Sequence[int] | None = None) -> Floats:
+    """(m, p) expected number of visits to each transient product state from each initial state; 0 elsewhere.
+
+    With `chosen`, from these initial states only (their numbers): (len(chosen), p).
+    """
+    n = objective.state_count
+    starts = objective.product.start if chosen is None else objective.product.start[list(chosen)]
     begun = np.zeros(n, dtype=bool)
     begun[starts] = True
     passed = reachable(n, values.sources, values.targets, begun) & ~values.recurrent
     states = np.flatnonzero(passed)
     visits = np.zeros((len(starts), n))
     if len(states):
-        solver, _, number = _equations(n, states, values.sources, values.targets, values.weight)
+        equations = _Equations(n, states, values.sources, values.targets, values.weight)
         moving = np.flatnonzero(passed[starts])
         right = np.zeros((len(states), len(moving)))
-        right[number[starts[moving]], np.arange(len(moving))] = 1
-        visits[np.ix_(moving, states)] = solver.solve(right, "T").T  # type: ignore[call-overload]
+        right[equations.number[starts[moving]], np.arange(len(moving))] = 1
+        visits[np.ix_(moving, equations.states)] = equations.solve(right, transposed=True).T
     return visits
 
 
@@ -124,17 +137,32 @@ def gradient(objective: Objective, values: Values, visits: Floats) -> Gradient:
         objective, values: what was solved.
         visits: (k, p) expected visits; rows may be any weighting of initial states.
     """
+    return Gradient(flow_derivatives(objective, values.rates, visits, values.value), _jumps(objective, values))
+
+
+def flow_derivatives(objective: Objective, rates: Floats, visits: Floats, worth: Floats) -> Floats:
+    """Derivative in every matrix cell of what flows, in one step of each visit, into states of some worth.
+
+    Args:
+        objective: where.
+        rates: (bins, predicted, true), every cell a number.
+        visits: (k, p) how often each product state is left.
+        worth: (p,) what entering each product state is worth.
+
+    Returns:
+        (k, bins, predicted, true). Times the rate of a cell it is what flows through that cell, as every draw is
+        linear in its column.
+    """
     channel = objective.skeleton.channel
     rows, width = len(channel.bins), len(channel.observations)
     drawing = np.flatnonzero(objective.row >= 0)
     place = objective.row[drawing]
-    behind = values.value[objective.following[drawing]]
+    behind = worth[objective.following[drawing]]
     adjoint = np.zeros((len(visits), rows, width))
     for k, passed in enumerate(visits[:, drawing]):
         for observation in range(width):
             adjoint[k, :, observation] = np.bincount(place, passed * behind[:, observation], rows)
-    cells = through_draws(channel, values.rates, adjoint)
-    return Gradient(cells, _jumps(objective, values))
+    return through_draws(channel, rates, adjoint)
 
 
 def through_draws(channel: Channel, rates: Floats, adjoint: Floats) -> Floats:
@@ -189,37 +217,82 @@ def unions(channel: Channel) -> Ints:
     return np.array([[known.get(a | b, -1) for b in channel.observations] for a in channel.observations])
 
 
-def _equations(n: int, states: Ints, sources: Ints, targets: Ints, weight: Floats) -> tuple[SuperLU, Ints, Ints]:
-    """A factorisation of I - Q on `states`; the place of each transition's target among them, or -1 where it does
-    not lead from one of them to another; and the place of each product state, or -1."""
-    number = np.full(n, -1, dtype=np.int64)
-    number[states] = np.arange(len(states))
-    inside = np.where(number[sources] >= 0, number[targets], -1)
-    kept = inside >= 0
-    size = len(states)
-    matrix = csc_array((weight[kept], (number[sources[kept]], inside[kept])), shape=(size, size))
-    return splu((identity(size, format="csc") - matrix).tocsc()), inside, number
+class _Equations:
+    """I - Q on some states, factorised.
+
+    The states are put in an order in which most systems are nearly triangular: by strongly connected components, each
+    of which leads to others on one side only. A state is left with the sum of the probabilities of leaving it,
+    not with 1 - p, so that rarely leaving costs no digits.
+
+    Args:
+        n: number of product states.
+        states: those between which Q moves; all of them are left in the end.
+        sources, targets, weight: the transitions of all product states.
+
+    Attributes:
+        states: (k,) in their order.
+        number: (n,) place of each product state in that order, or -1.
+
+    Raises:
+        EngineError: the matrix is singular in double precision.
+    """
+
+    def __init__(self, n: int, states: Ints, sources: Ints, targets: Ints, weight: Floats) -> None:
+        size, local = len(states), np.full(n, -1, dtype=np.int64)
+        local[states] = np.arange(size)
+        moving = (local[sources] >= 0) & (sources != targets)
+        kept = moving & (local[targets] >= 0)
+        component = components(size, local[sources[kept]], local[targets[kept]])
+        self.states = states[np.argsort(component, kind="stable")]
+        self.number = np.full(n, -1, dtype=np.int64)
+        self.number[self.states] = np.arange(size)
+        leaving = np.bincount(self.number[sources[moving]], weight[moving], size)
+        inner = csc_array(
+            (weight[kept], (self.number[sources[kept]], self.number[targets[kept]])), shape=(size, size)
+        )
+        matrix = csc_array(diags_array(leaving, format="csc") - inner)
+        ordered = np.bincount(component).max() <= LARGEST_BLOCK
+        try:
+            self._factors = splu(matrix, permc_spec="NATURAL" if ordered else "COLAMD", diag_pivot_thresh=0.0)
+        except RuntimeError as error:
+            raise EngineError(f"the equations of {size} product states are singular in doubles") from error
+
+    def solve(self, right: Floats, *, transposed: bool = False) -> Floats:
+        """(k, c) solutions for (k, c) right-hand sides, in the order of `states`."""
+        found: Floats = self._factors.solve(right, "T" if transposed else "N")  # type: ignore[call-overload]
+        return found
 
 
 def _jumps(objective: Objective, values: Values) -> Mask:
     """(bins, predicted, true) cells of rate 0 in which a probability may jump.
 
     It does when a rate above 0 there, however small, lets runs go from what is a bottom component without it to one
-    of the other value. Which bottom components there are with it is decided anew for every cell in question.
+    of the other value, and the component is reached without it. Which bottom components there are with it is decided
+    anew for every cell in question.
     """
     rates, n, skeleton = values.rates, objective.state_count, objective.skeleton
     channel = skeleton.channel
-    rows = np.unique(objective.row[values.recurrent & (objective.row >= 0)])
+    begun = np.zeros(n, dtype=bool)
+    begun[objective.product.start] = True
+    ending = values.recurrent & reachable(n, values.sources, values.targets, begun)
+    rows = np.unique(objective.row[ending & (objective.row >= 0)])
     used = np.zeros((1, len(channel.bins), len(channel.observations)))
     used[0, rows] = 1
     result = np.zeros(rates.shape, dtype=bool)
+    leads_out = ending[objective.product.sources]
+    entry = skeleton.entry[objective.product.edge[leads_out]]
+    before = skeleton.entry_values(rates)[entry] > 0
+    known: dict[bytes, bool] = {before.tobytes(): False}
     for cell in np.argwhere((through_draws(channel, rates, used)[0] > 0) & (rates == 0)).tolist():
         touched = rates.copy()
         touched[tuple(cell)] = 1.0
-        positive = skeleton.entry_values(touched)[skeleton.entry] > 0
-        graph = decide(objective.product, positive).graph
-        accepts = coreachable(n, graph.sources, graph.targets, graph.accepting)
-        rejects = coreachable(n, graph.sources, graph.targets, graph.rejecting)
-        left = np.where(values.value == 1, rejects, accepts)
-        result[tuple(cell)] = np.any(left[values.recurrent & graph.reached])
+        positive = skeleton.entry_values(touched) > 0
+        # Cells that open the same transitions out of bottom components jump alike; most open none.
+        pattern = positive[entry].tobytes()
+        if pattern not in known:
+            graph = decide(objective.product, positive[skeleton.entry]).graph
+            accepts = coreachable(n, graph.sources, graph.targets, graph.accepting)
+            rejects = coreachable(n, graph.sources, graph.targets, graph.rejecting)
+            known[pattern] = bool(np.any(np.where(values.value == 1, rejects, accepts)[ending]))
+        result[tuple(cell)] = known[pattern]
     return result

@@ -9,9 +9,9 @@ product state s, for every matrix of a region. What makes it a proof, and needs 
   target;
 * the *value* y is at least 1 on the target, and y(s) >= max E[y(next)] elsewhere: then y(s) bounds the probability of
   ever reaching the target, as a supermartingale that is 1 there;
-* the *rank* t satisfies t(s) >= 1 + max E t(next) in states that are neither target nor in a component, and in a
-  component t(s) >= max E[t(next) + (1 if the component is left)]: so every run that does not reach the target stays
-  in one component from some time on, with probability 1;
+* the *order* r gives whole numbers to the states, and, with whatever choice a component or a state outside the
+  components is left, some probability goes to a smaller r: so every run that does not reach the target stays in one
+  component from some time on, with probability 1 (`robust_order` has the proof);
 * whoever stays in a component for good does not make the formula fail (hold). In a component of one state the run
   is a lasso: its letters are told, and the meaning of the formula on it can be looked up. For a component of several
   states this remains a claim about graphs, which the checker lists.
@@ -37,7 +37,7 @@ from verifier.analysis.adjoint import told_by
 from verifier.analysis.objective import Objective
 from verifier.analysis.region import Region
 from verifier.analysis.robust_bound import Side, SideBound
-from verifier.analysis.robust_solve import greatest_rank
+from verifier.analysis.robust_order import decision_order
 from verifier.expressions import to_text
 from verifier.expressions.syntax import FALSE, TRUE, Interval, Name, Node, Operation, Temporal
 from verifier.ltl.normal_form import PositiveFormula
@@ -103,12 +103,12 @@ class Box:
 
     Attributes:
         value: (p,) y.
-        rank: (p,) t.
+        order: (p,) int64, r.
         component: (p,) int64, number of the component of each state, `NO_COMPONENT` or `TARGET`.
     """
 
     value: Floats
-    rank: Floats
+    order: Ints
     component: Ints
 
 
@@ -162,27 +162,20 @@ def certificate_of(
 
     Args:
         subject: from `subject_of`.
-        root: the bound on the whole region, with its rank.
+        root: the bound on the whole region.
         boxes: the bounds on boxes that cover the region.
         tree: how they cover it.
         claimed: see `Certificate`.
 
     Raises:
-        EngineError: no rank is found in doubles.
+        EngineError: the bounds have no such proof, which is an error of the program.
     """
     found = []
     for box in boxes:
         component = np.where(box.nodes.component, box.nodes.of, NO_COMPONENT)
         component[box.target] = TARGET
-        found.append(Box(box.reached.value, _rank_of(box, root), component))
+        found.append(Box(box.reached.value, decision_order(box.step, box.nodes), component))
     return Certificate(root.side, claimed, subject, root.region, tuple(found), tree)
-
-
-def _rank_of(box: SideBound, root: SideBound) -> Floats:
-    """Where a box has the components of the region, the region's rank will do: it covers more choices."""
-    same = np.array_equal(box.nodes.of, root.nodes.of) and np.array_equal(box.nodes.component, root.nodes.component)
-    known = root.rank if same else box.rank
-    return greatest_rank(box.step, box.nodes) if known is None else known
 
 
 def claimed_bound(side: Side, value: float) -> float:

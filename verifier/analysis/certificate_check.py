@@ -85,12 +85,8 @@ def _check_numbers(certificate: Certificate) -> None:
         subject.bins.shape == subject.columns.shape and _within(subject.columns, -1, true),
         _within(subject.bins, 0, bins) and len(certificate.claimed) == len(subject.starts),
         np.all(subject.following[subject.row < 0] == subject.following[subject.row < 0][:, :1]),
-        all(len(each) == states for box in certificate.boxes for each in (box.value, box.rank, box.component)),
-        all(
-            np.all(np.isfinite(each)) and np.all(each >= 0)
-            for box in certificate.boxes
-            for each in (box.value, box.rank)
-        ),
+        all(len(each) == states for box in certificate.boxes for each in (box.value, box.order, box.component)),
+        all(np.all(np.isfinite(box.value) & (box.value >= 0)) for box in certificate.boxes),
         certificate.side in ("lower", "upper")
         and all(_within(box.component, TARGET, states) for box in certificate.boxes),
     ]
@@ -152,9 +148,9 @@ def _leaves(tree: Tree, lower: Bounds, upper: Bounds) -> Iterator[tuple[int, Bou
 
 
 def _check_box(certificate: Certificate, box: Box, lower: Bounds, upper: Bounds) -> None:
-    """The inequalities of value and rank, in every product state."""
-    value, rank = ([_whole(each) for each in array.tolist()] for array in (box.value, box.rank))
-    component = box.component.tolist()
+    """The inequality of the values and the order, in every product state."""
+    value = [_whole(each) for each in box.value.tolist()]
+    order, component = box.order.tolist(), box.component.tolist()
     if component[0 if certificate.side == "lower" else 1] != TARGET:
         raise InputError("the obligation that decides against the bound is no target")
     step = _Step(certificate, lower, upper)
@@ -163,15 +159,13 @@ def _check_box(certificate: Certificate, box: Box, lower: Bounds, upper: Bounds)
             if value[state] < _SCALE:
                 raise InputError(f"target {state} has a value below 1")
             continue
-        if not step.keeps(state, value.__getitem__, value[state]):
+        if step.greatest(state, value.__getitem__) > value[state] * step.scale(state):
             raise InputError(f"the value of state {state} is less than what its best choice gives")
-        moved = 1 if own == NO_COMPONENT else 0
-
-        def remaining(other: int, own: int = own, moved: int = moved) -> int:
-            return rank[other] + (_SCALE if moved or component[other] != own else 0)
-
-        if not step.keeps(state, remaining, rank[state]):
-            raise InputError(f"the rank of state {state} does not fall: its runs may never be decided")
+        following = certificate.subject.following[state].tolist()
+        high = [order[other] >= order[state] for other in following]
+        stays = [own != NO_COMPONENT and component[other] == own for other in following]
+        if any(not stay for stay in step.possible(state, high, stays)):
+            raise InputError(f"state {state} can be left without any chance of coming closer to a decision")
 
 
 def _whole(number: float) -> int:
@@ -197,36 +191,62 @@ class _Step:
         self._lower: list[list[list[int]]] = lower.tolist()
         self._upper: list[list[list[int]]] = upper.tolist()
 
-    def keeps(self, state: int, after: Callable[[int], int], value: int) -> bool:
-        """Whether no choice gives a mean of `after` above `value`."""
-        draws = self._draws[self._row[state]] if self._row[state] >= 0 else []
+    def scale(self, state: int) -> int:
+        """By what the masses of all draws of a state must be divided."""
+        result: int = BILLION ** len(self._draws_of(state))
+        return result
+
+    def greatest(self, state: int, after: Callable[[int], int]) -> int:
+        """The greatest mean of `after`, times `scale`."""
+        draws, following = self._draws_of(state), self._following[state]
         known: dict[tuple[int, int], int] = {}
 
         def best(draw: int, seen: int) -> int:
             if seen < 0:
                 raise InputError("a union of reports is no observation")
             if draw == len(draws):
-                return after(self._following[state][seen])
+                return after(following[seen])
             if (draw, seen) not in known:
+                lower, upper = self._bounds(draws[draw])
+                left = BILLION - sum(lower)
                 behind = [best(draw + 1, union) for union in self._union[seen]]
-                known[draw, seen] = self._greatest(draws[draw], behind)
+                total = sum(low * value for low, value in zip(lower, behind, strict=True))
+                for value, low, high in sorted(zip(behind, lower, upper, strict=True), reverse=True):
+                    more = min(high - low, left)
+                    total += more * value
+                    left -= more
+                known[draw, seen] = total
             return known[draw, seen]
 
-        scale: int = BILLION ** len(draws)
-        return best(0, 0) <= value * scale
+        return best(0, 0)
 
-    def _greatest(self, drawn: tuple[int, int], values: list[int]) -> int:
-        """The greatest sum of billionths times values over the rates of a column."""
+    def possible(self, state: int, allowed: list[bool], marks: list[bool]) -> set[bool]:
+        """The marks of the observations that can occur while all mass is on allowed ones; none if that cannot be."""
+        draws = self._draws_of(state)
+
+        def reports(draw: int, seen: int) -> set[bool]:
+            if draw == len(draws):
+                return {marks[seen]} if allowed[seen] else set()
+            lower, upper = self._bounds(draws[draw])
+            behind = [reports(draw + 1, union) for union in self._union[seen]]
+            if any(low > 0 and not below for low, below in zip(lower, behind, strict=True)):
+                return set()
+            if sum(high for high, below in zip(upper, behind, strict=True) if below) < BILLION:
+                return set()
+            found: set[bool] = set()
+            for low, high, below in zip(lower, upper, behind, strict=True):
+                if high > 0 and sum(lower) - low < BILLION:
+                    found |= below
+            return found
+
+        return reports(0, 0)
+
+    def _draws_of(self, state: int) -> list[tuple[int, int]]:
+        return self._draws[self._row[state]] if self._row[state] >= 0 else []
+
+    def _bounds(self, drawn: tuple[int, int]) -> tuple[list[int], list[int]]:
         index, column = drawn
-        lower = [group[column] for group in self._lower[index]]
-        upper = [group[column] for group in self._upper[index]]
-        left = BILLION - sum(lower)
-        total = sum(low * value for low, value in zip(lower, values, strict=True))
-        for value, low, high in sorted(zip(values, lower, upper, strict=True), reverse=True):
-            more = min(high - low, left)
-            total += more * value
-            left -= more
-        return total
+        return [group[column] for group in self._lower[index]], [group[column] for group in self._upper[index]]
 
 
 def _check_components(certificate: Certificate, claims: list[str]) -> int:

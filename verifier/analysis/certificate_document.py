@@ -36,7 +36,7 @@ def document(certificate: Certificate) -> dict[str, Any]:
         "subject": _subject_document(certificate.subject),
         "region": _region_document(certificate.region),
         "boxes": [
-            {"value": box.value.tolist(), "rank": box.rank.tolist(), "component": box.component.tolist()}
+            {"value": box.value.tolist(), "order": box.order.tolist(), "component": box.component.tolist()}
             for box in certificate.boxes
         ],
         "tree": _tree_document(certificate.tree),
@@ -70,11 +70,11 @@ def from_document(given: Any, file: str | None = None) -> Certificate:
     boxes = []
     for number, each in enumerate(reader.list(top["boxes"], "/boxes")):
         path = f"/boxes/{number}"
-        box = reader.object(each, path, ("value", "rank", "component"))
+        box = reader.object(each, path, ("value", "order", "component"))
         boxes.append(
             Box(
                 reader.floats(box["value"], f"{path}/value"),
-                reader.floats(box["rank"], f"{path}/rank"),
+                reader.integers(box["order"], f"{path}/order", 1),
                 reader.integers(box["component"], f"{path}/component", 1),
             )
         )

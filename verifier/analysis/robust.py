@@ -120,7 +120,7 @@ def guaranteed_bounds(
         raise ValueError(f"semantics is one of {', '.join(SEMANTICS)}, and one_matrix needs attained values")
     starts = _sets_of_starts(objective) if effort.attained else []
     sides = []
-    for found in bound_sides(objective, region, ("lower", "upper"), starts, effort.certificates):
+    for found in bound_sides(objective, region, ("lower", "upper"), starts):
         proven, known = _whole(objective, found), _nothing_attained(objective, region)
         if effort.attained:
             known = _attained(objective, found)
@@ -158,12 +158,10 @@ def _sets_of_starts(objective: Objective) -> list[Ints]:
 def _attained(objective: Objective, found: SideBound) -> Attained:
     """What single matrices attain: nature's common choices, and in small products what climbing from there gives."""
     choices = [common_choices(found, steps) for steps in found.reached.steps]
-    tried = np.array([masses for each in choices for masses in (each.best, each.mean)])
-    sign = _sign(found.side)
-    known = best_of(objective, found.region, None, np.unique(tried, axis=0), sign)
-    if objective.state_count > LARGEST_CLIMBED:
-        return known
-    return climbed(objective, found.region, known, sign)
+    sign, small = _sign(found.side), objective.state_count <= LARGEST_CLIMBED
+    tried = [each.best for each in choices] + [each.mean for each in choices if small]
+    known = best_of(objective, found.region, None, np.unique(np.array(tried), axis=0), sign)
+    return climbed(objective, found.region, known, sign) if small else known
 
 
 @dataclass(frozen=True, eq=False)

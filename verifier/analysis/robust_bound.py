@@ -24,12 +24,11 @@ from verifier.analysis.objective import Objective
 from verifier.analysis.region import Region
 from verifier.analysis.robust_graph import decided_components
 from verifier.analysis.robust_policy import Nodes, make_nodes
-from verifier.analysis.robust_solve import Reached, greatest_rank, greatest_reach
+from verifier.analysis.robust_solve import Reached, greatest_reach
 from verifier.analysis.robust_step import UncertainStep, uncertain_step
 from verifier.checking.graphs import Mask, reachable
 
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Side: TypeAlias = Literal["lower", "upper"]
 
 
@@ -44,7 +43,6 @@ class SideBound:
         target: (p,) bool, where nature has won.
         reached: the greatest probability of getting there, bounded from above in every product state.
         conservative: whether a component that matters counts as won only because that could not be ruled out.
-        rank: (p,) proof that every run is decided (`greatest_rank`); None where it was not asked for.
     """
 
     side: Side
@@ -54,11 +52,10 @@ class SideBound:
     target: Mask
     reached: Reached
     conservative: bool
-    rank: Floats | None = None
 
 
 def bound_sides(
-    objective: Objective, region: Region, sides: tuple[Side, ...], starts: Sequence[Ints] = (), ranked: bool = False
+    objective: Objective, region: Region, sides: tuple[Side, ...], starts: Sequence[Ints] = ()
 ) -> list[SideBound]:
     """The given sides of the bounds over a region.
 
@@ -67,7 +64,6 @@ def bound_sides(
         region: its matrices.
         sides: which.
         starts: sets of product states, for `Reached.steps`.
-        ranked: compute `SideBound.rank`; it is the same for both sides.
 
     Raises:
         EngineError, LimitError: from deciding components and solving.
@@ -79,7 +75,6 @@ def bound_sides(
     begun = np.zeros(step.state_count, dtype=bool)
     begun[objective.product.start] = True
     met = reachable(step.state_count, nodes.sources, nodes.targets, begun)
-    rank = greatest_rank(step, nodes) if ranked else None
     result = []
     for side in sides:
         won, assumed = (
@@ -88,5 +83,5 @@ def bound_sides(
         target = (found.of >= 0) & won[found.of]
         doubtful = (found.of >= 0) & assumed[found.of]
         reached = greatest_reach(step, nodes, target, starts)
-        result.append(SideBound(side, region, step, nodes, target, reached, bool(np.any(doubtful & met)), rank))
+        result.append(SideBound(side, region, step, nodes, target, reached, bool(np.any(doubtful & met))))
     return result

@@ -109,37 +109,6 @@ def is_proven(step: UncertainStep, value: Floats, target: Mask) -> bool:
     return bool(np.all(value >= target) and np.all(np.isfinite(value)) and np.all(drift[~target] <= 0))
 
 
-def greatest_rank(step: UncertainStep, nodes: Nodes) -> Floats:
-    """(p,) t >= 0 that falls, in the mean, by at least 1 with every step that nature can delay but not avoid.
-
-    In states that are nodes of their own t(s) >= 1 + max E t(next), and in components t(s) >= max E[t(next) + (1 if
-    the component is left)]. So from s, whatever nature chooses, at most t(s) steps are expected to be made outside
-    components or into other ones, and every run stays in one component from some time on.
-
-    Raises:
-        EngineError: such a t cannot be found in doubles.
-    """
-    n = step.state_count
-    leaves = nodes.of[nodes.sources] != nodes.of[nodes.targets]
-    closed = np.ones(n, dtype=bool)
-    closed[nodes.of[nodes.sources[leaves]]] = False
-    search = PolicySearch(step, nodes, np.flatnonzero(~closed[nodes.of]))
-    twice = np.full(n, 2.0)
-    rank = search.optimum(np.zeros(n), np.where(nodes.component, twice, 0), np.where(nodes.component, 0, twice))
-    if not is_rank(step, nodes, rank):
-        raise EngineError("no proof in doubles that every run is decided: some states are left too rarely")
-    return rank
-
-
-def is_rank(step: UncertainStep, nodes: Nodes, rank: Floats) -> bool:
-    """Whether `rank` is as `greatest_rank` promises, with all rounding accounted for."""
-    behind = np.nextafter(rank[step.following] + 1, np.inf)
-    stays = nodes.component[:, None] & (nodes.of[step.following] == nodes.of[:, None])
-    behind = np.where(stays, rank[:, None], behind)
-    drift = step.upper_bound(_widened(behind - rank[:, None]))
-    return bool(np.all(rank >= 0) and np.all(np.isfinite(rank)) and np.all(drift <= 0))
-
-
 def _upwards(step: UncertainStep, value: Floats, following: Ints, at: Ints) -> Floats:
     """Upper bounds on the greatest mean change of `value` in one step."""
     return step.upper_bound(_widened(value[following] - value[at, None]), at)

@@ -69,7 +69,12 @@ def _complain(message: str) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     from verifier.cli.arguments import add_run_arguments
+    from verifier.cli.closedloop_arguments import add_closedloop_arguments
+    from verifier.cli.collision_arguments import add_collision_arguments
+    from verifier.cli.compare_arguments import add_compare_arguments
     from verifier.cli.confusion_arguments import add_confusion_arguments
+    from verifier.cli.explain_arguments import add_explain_arguments
+    from verifier.cli.require_arguments import add_require_arguments
 
     parser = argparse.ArgumentParser(
         prog="verify",
@@ -81,4 +86,9 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     add_run_arguments(commands)
     add_confusion_arguments(commands)
+    add_explain_arguments(commands)
+    add_require_arguments(commands)
+    add_compare_arguments(commands)
+    add_collision_arguments(commands)
+    add_closedloop_arguments(commands)
     return parser

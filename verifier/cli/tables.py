@@ -33,6 +33,7 @@ def run_table(result: RunResult, *, points: bool = False, colour: bool = False) 
     table = aligned([*(["planner"] if len(planners) > 1 else []), *header], rows)
     lines += [_coloured(line) for line in table] if colour else table
     lines += _strategy_lines(result)
+    lines += _evidence_lines(result)
     lines += ["", *_summary(result)]
     return "\n".join(lines) + "\n"
 
@@ -165,6 +166,25 @@ def _strategy_lines(result: RunResult) -> list[str]:
                 f"{each.name}, planner {each.planner}, {each.worst.scenario}: over every winning strategy P lies "
                 f"in [{low:.6g}, {high:.6g}]"
             )
+    return ["", *lines] if lines else []
+
+
+def _evidence_lines(result: RunResult) -> list[str]:
+    lines: list[str] = []
+    for each in result.requirements:
+        if each.verdict is not Verdict.INCONCLUSIVE or result.settings["confidence"] is None:
+            continue
+        where = f"{each.name}, planner {each.planner}, {each.worst.scenario}"
+        if each.evidence is None:
+            reason = "the probability is too close to the target, or the chain too large to plan for"
+            lines.append(f"{where}: no amount of further data is known to decide it; {reason}")
+            continue
+        wanted = [f"{further} with true {true} in {at}" for true, at, _, further in each.evidence.columns]
+        more = f" and in {len(wanted) - 3} more columns" if len(wanted) > 3 else ""
+        lines.append(
+            f"{where}: about {each.evidence.total} more items would decide it, if the rates stay what they are: "
+            f"{', '.join(wanted[:3])}{more}"
+        )
     return ["", *lines] if lines else []
 
 

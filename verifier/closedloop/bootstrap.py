@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.closedloop.closed_loop_curve import ClosedLoop, at_most_one
-from verifier.closedloop.curves import TradeOffCurve
+from verifier.closedloop.curves import FPR_MAX, TradeOffCurve
+from verifier.closedloop.judged import Judged
 
 Floats = NDArray[np.float64]
 
@@ -92,6 +93,21 @@ def closed_loop_sums(found: ClosedLoop) -> LogSums:
     true_s[~found.positive, 0] = found.true_time_s
     cost_s[~found.positive] = found.cost_s
     return LogSums(found.sensitivity, found.positive, safe, found.positive.astype(np.float64), true_s, cost_s)
+
+
+def judged_sums(
+    judged: Judged, sensitivity: Floats, positive: NDArray[np.bool_], fpr_max: float = FPR_MAX
+) -> LogSums:
+    """What each log adds to the curve of `judged_curve`: what is found, and false alarms per image."""
+    return LogSums(
+        sensitivity,
+        positive,
+        judged.found_by_log(sensitivity),
+        judged.wanted_by_log(),
+        judged.alarms_by_log(sensitivity),
+        judged.images.astype(np.float64)[:, None],
+        fpr_max,
+    )
 
 
 def draw_logs(positive: NDArray[np.bool_], draws: int, rng: np.random.Generator) -> Floats:

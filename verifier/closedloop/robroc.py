@@ -58,21 +58,29 @@ def worst_case(
     """
     if not sensitivities:
         raise ValueError("the worst case of no curve")
-    union, places = _union(sensitivities)
+    curves = [_increasing(*each) for each in zip(sensitivities, safety, efficiency, strict=True)]
+    union, places = _union([each[0] for each in curves])
     shape = (*safety[0].shape[:-1], len(union))
     worst = np.full(shape, np.inf), np.full(shape, np.inf)
-    for place, *own in zip(places, safety, efficiency, strict=True):
-        order, index = _between(place, len(union))
+    for place, (_, *own) in zip(places, curves, strict=True):
+        index = _between(place, len(union))
         for total, values in zip(worst, own, strict=True):
-            ordered = values if order is None else values[..., order]
-            np.minimum(total, np.take(_with_gaps(ordered), index, axis=-1), out=total)
+            np.minimum(total, np.take(_with_gaps(values), index, axis=-1), out=total)
     return union, *worst
+
+
+def _increasing(sensitivity: Floats, safety: Floats, efficiency: Floats) -> tuple[Floats, Floats, Floats]:
+    """The points in the order of their sensitivities."""
+    if np.all(sensitivity[1:] > sensitivity[:-1]):
+        return sensitivity, safety, efficiency
+    order = np.argsort(sensitivity)
+    return sensitivity[order], safety[..., order], efficiency[..., order]
 
 
 def _union(sensitivities: Sequence[Floats]) -> tuple[Floats, list[Ints]]:
     """All sensitivities once, increasing, and for each curve where its own stand among them."""
     joined = np.concatenate(sensitivities)
-    order = np.argsort(joined, kind="stable" if all(_increases(each) for each in sensitivities) else None)
+    order = np.argsort(joined, kind="stable")  # increasing runs are merged, which takes no more than a walk
     ordered = joined[order]
     fresh = np.append(True, ordered[1:] != ordered[:-1])
     place = np.empty(len(joined), dtype=np.int64)
@@ -80,19 +88,11 @@ def _union(sensitivities: Sequence[Floats]) -> tuple[Floats, list[Ints]]:
     return ordered[fresh], np.split(place, np.cumsum([len(each) for each in sensitivities])[:-1])
 
 
-def _increases(values: Floats) -> bool:
-    return bool(np.all(values[1:] > values[:-1]))
-
-
-def _between(place: Ints, size: int) -> tuple[Ints | None, Ints]:
-    """The order in which a curve's points increase (None: as they are), and where all sensitivities stand in it.
-
-    That is, for each of `size` sensitivities, an index into gap, point, gap, ..., point, gap.
-    """
-    order = None if np.all(place[1:] > place[:-1]) else np.argsort(place)
+def _between(place: Ints, size: int) -> Ints:
+    """(size,) where all sensitivities stand in gap, point, gap, ..., point, gap of a curve with points at `place`."""
     own = np.zeros(size, dtype=np.int64)
     own[place] = 1
-    return order, 2 * np.cumsum(own) - own
+    return 2 * np.cumsum(own) - own
 
 
 def _with_gaps(values: Floats) -> Floats:

@@ -17,11 +17,12 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.closedloop.bootstrap import FEWEST_LOGS, Draws, closed_loop_sums, draw_logs
+from verifier.closedloop.bootstrap import FEWEST_LOGS, Draws, closed_loop_sums, draw_logs, judged_sums
 from verifier.closedloop.closed_loop_curve import ClosedLoop, ClosedLoopSettings, check_logs, closed_loop
 from verifier.closedloop.comparison import BASELINE, MetricTable, NamedCurve, compare
 from verifier.closedloop.course import Course
-from verifier.closedloop.curves import TradeOffCurve, pathifier_curve, roboticizer_curve, roc_a, roc_b
+from verifier.closedloop.curves import judged_curve
+from verifier.closedloop.judged import Judged, judge_pathifier, judge_roboticizer, judge_roc_a, judge_roc_b
 from verifier.closedloop.logs import Logs
 from verifier.closedloop.matched import IOU_HALF
 from verifier.closedloop.pathifier import courses
@@ -105,7 +106,8 @@ def study(logs: Logs, validation: Logs | None, settings: StudySettings, progress
     """
     sources = sources_of(logs)
     _check(sources, settings)
-    check_logs(np.asarray(logs.positive))
+    if set(settings.metrics) != {"roc_a"}:  # which judges all logs alike
+        check_logs(np.asarray(logs.positive))
     nominal = logs if validation is None else validation
     tables = {
         each: standardizer_of(nominal, each, settings.policy)
@@ -118,7 +120,6 @@ def study(logs: Logs, validation: Logs | None, settings: StudySettings, progress
         standardizer = tables[source.detector]
         severity = settings.severities.get(source.condition, "")
         for metric in settings.metrics:
-            sums = None
             if metric == "closed_loop":
                 ahead = courses(logs, source.name, standardizer, settings.control_radius_m, settings.path)
                 driven = closed_loop(ahead, settings.sensitivity, settings.loop)
@@ -126,11 +127,11 @@ def study(logs: Logs, validation: Logs | None, settings: StudySettings, progress
                 curve, sums = driven.curve, closed_loop_sums(driven)
             else:
                 with _naming(metric):
-                    curve = _curve(metric, logs, source.name, standardizer, settings)
+                    judged = _judged(metric, logs, source.name, standardizer, settings)
+                curve = judged_curve(judged, settings.sensitivity)
+                sums = judged_sums(judged, settings.sensitivity, np.asarray(logs.positive))
             found[metric].append(NamedCurve(metric, source.detector, source.condition, curve, severity, sums))
-    compared = tuple(
-        compare(each, settings.groups, draws if all(one.sums for one in each) else None) for each in found.values()
-    )
+    compared = tuple(compare(each, settings.groups, draws) for each in found.values())
     used, second = _logs_used(logs, loops), _second(loops, settings)
     return Study(compared, used, second, (*_remarks(logs, validation, tables, settings, used), *remarks))
 
@@ -183,7 +184,7 @@ def _check(sources: Sequence[Source], settings: StudySettings) -> None:
     for name in settings.severities:
         if name not in conditions:
             message, hint = unknown_name("condition", name, conditions)
-            raise UsageError(f"--severity: {message} ({hint})")
+            raise UsageError(f"severity: {message} ({hint})")
 
 
 @dataclass(frozen=True)
@@ -219,17 +220,14 @@ def _naming(metric: str) -> Iterator[None]:
         raise InputError(f"{metric}: {error.message}", error.place, error.hint) from None
 
 
-def _curve(
-    metric: Metric, logs: Logs, source: str, standardizer: Standardizer, settings: StudySettings
-) -> TradeOffCurve:
-    levels = settings.sensitivity
+def _judged(metric: Metric, logs: Logs, source: str, standardizer: Standardizer, settings: StudySettings) -> Judged:
     if metric == "roc_a":
-        return roc_a(logs, source, standardizer, levels, settings.policy)
+        return judge_roc_a(logs, source, standardizer, settings.policy)
     if metric == "roc_b":
-        return roc_b(logs, source, standardizer, levels, settings.policy)
+        return judge_roc_b(logs, source, standardizer, settings.policy)
     if metric == "roboticizer":
-        return roboticizer_curve(logs, source, standardizer, levels)
-    return pathifier_curve(logs, source, standardizer, levels, settings.control_radius_m, settings=settings.path)
+        return judge_roboticizer(logs, source, standardizer)
+    return judge_pathifier(logs, source, standardizer, settings.control_radius_m, settings=settings.path)
 
 
 def _draws(logs: Logs, settings: StudySettings) -> tuple[Draws | None, list[str]]:
@@ -275,6 +273,8 @@ def _remarks(
             "scores were standardized with the false positives of the evaluated logs themselves, not of separate "
             "validation images"
         )
+    else:
+        remarks += [f"validation logs: {each}" for each in validation.remarks]
     images = min(each.image_count for each in tables.values())
     if settings.sensitivity[0] * images < 1:
         remarks.append(

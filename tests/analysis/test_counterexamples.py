@@ -1,0 +1,535 @@
+"""Violating runs: by hand with exact fractions, against every path of small chains, and against Storm's generator."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import math
+import subprocess
+import sys
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_objectives import channel_of, objective_of, random_objective, random_rates
+
+from verifier.analysis.adjoint import state_values
+from verifier.analysis.counterexamples import (
+    counterexamples,
+    exact_entries,
+    exact_probability,
+    violation_probability,
+)
+from verifier.analysis.critical import cell_shares
+from verifier.analysis.replay import Replay, replay
+from verifier.analysis.walks import CheapestWalks
+from verifier.confusion import rates as rates_of
+from verifier.errors import EngineError
+from verifier.expressions.syntax import Name
+from verifier.ltl import parse_formula
+
+NOTHING, A, B = frozenset(), frozenset("a"), frozenset("b")
+
+
+def counts_of(*columns):
+    """(1, labels, labels) counts whose first columns are given; the others have one item of nothing."""
+    size = len(columns[0])
+    counts = np.zeros((1, size, size), dtype=np.int64)
+    counts[0, 0, :] = 1
+    for k, column in enumerate(columns):
+        counts[0, :, k] = column
+    return counts
+
+
+# The cheapest walks of a graph.
+
+
+def walks_by_force(sources, targets, cost, goal, start, count):
+    """The `count` cheapest walks, by best-first search over all prefixes; sums of exact numbers."""
+    useful = goal.copy()
+    for _ in range(len(goal)):
+        useful[sources[useful[targets]]] = True
+    heap, found = [(Fraction(0), (), start)] if useful[start] else [], []
+    while heap and len(found) < count:
+        total, walk, node = heapq.heappop(heap)
+        if goal[node]:
+            found.append((total, walk))
+            continue
+        for edge in np.flatnonzero((sources == node) & useful[targets]).tolist():
+            heapq.heappush(heap, (total + Fraction(cost[edge]), (*walk, edge), int(targets[edge])))
+    return found
+
+
+@given(st.integers(0, 2**32 - 1), st.booleans())
+def test_cheapest_walks_are_those_of_a_search_over_all_prefixes(seed, whole_numbers):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 7))
+    sources, targets = np.nonzero(rng.random((n, n)) < 0.4)
+    # Not below 1/2, so that loops cost something.
+    cost = rng.integers(1, 4, len(sources)) / 2 if whole_numbers else 0.5 + rng.random(len(sources))
+    goal = rng.random(n) < 0.3
+    walks = CheapestWalks(n, sources, targets, cost, goal)
+    found = list(walks.from_node(0, 12))
+    expected = walks_by_force(sources, targets, cost, goal, 0, 12)
+    assert [sum(map(Fraction, cost[walk].tolist())) for walk in found] == pytest.approx(
+        [total for total, _ in expected], rel=1e-12
+    )
+    assert len({tuple(walk.tolist()) for walk in found}) == len(found)
+    assert walks.reaches(0) == bool(expected)
+    for walk in found:
+        node = 0
+        for edge in walk.tolist():
+            assert sources[edge] == node
+            assert not goal[node]
+            node = int(targets[edge])
+        assert goal[node]
+
+
+def test_edges_that_cost_nothing_are_edges():
+    walks = CheapestWalks(3, np.array([0, 1, 0]), np.array([1, 2, 2]), np.array([0.0, -0.0, 0.0]), np.arange(3) == 2)
+    assert sorted(walk.tolist() for walk in walks.from_node(0, 5)) == [[0, 1], [2]]
+
+
+def test_a_loop_gives_walks_without_end():
+    walks = CheapestWalks(2, np.array([0, 0]), np.array([0, 1]), np.array([1.0, 1.0]), np.arange(2) == 1)
+    assert [len(walk) for walk in walks.from_node(0, 50)] == list(range(1, 51))
+    assert [walk.tolist() for walk in walks.from_node(1, 3)] == [[]]
+    assert list(walks.from_node(0, 0)) == []
+
+
+def test_costs_must_be_costs():
+    for wrong in (-1.0, math.nan, math.inf):
+        with pytest.raises(ValueError, match="finite and not negative"):
+            CheapestWalks(2, np.array([0]), np.array([1]), np.array([wrong]), np.arange(2) == 1)
+
+
+# Violating runs by hand.
+#
+# Labels {} (3/5) and {a} (2/5). State 0: nothing -> 1, a -> 2. State 1: nothing -> 4 (bad), a -> 2.
+# State 2: nothing -> 3, a -> 2 (waits). State 3: whatever -> 4 or 5: nothing -> 4 (bad), a -> 5 (good).
+# Formula G !bad. Violating: 0 1 4 with 9/25. Through 2: 0 2^k 3 4 with 2/5 (2/5)^(k-1) 3/5 3/5, and 0 1 2^k 3 4 with
+# 3/5 2/5 (2/5)^(k-1) 3/5 3/5. The waits sum to 1/(1 - 2/5) = 5/3: in all 9/25 + 6/25 + 9/25 2/5 = 9/25+6/25+18/125
+# = 93/125.
+BAD = {
+    "channel": channel_of([(), ("a",)], [[0]], [[0]]),
+    "following": [[1, 2], [4, 2], [3, 2], [4, 5], [4, 4], [5, 5]],
+    "row": [0] * 6,
+    "true_in": {"bad": {4}},
+    "ended": (4, 5),
+}
+COUNTS = counts_of([3, 2])
+
+
+def bad_runs(count, **options):
+    objective = objective_of(**BAD, formula="G !bad")
+    values = state_values(objective, rates_of(COUNTS))
+    return objective, values, counterexamples(objective, values, 0, count, counts=COUNTS, **options)
+
+
+def test_the_runs_of_the_example_and_what_they_cover():
+    objective, _, found = bad_runs(4, whole=True)
+    assert [run.states.tolist() for run in found.runs] == [[0, 1, 4], [0, 2, 3, 4], [0, 1, 2, 3, 4], [0, 2, 2, 3, 4]]
+    exact = [exact_probability(objective.skeleton, run, found.exact) for run in found.runs]
+    assert exact == [Fraction(9, 25), Fraction(18, 125), Fraction(54, 625), Fraction(36, 625)]
+    assert [run.probability for run in found.runs] == [float(each) for each in exact]
+    assert found.total == pytest.approx(93 / 125, rel=1e-14)
+    assert abs(Fraction(found.total) - Fraction(93, 125)) <= Fraction(found.total_error) + Fraction(1, 10**15)
+    assert found.covered == pytest.approx(float(sum(exact) / Fraction(93, 125)), rel=1e-14)
+    assert not found.complete
+    assert [run.irrevocable for run in found.runs] == [2, 3, 4, 4]
+
+
+def test_without_exact_counts_there_are_still_probabilities():
+    objective = objective_of(**BAD, formula="G !bad")
+    found = counterexamples(objective, state_values(objective, rates_of(COUNTS)), 0, 1)
+    assert found.exact is None
+    assert found.runs[0].probability == pytest.approx(0.36, rel=1e-14)
+
+
+def test_runs_are_counted_up_to_where_they_are_irrevocable():
+    # After nothing in state 0 the violation is certain: 1 leads to 2 or 3, and both lead to the bad state 4.
+    # Labels {} 3/4, {a} 1/4. Two ways to lose it: nothing at once (3/4), or a and then nothing in 5 (1/4 * 3/4).
+    objective = objective_of(
+        channel_of([(), ("a",)], [[0]], [[0]]),
+        [[1, 5], [2, 3], [4, 4], [4, 4], [4, 4], [4, 6], [6, 6]],
+        [0] * 7,
+        {"bad": {4}},
+        "G !bad",
+        ended=(4, 6),
+    )
+    counts = counts_of([3, 1])
+    values = state_values(objective, rates_of(counts))
+    found = counterexamples(objective, values, 0, 5, counts=counts)
+    assert found.complete
+    assert [run.states.tolist() for run in found.runs] == [[0, 1, 2, 4], [0, 5, 4]]
+    assert [(run.counted, run.irrevocable, run.probability) for run in found.runs] == [(1, 1, 0.75), (2, 2, 3 / 16)]
+    assert found.covered == pytest.approx(1, rel=1e-14)
+    whole = counterexamples(objective, values, 0, 5, counts=counts, whole=True)
+    assert [run.probability for run in whole.runs] == [9 / 16, 3 / 16, 3 / 16]
+    assert sorted((run.counted, run.irrevocable) for run in whole.runs) == [(2, 2), (3, 1), (3, 1)]
+    # Both agree on the run that is told in full, and on the cell at which it is lost.
+    shares = cell_shares(objective, values, 0)
+    assert shares.decisive[0, :, 0] == pytest.approx([1, 0], abs=1e-15)
+    # Until then: 1 report on the first way, 2 on the second: (3/4 * 1 + 3/16 * 2) / (15/16) = 6/5; of them a 1/5.
+    assert shares.expected[0, :, 0] == pytest.approx([1, 1 / 5], rel=1e-14)
+    # On any run while it is open: one report in 0, one in 5 with 1/4: 5/4, of them 1/4 a.
+    assert shares.everywhere[0, :, 0] == pytest.approx([15 / 16, 5 / 16], rel=1e-14)
+
+
+def test_for_an_upper_limit_the_runs_that_satisfy_the_formula_violate():
+    objective = objective_of(**BAD, formula="F bad")
+    values = state_values(objective, rates_of(COUNTS))
+    found = counterexamples(objective, values, 0, 2, satisfying=True, whole=True, counts=COUNTS)
+    assert [run.states.tolist() for run in found.runs] == [[0, 1, 4], [0, 2, 3, 4]]
+    assert found.total == pytest.approx(93 / 125, rel=1e-14)
+    against = counterexamples(objective, values, 0, 3, counts=COUNTS, whole=True)
+    assert against.runs[0].states.tolist() == [0, 2, 3, 5]
+    assert against.total == pytest.approx(32 / 125, rel=1e-14)
+
+
+def test_a_requirement_that_holds_for_certain_has_no_violating_run():
+    objective = objective_of(**BAD, formula="true U !bad")
+    values = state_values(objective, rates_of(COUNTS))
+    found = counterexamples(objective, values, 0, 3, counts=COUNTS)
+    assert (found.runs, found.total, found.complete) == ((), 0.0, True)
+    assert math.isnan(found.covered)
+    with pytest.raises(ValueError, match="probability 0"):
+        cell_shares(objective, values, 0)
+
+
+def test_a_start_that_violates_at_once():
+    objective = objective_of(**BAD, formula="bad")
+    values = state_values(objective, rates_of(COUNTS))
+    (run,) = counterexamples(objective, values, 0, 3, counts=COUNTS).runs
+    assert (run.states.tolist(), run.probability, run.irrevocable, run.counted) == ([0], 1.0, 0, 0)
+
+
+def test_observations_with_the_same_step_are_one_step():
+    # Three labels; a and b lead to the same state: one violating run of 2/3, not two.
+    channel = channel_of([(), ("a",), ("b",)], [[0]], [[0]], [NOTHING, A, B])
+    objective = objective_of(
+        channel, [[1, 2, 2], [1, 1, 1], [2, 2, 2]], [0] * 3, {"bad": {2}}, "G !bad", ended=(1, 2)
+    )
+    counts = counts_of([1, 1, 1])
+    (run,) = counterexamples(objective, state_values(objective, rates_of(counts)), 0, 9, counts=counts).runs
+    assert run.probability == 2 / 3
+
+
+def test_violations_that_are_decided_in_one_product_state_are_told_apart():
+    # Both bad states end in REJECT; the runs are different, for they are in different states of the system.
+    objective = objective_of(
+        channel_of([(), ("a",)], [[0]], [[0]]), [[1, 2], [1, 1], [2, 2]], [0] * 3, {"bad": {1, 2}}, "G !bad"
+    )
+    counts = counts_of([3, 1])
+    found = counterexamples(objective, state_values(objective, rates_of(counts)), 0, 9, counts=counts, whole=True)
+    assert [(run.states.tolist(), run.probability) for run in found.runs] == [([0, 1], 0.75), ([0, 2], 0.25)]
+
+
+def test_a_violation_of_1e_minus_30_has_its_digits():
+    n = 10
+    following = [[k + 1 if k + 1 < n else n, n + 1] for k in range(n)] + [[n, n], [n + 1, n + 1]]
+    objective = objective_of(
+        channel_of([(), ("a",)], [[0]], [[0]]), following, [0] * (n + 2), {"bad": {n}}, "G !bad", ended=(n, n + 1)
+    )
+    counts = counts_of([1, 999])
+    found = counterexamples(objective, state_values(objective, rates_of(counts)), 0, 2, counts=counts)
+    assert found.total == pytest.approx(1e-30, rel=1e-13)
+    assert found.covered == pytest.approx(1, rel=1e-13)
+    assert found.runs[0].probability == float(Fraction(1, 1000) ** 10)
+
+
+# Against every path.
+
+
+def paths_by_force(objective, rates, start, formula_fails, depth):
+    """Every path of the product up to `depth` steps that ends where the formula is decided: {states: probability}."""
+    skeleton, product = objective.skeleton, objective.product
+    values = state_values(objective, rates)
+    probability = skeleton.fill(rates)
+    found, pending = {}, [((int(skeleton.starts[start]),), int(product.start[start]), 1.0)]
+    while pending:
+        states, node, weight = pending.pop()
+        wanted = values.value[node] == (0 if formula_fails else 1)
+        if values.recurrent[node]:
+            if wanted:
+                found[states] = found.get(states, 0.0) + weight
+            continue
+        if len(states) <= depth:
+            for k in range(product.indptr[node], product.indptr[node + 1]):
+                edge = product.edge[k]
+                if probability[edge] > 0:
+                    follow = (*states, int(skeleton.indices[edge]))
+                    pending.append((follow, int(product.indices[k]), weight * float(probability[edge])))
+    return found
+
+
+FORMULAS = ["G p", "F q", "p U q", "G (p -> X q)", "(G p) | F q", "G F p", "F G q", "X X q"]
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(FORMULAS), st.booleans(), st.integers(1, 2))
+def test_the_most_probable_runs_are_those_among_all_paths(seed, formula, satisfying, draws):
+    rng = np.random.default_rng(seed)
+    objective = random_objective(rng, formula, states=5, draws=draws)
+    rates = random_rates(rng, 2, 3, 0.3)
+    values = state_values(objective, rates)
+    found = counterexamples(objective, values, 0, 6, satisfying=satisfying, whole=True)
+    every = paths_by_force(objective, rates, 0, not satisfying, depth=7)
+    likeliest = sorted(every.values(), reverse=True)[:6]
+    for run in [run for run in found.runs if run.steps <= 7]:
+        assert every[tuple(run.states.tolist())] == pytest.approx(run.probability, rel=1e-12)
+    assert len({tuple(run.states.tolist()) for run in found.runs}) == len(found.runs)
+    probabilities = [run.probability for run in found.runs]
+    assert probabilities == sorted(probabilities, reverse=True)
+    for rank, probability in enumerate(likeliest[: len(probabilities)]):
+        assert probabilities[rank] >= probability * (1 - 1e-12)
+    assert len(found.runs) >= min(6, len(every))
+    failing, error = violation_probability(objective, rates, 0, satisfying)
+    expected = values.value if satisfying else values.failure
+    assert failing == pytest.approx(expected[objective.product.start[0]], abs=1e-12)
+    assert math.fsum(probabilities) <= failing * (1 + 1e-9) + error
+    if found.complete and found.runs:
+        assert found.covered == pytest.approx(1, rel=1e-9)
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(FORMULAS), st.booleans())
+def test_ways_to_lose_it_are_whole_runs_put_together(seed, formula, satisfying):
+    rng = np.random.default_rng(seed)
+    objective = random_objective(rng, formula, states=5)
+    rates = random_rates(rng, 2, 3, 0.3)
+    values = state_values(objective, rates)
+    found = counterexamples(objective, values, 0, 5, satisfying=satisfying)
+    hope = values.failure if satisfying else values.value
+    for run in found.runs:
+        assert run.counted == run.irrevocable
+        assert np.all(hope[run.nodes[: run.irrevocable]] > 0)
+        assert np.all(hope[run.nodes[run.irrevocable :]] == 0)
+        weights = objective.skeleton.fill(rates)[run.transitions]
+        assert run.probability == pytest.approx(np.prod(weights[: run.counted]), rel=1e-12)
+        # The steps behind are the likeliest: no run from there to the decision is more probable.
+        last = np.flatnonzero(objective.product.start == run.nodes[run.counted])
+        if len(last) and run.nodes[run.counted] > 1:
+            best = counterexamples(objective, values, int(last[0]), 1, satisfying=satisfying, whole=True).runs[0]
+            assert np.prod(weights[run.counted :]) == pytest.approx(best.probability, rel=1e-12)
+
+
+def simulated_shares(objective, rates, values, rng, runs):
+    """Cells by playing runs: decisive, and drawn while open, on violating runs and on all."""
+    channel = objective.skeleton.channel
+    decisive, expected, everywhere = (np.zeros(rates.shape) for _ in range(3))
+    violating = 0
+    for _ in range(runs):
+        node, drawn, last = int(objective.product.start[0]), [], None
+        while not values.recurrent[node]:
+            row = objective.row[node]
+            if row < 0:
+                node = int(objective.following[node, 0])
+                continue
+            bin_, true = int(channel.bins[row, 0]), int(channel.columns[row, 0])
+            label = int(rng.choice(rates.shape[1], p=rates[bin_, :, true]))
+            following = int(objective.following[node, channel.observations.index(channel.labels[label])])
+            if values.value[node] > 0 and values.failure[node] > 0:
+                drawn.append((bin_, label, true))
+                if values.value[following] == 0:
+                    last = (bin_, label, true)
+            node = following
+        for cell in drawn:
+            everywhere[cell] += 1 / runs
+        if values.value[node] == 0:
+            violating += 1
+            for cell in drawn:
+                expected[cell] += 1
+            if last is not None:
+                decisive[last] += 1
+    return decisive / violating, expected / violating, everywhere
+
+
+def test_shares_of_cells_against_playing_many_runs():
+    rng = np.random.default_rng(11)
+    tested = 0
+    while tested < 3:
+        objective = random_objective(rng, "G (p -> X q)", states=6)
+        rates = random_rates(rng, 2, 3)
+        values = state_values(objective, rates)
+        if not 0.2 < values.failure[objective.product.start[0]] < 0.8:
+            continue
+        tested += 1
+        shares = cell_shares(objective, values, 0)
+        decisive, expected, everywhere = simulated_shares(objective, rates, values, rng, 4000)
+        # Standard errors are below .011 for shares; numbers of draws vary a little more.
+        assert shares.decisive == pytest.approx(decisive, abs=0.05)
+        assert shares.expected == pytest.approx(expected, abs=0.12)
+        assert shares.everywhere == pytest.approx(everywhere, abs=0.12)
+        assert shares.decisive.sum() == pytest.approx(1, rel=1e-12)
+
+
+# Against Storm.
+
+STORM = """
+import json, sys
+from stormpy.datastructures import SparseMatrixBuilder
+from stormpy.developer import LogLevel, set_log_level
+from stormpy.developer.utility import ShortestPathsGenerator
+from stormpy.models import SparseDtmc, SparseModelComponents, StateLabeling
+
+set_log_level(LogLevel.OFF)
+job = json.load(sys.stdin)
+n = len(job["rows"])
+builder = SparseMatrixBuilder[float](rows=n, columns=n)
+for s, row in enumerate(job["rows"]):
+    for t, p in row:
+        builder.add_next_value(s, t, p)
+labeling = StateLabeling(n)
+for name, states in (("init", [job["start"]]), ("bad", job["bad"])):
+    labeling.add_label(name)
+    for s in states:
+        labeling.add_label_to_state(name, s)
+model = SparseDtmc[float](SparseModelComponents[float](transition_matrix=builder.build(), state_labeling=labeling))
+found = ShortestPathsGenerator[float](model, "bad")
+paths = []
+for k in range(1, job["count"] + 1):
+    paths.append([found.get_distance(k), [int(s) for s in found.get_path_as_list(k)[::-1]]])
+json.dump(paths, sys.stdout)
+"""
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_storms_most_probable_paths(seed):
+    # A chain with loops, so that there are runs without end, and one bad state.
+    rng = np.random.default_rng(seed)
+    n, count = 30, 60
+    channel = channel_of([(), ("a",), ("b",)], np.zeros((6, 1)), rng.integers(0, 3, (6, 1)), [NOTHING, A, B])
+    following = rng.integers(0, n, (n, 3))
+    objective = objective_of(
+        channel, following, rng.integers(0, 6, n), {"bad": {n - 1}}, "G !bad", ended=(n - 2, n - 1)
+    )
+    counts = np.zeros((1, 3, 3), dtype=np.int64)
+    counts[0] = rng.integers(1, 50, (3, 3))
+    rates = rates_of(counts)
+    found = counterexamples(objective, state_values(objective, rates), 0, count, whole=True, counts=counts)
+    assert len(found.runs) == count
+    skeleton = objective.skeleton
+    weights = skeleton.fill(rates)
+    rows = []
+    for s in range(n):
+        edges = range(skeleton.indptr[s], skeleton.indptr[s + 1])
+        rows.append([[int(skeleton.indices[k]), float(weights[k])] for k in edges])
+    job = {"rows": rows, "start": 0, "bad": [n - 1], "count": count}
+    done = subprocess.run(
+        [sys.executable, "-c", STORM], input=json.dumps(job), capture_output=True, text=True, timeout=120, check=True
+    )
+    theirs = json.loads(done.stdout)
+    assert [run.probability for run in found.runs] == pytest.approx([p for p, _ in theirs], rel=1e-12)
+    # Runs of equal probability may come in any order.
+    distinct = [k for k in range(1, count - 1) if not np.isclose(
+        theirs[k][0], [theirs[k - 1][0], theirs[k + 1][0]], rtol=1e-9).any()]  # fmt: skip
+    assert len(distinct) > count / 3
+    for k in distinct:
+        assert found.runs[k].states.tolist() == theirs[k][1]
+
+
+# Replaying.
+
+
+@pytest.fixture
+def masked(monkeypatch):
+    """Let a skeleton look up the masks of names, as small objectives have no system."""
+
+    def use(true_in):
+        def mask_of(self, condition):
+            return np.isin(np.arange(self.state_count), list(true_in[condition.name]))
+
+        monkeypatch.setattr("verifier.systems.skeleton.Skeleton.mask_of", mask_of)
+        return {name: Name(name) for name in true_in}
+
+    return use
+
+
+@settings(max_examples=80)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(FORMULAS), st.booleans(), st.booleans())
+def test_every_run_is_replayed(seed, formula, satisfying, whole):
+    rng = np.random.default_rng(seed)
+    objective = random_objective(rng, formula, states=6)
+    rates = random_rates(rng, 2, 3, 0.3)
+    values = state_values(objective, rates)
+    true_in = {}
+    names = [each.name for each in objective.product.obligations.formula.propositions]
+    for name, mask in zip(names, objective.product.propositions, strict=True):
+        true_in[name] = set(np.flatnonzero(mask).tolist())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "verifier.systems.skeleton.Skeleton.mask_of",
+            lambda self, node: np.isin(np.arange(self.state_count), list(true_in[node.name])),
+        )
+        propositions = {name: Name(name) for name in true_in}
+        for run in counterexamples(objective, values, 0, 4, satisfying=satisfying, whole=whole).runs:
+            checked = replay(objective, values, run, parse_formula(formula), propositions, satisfying=satisfying)
+            assert checked is Replay.WHOLE
+
+
+def replay_bad(masked, run, formula="G !bad", exact=None):
+    objective = objective_of(**BAD, formula="G !bad")
+    values = state_values(objective, rates_of(COUNTS))
+    return replay(objective, values, run, parse_formula(formula), masked({"bad": {4}}), exact=exact)
+
+
+def test_a_replay_finds_what_is_wrong(masked):
+    _, _, found = bad_runs(1, whole=True)
+    (run,) = found.runs
+    assert replay_bad(masked, run, exact=found.exact) is Replay.WHOLE
+    with pytest.raises(EngineError, match="probabilities of a run multiply"):
+        replay_bad(masked, replace(run, probability=0.37))
+    with pytest.raises(EngineError, match="a step that the chain does not have"):
+        replay_bad(masked, replace(run, states=np.array([0, 2, 4])))
+    with pytest.raises(EngineError, match="a step that the chain does not have"):
+        replay_bad(masked, replace(run, states=run.states[1:], transitions=run.transitions[1:]))
+    with pytest.raises(EngineError, match="does not violate the formula"):
+        replay_bad(masked, run, formula="F bad")
+
+
+def test_a_run_too_long_to_evaluate_says_so(masked):
+    n = 3000
+    following = [[k + 1, n + 1] for k in range(n)] + [[n, n], [n + 1, n + 1]]
+    objective = objective_of(
+        channel_of([(), ("a",)], [[0]], [[0]]), following, [0] * (n + 2), {"bad": {n}}, "G !bad", ended=(n, n + 1)
+    )
+    counts = counts_of([999, 1])
+    values = state_values(objective, rates_of(counts))
+    found = counterexamples(objective, values, 0, 1, counts=counts)
+    checked = replay(
+        objective, values, found.runs[0], parse_formula("G !bad"), masked({"bad": {n}}), exact=found.exact
+    )
+    assert checked is Replay.STEPS
+    assert exact_probability(objective.skeleton, found.runs[0], found.exact) is None
+    assert found.runs[0].probability == pytest.approx(0.999**n, rel=1e-11)
+
+
+def test_patterns_that_a_bottom_component_shows_only_now_and_then(masked):
+    # Both states draw alike, nothing leads to 0 and a to 1: any word over q comes up. q, not q, q, q, not q in a row
+    # comes up again and again almost surely, but not on every way round the component.
+    pattern = "G F (q & X (!q & X (q & X (q & X !q))))"
+    channel = channel_of([(), ("a",)], [[0]], [[0]])
+    objective = objective_of(channel, [[0, 1], [0, 1]], [0, 0], {"q": {1}}, pattern)
+    values = state_values(objective, rates_of(counts_of([1, 1])))
+    assert values.value[objective.product.start[0]] == 1
+    (run,) = counterexamples(objective, values, 0, 1, satisfying=True).runs
+    checked = replay(objective, values, run, parse_formula(pattern), masked({"q": {1}}), satisfying=True)
+    assert checked is Replay.WHOLE
+    with pytest.raises(EngineError, match="does not violate"):
+        replay(objective, values, run, parse_formula(f"!({pattern})"), masked({"q": {1}}), satisfying=True)
+
+
+def test_exact_entries_are_the_sums_of_the_skeleton():
+    rng = np.random.default_rng(3)
+    objective = random_objective(rng, "G p", states=8, draws=2)
+    counts = rng.integers(1, 9, (2, 3, 3))
+    entries = np.arange(len(objective.skeleton.entry_row) + 1)
+    exact = exact_entries(objective.skeleton, counts, entries)
+    assert [float(exact[k]) for k in entries] == pytest.approx(
+        objective.skeleton.entry_values(rates_of(counts)).tolist(), rel=1e-14
+    )
+    assert all(isinstance(each, Fraction) for each in exact.values())

@@ -1,0 +1,103 @@
+"""How many more items would decide: against a scan of exact binomial bounds, and against other allocations."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from recall_chains import binary, product_of_recalls
+from scipy.stats import beta
+
+from verifier.analysis.planning import Question, evidence_needed
+from verifier.analysis.region import confidence_region
+from verifier.analysis.robust import guaranteed_bounds
+from verifier.checking.verdicts import Verdict, verdict_of
+
+
+def lower_end(hits, items, tail):
+    return beta.ppf(tail, hits, items - hits + 1) if hits else 0.0
+
+
+def upper_end(hits, items, tail):
+    return beta.ppf(1 - tail, hits + 1, items - hits) if hits < items else 1.0
+
+
+@pytest.mark.parametrize(
+    ("hits", "items", "comparison", "target"),
+    [
+        (97, 100, ">=", "0.95"),
+        (93, 100, ">=", "0.95"),  # to show that it is violated
+        (50, 50, ">", "0.99"),  # nothing was ever missed
+        (3, 100, "<=", "0.05"),
+        (3, 100, "<", "0.01"),
+    ],
+)
+def test_one_column_needs_about_what_a_scan_finds(hits, items, comparison, target):
+    # P is the recall, so the bounds are the ends of Clopper and Pearson at alpha = .05 for one event.
+    objective, measured = product_of_recalls([0]), binary((hits, items))
+    goal = Fraction(target)
+    plan = evidence_needed(objective, measured, Question(0, comparison, goal))
+    rate = hits / items
+    meets = {">=": rate >= goal, ">": rate > goal, "<=": rate <= goal, "<": rate < goal}[comparison]
+    assert plan.verdict is (Verdict.SATISFIED if meets else Verdict.VIOLATED)
+    above = (comparison in (">=", ">")) == meets  # which end has to pass the target
+
+    def decides(total):
+        count = round(total * rate)
+        return lower_end(count, total, 0.025) > goal if above else upper_end(count, total, 0.025) < goal
+
+    least = next(total for total in range(items, 10**6) if decides(total))
+    assert plan.items.tolist() == [items]
+    # Rounded up to two digits, found to 3 %, and with steps of whole hits.
+    assert least * 0.9 <= items + plan.total <= least * 1.25
+
+
+def test_the_planned_counts_decide_and_a_fifth_fewer_do_not():
+    # P = .98 * .97 = .9506 with few items; the target is .94.
+    objective, measured = product_of_recalls([0, 1]), binary((196, 200), (194, 200))
+    question = Question(0, ">=", Fraction(94, 100))
+    plan = evidence_needed(objective, measured, question)
+
+    def verdict_with(share):
+        counts = measured.counts.copy()
+        for (index, _), more in zip(plan.columns.tolist(), (share * plan.further).astype(int).tolist(), strict=True):
+            hits = round(more * measured.rates[index, 1, 1])
+            counts[index, :, 1] += [more - hits, hits]
+        region = confidence_region(objective.skeleton, type(measured)(counts, measured.rates, measured.fixed))
+        bounds = guaranteed_bounds(objective, region)
+        return verdict_of(float(bounds.lower[0]), float(bounds.upper[0]), ">=", question.target)
+
+    assert verdict_with(1.0) is plan.verdict is Verdict.SATISFIED
+    assert plan.lower >= 0.94
+    assert verdict_with(0.8) is Verdict.INCONCLUSIVE
+
+
+def test_the_plan_is_nearly_as_small_as_any():
+    # Recalls .6 and .99: the first is much less certain and needs more items. Two events, alpha = .05.
+    objective, measured = product_of_recalls([0, 1]), binary((30, 50), (49, 50))
+    target, tail = 0.5, 0.05 / 2 / 2
+    plan = evidence_needed(objective, measured, Question(0, ">=", Fraction(1, 2)))
+    grid = np.unique(np.geomspace(50, 20_000, 160).astype(int))
+    first = beta.ppf(tail, np.round(0.6 * grid), grid - np.round(0.6 * grid) + 1)
+    second = beta.ppf(tail, np.round(0.98 * grid), grid - np.round(0.98 * grid) + 1)
+    enough = first[:, None] * second >= target
+    least = (grid[:, None] + grid)[enough].min()
+    assert plan.columns[0].tolist() == [0, 1]
+    assert 100 + plan.total <= 1.2 * least  # of which rounding up to two digits is a tenth at most
+
+
+@pytest.mark.parametrize(
+    ("hits", "items", "target"),
+    [
+        (19, 20, Fraction(95, 100)),  # P equals the target
+        (10**6 - 1, 10**6, Fraction(999_999_001, 10**9) - Fraction(1, 10**12)),  # too close to tell
+    ],
+)
+def test_what_no_number_of_items_decides(hits, items, target):
+    assert evidence_needed(product_of_recalls([0]), binary((hits, items)), Question(0, ">=", target)) is None
+
+
+def test_what_does_not_depend_on_the_detector_needs_no_items():
+    # No column is needed: the bounds are what they are.
+    objective = product_of_recalls([0])
+    fixed = binary((1, 2), fixed=[[False, True]])
+    assert evidence_needed(objective, fixed, Question(0, ">=", Fraction(1, 2))) is None

@@ -1,0 +1,119 @@
+"""The guaranteed floor: by hand, against random matrices above it, and where the rest of a column decides."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from recall_cases import MILLION, binary, cells_of, chance, problem
+from small_objectives import channel_of, objective_of, random_objective, random_rates
+
+from verifier.analysis.recall_box import BoxFamily, least_floors
+from verifier.analysis.requirements import Problem, Target
+from verifier.confusion import exact_rates
+
+
+def family(task, cells, *, begin=None, held=None, exact=None, whole=MILLION, semantics="every_state"):
+    shape = task.rates.shape
+    if exact is None:
+        exact = exact_rates(np.round(task.rates * 1000).astype(np.int64))
+    held = np.zeros((shape[0], shape[2]), dtype=bool) if held is None else held
+    return BoxFamily(task, cells, begin or (0,) * cells.count, whole, exact, held, semantics)
+
+
+def test_where_only_the_recall_counts_the_floor_is_that_of_the_single_matrix():
+    # P = r1 r2 >= r^2 for every matrix above the floor r; r^2 > 0.81 exactly when r > 0.9.
+    task = problem([chance([0, 1])], binary(0.5, 0.5), ">", "0.81")
+    found = least_floors(family(task, cells_of((0, 1), (1, 1))))
+    assert found.floors == (900_001, 900_001)
+    assert found.checked
+    assert 0.81 < found.bound <= 0.900001**2
+
+
+def spread():
+    """Three labels; a is right, b is a wrong report that does harm, a miss does none: P(G !bad) = 1 - rate of b."""
+    channel = channel_of(((), ("a",), ("b",)), [[0]], [[1]])
+    good, bad = 1, 2
+    following = [[good, good, bad], [good] * 3, [bad] * 3]
+    return objective_of(channel, following, [0, 0, 0], {"bad": {bad}}, "G !bad", ended=(good, bad))
+
+
+def spread_rates():
+    """Column a: reported as a 1/2, missed 1/2, never as b."""
+    return np.array([[[1, 0.5, 0], [0, 0.5, 0], [0, 0, 1.0]]])
+
+
+def test_the_rest_of_a_column_is_free():
+    # With the measured proportions (b is never reported) every recall does; over all matrices P >= recall only.
+    task = Problem((spread(),), spread_rates(), Target(">=", Fraction(3, 4)))
+    assert task.evaluate(spread_rates()[None]).met[0]
+    found = least_floors(family(task, cells_of((0, 1))))
+    assert found.floors in ((750_000,), (750_001,))
+    assert found.checked
+
+
+def test_an_upper_limit_has_an_upper_bound():
+    # P(F bad) <= 1 - r <= 1/8.
+    task = problem([chance([0], "F bad")], binary(0.5), "<=", "0.125")
+    found = least_floors(family(task, cells_of((0, 1))))
+    assert found.floors in ((875_000,), (875_001,))
+    assert 0.124998 < found.bound <= 0.125
+    assert found.checked
+
+
+def test_columns_without_a_floor_are_free_or_as_measured():
+    # P = r1 r2 with a floor for r1 only: free, r2 may be 0; as measured, r2 = 9/10, and r1 >= 8/9 gives 4/5.
+    task = problem([chance([0, 1])], binary(0.5, 0.9), ">=", "0.8")
+    cells = cells_of((0, 1))
+    free = least_floors(family(task, cells))
+    assert (free.floors, free.bound, free.checked) == (None, 0, False)
+    held = np.array([[False, False], [False, True]])
+    assert least_floors(family(task, cells, held=held)).floors in ((888_889,), (888_890,))
+
+
+def test_floors_on_a_line_from_given_ones():
+    # From (0.5, 1) towards (1, 1): only the first moves; P = r1 r2 >= 0.7.
+    task = problem([chance([0, 1])], binary(0.5, 0.5), ">", "0.7")
+    line = family(task, cells_of((0, 1), (1, 1)), begin=(500_000, MILLION))
+    assert (line.top, line.floors(0), line.floors(line.top)) == (500_000, [500_000, MILLION], [MILLION, MILLION])
+    assert least_floors(line).floors == (700_001, MILLION)
+
+
+def test_targets_0_and_1():
+    cells = cells_of((0, 1))
+    for comparison, target, expected in ((">=", 0, (0,)), (">=", 1, (MILLION,)), (">", 1, None), ("<=", 0, None)):
+        task = problem([chance([0])], binary(0.5), comparison, target)
+        assert least_floors(family(task, cells)).floors == expected, (comparison, target)
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10_000))
+def test_no_random_matrix_above_the_floor_fails(seed):
+    rng = np.random.default_rng(seed)
+    objective = random_objective(rng, ["F q", "G !p", "p U q", "X (q R p)"][seed % 4], draws=1 + seed % 2)
+    target = Target([">=", "<="][seed // 4 % 2], Fraction(int(rng.integers(1, 16)), 16))
+    task = Problem((objective,), random_rates(rng, 2, 3), target)
+    cells = cells_of((0, 1), (0, 2), (1, 1), (1, 2))
+    found = least_floors(family(task, cells, whole=100))
+    if found.floors is None:
+        return
+    assert found.checked
+    drawn = rng.dirichlet([0.3] * 3, (400, 2, 3)).swapaxes(2, 3)
+    for at, label, floor in zip(cells.bins, cells.columns, found.floors, strict=True):
+        column = drawn[:, at, :, label]
+        column *= 1 - floor / 100
+        column[:, label] += floor / 100
+    result = objective.probabilities(drawn).probability
+    limit = float(target.probability)
+    assert np.all(result <= limit + 1e-12 if target.is_upper else result >= limit - 1e-12)
+    edge = result.max() if target.is_upper else result.min()
+    assert edge <= found.bound + 1e-12 if target.is_upper else edge >= found.bound - 1e-12
+
+
+def test_what_cannot_be_is_refused():
+    task = problem([chance([0])], binary(0.5), ">=", "0.5")
+    with pytest.raises(ValueError, match="a floor from 0 to 1"):
+        family(task, cells_of((0, 1)), begin=(MILLION + 1,))
+    with pytest.raises(ValueError, match="cannot have a floor and be held"):
+        family(task, cells_of((0, 1)), held=np.array([[False, True]]))

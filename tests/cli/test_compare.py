@@ -1,0 +1,517 @@
+"""`verify compare` as a user meets it: chances with closed forms, orders that change, and a gate that closes."""
+
+import csv
+import json
+
+import jsonschema
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from verifier.cli import main
+from verifier.errors import ExitCode
+
+SPEC = "specs/car_pedestrian.ltl"
+BY_CLASS = "examples/nuscenes_yolov3_class.json"
+BY_SET = "examples/nuscenes_yolov3_proposition.json"
+
+MODEL = """
+initial = "s = 0 & looks = 0 & (d = 2 | d = 7)"
+terminal = "s > 0"
+[variables]
+s = { range = [0, 2], next = "go" }
+looks = { range = [0, 1], next = "seen" }
+d = { range = [1, 9], next = "ahead" }
+[inputs]
+go = { range = [0, 2] }
+seen = { range = [0, 1] }
+ahead = { range = [1, 9] }
+[environments]
+ped = [{ class = "ped", distance_m = "d" }]
+[planners.hasty]
+rules = [
+    { when = "sees(ped)", set = { go = 1, seen = 0, ahead = "d" } },
+    { when = "true", set = { go = 2, seen = 0, ahead = "d" } },
+]
+[planners.patient]
+rules = [
+    { when = "d >= 5", set = { go = 0, seen = 0, ahead = 2 } },
+    { when = "sees(ped) & looks = 0", set = { go = 0, seen = 1, ahead = "d" } },
+    { when = "sees(ped)", set = { go = 1, seen = 0, ahead = "d" } },
+    { when = "true", set = { go = 2, seen = 0, ahead = "d" } },
+]
+"""
+"""s = 1 is to stop. The hasty planner decides at first sight; the patient one drives up and wants to see twice.
+With recall n near (2 m) and f far (7 m): hasty n and f, patient n^2 from both."""
+
+
+@pytest.fixture
+def compare(root, monkeypatch, capfd):
+    """Run `verify compare` in the project's folder and give exit code, standard output and standard error."""
+    monkeypatch.chdir(root)
+
+    def call(*arguments, cm=(f"new={BY_CLASS}",), spec=SPEC):
+        files = [part for each in cm for part in ("--cm", str(each))]
+        specs = spec if isinstance(spec, tuple) else (spec,)
+        code = main(["compare", *map(str, specs), *files, *map(str, arguments)])
+        captured = capfd.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def looks(tmp_path):
+    """A function that writes the model with a spec of these lines and gives the spec's path."""
+
+    def write(*lines, name="looks.ltl"):
+        (tmp_path / "looks.toml").write_text(MODEL)
+        path = tmp_path / name
+        path.write_text("\n".join(['model "looks.toml"', *lines]) + "\n")
+        return path
+
+    return write
+
+
+def matrices(path, near, far, sequences=None, drive="drive"):
+    """A file of matrices: (hits, items) of `ped` in [0, 5) and [5, 10) m; by sequence, if given as a list of both."""
+    if sequences is not None:
+        near, far = (tuple(sum(each[k][i] for each in sequences) for i in range(2)) for k in range(2))
+    data = {
+        "schema": "verifier.confusion", "version": 1, "title": path.stem, "labelling": "class",
+        "axes": ["predicted", "true"], "labels": ["ped", "empty"], "false_alarms": "counted",
+        "bins": [
+            {"distance_m": ends, "counts": [[hits, 0], [items - hits, 0]]}
+            for ends, (hits, items) in (([0, 5], near), ([5, 10], far))
+        ],
+    }  # fmt: skip
+    if sequences is not None:
+        data["sequences"] = [
+            {
+                "name": f"{drive} {number}",
+                "frames": 100,
+                "counts": [
+                    [at, label, 0, count]
+                    for at, (hits, items) in enumerate(each)
+                    for label, count in ((0, hits), (1, items - hits))
+                    if count
+                ],
+            }
+            for number, each in enumerate(sequences)
+        ]
+    path.write_text(json.dumps(data))
+    return path
+
+
+def document(compare, *arguments, **files):
+    code, out, err = compare(*arguments, "--json", **files)
+    assert err == ""
+    return code, json.loads(out)
+
+
+def requirement(found, name, spec=0):
+    return next(each for each in found["specs"][spec]["requirements"] if each["name"] == name)
+
+
+def worst(entry):
+    return entry["points"][entry["worst"]]["probability"]
+
+
+# ------------------------------------------------------------------------------------------ chances
+
+
+def test_two_detectors_that_were_measured_apart(compare, looks, tmp_path):
+    # P = recall far; posteriors Beta(12.5, 8.5) and Beta(8.5, 12.5), independent of each other.
+    one, two = (matrices(tmp_path / f"{name}.json", (9, 10), (hits, 20)) for name, hits in (("a", 12), ("b", 8)))
+    spec = looks("planner hasty", "stops: P >= 0.9 [ F s = 1 ]")
+    code, found = document(compare, "--initial", "d = 7", "--draws", "20000", cm=(one, two), spec=spec)
+    assert code == ExitCode.SATISFIED  # to compare is not to judge
+    each = requirement(found, "stops")
+    assert [worst(entry) for entry in each["entries"]] == pytest.approx([0.6, 0.4])
+    first, second = stats.beta(12.5, 8.5), stats.beta(8.5, 12.5)
+    exact, _ = integrate.quad(lambda p: first.pdf(p) * second.cdf(p), 0, 1)
+    assert each["better"][0][1] == pytest.approx(exact, abs=4 / (2 * 20_000**0.5))
+    assert each["better"][0][1] + each["better"][1][0] == pytest.approx(1)
+    assert [entry["best"] for entry in each["entries"]] == pytest.approx([each["better"][0][1], each["better"][1][0]])
+    for entry, posterior in zip(each["entries"], (first, second), strict=True):
+        ends = [entry["interval"]["lower"], entry["interval"]["upper"]]
+        assert ends == pytest.approx(posterior.ppf([0.025, 0.975]), abs=0.01)
+
+
+def test_planners_of_one_detector_are_compared_draw_by_draw(compare, looks, tmp_path):
+    # Near, hasty needs one detection and patient two: n > n^2 in every draw, however wide and overlapping the
+    # intervals of n and n^2 are.
+    cm = matrices(tmp_path / "a.json", (5, 10), (5, 10))
+    spec = looks("planner hasty, patient", "stops: P >= 0.9 [ F s = 1 ]")
+    _, found = document(compare, "--planner", "all", "--initial", "d = 2", "--draws", "2000", cm=(cm,), spec=spec)
+    each = requirement(found, "stops")
+    hasty, patient = each["entries"]
+    assert hasty["interval"]["lower"] < patient["interval"]["upper"]
+    assert each["better"] == [[0.5, 1], [0, 0.5]]
+    assert (hasty["best"], patient["best"]) == (1, 0)
+
+
+def test_detectors_on_the_same_drives_are_resampled_together(compare, looks, tmp_path):
+    # The drives differ a lot; in each of 24 b has one hit less of 20 than a. So without a prior a is ahead by 1/20 in
+    # every replicate. Taken apart, the difference of two resampled recalls has a standard deviation of about
+    # sqrt(2/24 * var(hits/20)) = 0.07, and a is ahead in about Phi(0.05/0.07) = 3/4 of them.
+    hits = np.random.default_rng(5).integers(2, 19, 24)
+    drives = [[((int(h), 20), (int(h), 20)) for h in hits - less] for less in (0, 1)]
+    names = [(tmp_path / "a.json", "drive"), (tmp_path / "b.json", "drive"), (tmp_path / "c.json", "other drive")]
+    a, b, c = (
+        matrices(path, 0, 0, each, drive)
+        for (path, drive), each in zip(names, [drives[0], drives[1], drives[1]], strict=True)
+    )
+    spec = looks("planner hasty", "stops: P >= 0.9 [ F s = 1 ]")
+    arguments = ("--initial", "d = 7", "--draws", "3000", "--prior", "0.001")
+    _, found = document(compare, *arguments, cm=(a, b, c), spec=spec)
+    assert {each["kind"] for each in found["specs"][0]["drawn"]} == {"bootstrap"}
+    better = requirement(found, "stops")["better"]
+    assert better[0][1] > 0.99
+    assert 0.6 < better[0][2] < 0.9
+
+
+def test_an_upper_limit_turns_the_order(compare, looks, tmp_path):
+    one, two = (matrices(tmp_path / f"{name}.json", (9, 10), (hits, 20)) for name, hits in (("a", 18), ("b", 2)))
+    spec = looks("planner hasty", "goes_on: P <= 0.5 [ F s = 2 ]")
+    _, found = document(compare, "--initial", "d = 7", "--draws", "1000", cm=(one, two), spec=spec)
+    each = requirement(found, "goes_on")
+    assert [worst(entry) for entry in each["entries"]] == pytest.approx([0.1, 0.9])
+    assert each["better"][0][1] == 1
+    assert [entry["verdict"] for entry in each["entries"]] == ["satisfied", "violated"]
+
+
+def test_a_detector_beside_its_copy_is_a_tie(compare):
+    _, found = document(compare, "--env", "ped", "--draws", "300", cm=(f"one={BY_CLASS}", f"two={BY_CLASS}"))
+    for each in found["specs"][0]["requirements"]:
+        assert each["better"] == [[0.5, 0.5], [0.5, 0.5]]
+        assert [entry["best"] for entry in each["entries"]] == [0.5, 0.5]
+        assert all(course["flips"] == [] for course in each["courses"])
+
+
+# ------------------------------------------------------------------------------------------ courses and Pareto view
+
+
+def test_the_order_changes_with_the_initial_distance(compare, looks, tmp_path):
+    # n = 0.9, f = 0.5: hasty 0.9 near and 0.5 far, patient 0.81 from both.
+    cm = matrices(tmp_path / "a.json", (900, 1000), (500, 1000))
+    spec = looks("planner hasty, patient", "stops: P >= 0.9 [ F s = 1 ]")
+    _, found = document(compare, "--planner", "all", "--draws", "1000", cm=(cm,), spec=spec)
+    courses = {each["axis"]: each for each in requirement(found, "stops")["courses"]}
+    assert set(courses) == {"initial d", "initial distance (m)"}
+    course = courses["initial distance (m)"]
+    assert course["places"] == ["2", "7"]
+    assert np.array(course["probability"]) == pytest.approx(np.array([[0.9, 0.81], [0.5, 0.81]]))
+    (flip,) = course["flips"]
+    assert (flip["first"], flip["second"], flip["before"], flip["after"]) == (0, 1, 0, 1)
+    assert flip["first_ahead"] > 0.99
+    assert flip["second_ahead"] > 0.99
+    _, out, _ = compare("--planner", "all", "--draws", "1000", cm=(cm,), spec=spec)
+    assert (
+        "order changes: hasty is ahead at initial distance 2 m (chance 1), patient at initial distance 7 m (1)" in out
+    )
+
+
+def test_the_order_changes_with_speed(compare):
+    # The feedback planner with the better matrices is ahead at walking pace, the cautious one when driving faster.
+    arguments = ("--planner", "feedback", "--planner", "cautious", "--sweep", "vmax=1..3", "--env", "ped")
+    arguments += ("--requirement", "stops_for_pedestrians", "--draws", "1500")
+    _, found = document(compare, *arguments, cm=(f"class={BY_CLASS}", f"set={BY_SET}"))
+    course = next(each for each in requirement(found, "stops_for_pedestrians")["courses"] if each["axis"] == "vmax")
+    contenders = [(each["detector"], each["planner"]) for each in found["specs"][0]["contenders"]]
+    flips = {(contenders[each["first"]], contenders[each["second"]]) for each in course["flips"]}
+    assert (("set", "feedback"), ("class", "cautious")) in flips
+    probability = np.array(course["probability"])
+    assert probability[:, contenders.index(("class", "cautious"))] == pytest.approx([31 / 158] * 3)
+    assert probability[:, contenders.index(("class", "feedback"))] == pytest.approx(
+        [(31 / 158) ** k for k in (1, 2, 3)]
+    )
+
+
+def test_safety_against_needless_stops(compare, looks, tmp_path):
+    # False alarms cannot occur here, so the second requirement is about not seeing: three points in the plane.
+    names = {"keen": (19, 20), "dull": (4, 20), "poor": (3, 20)}
+    cms = [f"{name}={matrices(tmp_path / f'{name}.json', pair, pair)}" for name, pair in names.items()]
+    spec = looks("planner hasty", "stops: P = ? [ F s = 1 ]", "goes_on: P = ? [ F s = 2 ]")
+    arguments = ("--initial", "d = 7", "--pareto", "stops,goes_on", "--draws", "1000")
+    _, found = document(compare, *arguments, cm=cms, spec=spec)
+    # P(stops) + P(goes_on) = 1: nobody is ahead in both.
+    pareto = found["specs"][0]["pareto"]
+    assert pareto["non_dominated"] == [True, True, True]
+    assert pareto["chances"] == [1, 1, 1]
+    spec = looks("planner hasty", "stops: P = ? [ F s = 1 ]", "stops_at_once: P = ? [ X s = 1 ]")
+    _, found = document(compare, "--initial", "d = 7", "--pareto", "stops,stops_at_once", cm=cms, spec=spec)
+    assert found["specs"][0]["pareto"]["non_dominated"] == [True, False, False]
+
+
+# ------------------------------------------------------------------------------------------ the gate
+
+
+@pytest.fixture
+def baseline(root, tmp_path, capfd, monkeypatch):
+    """The document of a `verify run` with the class-labelled matrices."""
+    monkeypatch.chdir(root)
+    path = tmp_path / "run.json"
+    main(["run", SPEC, "--cm", BY_CLASS, "--env", "ped", "--output", str(path), "--no-confidence"])
+    capfd.readouterr()
+    return path
+
+
+@pytest.fixture
+def worse(root, tmp_path):
+    """The class-labelled matrices with half the detections of pedestrians in the first bin."""
+    data = json.loads((root / BY_CLASS).read_text())
+    data["bins"][0]["counts"][0][0] = 15
+    data["bins"][0]["counts"][2][0] = 143
+    path = tmp_path / "worse.json"
+    path.write_text(json.dumps(data))
+    return path
+
+
+GATE = ("--env", "ped", "--draws", "300")
+
+
+def test_nothing_dropped_and_the_gate_is_open(compare, baseline):
+    code, found = document(compare, *GATE, "--baseline", baseline, "--max-drop", "0")
+    assert code == ExitCode.SATISFIED
+    gate = found["gate"]
+    assert (gate["failed"], gate["max_drop"], gate["baseline"]["name"]) == (False, "0", "run.json")
+    assert len(gate["drops"]) == 4
+    assert all(each["drop"] == pytest.approx(0, abs=1e-12) for each in gate["drops"])
+
+
+def test_a_drop_closes_the_gate_and_is_named(compare, baseline, worse):
+    arguments = (*GATE, "--baseline", baseline, "--max-drop", "0.01")
+    code, out, _ = compare(*arguments, cm=(worse,))
+    assert code == ExitCode.VIOLATED
+    assert "stops_for_pedestrians dropped by 0.101266, from 0.196203 to 0.0949367 (worse, published)" in out
+    assert "gate: failed" in out
+    code, out, _ = compare(*GATE, "--baseline", baseline, "--max-drop", "0.11", cm=(worse,))
+    assert (code, "gate: passed" in out) == (ExitCode.SATISFIED, True)
+    # The other way round it is a gain.
+    code, _, _ = compare(*GATE, "--baseline", baseline, "--max-drop", "0")
+    assert code == ExitCode.SATISFIED
+
+
+def test_a_drop_of_exactly_what_is_allowed_passes(compare, looks, tmp_path):
+    cms = [matrices(tmp_path / f"{name}.json", (hits, 8), (hits, 8)) for name, hits in (("old", 6), ("new", 4))]
+    spec = looks("planner hasty", "stops: P >= 0.5 [ F s = 1 ]")
+    path = tmp_path / "run.json"
+    main(["run", str(spec), "--cm", str(cms[0]), "--output", str(path), "--no-confidence"])
+    for allowed, code in (("0.25", ExitCode.SATISFIED), ("0.2499", ExitCode.VIOLATED)):
+        arguments = ("--draws", "300", "--baseline", path, "--max-drop", allowed)
+        assert compare(*arguments, cm=cms[1:], spec=spec)[0] == code
+
+
+def test_with_the_earlier_matrices_the_drop_has_a_chance(compare, baseline, worse):
+    arguments = (*GATE, "--baseline", baseline, "--max-drop", "0.01")
+    _, found = document(compare, *arguments, cm=(f"old={BY_CLASS}", f"new={worse}"))
+    drops = {each["requirement"]: each for each in found["gate"]["drops"]}
+    assert {each["detector"] for each in drops.values()} == {"new"}
+    assert drops["stops_for_pedestrians"]["chance"] > 0.9
+    assert drops["never_stalls_early"]["chance"] == 0
+    _, alone = document(compare, *arguments, cm=(worse,))
+    assert all(each["chance"] is None for each in alone["gate"]["drops"])
+
+
+def test_a_comparison_is_a_baseline_too(compare, tmp_path, worse):
+    path = tmp_path / "compare.json"
+    cms = (f"one={BY_CLASS}", f"two={BY_SET}")
+    planners = ("--planner", "published", "--planner", "cautious")
+    compare(*GATE, *planners, "--output", path, cm=cms)
+    arguments = (*GATE, *planners, "--baseline", path, "--max-drop", "0.001")
+    code, found = document(compare, *arguments, cm=cms)
+    assert (code, len(found["gate"]["drops"])) == (ExitCode.SATISFIED, 4 * 2 * 2)
+    code, found = document(compare, *arguments, cm=(f"one={worse}", cms[1]))
+    assert code == ExitCode.VIOLATED
+    assert {each["detector"] for each in found["gate"]["drops"] if each["failed"]} == {"one"}
+    code, _, err = compare(*arguments, cm=(f"three={BY_CLASS}",))
+    assert code == ExitCode.BAD_INPUT
+    assert "the baseline has several detectors, and its 'one' is not compared here" in err
+    # Named requirements and planners are all that is looked at.
+    arguments = (*GATE, "--planner", "published", "--requirement", "never_stalls_early", "--baseline", path)
+    code, found = document(compare, *arguments, "--max-drop", "0", cm=(f"one={worse}", cms[1]))
+    assert (code, len(found["gate"]["drops"])) == (ExitCode.SATISFIED, 2)
+
+
+def test_a_gate_that_compares_nothing_is_refused(compare, baseline, looks, tmp_path):
+    code, _, err = compare("--draws", "300", "--baseline", baseline, "--max-drop", "0")
+    assert code == ExitCode.BAD_INPUT
+    assert "the baseline is over other scenarios" in err
+    other = looks("planner hasty", "stops: P >= 0.9 [ F s = 1 ]")
+    cm = matrices(tmp_path / "a.json", (9, 10), (5, 10))
+    code, _, err = compare("--draws", "300", "--baseline", baseline, "--max-drop", "0", cm=(cm,), spec=other)
+    assert (code, "a spec that is not compared here" in err) == (ExitCode.BAD_INPUT, True)
+    path = tmp_path / "run.json"
+    main(["run", str(other), "--cm", str(cm), "--output", str(path), "--no-confidence"])
+    fewer = looks("planner hasty", "goes_on: P = ? [ F s = 2 ]")
+    code, _, err = compare("--draws", "300", "--baseline", path, "--max-drop", "0", cm=(cm,), spec=fewer)
+    assert (code, "has a requirement that is not compared here" in err) == (ExitCode.BAD_INPUT, True)
+    same = looks("planner patient", "stops: P >= 0.9 [ F s = 1 ]")
+    code, _, err = compare("--draws", "300", "--baseline", path, "--max-drop", "0", cm=(cm,), spec=same)
+    assert (code, "has a planner that is not compared here" in err) == (ExitCode.BAD_INPUT, True)
+
+
+BASELINES = [
+    ("[]", "expected the JSON of a verify run or a verify compare"),
+    ('{"schema": "verifier.confusion"}', "expected the JSON of a verify run or a verify compare"),
+    ('{"schema": "verifier.run"}', "not the document of a finished verify run"),
+    ('{"schema": "verifier.run", "inputs": 3, "requirements": []}', "not the document of a finished verify run"),
+    (
+        '{"schema": "verifier.compare", "inputs": [], "detectors": [], "specs": [{}]}',
+        "not the document of a finished",
+    ),
+    ("{", "not JSON"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BASELINES, ids=[text[:50] for text, _ in BASELINES])
+def test_bad_baselines_are_refused(compare, tmp_path, text, message):
+    path = tmp_path / "baseline.json"
+    path.write_text(text)
+    code, out, err = compare("--baseline", path, "--max-drop", "0")
+    assert (code, out) == (ExitCode.BAD_INPUT, "")
+    assert message in err
+    assert "baseline.json" in err
+    assert "Traceback" not in err
+
+
+def test_a_baseline_whose_detectors_do_not_fit_is_refused(compare, tmp_path):
+    path = tmp_path / "baseline.json"
+    compare(*GATE, "--output", path)
+    data = json.loads(path.read_text())
+    data["specs"][0]["requirements"][0]["entries"][0]["detector"] = "elsewhere"
+    path.write_text(json.dumps(data))
+    code, _, err = compare(*GATE, "--baseline", path, "--max-drop", "0")
+    assert (code, "is of an unknown detector 'elsewhere'" in err) == (ExitCode.BAD_INPUT, True)
+
+
+@pytest.mark.parametrize("value", ["NaN", "1.5", "true", '"much"'])
+def test_a_baseline_with_a_probability_that_is_none_is_refused(compare, baseline, value):
+    data = json.loads(baseline.read_text())
+    for each in data["requirements"]:
+        for point in each["points"]:
+            point["probability"] = json.loads(value)
+    baseline.write_text(json.dumps(data))
+    code, _, err = compare(*GATE, "--baseline", baseline, "--max-drop", "0")
+    assert code == ExitCode.BAD_INPUT
+    assert "expected a probability" in err
+
+
+# ------------------------------------------------------------------------------------------ outputs and bad input
+
+
+def test_the_document_matches_its_schema_and_is_stable(compare, root, tmp_path, baseline):
+    schema = json.loads((root / "verifier/compare/compare.schema.json").read_text())
+    arguments = (*GATE, "--pareto", "stops_for_pedestrians,never_stalls_early")
+    cms = (f"class={BY_CLASS}", f"set={BY_SET}")
+    _, first, _ = compare(*arguments, "--json", "--sweep", "vmax=1..2", cm=cms)
+    outputs = ("--output", tmp_path / "a.json", "--csv", tmp_path / "a.csv")
+    _, again, _ = compare(*arguments, "--json", "--sweep", "vmax=1..2", *outputs, cm=cms)
+    assert first == again == (tmp_path / "a.json").read_text()
+    jsonschema.validate(json.loads(first), schema)
+    assert str(root) not in first
+    rows = list(csv.DictReader((tmp_path / "a.csv").open()))
+    assert len(rows) == 4 * 2
+    assert {row["pareto"] for row in rows} == {"", "non-dominated", "dominated"} - (
+        set() if any(row["pareto"] == "dominated" for row in rows) else {"dominated"}
+    )
+    _, gated = document(compare, *GATE, "--exact", "--baseline", baseline, "--max-drop", "0.5")
+    jsonschema.validate(gated, schema)
+
+
+def test_chances_depend_on_the_seed_only(compare):
+    arguments = ("--env", "ped", "--planner", "published", "--planner", "cautious", "--draws", "500")
+    arguments += ("--requirement", "all_three")
+    cms = (f"class={BY_CLASS}", f"set={BY_SET}")
+    first, again, other = (
+        requirement(document(compare, *arguments, "--seed", seed, cm=cms)[1], "all_three")["better"]
+        for seed in (0, 0, 1)
+    )
+    assert first == again != other
+    # Whoever else is compared makes no difference to the chances of a pair.
+    _, alone = document(compare, "--env", "ped", "--planner", "published", "--draws", "500", cm=cms)
+    assert requirement(alone, "all_three")["better"][0][1] == first[0][2]
+
+
+def test_several_specs_are_told_apart(compare, looks, tmp_path):
+    cm = matrices(tmp_path / "a.json", (9, 10), (5, 10))
+    one = looks("planner hasty", "stops: P >= 0.9 [ F s = 1 ]")
+    two = looks("planner patient", "stops: P >= 0.9 [ F s = 1 ]", name="two.ltl")
+    _, found = document(compare, "--draws", "300", cm=(cm,), spec=(one, two))
+    assert [each["spec"] for each in found["specs"]] == ["looks.ltl", "two.ltl"]
+    assert [worst(requirement(found, "stops", k)["entries"][0]) for k in range(2)] == pytest.approx([0.5, 0.81])
+    _, out, _ = compare("--draws", "300", cm=(cm,), spec=(one, two))
+    assert "spec two.ltl" in out
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_plots_are_written_and_stable(compare, tmp_path, ending):
+    arguments = (*GATE, "--pareto", "stops_for_pedestrians,all_three", "--sweep", "vmax=1..2")
+    arguments += ("--requirement", "stops_for_pedestrians", "--requirement", "all_three")
+    for name in ("one", "two"):
+        compare(*arguments, "--plot", tmp_path / f"{name}.{ending}")
+    data = (tmp_path / f"one.{ending}").read_bytes()
+    assert data == (tmp_path / f"two.{ending}").read_bytes()
+    assert data.startswith({"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending])
+
+
+def test_pairs_are_shown_on_request(compare):
+    _, out, _ = compare(*GATE, "--planner", "all", "--requirement", "all_three", "--pairs")
+    lines = out.splitlines()
+    at = next(k for k, line in enumerate(lines) if line.startswith("better than"))
+    assert [line.split()[1] for line in lines[at + 2 : at + 6]] == ["published", "feedback", "correct", "cautious"]
+
+
+USAGE = [
+    (["--max-drop", "0.1"], "--max-drop and --baseline belong together"),
+    (["--pareto", "stops_for_pedestrians"], "--pareto: expected two requirements as A,B"),
+    (["--pareto", "all_three,all_three"], "the Pareto view needs two different requirements"),
+    (["--pareto", "all_three,all_tree", "--draws", "9"], "no spec has both requirements of the Pareto view"),
+    (["--seed=-1"], "expected a seed"),
+    (["--interval", "bootstrap"], "the bootstrap resamples sequences, but"),
+    (["--round-transitions", "4"], "--round-transitions and --strategies belong to verify run"),
+    (["--strategies"], "--round-transitions and --strategies belong to verify run"),
+    (["--planner", "publised"], "unknown planner 'publised': did you mean 'published'?"),
+    (["--plot", "figure.bmp"], "--plot: expected a file name ending in"),
+    (["--cm", f"new={BY_SET}"], "--cm: two detectors are called 'new'"),
+    (["--cm", "=x.json"], "--cm: expected NAME=FILE, got '=x.json'"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), USAGE, ids=[" ".join(a) for a, _ in USAGE])
+def test_wrong_usage_says_what_is_there(compare, arguments, message):
+    code, out, err = compare(*arguments)
+    assert (code, out) == (ExitCode.USAGE, "")
+    assert err.startswith(f"verify: {message}")
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("drop", ["-1", "2", "NaN", "much"])
+def test_a_drop_that_is_none_is_refused(compare, baseline, drop):
+    code, _, err = compare("--baseline", baseline, f"--max-drop={drop}")
+    assert (code, "--max-drop: expected a number from 0 to 1" in err) == (ExitCode.USAGE, True)
+
+
+def test_the_same_spec_twice_is_refused(compare):
+    code, _, err = compare(spec=(SPEC, SPEC))
+    assert (code, "specs of different names" in err) == (ExitCode.USAGE, True)
+
+
+def test_draws_that_do_not_fit_are_refused_with_the_number(compare, monkeypatch):
+    monkeypatch.setattr("verifier.compare.scores.MEMORY_BYTES", 10_000)
+    code, _, err = compare(*GATE)
+    assert code == ExitCode.BAD_INPUT
+    assert "300 draws at" in err
+    assert "fewer draws (--draws)" in err
+
+
+def test_nothing_is_written_when_it_fails_and_no_input_is_overwritten(compare, root, tmp_path):
+    compare("--env", "nobody", "--output", tmp_path / "a.json", "--csv", tmp_path / "a.csv")
+    assert list(tmp_path.iterdir()) == []
+    code, _, err = compare("--output", tmp_path / "none/out.json")
+    assert (code, "cannot be written" in err) == (ExitCode.BAD_INPUT, True)
+    before = (root / BY_CLASS).read_bytes()
+    code, _, err = compare("--csv", BY_CLASS)
+    assert (code, "is an input of this comparison" in err) == (ExitCode.USAGE, True)
+    assert (root / BY_CLASS).read_bytes() == before

@@ -1,0 +1,360 @@
+"""`verify explain` as a user meets it: what it says, its document, its pictures, and what is refused."""
+
+import csv
+import json
+from fractions import Fraction
+
+import jsonschema
+import pytest
+
+from verifier.cli import main
+from verifier.errors import ExitCode
+
+SPEC = "specs/car_pedestrian.ltl"
+BY_CLASS = "examples/nuscenes_yolov3_class.json"
+BY_SET = "examples/nuscenes_yolov3_proposition.json"
+FAST = ("--no-confidence",)
+FEEDBACK = ("--planner", "feedback", "--set", "vmax=3", "--requirement", "stops_for_pedestrians")
+
+
+@pytest.fixture
+def run(root, monkeypatch, capfd):
+    """Run `verify explain` in the project's folder and give exit code, standard output and standard error."""
+    monkeypatch.chdir(root)
+
+    def call(*arguments, cm=BY_CLASS, spec=SPEC):
+        code = main(["explain", str(spec), "--cm", str(cm), *map(str, arguments)])
+        captured = capfd.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def schema(root):
+    """The published schema."""
+    return json.loads((root / "verifier/explain/explain.schema.json").read_text())
+
+
+@pytest.fixture
+def spec_of(root, tmp_path):
+    """Write a spec of the shipped system with these requirements."""
+
+    def write(*requirements):
+        head = f'model "{(root / "models/car_pedestrian.toml").as_posix()}"\nplanner feedback\nset vmax = 1\n'
+        (tmp_path / "own.ltl").write_text(head + "\n".join(requirements) + "\n")
+        return tmp_path / "own.ltl"
+
+    return write
+
+
+def document(run, *arguments, **files):
+    code, out, err = run(*arguments, "--json", **files)
+    assert err == ""
+    found = json.loads(out)
+    assert code == {"satisfied": 0, "no target": 0, "violated": 1, "inconclusive": 3}[found["verdict"]]
+    return found
+
+
+def test_how_it_fails_in_words(run):
+    # The feedback planner brakes from v = 3 at cell 49; it must see the pedestrian there and twice behind, and recall
+    # within 10 m is 31/158: so it is lost at the first, second or third look with 127/158 (31/158)^k.
+    code, out, err = run(*FEEDBACK, *FAST)
+    assert (code, err) == (ExitCode.VIOLATED, "")
+    lines = out.splitlines()
+    assert "stops_for_pedestrians, planner feedback: P >= 0.95, violated" in lines
+    (number,) = [line for line in lines if line.startswith("P = ")]
+    assert number.startswith("P = 0.0075529 (+- ")
+    assert number.endswith("in the worst scenario, ped x=1 v=3")
+    at = lines.index("The formula fails with probability 0.992447, in 3 ways:")
+    assert lines[at + 1 : at + 7] == [
+        "  1. probability 0.803797 = 127/158, 81 % of it",
+        "     start     x=1 v=3",
+        "     1-16      x=49 v=3   whatever is reported",
+        "     step 17   x=52 v=3   ped in [0, 10) m; reported: no ped (0.8038)",
+        "     lost: nothing can help any more; most likely",
+        "     18-19     x=58 v=3   ped in [0, 10) m; reported: no ped (0.8038 each)",
+    ]
+    assert "  2. probability 0.157707 = 3937/24964, 15.9 % of it" in lines
+    assert "100 %      ped   [0, 10) m  empty     0.8038  127    1                  0.992" in lines
+    assert "With perfect perception P = 1." in out
+    assert lines[-1] == "verdict: violated"
+
+
+def test_whole_runs_are_told_apart_up_to_the_violation(run):
+    _, out, _ = run(*FEEDBACK, *FAST, "--whole-runs", "--runs", "2")
+    assert "the 2 most probable runs are" in out
+    assert "  1. probability 0.519326, 52.3 % of it" in out  # (127/158)^3
+
+
+def test_intervals_stand_beside_the_number(run):
+    _, out, _ = run(*FEEDBACK, "--draws", "200")
+    assert any(
+        line.startswith("95 % credible interval [0.0") and "guaranteed [0.00" in line for line in out.splitlines()
+    )
+
+
+def test_the_document_follows_its_schema_and_its_numbers_are_exact(run, schema):
+    found = document(run, *FEEDBACK, *FAST, "--exact")
+    jsonschema.validate(found, schema)
+    (each,) = found["explanations"]
+    r = Fraction(31, 158)
+    assert Fraction(each["point"]["exact"]) == r**3
+    ways = each["violation"]["runs"]
+    assert each["violation"]["complete"]
+    assert each["violation"]["covered"] == pytest.approx(1, rel=1e-12)
+    assert [way["probability"] for way in ways] == [float((1 - r) * r**k) for k in range(3)]
+    for way in ways:
+        product = Fraction(1)
+        for step in way["steps"][: way["counted_steps"]]:
+            product *= Fraction(step["probability"])
+        assert float(product) == way["probability"]
+        assert way["replayed"] == "whole"
+        assert way["steps"][way["irrevocable_after"] - 1]["chance"] == 0
+    # P = r^3: 3 r^2 less for each unit of mass that moves from the correct report to another.
+    (column,) = each["gradient"]
+    assert (column["bin"], column["true"]) == (0, "ped")
+    assert column["slopes"] == pytest.approx([0, *[-3 * float(r) ** 2] * 2], rel=1e-12)
+    (fix,) = each["fixes"]
+    assert (fix["reported"], fix["probability"]) == ("empty", 1)
+    assert fix["first_order"] == pytest.approx(float((1 - r) * 3 * r**2), rel=1e-12)
+    # Jeffreys: A = 158 + 3/2, m = 31.5/A, variance (3 r^2)^2 m (1 - m) / (A + 1).
+    m = 31.5 / 159.5
+    assert each["posterior_deviation"] == pytest.approx(3 * float(r) ** 2 * (m * (1 - m) / 160.5) ** 0.5, rel=1e-10)
+    assert each["map"]["variables"] == ["x", "v"]
+
+
+def test_equal_inputs_give_equal_bytes(run, tmp_path, root, schema):
+    asked = ("--planner", "published", "--planner", "correct", "--draws", "200", "--env", "ped", "--json")
+    _, first, _ = run(*asked)
+    _, again, _ = run(*asked, "--output", tmp_path / "e.json")
+    assert first == again == (tmp_path / "e.json").read_text()
+    jsonschema.validate(json.loads(first), schema)
+    assert str(root) not in first
+
+
+def test_the_numbers_and_verdicts_are_those_of_verify_run(run, capfd):
+    asked = ("--planner", "feedback", "--draws", "200", "--requirement", "stops_only_for_pedestrians", "--json")
+    found = document(run, *asked)
+    main(["run", SPEC, "--cm", BY_CLASS, *asked])
+    other = json.loads(capfd.readouterr().out)
+    assert found["verdict"] == other["verdict"]
+    for mine, theirs in zip(found["explanations"], other["requirements"], strict=True):
+        assert mine["verdict"] == theirs["verdict"]
+        assert mine["point"] in theirs["points"]
+
+
+def test_what_holds_for_certain_has_no_violating_run_and_still_hangs_on_something(run):
+    # No obstacle within 10 m was ever reported as a pedestrian: P = 1 where an obstacle stands, until one is.
+    code, out, _ = run("--planner", "feedback", "--requirement", "stops_only_for_pedestrians", *FAST)
+    assert code == ExitCode.SATISFIED
+    assert "P = 1 (certain) in the worst scenario, obs x=1 v=1" in out
+    assert "There is no run on which the formula fails: with these matrices none has a positive probability." in out
+    assert "obs   [0, 10) m  ped -> obs     +1           0          0.2065" in out
+
+
+def test_what_fails_whatever_is_reported_says_so(run):
+    code, out, _ = run("--endless", "--requirement", "stops_for_pedestrians", "--env", "ped", *FAST)
+    assert code == ExitCode.VIOLATED
+    assert "The formula fails whatever the detector reports:" in out
+    assert "  1. probability 1, 100 % of it" in out
+
+
+def test_with_an_upper_limit_the_runs_on_which_the_formula_holds_are_told(run, spec_of):
+    spec = spec_of("runs_through: P <= 0.1 [ F (ped & x > stop_cell) ]")
+    code, out, _ = run("--env", "ped", *FAST, spec=spec)
+    assert code == ExitCode.VIOLATED
+    assert "The formula holds with probability 0.803797, in one way:" in out
+    assert "ped   [0, 10) m  empty     0.8038  0               -0.804" in out
+    assert "With perfect perception P = 0." in out
+
+
+def test_runs_that_end_in_a_bottom_component_are_replayed_too(run, spec_of):
+    found = document(run, "--endless", "--env", "ped", *FAST, spec=spec_of("again: P >= 0.5 [ G F (x = 1) ]"))
+    (each,) = found["explanations"]
+    assert each["violation"]["probability"] == 1
+    assert {way["replayed"] for way in each["violation"]["runs"]} == {"whole"}
+
+
+@pytest.mark.parametrize(
+    ("cm", "options"),
+    [
+        (BY_CLASS, ["--canonical", "--sweep", "vmax=1..2"]),
+        (BY_SET, []),
+        (BY_CLASS, ["--false-alarms", "background"]),
+    ],
+)
+def test_other_matrices_and_scenarios(run, schema, cm, options):
+    found = document(run, "--planner", "published", *FAST, *options, cm=cm)
+    jsonschema.validate(found, schema)
+    for each in found["explanations"]:
+        assert each["violation"]["probability"] == pytest.approx(1 - each["point"]["probability"], abs=1e-9)
+        if each["violation"]["runs"]:
+            assert sum(cell["decisive"] for cell in each["critical_cells"]) >= 1 - 1e-9
+
+
+def test_columns_without_items_have_no_data_behind_them(run, tmp_path, root):
+    found = json.loads((root / BY_CLASS).read_text())
+    for row in found["bins"][5]["counts"]:
+        row[0] = 0
+    (tmp_path / "holes.json").write_text(json.dumps(found))
+    asked = ("--planner", "published", "--set", "vmax=3", "--env", "ped", "--requirement", "all_three", *FAST)
+    code, _, err = run(*asked, cm=tmp_path / "holes.json")
+    assert code == ExitCode.BAD_INPUT
+    assert "--empty-columns" in err
+    (each,) = document(run, *asked, "--empty-columns", "neighbour", cm=tmp_path / "holes.json")["explanations"]
+    first = each["label_more"][0]
+    assert (first["bin"], first["true"], first["items"]) == (5, "ped", 0)
+    assert first["swing"] > 0
+
+
+# Pictures.
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_pictures_are_drawn_and_stable(run, tmp_path, ending):
+    for name in ("a", "b"):
+        run(*FEEDBACK, *FAST, "--plot", tmp_path / f"{name}.{ending}")
+    first = (tmp_path / f"a.{ending}").read_bytes()
+    assert len(first) > 10_000
+    assert first == (tmp_path / f"b.{ending}").read_bytes()
+
+
+def test_a_map_over_one_variable_can_be_drawn(run, tmp_path):
+    code, _, err = run(*FEEDBACK, *FAST, "--map", "v", "--plot", tmp_path / "a.png")
+    assert (code, err) == (ExitCode.VIOLATED, "")
+    (each,) = document(run, *FEEDBACK, *FAST, "--map", "v")["explanations"]
+    assert each["map"]["variables"] == ["v"]
+    assert each["map"]["values"] == [[0, 1, 2, 3]]
+
+
+def test_too_many_rows_are_refused(run, tmp_path, spec_of):
+    spec = spec_of(*(f"r{k}: P = ? [ F (x > {k + 2}) ]" for k in range(20)))
+    code, _, err = run("--env", "ped", *FAST, "--plot", tmp_path / "a.png", spec=spec)
+    assert code == ExitCode.USAGE
+    assert "at most 16 are drawn" in err
+    assert not (tmp_path / "a.png").exists()
+
+
+# Frames.
+
+
+def recorded(folder, missed=127):
+    """A record whose objects in bin 0 are the pedestrians of the shipped matrices: 31 seen, 127 missed."""
+    head = "kind sequence frame bin place distance_m true predicted score group file line report_file report_line"
+    rows = []
+    for number in range(31 + missed):
+        what = ["object", "drive", f"drive/{number:06}", 0, 0, 5.0, "ped"]
+        told = ["ped", 0.9, -1] if number < 31 else ["empty", "", -1]
+        report = ["/data/found/boxes.txt", number + 1] if number < 31 else ["", -1]
+        rows.append([*what, *told, "/data/truth/labels.txt", number + 1, *report])
+    with (folder / "record.csv").open("w", newline="") as stream:
+        csv.writer(stream).writerows([head.split(), *rows])
+    return folder / "record.csv"
+
+
+def test_critical_cells_come_with_their_frames(run, tmp_path, schema):
+    record = recorded(tmp_path)
+    _, out, _ = run(*FEEDBACK, *FAST, "--record", record)
+    assert "  ped in [0, 10) m reported as empty: 127 in the record" in out
+    assert "    drive/000031, 5.0 m, truth/labels.txt:32" in out
+    found = document(run, *FEEDBACK, *FAST, "--record", record)
+    jsonschema.validate(found, schema)
+    assert [each["role"] for each in found["inputs"]] == ["spec", "model", "confusion", "record"]
+    (cell,) = found["explanations"][0]["critical_cells"]
+    assert cell["in_record"] == cell["items"] == 127
+    assert [each["frame"] for each in cell["frames"]] == [f"drive/{k:06}" for k in range(31, 36)]
+    assert {each["file"] for each in cell["frames"]} == {"truth/labels.txt"}
+
+
+def test_a_record_of_other_matrices_is_refused(run, tmp_path):
+    code, out, err = run(*FEEDBACK, *FAST, "--record", recorded(tmp_path, missed=128))
+    assert (code, out) == (ExitCode.BAD_INPUT, "")
+    assert "128 times in bin [0, 10) m, and 127 times in the matrices" in err
+
+
+KITTI_CLASSES = "Pedestrian -> ped\nPerson* -> ped\nCar -> obs\nVan -> obs\nDontCare -> dont_care\n* -> ignore\n"
+KITTI_OPTIONS = (
+    "--sequence 0001 --sequence 0004 --sequence 0007 --sequence 0015 --bins 0,10,20,30,40,50,inf --affinity "
+    "centre_bev --match-threshold 2 --distance ground_plane --unmatched own_bin"
+)
+
+
+def test_real_frames_of_kitti(run, shared, tmp_path, capfd):
+    data = shared / "data/kitti_tracking"
+    (tmp_path / "classes.txt").write_text(KITTI_CLASSES)
+    files = {"annotations": data / "label_02", "detections": data / "det_pointrcnn", "class-map": "classes.txt"}
+    files |= {"output": "p.json", "record": "p.parquet"}
+    named = [word for name, path in files.items() for word in (f"--{name}", str(tmp_path / path))]
+    assert main(["confusion", "--format", "kitti_tracking", *named, *KITTI_OPTIONS.split()]) == 0
+    capfd.readouterr()
+    asked = ("--planner", "feedback", "--set", "vmax=4", *FAST, "--record", tmp_path / "p.parquet")
+    found = document(run, *asked, cm=tmp_path / "p.json")
+    assert str(shared) not in json.dumps(found)
+    by_name = {each["name"]: each["critical_cells"] for each in found["explanations"]}
+    for cell in (cell for cells in by_name.values() for cell in cells):
+        assert cell["in_record"] == cell["items"]
+    # Where nobody stands a pedestrian is reported in one frame of ten: such alarms come with their detections.
+    (alarm,) = by_name["stops_only_for_pedestrians"]
+    assert (alarm["true"], alarm["reported"]) == ("empty", "ped")
+    assert all(each["report_file"].startswith("Pedestrian/") for each in alarm["frames"])
+    # A miss is an annotated person of that very frame.
+    first = by_name["stops_for_pedestrians"][0]["frames"][0]
+    words = (data / first["file"]).read_text().splitlines()[first["line"] - 1].split()
+    assert words[2] in ("Pedestrian", "Person_sitting", "Person")
+    assert int(words[0]) == int(first["frame"].split("/")[1])
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--requirement", "nothing"], ExitCode.USAGE, "unknown requirement 'nothing'"),
+        (["--map", "x,y"], ExitCode.USAGE, "unknown variable 'y'"),
+        (["--map", "x,v,x"], ExitCode.USAGE, "one or two different variables"),
+        (["--map", ","], ExitCode.USAGE, "unknown variable ''"),
+        (["--record", "none.csv"], ExitCode.BAD_INPUT, "none.csv: no such file"),
+        (["--record", "specs/car_pedestrian.ltl"], ExitCode.USAGE, "a record ends in .csv or .parquet"),
+        (["--plot", "heat.txt"], ExitCode.USAGE, "ending in .png, .svg, .pdf"),
+        (["--output", "none/e.json"], ExitCode.BAD_INPUT, "no such folder"),
+        (["--round-transitions", "4"], ExitCode.USAGE, "not computed for rounded transitions"),
+        (["--initial", "x = 5"], ExitCode.USAGE, "no state satisfies the initial condition"),
+        (["--output", BY_CLASS], ExitCode.USAGE, "is an input of this run"),
+    ],
+)
+def test_bad_input(run, root, arguments, code, message):
+    before = (root / BY_CLASS).read_bytes()
+    found, out, err = run(*FEEDBACK, *FAST, *arguments)
+    assert (found, out) == (code, "")
+    assert message in err
+    assert "Traceback" not in err
+    assert (root / BY_CLASS).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--runs", "0"], ["--runs", "x"], ["--moves", "-1"], ["--confidence", "1"], ["--prior", "0"], ["--draws", "0"]],
+)
+def test_arguments_that_cannot_be(root, monkeypatch, capsys, arguments):
+    monkeypatch.chdir(root)
+    with pytest.raises(SystemExit) as caught:
+        main(["explain", SPEC, "--cm", BY_CLASS, *arguments])
+    assert caught.value.code == ExitCode.USAGE
+    assert "verify explain: error" in capsys.readouterr().err
+
+
+def test_matrices_must_be_named(root, monkeypatch, capsys):
+    monkeypatch.chdir(root)
+    with pytest.raises(SystemExit) as caught:
+        main(["explain", SPEC])
+    assert caught.value.code == ExitCode.USAGE
+    assert "--cm" in capsys.readouterr().err
+
+
+def test_an_empty_file_is_no_record(run, tmp_path):
+    (tmp_path / "r.csv").write_text("")
+    code, out, err = run(*FEEDBACK, *FAST, "--record", tmp_path / "r.csv")
+    assert (code, out) == (ExitCode.BAD_INPUT, "")
+    assert "no column 'kind'" in err

@@ -1,0 +1,405 @@
+"""`verify require` as a user meets it: answers that a later run confirms, and clear words where there is none."""
+
+import csv
+import json
+from fractions import Fraction
+
+import jsonschema
+import numpy as np
+import pytest
+
+from verifier.cli import main
+from verifier.confusion import read_confusion
+from verifier.errors import ExitCode
+from verifier.options import RunOptions
+from verifier.pipeline import verify_spec
+from verifier.scenarios import Selection
+
+SPEC = "specs/car_pedestrian.ltl"
+BY_CLASS = "examples/nuscenes_yolov3_class.json"
+BY_SET = "examples/nuscenes_yolov3_proposition.json"
+STOPS = ("--requirement", "stops_for_pedestrians")
+
+SCENE = """
+initial = "s = 0"
+terminal = "s > 0"
+[variables]
+s = { range = [0, 2], next = "go" }
+[inputs]
+go = { range = [1, 2] }
+[environments]
+ped = [{ class = "ped", distance_m = 5 }]
+nobody = [{ class = "empty", distance_m = 5 }]
+[planners.attentive]
+rules = [{ when = "sees(ped)", set = { go = 1 } }, { when = "true", set = { go = 2 } }]
+[planners.blind]
+rules = [{ when = "sees(ped)", set = { go = 2 } }, { when = "true", set = { go = 2 } }]
+"""
+"""One look at a pedestrian 5 m away: s = 1 is to stop, s = 2 to go on."""
+
+
+@pytest.fixture
+def require(root, monkeypatch, capfd):
+    """Run `verify require` in the project's folder and give exit code, standard output and standard error."""
+    monkeypatch.chdir(root)
+
+    def call(*arguments, cm=BY_CLASS, spec=SPEC):
+        code = main(["require", str(spec), "--cm", str(cm), *map(str, arguments)])
+        captured = capfd.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def scene(tmp_path):
+    """A function that writes the scene with a spec of these lines and gives the spec's path."""
+
+    def write(*lines, model=SCENE):
+        (tmp_path / "scene.toml").write_text(model)
+        path = tmp_path / "scene.ltl"
+        path.write_text("\n".join(['model "scene.toml"', *lines]) + "\n")
+        return path
+
+    return write
+
+
+def document(require, *arguments, **files):
+    code, out, err = require(*arguments, "--json", **files)
+    assert err == ""
+    return code, json.loads(out)
+
+
+def answer(require, *arguments, **files):
+    code, found = document(require, *arguments, **files)
+    (one,) = found["answers"]
+    return code, one
+
+
+# ------------------------------------------------------------------------------------------ answers by hand
+
+
+def test_one_look_needs_the_recall_that_the_target_names(require, scene):
+    # P = recall of ped in [0, 10) m, measured 31/158.
+    spec = scene("planner attentive", "environments ped", "stops: P >= 0.95 [ F s = 1 ]")
+    code, found = answer(require, spec=spec)
+    assert code == ExitCode.SATISFIED
+    assert (found["outcome"], found["place"], found["met_as_measured"]) == ("found", "0.95", False)
+    (cell,) = found["cells"]
+    assert cell == {
+        "bin": "[0, 10) m",
+        "label": "ped",
+        "measured": {"hits": 31, "items": 158, "recall": 31 / 158},
+        "required": "0.95",
+    }
+    assert found["at_place"]["exact"] == "19/20"
+    assert found["measured"]["exact"] == "31/158"
+    assert found["perfect"]["exact"] == "1"
+
+
+def test_a_strict_target_needs_one_part_more(require, scene):
+    spec = scene("planner attentive", "environments ped", "stops: P > 0.95 [ F s = 1 ]")
+    assert answer(require, spec=spec)[1]["place"] == "0.950001"
+    assert answer(require, "--decimals", "3", spec=spec)[1]["place"] == "0.951"
+
+
+def test_an_upper_limit_is_met_from_the_other_side(require, scene):
+    spec = scene("planner attentive", "environments ped", "goes_on: P <= 0.25 [ F s = 2 ]")
+    code, found = answer(require, "--box", spec=spec)
+    assert (code, found["place"]) == (ExitCode.SATISFIED, "0.75")
+    assert found["box"]["floors"] in (["0.75"], ["0.750001"])
+    assert found["box"]["proven"] <= 0.25
+    assert found["box"]["checked"]
+
+
+def test_a_factor_on_the_miss_rate(require, scene):
+    # 1 - f 127/158 >= 0.95 exactly when f <= 7.9/127 = 0.0622047...
+    spec = scene("planner attentive", "environments ped", "stops: P >= 0.95 [ F s = 1 ]")
+    _, found = answer(require, "--mode", "factor", spec=spec)
+    # Rounded up, the recall is 0.95 for a factor a little beyond.
+    assert float(Fraction(found["place"])) == pytest.approx(7.9 / 127, abs=2e-6)
+    assert found["cells"][0]["required"] == "0.95"
+
+
+def test_walking_pace_needs_one_detection_and_speed_needs_three(require):
+    # The feedback planner at initial speed v needs v detections in [0, 10) m: r^3 >= 0.95 for v up to 3.
+    _, one = answer(require, *STOPS, "--planner", "feedback", "--set", "vmax=1")
+    assert one["place"] == "0.95"
+    _, three = answer(require, *STOPS, "--planner", "feedback", "--set", "vmax=3")
+    least = next(k for k in range(950_000, 10**6) if Fraction(k, 10**6) ** 3 >= Fraction(95, 100))
+    assert Fraction(three["place"]) == Fraction(least, 10**6)
+    assert three["at_place"]["initial"]["v"] == 3
+
+
+def test_every_planner_and_every_swept_value_has_an_answer(require):
+    code, found = document(require, *STOPS, "--planner", "feedback", "--planner", "correct", "--sweep", "vmax=1..3")
+    assert code == ExitCode.SATISFIED
+    places = {(each["planner"], each["constants"]["vmax"]): float(each["place"]) for each in found["answers"]}
+    assert len(places) == 6
+    assert places["feedback", "1"] < places["feedback", "2"] < places["feedback", "3"]
+    assert {places["correct", vmax] for vmax in "123"} == {0.95}
+
+
+def test_bins_share_the_burden_by_their_prices(require, tmp_path):
+    # The published planner at vmax = 3 needs one detection in [50, 60) m and two in [0, 10) m: P = r^2 q.
+    prices = tmp_path / "prices.csv"
+    prices.write_text("distance_m,price\n0,1\n55,1\n")
+    _, found = answer(require, *STOPS, "--set", "vmax=3", "--cost", prices)
+    near, far = (Fraction(cell["required"]) for cell in found["cells"])
+    assert near**2 * far >= Fraction(95, 100)
+    # A gain near counts twice, so near is perfect and far takes what is left.
+    assert (near, far) == (1, Fraction(95, 100))
+    prices.write_text("distance_m,price,class\n0,10,ped\n55,1,ped\n")
+    _, dear = answer(require, *STOPS, "--set", "vmax=3", "--cost", prices)
+    near, far = (float(cell["required"]) for cell in dear["cells"])
+    assert far == pytest.approx(1, abs=2e-6)
+    assert near == pytest.approx(0.95**0.5, abs=2e-6)
+    assert float(Fraction(dear["place"])) == pytest.approx(10 * (0.95**0.5 - 31 / 158) + 1 - 10 / 858, abs=3e-5)
+
+
+def test_the_labels_of_proposition_matrices(require):
+    _, found = answer(require, *STOPS, "--class", "ped", cm=BY_SET)
+    assert found["cells"][0]["measured"] == {"hits": 22, "items": 85, "recall": 22 / 85}
+    code, _, err = require(*STOPS, "--class", "obs+pde", cm=BY_SET)
+    assert code == ExitCode.USAGE
+    assert "unknown true label 'obs+pde'" in err
+    assert "{obs, ped}" in err
+
+
+# ------------------------------------------------------------------------------------------ confirmed by a run
+
+
+@pytest.mark.parametrize("planner", ["published", "feedback", "cautious"])
+def test_verify_run_confirms_the_answer_and_refutes_one_part_less(require, root, tmp_path, planner):
+    from verifier.confusion import write_confusion
+
+    arguments = [*STOPS, "--planner", planner, "--set", "vmax=3", "--env", "ped"]
+    _, found = answer(require, *arguments)
+    file = read_confusion(root / BY_CLASS).matrices
+    verdicts = []
+    for less in (0, 1):
+        counts = file.counts.copy()
+        for cell in found["cells"]:
+            at = [file.bin_text(k) for k in range(file.bin_count)].index(cell["bin"])
+            part = round(Fraction(cell["required"]) * 10**6) - less
+            assert cell["label"] == "ped"
+            # The published matrices never take a pedestrian for an obstacle but once, in [10, 20) m.
+            assert counts[at, 1, 0] == 0
+            counts[at, :, 0] = [part, 0, 10**6 - part]
+        write_confusion(type(file)(file.labelling, file.labels, file.edges_m, counts), tmp_path / "found.json")
+        selection = Selection((planner,), ("ped",), None, {"vmax": 3}, {}, ("stops_for_pedestrians",))
+        result = verify_spec(root / SPEC, tmp_path / "found.json", RunOptions(selection))
+        points = result.requirements[0].points
+        verdicts.append(min(point.probability for point in points) >= 0.95 - 1e-12)
+    assert verdicts == [True, False]
+
+
+def test_the_guaranteed_floor_holds_for_matrices_that_never_were_measured(require, root, tmp_path):
+    from verifier.confusion import write_confusion
+
+    # A detector that takes every obstacle that it misses for a pedestrian: as measured none does.
+    arguments = ["--requirement", "stops_only_for_pedestrians", "--env", "obs", "--planner", "correct"]
+    _, found = answer(require, *arguments, "--box")
+    assert found["place"] == "0"  # in the measured proportions a missed obstacle is never reported as a pedestrian
+    (floor,) = found["box"]["floors"]
+    assert Fraction(floor) in (Fraction(999, 1000), Fraction(999_001, 10**6))
+    file = read_confusion(root / BY_CLASS).matrices
+    for part, holds in ((round(Fraction(floor) * 10**6), True), (998_000, False)):
+        counts = file.counts.copy()
+        counts[:, :, 1] = [10**6 - part, part, 0]
+        write_confusion(type(file)(file.labelling, file.labels, file.edges_m, counts), tmp_path / "worst.json")
+        selection = Selection(("correct",), ("obs",), None, {}, {}, ("stops_only_for_pedestrians",))
+        result = verify_spec(root / SPEC, tmp_path / "worst.json", RunOptions(selection))
+        assert (min(point.probability for point in result.requirements[0].points) >= 0.999 - 1e-12) == holds
+
+
+# ------------------------------------------------------------------------------------------ no answer
+
+
+def test_a_blind_planner_is_the_limit(require, scene):
+    spec = scene("planner blind", "environments ped", "stops: P >= 0.95 [ F s = 1 ]")
+    code, found = answer(require, spec=spec)
+    assert (code, found["outcome"]) == (ExitCode.VIOLATED, "independent")
+    assert found["planner_is_limit"]
+    _, out, _ = require(spec=spec)
+    assert "the recalls in question make no difference to this requirement" in out
+    assert "the limit is planner blind: with perfect perception P = 0 at the worst" in out
+
+
+def test_an_infeasible_requirement_names_planner_and_best_value(require, scene):
+    model = SCENE.replace('{ when = "sees(ped)", set = { go = 2 } }', '{ when = "!sees(ped)", set = { go = 1 } }')
+    spec = scene("planner blind", "environments ped", "stops: P >= 0.95 [ F s = 1 ]", model=model)
+    # This planner stops when it sees nobody: P = 1 - recall is met by the blind only.
+    code, found = answer(require, spec=spec)
+    assert (code, found["outcome"]) == (ExitCode.VIOLATED, "only in gaps")
+    assert found["gaps"] == [["0", "0.05"]] or found["gaps"] == [["0", "0.049999"]]
+    assert found["planner_is_limit"]
+    code, out, _ = require("--box", spec=spec)
+    assert code == ExitCode.VIOLATED
+    assert "the limit is planner blind: with perfect perception P = 0 at the worst" in out
+    assert "guaranteed floor: none" in out
+
+
+def test_what_is_not_in_question_may_be_the_limit(require, scene, tmp_path, root):
+    # False alarms in the first bin: nobody is there, and a pedestrian is reported in 1 of 10 frames.
+    data = json.loads((root / BY_CLASS).read_text())
+    data["bins"][0]["counts"] = [[31, 0, 1], [0, 191, 0], [127, 734, 9]]
+    data["false_alarms"] = "counted"
+    cm = tmp_path / "alarms.json"
+    cm.write_text(json.dumps(data))
+    spec = scene("planner attentive", "right: P >= 0.95 [ (ped -> F s = 1) & (!ped -> F s = 2) ]")
+    code, found = answer(require, spec=spec, cm=cm)
+    assert (code, found["outcome"], found["planner_is_limit"]) == (ExitCode.VIOLATED, "infeasible", False)
+    assert found["others"] == ["empty in [0, 10) m"]
+    assert found["at_place"]["exact"] == "9/10"
+    assert found["perfect"]["exact"] == "1"
+    _, out, _ = require(spec=spec, cm=cm)
+    assert "the limit is what was not in question: empty in [0, 10) m" in out
+
+
+def test_what_stays_as_it_is_may_lie_exactly_on_the_target(require, scene, tmp_path, root):
+    # Nobody is there, and a pedestrian is reported in 1 of 10 frames: P = 9/10 is exactly enough, which numerical
+    # bounds cannot say. With a pedestrian there P = recall.
+    data = json.loads((root / BY_CLASS).read_text())
+    data["bins"][0]["counts"] = [[31, 0, 1], [0, 191, 0], [127, 734, 9]]
+    data["false_alarms"] = "counted"
+    cm = tmp_path / "alarms.json"
+    cm.write_text(json.dumps(data))
+    spec = scene("planner attentive", "right: P >= 0.9 [ (ped -> F s = 1) & (!ped -> F s = 2) ]")
+    code, found = answer(require, spec=spec, cm=cm)
+    assert (code, found["place"]) == (ExitCode.SATISFIED, "0.9")
+    assert found["at_place"]["exact"] == "9/10"
+
+
+def test_targets_0_and_1(require):
+    for target, place in (("0", "0"), ("1", "1"), ("> 0", "0.000001")):
+        code, found = answer(require, *STOPS, "--planner", "correct", "--target", target, "--box")
+        assert (code, found["place"]) == (ExitCode.SATISFIED, place), target
+    code, found = answer(require, *STOPS, "--planner", "correct", "--target", "> 1")
+    assert (code, found["outcome"]) == (ExitCode.VIOLATED, "infeasible")
+    # Large probabilities are the bad ones now, and every recall but perfect recall keeps P below 1.
+    code, found = answer(require, *STOPS, "--planner", "correct", "--env", "ped", "--target", "< 1")
+    assert (code, found["outcome"]) == (ExitCode.VIOLATED, "only in gaps")
+    assert found["gaps"] == [["0", "0.999999"]]
+
+
+# ------------------------------------------------------------------------------------------ outputs and bad input
+
+
+def test_the_document_matches_its_schema_and_is_stable(require, root, tmp_path):
+    schema = json.loads((root / "verifier/require/require.schema.json").read_text())
+    arguments = [*STOPS, "--planner", "all", "--set", "vmax=2", "--box"]
+    _, first, _ = require(*arguments, "--json")
+    _, again, _ = require(*arguments, "--json", "--output", tmp_path / "a.json", "--csv", tmp_path / "a.csv")
+    assert first == again == (tmp_path / "a.json").read_text()
+    jsonschema.validate(json.loads(first), schema)
+    assert str(root) not in first
+    rows = list(csv.DictReader((tmp_path / "a.csv").open()))
+    assert {row["planner"] for row in rows} == {"published", "feedback", "correct", "cautious"}
+    assert all(Fraction(row["required_recall"]) <= Fraction(row["guaranteed_floor"]) for row in rows)
+    for mode in ("factor", "cost"):
+        _, found = document(require, *STOPS, "--mode", mode)
+        jsonschema.validate(found, schema)
+
+
+def test_the_curve_is_that_of_the_matrices_along_the_search(require, scene):
+    spec = scene("planner attentive", "environments ped", "stops: P >= 0.95 [ F s = 1 ]")
+    _, found = answer(require, "--points", "11", spec=spec)
+    places, values = zip(*found["curve"], strict=True)
+    assert [float(Fraction(place)) for place in places] == pytest.approx(np.linspace(0, 1, 11))
+    assert values == pytest.approx(np.linspace(0, 1, 11))
+
+
+USAGE = [
+    ([], "one requirement is asked about at a time: --requirement NAME; the spec has stops_only_for_pedestrians"),
+    ([*STOPS, "--requirement", "all_three"], "one requirement is asked about at a time"),
+    (["--requirement", "all_three"], "requirement 'all_three' is P = ? and has no target"),
+    (["--requirement", "all_tree"], "unknown requirement 'all_tree': did you mean 'all_three'?"),
+    ([*STOPS, "--target", "1.5"], "--target: a probability is at most 1, got '1.5'"),
+    ([*STOPS, "--target", "often"], "--target: expected a probability"),
+    ([*STOPS, "--target", "1/0"], "--target: expected a probability"),
+    ([*STOPS, "--class", "pde"], "unknown true label 'pde': did you mean 'ped'?"),
+    ([*STOPS, "--bin", "400"], "no distance bin holds 400 m; they cover 0 to 100 m"),
+    ([*STOPS, "--bin=-3"], "--bin: expected a distance in metres from 0, got -3"),
+    ([*STOPS, "--mode", "cell", "--set", "vmax=3"], "mode 'cell' asks about one cell"),
+    ([*STOPS, "--mode", "bin", "--set", "vmax=3"], "mode 'bin' asks about one bin"),
+    ([*STOPS, "--decimals", "0"], "recalls have 1 to 9 decimals, got 0"),
+    ([*STOPS, "--points", "1"], "the search starts from 2 to 100001 points, got 1"),
+    ([*STOPS, "--seed=-1"], "a seed is a whole number from 0, got -1"),
+    ([*STOPS, "--round-transitions", "4"], "recalls are searched for on unrounded transitions"),
+    ([*STOPS, "--strategies"], "the range over all winning strategies belongs to verify run"),
+    ([*STOPS, "--initial", "x = 3"], "no state satisfies the initial condition"),
+    ([*STOPS, "--env", "pde"], "unknown environment 'pde'"),
+    ([*STOPS, "--mode", "factor", "--cost", "prices.csv"], "--cost belongs to --mode cost, not to --mode factor"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), USAGE, ids=[" ".join(a) or "nothing" for a, _ in USAGE])
+def test_wrong_usage_says_what_is_there(require, arguments, message):
+    code, out, err = require(*arguments)
+    assert (code, out) == (ExitCode.USAGE, "")
+    assert err.startswith(f"verify: {message}")
+    assert "Traceback" not in err
+
+
+PRICES = [
+    ("", "expected the columns distance_m, price and, if wanted, class; found none"),
+    ("metres,price\n0,1\n", "expected the columns distance_m, price"),
+    ("distance_m,price\n", "there is no price in the file"),
+    ("distance_m,price\n0,free\n", "expected a price from 0 to 1e9, got 'free'"),
+    ("distance_m,price\n0,-1\n", "expected a price from 0 to 1e9, got '-1'"),
+    ("distance_m,price\n0,1e999999999\n", "expected a price from 0 to 1e9"),
+    ("distance_m,price\nnan,1\n", "expected a distance in metres from 0 to 1e9, got 'nan'"),
+    ("distance_m,price\n0,1,2\n", "expected 2 values"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), PRICES, ids=[repr(text)[:40] for text, _ in PRICES])
+def test_bad_prices_are_refused_with_their_place(require, tmp_path, text, message):
+    path = tmp_path / "prices.csv"
+    path.write_text(text)
+    code, out, err = require(*STOPS, "--cost", path)
+    assert (code, out) == (ExitCode.BAD_INPUT, "")
+    assert message in err
+    assert "prices.csv" in err
+
+
+def test_a_bin_without_a_price_is_named(require, tmp_path):
+    path = tmp_path / "prices.csv"
+    path.write_text("distance_m,price\n0,1\n")
+    code, _, err = require(*STOPS, "--set", "vmax=3", "--cost", path)
+    assert code == ExitCode.USAGE
+    assert "the prices name none for ped in bin [50, 60) m" in err
+
+
+def test_nothing_is_written_when_it_fails_and_no_input_is_overwritten(require, root, tmp_path):
+    require(*STOPS, "--env", "nobody", "--output", tmp_path / "out.json", "--csv", tmp_path / "out.csv")
+    assert list(tmp_path.iterdir()) == []
+    code, _, err = require(*STOPS, "--output", tmp_path / "none/out.json")
+    assert (code, "cannot be written" in err) == (ExitCode.BAD_INPUT, True)
+    before = (root / BY_CLASS).read_bytes()
+    code, _, err = require(*STOPS, "--output", BY_CLASS)
+    assert (code, "is an input of this run" in err) == (ExitCode.USAGE, True)
+    assert (root / BY_CLASS).read_bytes() == before
+
+
+def test_a_column_without_items_is_refused_until_a_policy_is_named(require, root, tmp_path):
+    data = json.loads((root / BY_CLASS).read_text())
+    for row in data["bins"][0]["counts"]:
+        row[0] = 0
+    path = tmp_path / "hole.json"
+    path.write_text(json.dumps(data))
+    code, _, err = require(*STOPS, cm=path)
+    assert (code, "no items with true label ped in bin [0, 10) m" in err) == (ExitCode.BAD_INPUT, True)
+    code, found = document(require, *STOPS, "--empty-columns", "prior", cm=path)
+    assert (code, found["answers"][0]["place"]) == (ExitCode.SATISFIED, "0.95")
+    assert "rates assumed by policy 'prior'" in " ".join(found["remarks"])
+
+
+def test_the_command_line_offers_what_there_is():
+    from verifier.analysis.robust import SEMANTICS as KNOWN
+    from verifier.cli import arguments, require_arguments
+    from verifier.require import question
+
+    assert require_arguments.MODES == question.MODES
+    assert tuple(each.replace("-", "_") for each in arguments.SEMANTICS) == question.SEMANTICS == tuple(KNOWN)

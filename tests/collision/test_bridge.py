@@ -1,0 +1,369 @@
+"""The closed loop beside the map: solved by hand, against exact sums, and against a simulation without any cells."""
+
+import random
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plain_approach import Drive, comes_closer, reporter, stops_too_late
+
+from verifier.checking.process import StormProcess
+from verifier.checking.requirements import EngineSettings, check_formulas
+from verifier.collision.approach import DriveSettings, approach, approach_chain
+from verifier.collision.bridge import STAYS_AWAY, closed_loop, runs_with_kept_error
+from verifier.collision.distance_channel import ChannelSettings, distance_channel
+from verifier.collision.pairs import Pairs
+from verifier.collision.pairs_reader import ReadPairs
+from verifier.collision.stopping import BrakingPolicy
+from verifier.errors import InputError, LimitError, UsageError
+
+WIDE = ChannelSettings(bin_m=1000.0)
+# Cells of a T^2 / 2 = 1 m, speeds of 1 m/s; S(v) = v^2 / 4 without a reaction time.
+METRES = DriveSettings(BrakingPolicy(2.0, 0.0), period_s=1.0)
+
+
+@pytest.fixture(scope="module")
+def storm():
+    with StormProcess() as process:
+        yield process
+
+
+def read(pairs, missed_m=()):
+    """Pairs of (true, predicted), each in an image of its own."""
+    true_m, predicted_m = (np.array(column, dtype=float) for column in zip(*pairs, strict=True))
+    count = len(pairs) + len(missed_m)
+    made = Pairs(true_m, predicted_m, np.arange(len(pairs)), count)
+    return ReadPairs(made, np.array(missed_m, dtype=float), np.arange(len(pairs), count), {}, count)
+
+
+def point(storm, found, first_report_m, speed_mps, drive=METRES, channel=WIDE, width_m=0.1, **engines):
+    result = closed_loop(
+        found, first_report_m, width_m, [speed_mps], drive, channel, storm, EngineSettings(**engines)
+    )
+    (only,) = result.points
+    return only
+
+
+# Errors 0, 0 and +10 m, each as likely; a car 5 m away whose first report is right. 2 m/s needs S = 1 m; it brakes at
+# reports up to 1 + 2 * 1 (the way between two reports) = 3 m.
+THREE = read([(5, 5), (5, 5), (5, 15)])
+
+
+def test_two_reports_can_still_stop_the_car(storm):
+    # 5 m: keeps. 3 m: brakes on an error of 0, with 2/3. 1 m: once more, with 2/3, and rests at 0. So 1/3 * 1/3.
+    found = point(storm, THREE, 5, 2.0)
+    assert (found.one_shot, found.brakes, found.stopping_m) == (0, False, 1)
+    assert found.closer == pytest.approx(1 / 9, abs=1e-15)
+    assert found.lower <= 1 / 9 <= found.upper
+    assert found.upper - found.lower < 1e-14
+    # The two cars near the first report both have the error 0 and keep it: they brake at 3 m.
+    assert found.error_kept == 0
+    # The car of the third pair starts as the others do, and its error never lets it brake.
+    third = point(storm, THREE, 15, 2.0)
+    assert third.closer == pytest.approx(1 / 9, abs=1e-15)
+    assert (third.one_shot, third.error_kept) == (0, 1)
+
+
+def test_missed_objects_are_reports_that_do_not_come(storm):
+    # One of four items is no report: brakes with 2/4 at 3 m and at 1 m, 1/4 closer.
+    found = point(storm, read([(5, 5), (5, 5), (5, 15)], missed_m=[7]), 5, 2.0)
+    assert found.closer == pytest.approx(1 / 4, abs=1e-15)
+    ignored = replace(WIDE, misses=False)
+    assert point(storm, read([(5, 5), (5, 5), (5, 15)], missed_m=[7]), 5, 2.0, channel=ignored).closer == (
+        pytest.approx(1 / 9, abs=1e-15)
+    )
+
+
+def test_a_reaction_time_delays_every_command(storm):
+    # One period of 1 s: S = 1 + 2 = 3 m, brakes at up to 5 m. From 6 m: keeps; at 4 m it brakes with 2/3, drives on
+    # to 2 m and rests at 1 m. Else at 2 m, with 2/3: it drives on to 0 and cannot rest there. Closer: 1/3.
+    six = read([(6, 6), (6, 6), (6, 16)])
+    drive = replace(METRES, policy=BrakingPolicy(2.0, 1.0))
+    assert drive.delay == 1
+    assert point(storm, six, 6, 2.0, drive).closer == pytest.approx(1 / 3, abs=1e-15)
+    # From 5 m the first report is in time, and the command stands: it rests at 2 m.
+    assert point(storm, THREE, 5, 2.0, drive).closer == 0
+    # Two periods of 0.5 s are the same reaction time; cells of 1/4 m.
+    two = replace(drive, period_s=0.5)
+    assert (two.delay, two.cell_m) == (2, 0.25)
+    # 2 m/s brakes at up to 3 + 2 * 0.5 = 4 m. From 6 m: keeps; at 5 m keeps (5 and 15 are more than 4); at 4 m brakes
+    # with 2/3, in time for S = 3; at 3 m again; after that it is too late. 1/9.
+    assert point(storm, six, 6, 2.0, two).closer == pytest.approx(1 / 9, abs=1e-15)
+
+
+def test_a_planner_that_asks_again_creeps_up(storm):
+    # 4 m/s, S = 4 m, brakes at up to 4 + 4 = 8 m; 2 m/s at up to 1 + 2 = 3 m. Errors 0 and +10. From 8 m: brakes to
+    # 2 m/s at 5 m. To rest that ends at 4 m. Asking again: 5 m is more than 3 m, keeps; at 3 m brakes with 1/2 and
+    # rests at 2 m; at 1 m with 1/2 and rests at 0; else closer: 1/4.
+    found = read([(8, 8), (8, 18)])
+    assert point(storm, found, 8, 4.0).closer == 0
+    again = replace(METRES, braking="while_near")
+    assert point(storm, found, 8, 4.0, again).closer == pytest.approx(1 / 4, abs=1e-15)
+    # A margin of 10 m covers the errors.
+    assert point(storm, found, 8, 4.0, replace(again, margin_m=10.0)).closer == 0
+
+
+def test_a_distance_that_must_be_kept(storm):
+    # Rests at 2 m or 0 m (above): never closer than 1 m is missed on the way to 0, too: brakes at 3 m or not at all.
+    near = replace(METRES, near_m=1.0)
+    assert point(storm, THREE, 5, 2.0, near).closer == pytest.approx(1 / 3, abs=1e-15)
+    assert point(storm, THREE, 5, 2.0, replace(METRES, near_m=5.5)).closer == 1
+    assert point(storm, THREE, 5, 2.0, replace(METRES, near_m=5.5)).one_shot == 1
+
+
+def test_a_standing_vehicle_stays_where_it_is(storm):
+    found = point(storm, THREE, 5, 0.2)
+    assert (found.speed_mps, found.closer, found.error_kept, found.states) == (0, 0, 0, 0)
+    assert point(storm, THREE, 5, 0.0, replace(METRES, near_m=6.0)).closer == 1
+
+
+def test_exact_fractions(storm):
+    table = distance_channel(THREE, 10.0, WIDE)
+    runs = approach(table, 2.0, 9.0, METRES)
+    chain = approach_chain(runs, np.array([1, 2, 3, 4, 5, 6, 7, 8, 9]), None, exact=True)
+    (values,) = check_formulas(chain, [STAYS_AWAY], storm, EngineSettings(exact=True))
+    # From c m, with c - 1 whole steps of 2 m left; reports of 1, 2 and 3 m make it brake with 2/3, the others never.
+    # 1: 2/3. 2: 2/3 (at 0 the next is too late). 3: 1 - 1/9. 4, 5, ...: as 4 - 2 = 2 or 5 - 2 = 3.
+    third = Fraction(1, 3)
+    assert values.fractions == tuple(1 - third ** (2 if c % 2 and c > 1 else 1) for c in range(1, 10))
+
+
+@pytest.mark.parametrize("braking", ["to_rest", "while_near"])
+@pytest.mark.parametrize("reaction", [0.0, 0.1, 0.2])
+def test_perfect_reports_never_come_closer(storm, braking, reaction):
+    drive = DriveSettings(BrakingPolicy(6.86, reaction), period_s=0.1, braking=braking)
+    perfect = read([(d, d) for d in np.arange(0.5, 60, 0.25)])
+    table = distance_channel(perfect, 59.0, ChannelSettings(5.0))
+    for speed in (0.4, 3.0, 11.176, 20.0):
+        runs = approach(table, speed, 55.0, drive)
+        need = int(np.ceil(drive.trigger_m(runs.speeds_mps[:1])[0] / drive.cell_m)) + 1
+        starts = np.arange(need, len(runs.hits))
+        (values,) = check_formulas(approach_chain(runs, starts, None), [STAYS_AWAY], storm)
+        assert np.all(values.probability == 1)
+        # ... and one that starts within S(v) always does.
+        least = int(np.floor(drive.policy.stopping_distance_m(runs.speeds_mps[0]) / drive.cell_m))
+        starts = np.arange(0, least)
+        if len(starts):
+            (values,) = check_formulas(approach_chain(runs, starts, None), [STAYS_AWAY], storm)
+            assert np.all(values.probability == 0)
+
+
+pairs_near = st.lists(
+    st.tuples(st.floats(0.1, 30), st.floats(-4, 8)).map(lambda p: (p[0], max(p[0] + p[1], 0.0))),
+    min_size=1,
+    max_size=25,
+)
+
+
+@settings(max_examples=25)
+@given(pairs_near, st.lists(st.floats(0, 30), max_size=6), st.floats(1, 30), st.floats(0.5, 18), st.data())
+def test_the_exact_sum_over_reports_is_what_storm_computes(storm, pairs, missed, first, speed, data):
+    drive = DriveSettings(BrakingPolicy(4.0, data.draw(st.sampled_from([0.0, 0.2, 0.4]))), period_s=0.2)
+    found = read(pairs, missed)
+    table = distance_channel(found, 31.0, ChannelSettings(3.0, empty_bins="neighbour"))
+    runs = approach(table, speed, 30.0, drive)
+    starts = np.unique(data.draw(st.lists(st.integers(0, len(runs.hits) - 1), min_size=1, max_size=3)))
+    chain = approach_chain(runs, starts, None, exact=True)
+    (values,) = check_formulas(chain, [STAYS_AWAY], storm, EngineSettings(exact=True))
+    units = int(runs.units[0])
+    limit_cells = Fraction(units * units, 4) + drive.delay * units
+    trigger = drive.trigger_m(runs.speeds_mps)[0]
+
+    def sure(cell):
+        d = cell * drive.cell_m
+        if cell < 0:
+            return Fraction(0)
+        index = table.source[int(d // 3.0)]
+        errors = [p - t for t, p in pairs if t // 3.0 == index]
+        lost = [t for t in missed if t // 3.0 == index]
+        return Fraction(sum(e <= trigger - d for e in errors), len(errors) + len(lost))
+
+    assert values.fractions == tuple(1 - stops_too_late(start, units, sure, limit_cells) for start in starts.tolist())
+
+
+@settings(max_examples=25)
+@given(pairs_near, st.lists(st.floats(0, 30), max_size=6), st.floats(1, 18), st.sampled_from(["error", "value"]),
+       st.sampled_from(["to_rest", "while_near"]), st.sampled_from([0.0, 2.0]))  # fmt: skip
+def test_whoever_cannot_be_helped_comes_closer(storm, pairs, missed, speed, drawn, braking, near):
+    drive = DriveSettings(BrakingPolicy(4.0, 0.2), near_m=near, braking=braking)
+    found = read(pairs, missed)
+    channel = ChannelSettings(3.0, drawn, "neighbour")
+    each = point(storm, found, pairs[0][1], speed, drive, channel, width_m=2.0)
+    assert each.upper >= each.closer >= each.lower >= 0
+    assert each.closer >= each.one_shot - 1e-12
+    assert each.error_kept >= each.one_shot - 1e-12
+    assert each.upper <= 1
+    assert abs(each.closer - each.second) < 1e-9
+
+
+def made_up(seed=7, count=400):
+    """A detector that reads 4 % too far, with 6 % spread, and misses one object in five."""
+    rng = np.random.default_rng(seed)
+    true_m = rng.uniform(0.3, 45, count)
+    predicted_m = np.maximum(true_m * rng.normal(1.04, 0.06, count) + rng.normal(0, 0.3, count), 0)
+    seen = rng.random(count) < 0.8
+    image = np.arange(count)
+    return ReadPairs(
+        Pairs(true_m[seen], predicted_m[seen], image[seen], count), true_m[~seen], image[~seen], {}, count
+    )
+
+
+@pytest.mark.parametrize(("braking", "drawn"), [("to_rest", "error"), ("to_rest", "value"), ("while_near", "error")])
+@pytest.mark.parametrize("reaction", [0.0, 0.2])
+def test_a_simulation_in_continuous_space_agrees(storm, braking, drawn, reaction):
+    # 20 000 runs: the share has a standard deviation of at most 0.0036; 4 of them, and 0.01 for where runs start.
+    found, first, width = made_up(), 25.0, 1.0
+    policy = BrakingPolicy(5.0, reaction)
+    margin = 0.0 if braking == "to_rest" else 1.5
+    drive = DriveSettings(policy, period_s=0.1, braking=braking, margin_m=margin, refinement=2)
+    speed = drive.speed_mps(drive.speed_units(12.0))
+    each = point(storm, found, first, speed, drive, ChannelSettings(3.0, drawn), width_m=width)
+    assert 0.02 < each.closer < 0.98
+    rng = random.Random(11)
+    pairs = found.pairs
+    draw = reporter(pairs.true_m.tolist(), pairs.predicted_m.tolist(), found.missed_m.tolist(), 3.0, rng,
+                    drawn == "error")  # fmt: skip
+    weight = np.exp(-0.5 * ((pairs.predicted_m - first) / width) ** 2) * (np.abs(pairs.predicted_m - first) <= 6)
+    plain = Drive(5.0, reaction, 0.1, margin=margin, to_rest=braking == "to_rest")
+    starts = rng.choices(pairs.true_m.tolist(), weight.tolist(), k=20_000)
+    share = np.mean([comes_closer(start, speed, first, draw, plain) for start in starts])
+    assert abs(share - each.closer) < 4 * 0.0036 + 0.01
+
+
+def test_finer_cells_change_only_where_runs_start(storm):
+    # A car on a cell of the coarsest lattice, at one of its speeds: the chain is exact, so refining changes nothing.
+    policy = BrakingPolicy(5.0, 0.2)
+    found = made_up()
+    table = distance_channel(found, 40.0, ChannelSettings(3.0))
+    values = []
+    for refinement in (1, 2, 4):
+        drive = DriveSettings(policy, period_s=0.1, refinement=refinement)
+        runs = approach(table, 12.0, 30.0, drive)
+        assert runs.speeds_mps[0] == pytest.approx(12.0, abs=1e-12)
+        start = np.array([1000 * refinement])
+        chain = approach_chain(runs, start, None, exact=True)
+        (each,) = check_formulas(chain, [STAYS_AWAY], storm, EngineSettings(exact=True))
+        values.append(each.fractions[0])
+    assert values[0] == values[1] == values[2]
+    # Cars anywhere, at any speed: halving the cells moves the answer by less than 0.02, then by less than 0.01.
+    answers = []
+    for refinement in (1, 2, 4, 8):
+        drive = DriveSettings(policy, period_s=0.1, refinement=refinement)
+        answers.append(point(storm, found, 25.0, 12.1, drive, ChannelSettings(3.0), width_m=1.0).closer)
+    steps = np.abs(np.diff(answers))
+    assert steps[0] < 0.02
+    assert max(steps[1:]) < 0.01
+
+
+def test_a_kept_error_by_hand():
+    # Bin [0, 10): errors -1, 0, 0, +2 and one missed object. Bin [10, 20): errors 0 and +8. A car 12 m away with +8
+    # is the upper half there: rank (1 + 2) / 2 / 2 = 3/4. Below 10 m a report is heard as low as the limit only if
+    # more than 3/4 of 5 items are: 4 of 5 are at errors up to +2. So it hears d + 2, as the highest of the reports.
+    found = read([(5, 4), (6, 6), (7, 7), (8, 10), (12, 12), (12, 20)], missed_m=[3])
+    table = distance_channel(found, 12.0, ChannelSettings(10.0))
+    # 2 m/s: brakes at reports of up to 3 m, in time from 1 m on. From 12 m: 10, 8, ..., 2 (hears 4), 0 (hears 2).
+    runs = approach(table, 2.0, 12.0, METRES)
+    late = runs_with_kept_error(runs, table, np.array([12.0, 12.0]), np.array([8.0, 0.0]), False)
+    # The lower half, rank 1/4: 5/4 items, so the second error, 0: it hears 2 m at 2 m and rests at 1 m.
+    assert late.tolist() == [True, False]
+    # From 11 m: 9, ..., 3 (hears 5), 1 (hears 3): brakes there and rests at 0.
+    assert runs_with_kept_error(runs, table, np.array([11.0]), np.array([8.0]), False).tolist() == [False]
+
+
+def test_a_kept_error_after_braking_has_begun():
+    # From 8 m at 4 m/s with the command to brake, then reports that are 10 m too far. To rest: 5 m, then 4 m. Asking
+    # again: at 5 m and 2 m/s nothing brakes any more.
+    found = read([(8, 8), (8, 18)])
+    table = distance_channel(found, 8.0, WIDE)
+    for braking, closer in (("to_rest", False), ("while_near", True)):
+        runs = approach(table, 4.0, 8.0, replace(METRES, braking=braking))
+        assert runs_with_kept_error(runs, table, np.array([8.0]), np.array([10.0]), True).tolist() == [closer]
+
+
+def test_the_matrix_of_the_channel():
+    found = read([(1, 0.5), (1, 3), (2.5, 2), (4, 9)], missed_m=[3.9, 50])
+    by_value = distance_channel(found, 5.0, ChannelSettings(2.0, "value"))
+    # Bins [0, 2): 0.5, 3. [2, 4): 2 and one missed. [4, 6): 9. Reports up to 1 m, up to 3 m, more, none.
+    assert by_value.matrix(np.array([1.0, 3.0])).tolist() == [[1, 1, 0, 0], [0, 1, 0, 1], [0, 0, 1, 0]]
+    assert by_value.items.tolist() == [2, 2, 1]
+    # Errors -0.5, +2; -0.5; +5, at the middles 1, 3 and 5 m: 0.5, 3; 2.5; 10.
+    by_error = distance_channel(found, 5.0, ChannelSettings(2.0, "error"))
+    assert by_error.matrix(np.array([1.0, 3.0])).tolist() == [[1, 1, 0, 0], [0, 1, 0, 1], [0, 0, 1, 0]]
+    hits, items = by_error.at_most(np.array([0.0, 3.5]), np.array([1.0, 3.0]))
+    assert hits.tolist() == [[1, 2], [0, 1]]
+    assert items.tolist() == [2, 2]
+    with pytest.raises(ValueError, match="no bin of the channel"):
+        by_error.bin_of(np.array([6.0]))
+
+
+def test_empty_bins_are_refused_or_filled_as_named():
+    found = read([(1, 1), (7, 9)], missed_m=[])
+    with pytest.raises(InputError) as caught:
+        distance_channel(found, 9.0, ChannelSettings(2.0))
+    assert str(caught.value) == (
+        "no object in the bins [2, 4) m, [4, 6) m, [8, 10) m of the true distance, which the vehicle drives through\n"
+        "  hint: use wider bins, or name what to assume there: neighbour or no_report"
+    )
+    near = distance_channel(found, 9.0, ChannelSettings(2.0, empty_bins="neighbour"))
+    assert near.source.tolist() == [0, 0, 3, 3, 3]
+    assert [each.tolist() for each in near.reports] == [[0], [0], [2], [2], [2]]
+    nothing = distance_channel(found, 9.0, ChannelSettings(2.0, empty_bins="no_report"))
+    assert nothing.source.tolist() == [0, -1, -1, 3, -1]
+    assert nothing.matrix(np.array([100.0])).tolist() == [[1, 0, 0], [0, 0, 1], [0, 0, 1], [1, 0, 0], [0, 0, 1]]
+    # Equally far: the nearer to the ego. Bins 0 and 2 around 1.
+    between = distance_channel(read([(1, 1), (5, 6)]), 5.0, ChannelSettings(2.0, empty_bins="neighbour"))
+    assert between.source.tolist() == [0, 0, 2]
+
+
+def test_cars_are_weighted_by_the_kernel(storm):
+    # Reports 1 width and 2 widths away: weights exp(-1/2) and exp(-2). The second car is too near to stop.
+    found = read([(20, 21), (0.5, 22)])
+    each = point(storm, found, 20, 2.0, width_m=1.0)
+    share = np.exp(-2) / (np.exp(-2) + np.exp(-0.5))
+    assert each.one_shot == pytest.approx(share, rel=1e-14)
+    result = closed_loop(found, 20, 1.0, [2.0], METRES, WIDE, storm)
+    assert result.cars == 2
+    assert result.effective_cars == pytest.approx(1 / (share**2 + (1 - share) ** 2), rel=1e-14)
+    assert (result.period_s, result.cell_m, result.borrowed_bins) == (1.0, 1.0, ())
+
+
+def test_what_does_not_fit_is_refused(storm):
+    with pytest.raises(UsageError, match=r"a reaction time of 0.25 s is no whole number of periods of 0.1 s"):
+        DriveSettings(BrakingPolicy(4.0, 0.25), period_s=0.1)
+    assert DriveSettings(BrakingPolicy(4.0, 0.25)).delay == 3
+    assert DriveSettings(BrakingPolicy(4.0, 0.3), period_s=0.1).delay == 3
+    assert DriveSettings(BrakingPolicy(4.0, 0.0)).period == 0.1
+    with pytest.raises(LimitError, match="20 commands are under way during a reaction time of 2 s; at most 12"):
+        DriveSettings(BrakingPolicy(4.0, 2.0))
+    for name, value in (("period_s", 0.0), ("near_m", -1.0), ("margin_m", np.inf), ("margin_s", np.nan)):
+        with pytest.raises(UsageError, match=f"{name}: expected a finite number"):
+            DriveSettings(BrakingPolicy(4.0), **{name: value})
+    with pytest.raises(UsageError, match="the refinement is a whole number from 1, got 0"):
+        DriveSettings(BrakingPolicy(4.0), refinement=0)
+    with pytest.raises(UsageError, match="unknown way of braking 'never'; known: to_rest, while_near"):
+        DriveSettings(BrakingPolicy(4.0), braking="never")
+    with pytest.raises(UsageError, match="the width of the bins must be positive, got 0 m"):
+        ChannelSettings(0.0)
+    with pytest.raises(UsageError, match="unknown choice 'both'; known: error, value"):
+        ChannelSettings(drawn="both")
+    with pytest.raises(LimitError, match="bins of 1e-06 m up to 5 m are 5000001; at most 100000 are made"):
+        distance_channel(THREE, 5.0, ChannelSettings(1e-6))
+    with pytest.raises(UsageError, match=r"no pair is reported within 0.6 m of the first report at 40 m"):
+        point(storm, THREE, 40, 2.0)
+    with pytest.raises(UsageError, match="expected a first report from 0 m, got -1 m"):
+        point(storm, THREE, -1, 2.0)
+    with pytest.raises(UsageError, match="without spread in the reported distances there is no kernel"):
+        point(storm, THREE, 5, 2.0, width_m=np.nan)
+    with pytest.raises(LimitError, match=r"cells of 4.5e-18 m, 1111111111 speeds"):
+        approach(distance_channel(THREE, 9.0, WIDE), 10.0, 9.0, DriveSettings(BrakingPolicy(9.0, 0.0), period_s=1e-9))
+    with pytest.raises(LimitError, match="108 states: 6 cells of 1 m, 18 speeds, 1 sets of commands"):
+        point(storm, THREE, 5, 36.0, replace(METRES, max_states=100))
+    with pytest.raises(UsageError, match=r"a vehicle with 0.2 m/s stands still; its least speed is 1"):
+        approach(distance_channel(THREE, 9.0, WIDE), 0.2, 9.0, METRES)
+    runs = approach(distance_channel(THREE, 9.0, WIDE), 2.0, 9.0, METRES)
+    for starts in ([], [3, 3], [-1], [10]):
+        with pytest.raises(ValueError, match="starts must be cells of the approach"):
+            approach_chain(runs, np.array(starts, dtype=np.int64), None)

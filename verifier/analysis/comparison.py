@@ -1,0 +1,133 @@
+"""Which is better, and how sure is that: contenders compared draw by draw.
+
+Every contender (a detector with a planner) has a score for each of M draws of the matrices, larger is better. Draws
+are *paired*: draw d of two contenders comes from the same matrices where they share a detector, or from the same
+resampled sequences. So what makes both better or both worse at once does not blur their difference: contenders whose
+intervals overlap widely may still be told apart in every draw.
+
+Chances are shares of the draws; ties count half, or are split evenly among those that are tied. Scores are computed
+with rounding: two that differ by no more than the share `tie` of the larger one are tied. A share of M independent
+draws has a standard error of at most 1/(2 sqrt(M)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+TIE = 1e-10
+"""Relative difference of a tie: well above rounding, far below what any data can tell."""
+_CHUNK = 4096
+
+
+@dataclass(frozen=True)
+class Flip:
+    """Two contenders that change places along an axis.
+
+    Attributes:
+        first, second: numbers of the contenders; `first` is ahead before.
+        before, after: numbers of the places on the axis between which the order changes. In between they are tied.
+        first_ahead: chance that `first` is better at the place before.
+        second_ahead: chance that `second` is better at the place after.
+    """
+
+    first: int
+    second: int
+    before: int
+    after: int
+    first_ahead: float
+    second_ahead: float
+
+
+def better_chances(scores: Floats, tie: float = TIE) -> Floats:
+    """(k, k) chance that the contender of the row is better than that of the column; 1/2 on the diagonal.
+
+    Args:
+        scores: (M, k) with at least one draw, larger is better.
+        tie: largest relative difference of a tie.
+    """
+    draws, count = _checked(scores, 2)
+    found = np.full((count, count), 0.5)
+    for row, column in combinations(range(count), 2):
+        ahead = np.count_nonzero(_exceeds(scores[:, row], scores[:, column], tie))
+        behind = np.count_nonzero(_exceeds(scores[:, column], scores[:, row], tie))
+        found[row, column] = (draws + ahead - behind) / (2 * draws)
+        found[column, row] = (draws + behind - ahead) / (2 * draws)
+    return found
+
+
+def best_chances(scores: Floats, tie: float = TIE) -> Floats:
+    """(k,) chance of being the best of all; the chances add up to 1. Arguments as `better_chances`."""
+    draws, count = _checked(scores, 2)
+    total = np.zeros(count)
+    for low in range(0, draws, _CHUNK):
+        part = scores[low : low + _CHUNK]
+        ahead = ~_exceeds(part.max(axis=1, keepdims=True), part, tie)
+        total += (ahead / ahead.sum(axis=1, keepdims=True)).sum(axis=0)
+    return np.asarray(total / draws)
+
+
+def non_dominated(points: Floats, tie: float = TIE) -> Mask:
+    """(..., k) bool: no other point is at least as good in every criterion and better in one (Pareto optimal).
+
+    Args:
+        points: (..., k, criteria), larger is better.
+        tie: largest relative difference of a tie.
+    """
+    first, second = points[..., :, None, :], points[..., None, :, :]
+    no_worse = ~np.any(_exceeds(first, second, tie), axis=-1)
+    better = np.any(_exceeds(second, first, tie), axis=-1)
+    return np.asarray(~np.any(no_worse & better, axis=-1))
+
+
+def non_dominated_chances(scores: Floats, tie: float = TIE) -> Floats:
+    """(k,) chance that a contender is Pareto optimal, for scores (M, k, criteria)."""
+    draws, count = _checked(scores, 3)
+    total, at_once = np.zeros(count), max(1, _CHUNK // count)
+    for low in range(0, draws, at_once):
+        total += non_dominated(scores[low : low + at_once], tie).sum(axis=0)
+    return np.asarray(total / draws)
+
+
+def flips(points: Floats, scores: Floats, tie: float = TIE) -> Iterator[Flip]:
+    """Where the order of two contenders changes along an axis, pair by pair and place by place.
+
+    Args:
+        points: (places, k) the scores of the measured matrices, which decide the order; NaN where a contender has no
+            score at a place.
+        scores: (M, places, k) those of the draws.
+        tie: largest relative difference of a tie; tied places have no order.
+    """
+    _checked(scores, 3)
+    if points.shape != scores.shape[1:]:
+        raise ValueError("points and draws must have the same places and contenders")
+    for one, other in combinations(range(points.shape[1]), 2):
+        ahead = _exceeds(points[:, one], points[:, other], tie)
+        behind = _exceeds(points[:, other], points[:, one], tie)
+        for before, after in pairwise(np.flatnonzero(ahead | behind).tolist()):
+            if ahead[before] != ahead[after]:
+                first, second = (one, other) if ahead[before] else (other, one)
+                chances = [
+                    better_chances(scores[:, place][:, pair], tie)[0, 1]
+                    for place, pair in ((before, [first, second]), (after, [second, first]))
+                ]
+                yield Flip(first, second, before, after, float(chances[0]), float(chances[1]))
+
+
+def _exceeds(one: Floats, other: Floats, tie: float) -> Mask:
+    """Where `one` is larger, and it is no tie; nowhere for NaN."""
+    return np.asarray(one - other > tie * np.maximum(np.abs(one), np.abs(other)))
+
+
+def _checked(scores: Floats, axes: int) -> tuple[int, int]:
+    """Number of draws and of contenders."""
+    if scores.ndim != axes or not len(scores):
+        raise ValueError(f"expected at least one draw of scores with {axes} axes, got the shape {scores.shape}")
+    return len(scores), scores.shape[-1] if axes == 2 else scores.shape[1]

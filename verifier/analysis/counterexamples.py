@@ -1,0 +1,233 @@
+"""The most probable runs on which a requirement is violated.
+
+A *violating run* is a path of the product from an initial state to the point where the formula is decided against
+the requirement: its obligation has become false, or a bottom component is entered in which it almost surely fails
+(for `P <= target`: holds). No run continues another, so their probabilities add up, and those of all of them to the
+probability of violation (Han, Katoen and Damman, Counterexample generation in probabilistic model checking, IEEE TSE
+35(2), 2009). Observations after which the planner does the same are one step of a run.
+
+A run is *irrevocable* from the first state on from which the requirement is violated whatever the detector reports,
+often long before the violation is seen. Runs that agree up to there fail for the same reason, so they are counted
+together unless whole runs are asked for: the probability is then that of the steps up to there, and the steps behind
+are those of the most probable continuation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.analysis.adjoint import Values
+from verifier.analysis.objective import Objective
+from verifier.analysis.walks import CheapestWalks
+from verifier.checking.linear import solve
+from verifier.checking.plan import decide
+from verifier.confusion import exact_rates
+from verifier.ltl.progression import ACCEPT, REJECT
+from verifier.systems.skeleton import Skeleton
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+LONGEST_EXACT = 2000
+"""Steps of a run up to which its probability is also computed as a fraction, and rounded once from that."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One violating run; or, with fewer steps counted than it has, all that begin like it and the likeliest of them.
+
+    Attributes:
+        states: (k + 1,) states of the chain; the formula is decided in the last.
+        transitions: (k,) transitions of the skeleton.
+        nodes: (k + 1,) product states; the last may be `REJECT` or `ACCEPT`.
+        counted: the first so many steps are what `probability` is the probability of.
+        probability: the product of the probabilities of the counted steps.
+        irrevocable: position in `states` from which on the violation is certain.
+    """
+
+    states: Ints
+    transitions: Ints
+    nodes: Ints
+    counted: int
+    probability: float
+    irrevocable: int
+
+    @property
+    def steps(self) -> int:
+        """Number of steps, k."""
+        return len(self.transitions)
+
+
+@dataclass(frozen=True, eq=False)
+class Counterexamples:
+    """The most probable violating runs from one initial state, most probable first.
+
+    Attributes:
+        runs: as many as were asked for, or all there are.
+        complete: whether there are no others.
+        total: probability that the requirement's formula fails (with `satisfying`: holds), by the batch engine.
+        total_error: how far `total` can be off numerically.
+        satisfying: whether the runs satisfy the formula, because the requirement is `P <= target`.
+        exact: entry of the skeleton -> its exact probability, for every entry that occurs; None without counts.
+    """
+
+    runs: tuple[Run, ...]
+    complete: bool
+    total: float
+    total_error: float
+    satisfying: bool
+    exact: Mapping[int, Fraction] | None
+
+    @property
+    def covered(self) -> float:
+        """The share of the violation that the runs account for; NaN where there is none."""
+        return math.fsum(run.probability for run in self.runs) / self.total if self.total > 0 else math.nan
+
+
+def counterexamples(
+    objective: Objective,
+    values: Values,
+    start: int,
+    count: int,
+    *,
+    satisfying: bool = False,
+    whole: bool = False,
+    counts: NDArray[np.int64] | None = None,
+) -> Counterexamples:
+    """The `count` most probable violating runs from an initial state.
+
+    Args:
+        objective, values: formula, skeleton and one family of matrices.
+        start: number of the initial state.
+        count: of runs, at least 1.
+        satisfying: look for runs that satisfy the formula.
+        whole: count whole runs, not only their steps up to where they are irrevocable.
+        counts: (bins, predicted, true) int64 behind `values.rates`, for exact fractions.
+
+    Raises:
+        EngineError, LimitError: from the batch engine.
+    """
+    skeleton = objective.skeleton
+    runs = _RunGraph(objective, values, satisfying).runs(start, count, whole)
+    exact = None
+    if counts is not None and runs:
+        used = np.unique(np.concatenate([skeleton.entry[run.transitions] for run in runs]))
+        exact = exact_entries(skeleton, counts, used)
+        runs = [replace(run, probability=_rounded_once(skeleton, run, exact)) for run in runs]
+    runs.sort(key=lambda run: -run.probability)  # stable: equal ones stay in the order they were found
+    total, error = violation_probability(objective, values.rates, start, satisfying)
+    return Counterexamples(tuple(runs), len(runs) < count, total, error, satisfying, exact)
+
+
+def exact_probability(skeleton: Skeleton, run: Run, exact: Mapping[int, Fraction]) -> Fraction | None:
+    """The probability of a run as an exact fraction: the product over its counted steps.
+
+    None for more than `LONGEST_EXACT` of them: such a fraction has thousands of digits.
+    """
+    if run.counted > LONGEST_EXACT:
+        return None
+    times = Counter(skeleton.entry[run.transitions[: run.counted]].tolist())
+    return math.prod((exact[entry] ** power for entry, power in sorted(times.items())), start=Fraction(1))
+
+
+def _rounded_once(skeleton: Skeleton, run: Run, exact: Mapping[int, Fraction]) -> float:
+    found = exact_probability(skeleton, run, exact)
+    return run.probability if found is None else float(found)
+
+
+def exact_entries(skeleton: Skeleton, counts: NDArray[np.int64], entries: Ints) -> dict[int, Fraction]:
+    """The exact values of some of the skeleton's distinct sums, for counts in which the columns needed have items.
+
+    Args:
+        skeleton: where.
+        counts: (bins, predicted, true).
+        entries: their numbers.
+    """
+    one = len(skeleton.entry_row)
+    drawn = entries[entries < one]
+    rows, place = np.unique(skeleton.entry_row[drawn], return_inverse=True)
+    channel = replace(skeleton.channel, bins=skeleton.channel.bins[rows], columns=skeleton.channel.columns[rows])
+    weights = channel.weights(exact_rates(counts))
+    found = {one: Fraction(1)}
+    for entry, row in zip(drawn.tolist(), place.tolist(), strict=True):
+        told = skeleton.entry_observations[entry]
+        found[entry] = Fraction(1) if told.all() else sum(weights[row, told], start=Fraction(0))
+    return found
+
+
+def violation_probability(
+    objective: Objective, rates: Floats, start: int, satisfying: bool = False
+) -> tuple[float, float]:
+    """Probability that the formula fails (or holds) from an initial state, and how far it can be off numerically.
+
+    It is solved for as such, so that a small one has as many digits as a large one.
+    """
+    skeleton = objective.skeleton
+    product = replace(objective.product, start=objective.product.start[[start]])
+    entries = skeleton.entry_values(rates)
+    plan = decide(product, entries[skeleton.entry] > 0).plan(accepting=satisfying, exact_one=True, matrices=1)
+    found = solve(plan, entries[np.newaxis], skeleton.entry, stochastic=True)
+    return float(found.value[0, 0]), float(found.error[0, 0])
+
+
+class _RunGraph:
+    """The product with an end of its own for every state of the chain in which the formula is decided.
+
+    `REJECT` and `ACCEPT` are one state each of the product; here node p + s is the end in state s of the chain.
+    """
+
+    def __init__(self, objective: Objective, values: Values, satisfying: bool) -> None:
+        self._objective = objective
+        skeleton, product = objective.skeleton, objective.product
+        self._p = product.state_count
+        self._end = ACCEPT if satisfying else REJECT
+        self._hope = values.failure if satisfying else values.value
+        entries = skeleton.entry_values(values.rates)
+        probability = entries[skeleton.entry][product.edge]
+        kept = np.flatnonzero((probability > 0) & (product.indices != (REJECT if satisfying else ACCEPT)))
+        self._transition = product.edge[kept]
+        self._probability = probability[kept]
+        targets = product.indices[kept]
+        self._target = np.where(targets == self._end, self._p + skeleton.indices[self._transition], targets)
+        ends = self._p + skeleton.state_count
+        self._certain = np.concatenate([self._hope == 0, np.ones(skeleton.state_count, dtype=bool)])
+        self._decided = self._certain.copy()
+        self._decided[: self._p] &= values.recurrent
+        # A sum of rates that is 1 may come out a rounding above it.
+        cost = np.maximum(-np.log(self._probability), 0.0)
+        self._edges = (ends, product.sources[kept], self._target, cost)
+
+    def runs(self, start: int, count: int, whole: bool) -> list[Run]:
+        """The `count` most probable violating runs from an initial state, most probable first."""
+        node = int(self._objective.product.start[start])
+        if node == self._end:
+            node = self._p + int(self._objective.skeleton.starts[start])
+        decided = CheapestWalks(*self._edges, self._decided)
+        if whole:
+            return [self._run(node, walk, len(walk)) for walk in decided.from_node(node, count)]
+        found = []
+        for walk in CheapestWalks(*self._edges, self._certain).from_node(node, count):
+            last = int(self._target[walk[-1]]) if len(walk) else node
+            (rest,) = decided.from_node(last, 1)
+            found.append(self._run(node, np.concatenate([walk, rest]), len(walk)))
+        return found
+
+    def _run(self, start: int, walk: Ints, counted: int) -> Run:
+        """The run behind a walk from the node `start`."""
+        skeleton = self._objective.skeleton
+        transitions = self._transition[walk]
+        nodes = np.concatenate([[start], self._target[walk]])
+        begun = start - self._p if start >= self._p else self._objective.product.state[start]
+        states = np.concatenate([[begun], skeleton.indices[transitions]])
+        probability = math.exp(math.fsum(np.log(self._probability[walk[:counted]])))
+        irrevocable = int(np.argmax(self._certain[nodes]))
+        return Run(
+            states, transitions, np.where(nodes < self._p, nodes, self._end), counted, probability, irrevocable
+        )

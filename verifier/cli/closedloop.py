@@ -1,0 +1,199 @@
+"""The command `verify closed-loop`: call the study, print and write what it found."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import hashlib
+import io
+import os
+import platform
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeVar
+
+from verifier import __version__
+from verifier.cli.closedloop_arguments import study_settings
+from verifier.cli.closedloop_plots import curves_plot, table_plot
+from verifier.cli.closedloop_tables import trade_off_tables
+from verifier.cli.plots import check_plot_target
+from verifier.closedloop.curvefiles import curves_csv, curves_json
+from verifier.closedloop.logfiles import read_logs
+from verifier.closedloop.logs import Logs
+from verifier.closedloop.results import TradeOffs
+from verifier.closedloop.study import Study, StudySettings, study, study_trace
+from verifier.closedloop.traces import Trace
+from verifier.errors import InputError, Place, UsageError, shown
+from verifier.textfiles import write_bytes, write_text
+
+Item = TypeVar("Item")
+SELF = "self"
+OUTPUTS = ("output", "csv", "plot", "plot_table")
+
+
+def closed_loop_command(arguments: argparse.Namespace) -> int:
+    """Run `verify closed-loop` and give its exit code."""
+    settings = study_settings(arguments)
+    folders = {"logs": arguments.logs, "validation": arguments.validation}
+    if arguments.validation == SELF:
+        del folders["validation"]
+    trace_file = None if arguments.trace is None else arguments.trace[1]
+    files = {role: _files(folder) for role, folder in folders.items()}
+    inputs = [str(path) for each in files.values() for path in each]
+    check_targets(arguments, {"curves": arguments.curves, "trace": trace_file}, inputs)
+    logs = read_logs(arguments.logs)
+    validation = None if arguments.validation == SELF else read_logs(arguments.validation)
+    traced = None if arguments.trace is None else _trace(arguments.trace[0], logs, validation, settings)
+    found = study(logs, validation, settings, progress_bar)
+    rows = [
+        {"role": role, "name": path.relative_to(folders[role]).as_posix(), "sha256": _sha256(path)}
+        for role, each in files.items()
+        for path in each
+    ]
+    result = _result(arguments, found, settings, rows)
+    texts = {trace_file: traced} if trace_file is not None and traced is not None else {}
+    if arguments.curves is not None:
+        curves = [each for table in result.tables for each in table.curves.values()]
+        as_csv = Path(arguments.curves).suffix.lower() == ".csv"
+        texts[arguments.curves] = curves_csv(curves) if as_csv else curves_json(curves, result.title)
+    give(arguments, result, texts)
+    return 0
+
+
+def give(arguments: argparse.Namespace, result: TradeOffs, texts: Mapping[str, str]) -> None:
+    """Write and print; everything is made before anything is written."""
+    pictures = {}
+    if arguments.plot is not None:
+        chosen = tuple(arguments.plot_detector), tuple(arguments.plot_row)
+        pictures[arguments.plot] = curves_plot(result, arguments.plot, *chosen)
+    if arguments.plot_table is not None:
+        pictures[arguments.plot_table] = table_plot(result, arguments.plot_table)
+    written = dict(texts)
+    if arguments.output is not None:
+        written[arguments.output] = result.json_text()
+    if arguments.csv is not None:
+        written[arguments.csv] = csv_text(list(result.rows()))
+    printed = result.json_text() if arguments.json else trade_off_tables(result, colour=_wants_colour())
+    for path, text in written.items():
+        write_text(path, text)
+    for path, picture in pictures.items():
+        write_bytes(path, picture)
+    print(printed, end="")
+
+
+def check_targets(arguments: argparse.Namespace, more: Mapping[str, str | None], sources: Sequence[str]) -> None:
+    """Refuse outputs that could not be written, or would overwrite an input, before anything is computed."""
+    targets = {name: getattr(arguments, name) for name in OUTPUTS} | dict(more)
+    for name, target in targets.items():
+        if target is None:
+            continue
+        if name in ("plot", "plot_table"):
+            check_plot_target(target)
+        for source in sources:
+            if Path(target).exists() and Path(source).exists() and Path(target).samefile(source):
+                raise UsageError(f"--{name.replace('_', '-')}: {target} is an input of this run")
+        if not target or Path(target).is_dir() or not Path(target).absolute().parent.is_dir():
+            raise InputError("cannot be written: no such folder, or a folder itself", Place(target or "''"))
+    named = [os.path.realpath(target) for target in targets.values() if target is not None]
+    if len(set(named)) < len(named):
+        raise UsageError("two outputs would be written to the same file")
+
+
+def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The rows with a header; all have the same columns."""
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return stream.getvalue()
+
+
+def versions() -> dict[str, str]:
+    """Of this program and of what computes with it."""
+    return {"verifier": __version__, "python": platform.python_version(), "numpy": version("numpy")}
+
+
+def _files(folder: str) -> list[Path]:
+    """The files that logs are read from."""
+    patterns = ("logs.*", "images.*", "people.*", "remarks.txt", "detections/*")
+    return [path for pattern in patterns for path in sorted(Path(folder).glob(pattern)) if path.is_file()]
+
+
+def _result(
+    arguments: argparse.Namespace, found: Study, settings: StudySettings, inputs: Sequence[Mapping[str, str]]
+) -> TradeOffs:
+    return TradeOffs(
+        f"{Path(arguments.logs).resolve().name}: {', '.join(found.tables[0].detectors)}",
+        tuple(inputs),
+        _record(settings, arguments.validation == SELF),
+        versions(),
+        found.remarks,
+        found.tables,
+        found.logs,
+        found.second,
+    )
+
+
+def _record(settings: StudySettings, self_validated: bool) -> dict[str, Any]:
+    """Every choice that can change a number, by name."""
+    levels = settings.sensitivity
+    return {
+        "control_radius_m": settings.control_radius_m,
+        "path_extension_m": settings.path.extension_m,
+        "knot_spacing_m": settings.path.knot_spacing_m,
+        "metrics": list(settings.metrics),
+        "levels": {"count": len(levels), "lowest": float(levels[0]), "highest": float(levels[-1])},
+        "vehicle": settings.loop.vehicle.record(),
+        "engine": settings.loop.engine,
+        "stop_cost_s": settings.loop.stop_cost_s,
+        "tolerance_m": settings.loop.tolerance_m,
+        "matching": settings.policy.record(),
+        "validation": SELF if self_validated else "other",
+        "severities": dict(settings.severities),
+        "groups": {name: list(each) for name, each in settings.groups.items()},
+        "bootstrap": {"draws": settings.draws, "seed": settings.seed, "confidence": settings.confidence},
+    }
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _trace(run: str, logs: Logs, validation: Logs | None, settings: StudySettings) -> str:
+    """The steps of one run as CSV."""
+    refusal = UsageError(f"--trace: expected LOG,SOURCE,SENSITIVITY or LOG,truth, got {shown(run)}")
+    log, comma, last = run.rpartition(",")
+    if last == "truth" and comma:
+        found = study_trace(logs, validation, settings, log, None, None)
+    else:
+        log, comma, source = log.rpartition(",")
+        try:
+            level = float(last)
+        except ValueError:
+            raise refusal from None
+        if not comma or not level >= 0:
+            raise refusal
+        found = study_trace(logs, validation, settings, log, source, level)
+    return _trace_csv(found)
+
+
+def _trace_csv(found: Trace) -> str:
+    names = ("time_s", "position_m", "speed_mps", "image", "distance_m", "safe_speed_mps", "stopped")
+    columns = [getattr(found, name).tolist() for name in names]
+    return csv_text([dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)])
+
+
+def progress_bar(items: Sequence[Item], what: str = "sources") -> Iterable[Item]:
+    """A progress bar on stderr over a long list, where a person is looking."""
+    if len(items) < 2 or sys.stderr is None or not sys.stderr.isatty():
+        return items
+    from tqdm import tqdm
+
+    return tqdm(items, desc=what, unit=what[:-1], leave=False, delay=0.5)
+
+
+def _wants_colour() -> bool:
+    return sys.stdout is not None and sys.stdout.isatty() and "NO_COLOR" not in os.environ

@@ -1,0 +1,294 @@
+"""Collision studies as pictures, like figures 3 to 5 of Xu et al. (WSC 2021): speed to the right, distance up."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from verifier.collision.comparison import Area
+from verifier.collision.intervals import IntervalKind
+from verifier.collision.result import CollisionResult
+from verifier.collision.study import DetectorResult, PolicyResult
+from verifier.errors import UsageError, one_line
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_PANELS = 48
+UNDEFINED = "0.8"
+AREA_COLOURS = {Area.UNDEFINED: UNDEFINED, Area.FIRST: "#f28e2b", Area.SECOND: "#8e6bbf", Area.EITHER: "#59a14f",
+                Area.TIED: "white"}  # fmt: skip
+LINE_COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#8c564b", "#17becf", "#e377c2", "#7f7f7f")
+
+
+def map_plot(result: CollisionResult, path: str) -> bytes:
+    """Figure 3: lambda of each detector (columns) under each policy (rows), with the black curve y = S(v)."""
+    rows, columns = len(result.policies), len(result.detectors)
+    figure, axes = _panels(rows, columns, 3.5, 3.1, extra_in=0.7)
+    drawn = None
+    for row, policy in enumerate(result.policies):
+        for column, each in enumerate(policy.detectors):
+            axis = axes[row][column]
+            drawn = _heat(axis, result, each.map.clipped, "RdYlBu_r", 0.0, 1.0)
+            _stopping_curve(axis, result, policy)
+            axis.set_title(f"{one_line(each.map.title)}, {_braking(policy)}", fontsize="small", parse_math=False)
+    _label_grid(axes, result)
+    assert drawn is not None  # a study has a policy and a detector
+    bar = figure.colorbar(drawn, ax=axes.ravel().tolist(), fraction=0.05, pad=0.02)
+    bar.set_label("probability of collision", fontsize="small")
+    bar.ax.tick_params(labelsize="x-small")
+    _legend_below(figure, [(UNDEFINED, "not defined")])
+    return _saved(figure, path)
+
+
+def interval_plot(result: CollisionResult, path: str) -> bytes:
+    """Figure 4: lambda against the reported distance at the speeds shown, with intervals of every kind."""
+    shown = result.settings.shown_mps
+    items = [(policy, each) for policy in result.policies for each in policy.detectors]
+    figure, axes = _panels(len(items), len(shown), 4.3, 2.7)
+    for row, (policy, each) in enumerate(items):
+        for column, speed in enumerate(shown):
+            _intervals(axes[row][column], result, each, speed)
+            axes[row][column].set_title(
+                f"{one_line(each.map.title)}, {_braking(policy)}, {_speed(result, speed)}",
+                fontsize="small",
+                parse_math=False,
+            )
+            axes[row][column].set_ylabel("probability of collision" if column == 0 else "", fontsize="small")
+            axes[row][column].set_xlabel("reported distance (m)" if row == len(items) - 1 else "", fontsize="small")
+    handles, labels = axes[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize="small")
+    return _saved(figure, path)
+
+
+def comparison_plot(result: CollisionResult, path: str) -> bytes:
+    """Figure 5: which of two detectors is closer to its oracle where, beside the p-values of either kind."""
+    from matplotlib.colors import ListedColormap
+
+    items = [(policy, compared) for policy in result.policies for compared in policy.comparisons]
+    titles = ["by subsampling", *(["by bootstrap"] if items[0][1].bootstrap_p is not None else [])]
+    figure, axes = _panels(len(items), 1 + len(titles), 4.0, 3.1, extra_in=0.5)
+    areas = ListedColormap([AREA_COLOURS[area] for area in Area])
+    for row, (policy, compared) in enumerate(items):
+        names = [one_line(policy.detectors[at].map.title) for at in (compared.first, compared.second)]
+        _heat(axes[row][0], result, compared.found.area.astype(np.float64), areas, -0.5, len(Area) - 0.5)
+        for axis, table in zip(axes[row][1:], (compared.found.p_value, compared.bootstrap_p), strict=False):
+            drawn = _heat(axis, result, np.asarray(table), "viridis", 0.0, 0.5)
+        for axis in axes[row]:
+            _stopping_curve(axis, result, policy)
+        axes[row][0].set_title(
+            f"orange: {names[0]}, purple: {names[1]}\n{_braking(policy)}", fontsize="small", parse_math=False
+        )
+        for axis, title in zip(axes[row][1:], titles, strict=True):
+            axis.set_title(f"p-value of what the colour says,\n{title}", fontsize="small")
+        bar = figure.colorbar(drawn, ax=axes[row][-1], fraction=0.05, pad=0.02, extend="max")
+        bar.ax.tick_params(labelsize="x-small")
+    labels = [
+        (AREA_COLOURS[Area.FIRST], "the first is closer to its oracle"),
+        (AREA_COLOURS[Area.SECOND], "the second is"),
+        (AREA_COLOURS[Area.EITHER], f"both within {result.settings.threshold:g}"),
+        (UNDEFINED, "not defined"),
+    ]
+    _label_grid(axes, result)
+    _legend_below(figure, labels)
+    return _saved(figure, path)
+
+
+def ranking_plot(result: CollisionResult, path: str) -> bytes:
+    """Scores against beta / alpha with intervals, and how often each detector is the best in the bootstrap."""
+    policies = [each for each in result.policies if each.ranking is not None]
+    figure, axes = _panels(len(policies), 2, 4.6, 3.1)
+    ratios = np.geomspace(0.1, 100, 61)
+    for row, policy in enumerate(policies):
+        ranking = policy.ranking
+        assert ranking is not None  # chosen so above
+        left, right = axes[row]
+        losses = np.array([ranking.losses(ratio) for ratio in ratios])
+        ends = [ranking.interval(ratio) for ratio in ratios]
+        shares = np.array([ranking.best_share(ratio) for ratio in ratios])
+        for number, title in enumerate(ranking.titles):
+            colour = LINE_COLOURS[number % len(LINE_COLOURS)]
+            left.plot(ratios, losses[:, number], color=colour, label=one_line(title))
+            left.fill_between(
+                ratios,
+                [lower[number] for lower, _ in ends],
+                [upper[number] for _, upper in ends],
+                color=colour,
+                alpha=0.25,
+                linewidth=0,
+            )
+            right.plot(ratios, shares[:, number], color=colour)
+        left.set_yscale("log")
+        right.set_ylim(-0.02, 1.02)
+        for axis, text in ((left, "score L / alpha"), (right, "share of replicates in which it is the best")):
+            axis.set_xscale("log")
+            axis.grid(True, linewidth=0.3)
+            axis.set_ylabel(text, fontsize="small")
+            axis.set_xlabel(f"beta / alpha, beta weighing {ranking.heavy} the oracle", fontsize="small")
+            axis.set_title(_braking(policy), fontsize="small")
+            axis.tick_params(labelsize="x-small")
+    handles, labels = axes[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize="small")
+    return _saved(figure, path)
+
+
+def closed_loop_plot(result: CollisionResult, path: str) -> bytes:
+    """How much one report differs from the closed loop: probabilities against the initial speed."""
+    items = [(policy, each) for policy in result.policies for each in policy.detectors if each.loop is not None]
+    columns = min(len(items), 2)
+    figure, axes = _panels(-(-len(items) // columns), columns, 5.0, 3.4)
+    for axis in axes.ravel()[len(items) :]:
+        axis.set_visible(False)
+    for axis, (policy, each) in zip(axes.ravel(), items, strict=False):
+        _closed_loop(axis, result, each)
+        assert each.loop is not None  # chosen so above
+        axis.set_title(
+            f"{one_line(each.map.title)}, {_braking(policy)}, first report at {each.loop.first_report_m:g} m",
+            fontsize="small",
+            parse_math=False,
+        )
+    handles, labels = axes.ravel()[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize="small")
+    return _saved(figure, path)
+
+
+def _panels(rows: int, columns: int, width_in: float, height_in: float, extra_in: float = 0.0) -> Any:
+    """A figure and its panels (rows, columns)."""
+    if rows * columns > MOST_PANELS:
+        raise UsageError(f"--plot: {rows * columns} panels; at most {MOST_PANELS} are drawn")
+    os.environ["MPLBACKEND"] = "Agg"  # whatever the environment says: nothing is shown
+    import matplotlib
+
+    matplotlib.rcParams["svg.hashsalt"] = "verifier"
+    from matplotlib import pyplot
+
+    size = (width_in * columns + extra_in, height_in * rows + 0.6)
+    return pyplot.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
+
+
+def _heat(axis: Axes, result: CollisionResult, values: np.ndarray, colours: Any, low: float, high: float) -> Any:
+    """Values (Y, V) over speeds and distances; grey where they are NaN."""
+    grid = result.settings.grid
+    axis.set_facecolor(UNDEFINED)
+    speeds, distances = grid.speeds_mps / result.unit_mps, grid.distances_m
+    drawn = axis.pcolormesh(
+        _edges(speeds), _edges(distances), np.ma.masked_invalid(values), cmap=colours, vmin=low, vmax=high,
+        rasterized=True,
+    )  # fmt: skip
+    axis.tick_params(labelsize="x-small")
+    return drawn
+
+
+def _edges(values: np.ndarray) -> np.ndarray:
+    """(n + 1,) borders half-way between the values; a single value gets one unit."""
+    if len(values) == 1:
+        return np.array([values[0] - 0.5, values[0] + 0.5])
+    middle = (values[:-1] + values[1:]) / 2
+    return np.concatenate([[values[0] - (middle[0] - values[0])], middle, [values[-1] + (values[-1] - middle[-1])]])
+
+
+def _stopping_curve(axis: Axes, result: CollisionResult, policy: PolicyResult) -> None:
+    limits = axis.get_xlim(), axis.get_ylim()
+    low, high = (each * result.unit_mps for each in limits[0])
+    speeds = np.linspace(max(low, 0.0), high, 200)
+    axis.plot(speeds / result.unit_mps, policy.policy.stopping_distance_m(speeds), color="black", linewidth=1.3)
+    axis.set_xlim(limits[0])
+    axis.set_ylim(limits[1])
+
+
+def _label_grid(axes: np.ndarray, result: CollisionResult) -> None:
+    for axis in axes[-1]:
+        axis.set_xlabel(f"speed v ({result.settings.speed_unit})", fontsize="small")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("reported distance y (m)", fontsize="small")
+
+
+def _intervals(axis: Axes, result: CollisionResult, found: DetectorResult, speed: float) -> None:
+    chart, sure = found.map, found.confidence
+    v = int(np.flatnonzero(chart.grid.speeds_mps == speed)[0])
+    distances = chart.grid.distances_m
+    styles: dict[IntervalKind, dict[str, Any]] = {
+        IntervalKind.SUBSAMPLING: {"color": "#1f77b4", "alpha": 0.35, "linewidth": 0},
+        IntervalKind.EXACT_MONOTONE: {"facecolor": "none", "edgecolor": "0.35", "linewidth": 0.9},
+        IntervalKind.PERCENTILE: {"facecolor": "none", "edgecolor": "#d62728", "linewidth": 0.7, "linestyle": ":"},
+    }
+    for kind, style in styles.items():
+        if kind in sure.intervals:
+            lower, upper = sure.intervals[kind].clipped
+            axis.fill_between(distances, lower[:, v], upper[:, v], label=kind.value.replace("_", " "), **style)
+    axis.plot(distances, chart.clipped[:, v], color="black", linewidth=1.3, label="estimate")
+    lower, upper = (np.clip(ends[:, v], 0, 1) for ends in sure.trusted)
+    middle = np.clip(chart.probability[:, v], lower, upper)
+    middle = np.where(np.isnan(middle), (lower + upper) / 2, middle)
+    axis.errorbar(
+        distances, middle, yerr=np.stack([middle - lower, upper - middle]), fmt="none", ecolor="#2ca02c",
+        elinewidth=0.9, label="the interval to trust",
+    )  # fmt: skip
+    stopping = float(chart.stopping_m[v])
+    if distances[0] <= stopping <= distances[-1]:
+        axis.axvline(stopping, color="0.5", linestyle="--", linewidth=0.9, label="y = S(v)")
+    axis.set_ylim(-0.03, 1.03)
+    axis.grid(True, linewidth=0.3)
+    axis.tick_params(labelsize="x-small")
+
+
+def _closed_loop(axis: Axes, result: CollisionResult, found: DetectorResult) -> None:
+    loop, ends, chart = found.loop, found.loop_ends, found.map
+    assert loop is not None  # drawn only where there is one
+    speeds = np.array([each.speed_mps for each in loop.points]) / result.unit_mps
+    y = np.flatnonzero(chart.grid.distances_m == loop.first_report_m)
+    if len(y):
+        own = chart.grid.speeds_mps / result.unit_mps
+        here = (own >= speeds.min()) & (own <= speeds.max())
+        label = "the map: nearest of several objects, one report"
+        axis.plot(own[here], chart.clipped[y[0], here], color="0.6", linewidth=3, label=label)
+    axis.plot(speeds, [each.one_shot for each in loop.points], color="black", marker="o", markersize=3,
+              label="one report, one object: too late already")  # fmt: skip
+    axis.plot(speeds, [each.closer for each in loop.points], color="#d62728", marker="o", markersize=3,
+              label="closed loop, every report drawn anew (Storm)")  # fmt: skip
+    if ends is not None:
+        axis.fill_between(speeds, ends[0], ends[1], color="#d62728", alpha=0.2, linewidth=0)
+    axis.plot(speeds, [each.error_kept for each in loop.points], color="#1f77b4", linestyle="--", marker="s",
+              markersize=3, label="closed loop, each car keeps its error")  # fmt: skip
+    axis.set_ylim(-0.03, 1.03)
+    axis.grid(True, linewidth=0.3)
+    axis.set_xlabel(f"initial speed ({result.settings.speed_unit})", fontsize="small")
+    near_m = 0.0 if result.settings.loop is None else result.settings.loop.drive.near_m
+    what = "of collision" if near_m == 0 else f"of coming closer than {near_m:g} m"
+    axis.set_ylabel(f"probability {what}", fontsize="small")
+    axis.tick_params(labelsize="x-small")
+
+
+def _legend_below(figure: Figure, entries: list[tuple[str, str]]) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    handles: list[Any] = [
+        Patch(facecolor=colour, edgecolor="0.4", linewidth=0.4, label=label) for colour, label in entries
+    ]
+    handles.append(Line2D([], [], color="black", linewidth=1.3, label="y = S(v)"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=5, frameon=False, fontsize="small")
+
+
+def _braking(policy: PolicyResult) -> str:
+    return f"a = {policy.policy.deceleration_mps2:g} m/s²"
+
+
+def _speed(result: CollisionResult, speed_mps: float) -> str:
+    return f"{speed_mps / result.unit_mps:.4g} {result.settings.speed_unit}"
+
+
+def _saved(figure: Figure, path: str) -> bytes:
+    from matplotlib import pyplot
+
+    buffer = io.BytesIO()
+    ending = Path(path).suffix.lstrip(".").lower()
+    when: dict[str, Any] = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[ending]
+    figure.savefig(buffer, format=ending, dpi=150, metadata=when)
+    pyplot.close(figure)
+    return buffer.getvalue()

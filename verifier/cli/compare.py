@@ -1,0 +1,74 @@
+"""The command `verify compare`: ask, print and write what was found."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from verifier.cli.arguments import run_options
+from verifier.cli.compare_arguments import compare_options, detectors
+from verifier.cli.compare_plots import compare_plot
+from verifier.cli.compare_tables import compare_table
+from verifier.cli.plots import check_plot_target
+from verifier.compare.results import CompareResult
+from verifier.compare.story import compare
+from verifier.errors import InputError, Place, UsageError
+from verifier.textfiles import write_bytes, write_text
+
+
+def compare_command(arguments: argparse.Namespace) -> int:
+    """Run `verify compare` and give its exit code."""
+    _check_targets(arguments)
+    asked, options, files = compare_options(arguments), run_options(arguments), detectors(arguments)
+    result = compare(arguments.spec, files, asked, options, _progress_bar)
+    # Everything is made before anything is written.
+    table, document = compare_table(result, pairs=arguments.pairs), result.json_text()
+    picture = b"" if arguments.plot is None else compare_plot(result, arguments.plot)
+    if arguments.output is not None:
+        write_text(arguments.output, document)
+    if arguments.csv is not None:
+        write_text(arguments.csv, csv_text(result))
+    if arguments.plot is not None:
+        write_bytes(arguments.plot, picture)
+    print(document if arguments.json else table, end="")
+    return int(result.exit_code)
+
+
+def csv_text(result: CompareResult) -> str:
+    """One line per spec, requirement and contender, with a header."""
+    rows = list(result.rows())
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return stream.getvalue()
+
+
+def _check_targets(arguments: argparse.Namespace) -> None:
+    """Refuse outputs that could not be written, or would overwrite an input, before anything is computed."""
+    if arguments.plot is not None:
+        check_plot_target(arguments.plot)
+    sources = [*arguments.spec, *detectors(arguments).values(), arguments.baseline]
+    for option in ("output", "csv", "plot"):
+        target = getattr(arguments, option)
+        if target is None:
+            continue
+        for source in sources:
+            if source and Path(target).exists() and Path(source).exists() and Path(target).samefile(source):
+                raise UsageError(f"--{option}: {target} is an input of this comparison")
+        if not target or Path(target).is_dir() or not Path(target).absolute().parent.is_dir():
+            raise InputError("cannot be written: no such folder, or a folder itself", Place(target or "''"))
+
+
+def _progress_bar(items: Sequence[Any]) -> Iterable[Any]:
+    """A progress bar on stderr over many chains, where a person is looking."""
+    if len(items) < 2 or sys.stderr is None or not sys.stderr.isatty():
+        return items
+    from tqdm import tqdm
+
+    return tqdm(items, desc="chains", unit="chain", leave=False, delay=0.5)

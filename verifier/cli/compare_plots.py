@@ -1,0 +1,154 @@
+"""Pictures of comparisons: probabilities with their intervals, courses along sweeps, two requirements at once."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from verifier.cli.compare_tables import short_name
+from verifier.compare.results import CompareResult
+from verifier.compare.tables import Course, ParetoView, RequirementComparison, SpecComparison
+from verifier.errors import UsageError, one_line
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Panel: TypeAlias = "Callable[[Axes], None]"
+
+COLUMNS = 3
+MOST_PANELS = 24
+MOST_CONTENDERS = 24
+MARKERS = "osD^vP*X<>hp"
+
+
+def compare_plot(result: CompareResult, path: str) -> bytes:
+    """The picture: for each requirement its contenders and its courses, then the Pareto views.
+
+    Args:
+        result: to draw.
+        path: its ending names the format.
+
+    Raises:
+        UsageError: more panels or contenders than can be told apart.
+    """
+    os.environ["MPLBACKEND"] = "Agg"  # whatever the environment says: nothing is shown
+    import matplotlib
+
+    matplotlib.rcParams["svg.hashsalt"] = "verifier"
+    from matplotlib import pyplot
+
+    panels = [panel for spec in result.specs for panel in _panels(spec, len(result.specs) > 1, result.level)]
+    most = max(len(spec.contenders) for spec in result.specs)
+    if len(panels) > MOST_PANELS or most > MOST_CONTENDERS:
+        raise UsageError(
+            f"--plot: {len(panels)} panels of {most} contenders; at most {MOST_PANELS} of {MOST_CONTENDERS} are "
+            "drawn. Choose with --requirement, --planner and --sweep"
+        )
+    columns = min(COLUMNS, len(panels))
+    rows = -(-len(panels) // columns)
+    height = max(3.2, 0.9 + 0.24 * most)
+    figure, axes = pyplot.subplots(rows, columns, figsize=(4.9 * columns, height * rows), squeeze=False)
+    for axis, panel in zip(axes.ravel(), panels, strict=False):
+        panel(axis)
+    for axis in axes.ravel()[len(panels) :]:
+        axis.set_axis_off()
+    figure.tight_layout()
+    buffer = io.BytesIO()
+    ending = Path(path).suffix.lstrip(".").lower()
+    when: dict[str, Any] = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[ending]
+    figure.savefig(buffer, format=ending, dpi=150, metadata=when)
+    pyplot.close(figure)
+    return buffer.getvalue()
+
+
+def _panels(spec: SpecComparison, many: bool, level: float) -> list[Panel]:
+    before = f"{spec.spec}: " if many else ""
+    found: list[Panel] = []
+    for each in spec.requirements:
+        found.append(partial(_draw_entries, spec, each, before, level))
+        found += [partial(_draw_course, spec, each, course, before, level) for course in each.courses]
+    if spec.pareto is not None:
+        found.append(partial(_draw_pareto, spec, spec.pareto, before))
+    return found
+
+
+def _colours(count: int) -> list[Any]:
+    from matplotlib import colormaps
+
+    return [colormaps["viridis"](0.9 * k / max(count - 1, 1)) for k in range(count)]
+
+
+def _draw_entries(spec: SpecComparison, each: RequirementComparison, before: str, level: float, axis: Axes) -> None:
+    """One row per contender: Storm's probability as a dot, the interval as a line."""
+    count = len(each.entries)
+    for k, (entry, colour) in enumerate(zip(each.entries, _colours(count), strict=True)):
+        axis.plot([entry.lower, entry.upper], [k, k], color=colour, linewidth=2.2, solid_capstyle="butt")
+        axis.plot([entry.worst_point.probability], [k], marker=_marker(k), color=colour, markersize=6)
+    axis.set_yticks(range(count), [short_name(spec.contenders, k) for k in range(count)], fontsize="small")
+    axis.set_ylim(count - 0.5, -0.5)
+    axis.set_xlim(-0.02, 1.02)
+    if each.target is not None:
+        axis.axvline(float(each.target), color="0.4", linestyle="--", linewidth=0.9)
+    axis.set_xlabel(f"probability (worst scenario), {100 * level:g} % interval", fontsize="small")
+    axis.set_title(one_line(f"{before}{each.name}: P {each.target_text}"), fontsize="small", parse_math=False)
+    axis.grid(True, axis="x", linewidth=0.3)
+
+
+def _draw_course(
+    spec: SpecComparison, each: RequirementComparison, course: Course, before: str, level: float, axis: Axes
+) -> None:
+    """One line per contender with its interval as a band."""
+    colours = _colours(len(spec.contenders))
+    for k, colour in enumerate(colours):
+        known = [at for at, row in enumerate(course.probability) if row[k] is not None]
+        places = [float(course.places[at]) for at in known]
+        low, high = ([_number(table[at][k]) for at in known] for table in (course.lower, course.upper))
+        axis.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0)
+        values = [_number(course.probability[at][k]) for at in known]
+        name = short_name(spec.contenders, k)
+        axis.plot(places, values, marker=_marker(k), markersize=4, linewidth=1.2, color=colour, label=name)
+    if each.target is not None:
+        axis.axhline(float(each.target), color="0.4", linestyle="--", linewidth=0.9)
+    if all(place.denominator == 1 for place in course.places):
+        from matplotlib.ticker import MaxNLocator
+
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axis.set_ylim(-0.02, 1.02)
+    axis.set_xlabel(one_line(course.axis), fontsize="small", parse_math=False)
+    axis.set_ylabel(f"probability, {100 * level:g} % band", fontsize="small")
+    axis.set_title(one_line(f"{before}{each.name}"), fontsize="small", parse_math=False)
+    axis.grid(True, linewidth=0.3)
+    if len(spec.contenders) > 1:
+        axis.legend(frameon=False, fontsize="x-small")
+
+
+def _draw_pareto(spec: SpecComparison, pareto: ParetoView, before: str, axis: Axes) -> None:
+    """Two requirements as coordinates; non-dominated contenders filled, with their chance of being so."""
+    known = {each.name: each for each in spec.requirements}
+    first, second = known[pareto.first], known[pareto.second]
+    for k, colour in enumerate(_colours(len(spec.contenders))):
+        one, other = first.entries[k], second.entries[k]
+        x, y = one.worst_point.probability, other.worst_point.probability
+        axis.plot([one.lower, one.upper], [y, y], color=colour, linewidth=0.8, alpha=0.6)
+        axis.plot([x, x], [other.lower, other.upper], color=colour, linewidth=0.8, alpha=0.6)
+        face = colour if pareto.non_dominated[k] else "white"
+        label = f"{short_name(spec.contenders, k)} ({pareto.chances[k]:.2f})"
+        axis.plot([x], [y], marker=_marker(k), color=colour, markerfacecolor=face, linestyle="", label=label)
+    axis.margins(0.08)
+    axis.set_xlabel(one_line(f"P {first.name}"), fontsize="small", parse_math=False)
+    axis.set_ylabel(one_line(f"P {second.name}"), fontsize="small", parse_math=False)
+    axis.set_title(one_line(f"{before}filled: non-dominated (chance)"), fontsize="small", parse_math=False)
+    axis.grid(True, linewidth=0.3)
+    axis.legend(frameon=False, fontsize="x-small")
+
+
+def _marker(k: int) -> str:
+    return MARKERS[k % len(MARKERS)]
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else value

@@ -1,0 +1,51 @@
+"""The command `verify explain`: call the story, print and write what it found."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from verifier.checking.process import StormProcess
+from verifier.cli.arguments import run_options
+from verifier.cli.explain_arguments import explain_settings
+from verifier.cli.explain_plots import explain_plot
+from verifier.cli.explain_tables import explain_table
+from verifier.cli.plots import check_plot_target
+from verifier.cli.run import progress_bar
+from verifier.errors import InputError, Place, UsageError
+from verifier.explain.story import explained, read_traced
+from verifier.pipeline import read_inputs
+from verifier.textfiles import write_bytes, write_text
+
+
+def explain_command(arguments: argparse.Namespace) -> int:
+    """Run `verify explain` and give its exit code: that of the verdict."""
+    options, settings = run_options(arguments), explain_settings(arguments)
+    _check_targets(arguments)
+    with StormProcess() as storm:
+        inputs = read_inputs(arguments.spec, arguments.cm, options)
+        traced = None if arguments.record is None else read_traced(arguments.record, arguments.cm)
+        result = explained(inputs, options, settings, storm, traced, progress_bar)
+    # Everything is made before anything is written.
+    picture = b"" if arguments.plot is None else explain_plot(result, arguments.plot)
+    if arguments.output is not None:
+        write_text(arguments.output, result.json_text())
+    if arguments.plot is not None:
+        write_bytes(arguments.plot, picture)
+    print(result.json_text() if arguments.json else explain_table(result), end="")
+    return int(result.run.verdict.exit_code)
+
+
+def _check_targets(arguments: argparse.Namespace) -> None:
+    """Refuse outputs that could not be written, or would overwrite an input, before anything is computed."""
+    if arguments.plot is not None:
+        check_plot_target(arguments.plot)
+    for option in ("output", "plot"):
+        target = getattr(arguments, option)
+        if target is None:
+            continue
+        for source in (arguments.spec, arguments.cm, arguments.record):
+            if source and Path(target).exists() and Path(source).exists() and Path(target).samefile(source):
+                raise UsageError(f"--{option}: {target} is an input of this run")
+        if not target or Path(target).is_dir() or not Path(target).absolute().parent.is_dir():
+            raise InputError("cannot be written: no such folder, or a folder itself", Place(target or "''"))

@@ -1,0 +1,90 @@
+"""The arguments of `verify explain`. Only light modules are imported at the top."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from verifier.cli.arguments import (
+    _add_channel_arguments,
+    _add_confidence_arguments,
+    _add_engine_arguments,
+    _add_scenario_arguments,
+    _positive,
+)
+
+if TYPE_CHECKING:
+    from verifier.analysis.explanation import ExplainSettings
+
+EXPLAIN_DESCRIPTION = """\
+Say why each requirement of SPEC has the probability it has: the most probable runs on which it fails, the matrix
+cells at which they are lost (with --record the frames in which that happened), what to fix first, and where to label
+more data. The worst scenario of each requirement is explained.
+"""
+
+
+def add_explain_arguments(commands: Any) -> None:
+    """Add the command `explain`."""
+    explain = commands.add_parser(
+        "explain",
+        help="how a requirement fails, what that hangs on, what to fix and where to label",
+        description=EXPLAIN_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    explain.set_defaults(command=_explain)
+    explain.add_argument("spec", metavar="SPEC", help="requirements in LTL (.ltl); the file names the system model")
+    explain.add_argument("--cm", metavar="FILE", required=True, help="confusion matrices (.json)")
+    _add_explanation_arguments(explain.add_argument_group("explanation"))
+    _add_scenario_arguments(explain.add_argument_group("scenarios (what is named here replaces what the spec names)"))
+    _add_channel_arguments(explain.add_argument_group("what the matrices mean"))
+    _add_confidence_arguments(explain.add_argument_group("how sure"))
+    _add_engine_arguments(explain.add_argument_group("engines and limits"))
+    _add_output_arguments(explain.add_argument_group("output"))
+
+
+def _add_explanation_arguments(group: Any) -> None:
+    group.add_argument("--runs", type=_positive(int), default=5, metavar="K", help="most violating runs (default: 5)")
+    group.add_argument(
+        "--whole-runs",
+        action="store_true",
+        help="tell runs apart up to the violation, not only up to where it is certain",
+    )
+    group.add_argument(
+        "--moves", type=_positive(int), default=10, metavar="N", help="most rows of the other tables (default: 10)"
+    )
+    group.add_argument("--record", metavar="FILE", help="per-object record of the counting (.csv, .parquet)")
+    group.add_argument(
+        "--map", metavar="X,V", help="one or two variables for the map of P over states (default: the first two)"
+    )
+
+
+def _add_output_arguments(group: Any) -> None:
+    group.add_argument("--json", action="store_true", help="print the result as JSON instead of tables")
+    group.add_argument("--output", metavar="FILE", help="write the result as JSON")
+    group.add_argument(
+        "--plot", metavar="FILE", help="draw what P hangs on, and P over the states (.png, .svg, .pdf)"
+    )
+
+
+def explain_settings(arguments: argparse.Namespace) -> ExplainSettings:
+    """How much is to be said; a map is made where it can be seen."""
+    from verifier.analysis.explanation import ExplainSettings
+    from verifier.analysis.posterior import prior_weight
+
+    variables = () if arguments.map is None else tuple(part.strip() for part in arguments.map.split(","))
+    seen = bool(arguments.json or arguments.output or arguments.plot or variables)
+    return ExplainSettings(
+        runs=arguments.runs,
+        whole_runs=arguments.whole_runs,
+        moves=arguments.moves,
+        level=arguments.confidence,
+        prior=prior_weight(arguments.prior),
+        variables=variables,
+        with_map=seen,
+    )
+
+
+def _explain(arguments: argparse.Namespace) -> int:
+    from verifier.cli.explain import explain_command
+
+    return explain_command(arguments)

@@ -1,0 +1,149 @@
+"""Explanations as pictures: what each probability hangs on, and the chance from every state.
+
+Left, bins against cells: how much P changes when a unit of a column's mass moves from the correct report to this one.
+Right, P of the formula for runs that start in a state, over one or two variables.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.analysis.state_map import StateMap
+from verifier.cli.plots import MOST_ROWS
+from verifier.confusion.matrices import label_text
+from verifier.errors import UsageError, one_line
+from verifier.explain.results import Explained, ExplainResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_WRITTEN = 120
+"""Cells of a heat map into which numbers are written; more would not be legible."""
+MOST_CELLS = 24
+"""Cells of a column that are drawn side by side: those with the steepest slopes."""
+MOST_BINS = 60
+"""Distance bins up to which each is named."""
+TALLEST_IN = 14.0
+"""Inches of one row."""
+
+
+def explain_plot(result: ExplainResult, path: str) -> bytes:
+    """The picture: one row per requirement that was explained.
+
+    Args:
+        result: with a map in every explanation, or in none.
+        path: its ending names the format.
+
+    Raises:
+        UsageError: more rows than can be drawn.
+    """
+    os.environ["MPLBACKEND"] = "Agg"  # whatever the environment says: nothing is shown
+    import matplotlib
+
+    matplotlib.rcParams["svg.hashsalt"] = "verifier"
+    from matplotlib import pyplot
+
+    rows = len(result.explained)
+    if rows > MOST_ROWS:
+        raise UsageError(
+            f"--plot: {rows} requirements (each with each planner); at most {MOST_ROWS} are drawn. Choose with "
+            "--requirement and --planner"
+        )
+    height = min(max(2.6, 0.28 * len(result.bins) + 1.1), TALLEST_IN)
+    figure, axes = pyplot.subplots(rows, 2, figsize=(12.5, height * rows + 0.5), squeeze=False)
+    for each, (left, right) in zip(result.explained, axes, strict=True):
+        _draw_gradient(figure, left, each, result)
+        _draw_map(figure, right, each)
+    figure.suptitle(one_line(result.run.title), fontsize="medium", parse_math=False)
+    figure.tight_layout()
+    buffer = io.BytesIO()
+    ending = Path(path).suffix.lstrip(".").lower()
+    when: dict[str, Any] = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[ending]
+    figure.savefig(buffer, format=ending, dpi=150, metadata=when)
+    pyplot.close(figure)
+    return buffer.getvalue()
+
+
+def _draw_gradient(figure: Figure, axis: Axes, each: Explained, result: ExplainResult) -> None:
+    """Bins against the cells of the columns that the chain draws from."""
+    found, names = each.explanation.sensitivity, [label_text(label) for label in result.labels]
+    change = found.against(np.arange(len(names)))
+    used = sorted(set(found.columns[:, 1].tolist()))
+    cells = [(true, predicted) for true in used for predicted in range(len(names)) if predicted != true]
+    table = np.full((len(result.bins), len(cells)), np.nan)
+    for at, (true, predicted) in enumerate(cells):
+        bins = found.columns[found.columns[:, 1] == true, 0]
+        table[bins, at] = change[bins, predicted, true]
+    if len(cells) > MOST_CELLS:
+        steepest = np.sort(np.argsort(-np.nanmax(np.abs(table), axis=0), kind="stable")[:MOST_CELLS])
+        cells, table = [cells[at] for at in steepest], table[:, steepest]
+    limit = float(np.nanmax(np.abs(table), initial=0.0)) or 1.0
+    image = axis.imshow(table, cmap="RdBu", vmin=-limit, vmax=limit, aspect="auto")
+    axis.set_xticks(range(len(cells)), [f"{names[true]}\nas {names[told]}" for true, told in cells], fontsize="small")
+    if len(result.bins) <= MOST_BINS:
+        axis.set_yticks(range(len(result.bins)), result.bins, fontsize="small")
+    else:
+        axis.set_ylabel("distance bin")
+    if table.size <= MOST_WRITTEN:
+        _write_numbers(axis, table, limit)
+    axis.set_facecolor("0.9")
+    what = "dP per unit of mass moved from the correct report; grey: never drawn from"
+    axis.set_title(f"{_title(each)}\n{what}", fontsize="small")
+    figure.colorbar(image, ax=axis, fraction=0.046)
+
+
+def _write_numbers(axis: Axes, table: NDArray[np.float64], limit: float) -> None:
+    for (row, column), value in np.ndenumerate(table):
+        if np.isfinite(value):
+            colour = "white" if abs(value) > 0.6 * limit else "black"
+            text = "0" if value == 0 else f"{value:.2g}"
+            axis.text(column, row, text, ha="center", va="center", fontsize="x-small", color=colour)
+
+
+def _title(each: Explained) -> str:
+    return f"{each.result.name}, {each.result.planner}, {each.point.scenario}: P = {each.point.probability:.4g}"
+
+
+def _draw_map(figure: Figure, axis: Axes, each: Explained) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    found = each.explanation.map
+    if found is None:
+        axis.set_visible(False)
+        return
+    block = each.point.scenario
+    swept = "".join(f", {name} = {value}" for name, value in block.swept.items())
+    note = "worst over the other variables" if len(found.variables) == 1 else "grey: no run comes here"
+    where = f"{block.environment}{swept}; {note}"
+    axis.set_title(f"{each.result.name}: P for runs that start in a state\n{where}", fontsize="small")
+    if len(found.variables) == 1:
+        axis.plot(found.values[0], found.probability, marker="o", markersize=4, linestyle=":", linewidth=0.8)
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axis.set_xlabel(found.variables[0])
+        axis.set_ylabel("P")
+        axis.set_ylim(-0.02, 1.02)
+        axis.grid(True, linewidth=0.3)
+        return
+    image = axis.imshow(
+        found.probability.T, origin="lower", aspect="auto", cmap="viridis", vmin=0, vmax=1, extent=_extent(found),
+        interpolation="nearest",
+    )  # fmt: skip
+    axis.set_facecolor("0.9")
+    axis.set_xlabel(found.variables[0])
+    axis.set_ylabel(found.variables[1])
+    axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axis.yaxis.set_major_locator(MaxNLocator(integer=True))
+    figure.colorbar(image, ax=axis, fraction=0.046)
+
+
+def _extent(found: StateMap) -> tuple[float, float, float, float]:
+    """Whole numbers in the middle of their pixels."""
+    (left, right), (low, high) = ((float(each[0]) - 0.5, float(each[-1]) + 0.5) for each in found.values)
+    return left, right, low, high

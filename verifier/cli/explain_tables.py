@@ -1,0 +1,235 @@
+"""Explanations as text that a person reads."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from fractions import Fraction
+
+from verifier.analysis.explanation import Explanation, Step, ToldRun
+from verifier.analysis.replay import Replay
+from verifier.cli.tables import _choices as choices
+from verifier.cli.tables import aligned, bound_text, interval_text, percent, probability_text
+from verifier.confusion.matrices import Label, label_text
+from verifier.errors import one_line
+from verifier.explain.results import CriticalCell, Explained, ExplainResult, Frame
+from verifier.results import Point
+
+LARGEST_DENOMINATOR = 10**6
+MOST_FRAMES = 3
+"""Frames that are printed for each cell; the JSON document names more."""
+
+
+def explain_table(result: ExplainResult) -> str:
+    """Everything that was found, requirement by requirement."""
+    run = result.run
+    planners = list(dict.fromkeys(each.planner for each in run.requirements))
+    lines = [one_line(run.title), *choices(run, planners)]
+    for each in result.explained:
+        lines += ["", *_requirement_lines(each, result)]
+    lines += ["", f"Probabilities by Storm {run.versions['storm']}; the second engine differs by at most "]
+    lines[-1] += f"{run.largest_difference:.1e}."
+    lines += [f"note: {one_line(remark)}" for remark in run.remarks]
+    return "\n".join([*lines, f"verdict: {run.verdict.value}"]) + "\n"
+
+
+def _requirement_lines(each: Explained, result: ExplainResult) -> list[str]:
+    point, target = each.point, each.result.target
+    asked = "P = ?" if target is None else f"P {each.result.target_text}"
+    head = f"{each.result.name}, planner {each.result.planner}: {asked}, {point.verdict.value}"
+    number = f"P = {probability_text(point, target)} ({bound_text(point)}) in the worst scenario, {point.scenario}"
+    lines = [head, "=" * len(head), number, *_sureness_lines(point), "", *_failure_lines(each.explanation, result)]
+    lines += _cell_lines(each.cells, result)
+    lines += _fix_lines(each.explanation, result)
+    lines += _column_lines(each.explanation, result)
+    return [*lines, *_move_lines(each.explanation, result)]
+
+
+def _sureness_lines(point: Point) -> list[str]:
+    found = point.sureness
+    if found is None:
+        return []
+    level = percent(found.level)
+    interval = f"{found.kind} interval {interval_text(found.lower, found.upper)}"
+    return [f"{level} {interval}, guaranteed {interval_text(found.guaranteed_lower, found.guaranteed_upper)}"]
+
+
+def _failure_lines(found: Explanation, result: ExplainResult) -> list[str]:
+    verb = "holds" if found.satisfying else "fails"
+    if not found.runs:
+        return [f"There is no run on which the formula {verb}: with these matrices none has a positive probability."]
+    lead = f"The formula {verb} with probability {found.violation:.6g}"
+    kind = "run" if result.settings["whole_runs"] else "way"
+    if found.runs[0].irrevocable == 0:
+        lines = [f"The formula {verb} whatever the detector reports:"]
+    elif found.complete:
+        lines = [
+            f"{lead}, in {'one' if len(found.runs) == 1 else len(found.runs)} {kind}{'s'[len(found.runs) == 1 :]}:"
+        ]
+    else:
+        lines = [f"{lead}; the {len(found.runs)} most probable {kind}s are {100 * found.covered:.3g} % of it:"]
+    for number_, run in enumerate(found.runs, start=1):
+        lines += _run_lines(run, number_, found, result)
+    if any(run.replayed is not Replay.WHOLE for run in found.runs):
+        lines.append("Some runs are too long for the formula to be evaluated on them once more; their steps were.")
+    return lines
+
+
+def _run_lines(run: ToldRun, number: int, found: Explanation, result: ExplainResult) -> list[str]:
+    fraction = _fraction_text(run.exact)
+    lines = [f"  {number}. probability {run.probability:.6g}{fraction}, {100 * run.share:.3g} % of it"]
+    lines.append(f"     {'start':<10}{_state_text(run.initial)}")
+    at = 0
+    for length, step in _stretches(run):
+        first = at + 1
+        at += length
+        when = f"step {at}" if length == 1 else f"{first}-{at}"
+        told = _report_text(step[0], found.asked, length > 1, result)
+        lines.append(f"     {when:<10}{_state_text(step[1].after)}   {told}")
+        if at == run.irrevocable:
+            lines.append("     lost: nothing can help any more" + ("; most likely" if at < len(run.steps) else ""))
+    return lines
+
+
+def _stretches(run: ToldRun) -> list[tuple[int, tuple[Step, Step]]]:
+    """Steps in which the same was there and was reported, as one: their number, the first and the last of them.
+
+    A step on which nothing hung is like every other such step, whatever was reported.
+    """
+    keys = [
+        (k >= run.irrevocable, step.matters, (step.there, step.told) if step.matters else None)
+        for k, step in enumerate(run.steps)
+    ]
+    found = []
+    for _, group in itertools.groupby(zip(keys, run.steps, strict=True), key=lambda pair: pair[0]):
+        steps = [step for _, step in group]
+        found.append((len(steps), (steps[0], steps[-1])))
+    return found
+
+
+def _report_text(step: Step, asked: frozenset[str], several: bool, result: ExplainResult) -> str:
+    if not step.matters:
+        return "whatever is reported" if step.there else "nobody looks"
+    there = " and ".join(f"{_thing_text(label)} in {result.bins[at]}" for label, at in step.there)
+    told = " / ".join(_told_text(label, asked) for label, _ in step.told)
+    rate = sum(rate for _, rate in step.told)
+    return f"{there}; reported: {told} ({rate:.4g}{' each' if several else ''})"
+
+
+def _thing_text(label: Label) -> str:
+    return "nothing" if not label else " and ".join(sorted(label))
+
+
+def _told_text(label: Label, asked: frozenset[str]) -> str:
+    """What the planner was told of the classes that it asks about."""
+    return " and ".join(sorted(label)) if label else f"no {' or '.join(sorted(asked))}"
+
+
+def _state_text(values: Mapping[str, int]) -> str:
+    return " ".join(f"{name}={value}" for name, value in values.items())
+
+
+def _fraction_text(exact: Fraction | None) -> str:
+    if exact is None or exact.denominator == 1 or exact.denominator > LARGEST_DENOMINATOR:
+        return ""
+    return f" = {exact}"
+
+
+def _cell_lines(cells: tuple[CriticalCell, ...], result: ExplainResult) -> list[str]:
+    if not cells:
+        return []
+    rows, frames = [], []
+    for cell in cells:
+        rows.append([
+            f"{100 * cell.decisive:.3g} %",
+            *_place(cell.true, cell.bin, result),
+            label_text(result.labels[cell.predicted]),
+            f"{cell.rate:.4g}",
+            str(cell.items),
+            f"{cell.expected:.3g}",
+            f"{cell.everywhere:.3g}",
+        ])  # fmt: skip
+        frames += _frame_lines(cell, result)
+    header = ["lost here", "true", "bin", "reported", "rate", "items", "per violating run", "per run"]
+    return ["", "Where it is lost: the report after which nothing can help any more", *aligned(header, rows), *frames]
+
+
+def _frame_lines(cell: CriticalCell, result: ExplainResult) -> list[str]:
+    if cell.occurrences is None:
+        return []
+    true, bin_text = _place(cell.true, cell.bin, result)
+    what = f"{true} in {bin_text} reported as {label_text(result.labels[cell.predicted])}"
+    lines = [f"  {what}: {cell.occurrences} in the record"]
+    return [*lines, *(f"    {_frame_text(each)}" for each in cell.frames[:MOST_FRAMES])]
+
+
+def _frame_text(frame: Frame) -> str:
+    parts = [frame.frame]
+    parts += [] if frame.distance_m is None else [f"{frame.distance_m:.1f} m"]
+    parts += [f"{frame.file}:{frame.line}"] if frame.file else []
+    parts += [f"{frame.report_file}:{frame.report_line}"] if frame.report_file else []
+    return one_line(", ".join(parts))
+
+
+def _fix_lines(found: Explanation, result: ExplainResult) -> list[str]:
+    perfect = f"With perfect perception P = {found.fixes.perfect:.6g}."
+    most = int(result.settings["moves"])
+    rows = [
+        [
+            *_place(fix.true, fix.bin, result),
+            label_text(result.labels[fix.predicted]),
+            f"{fix.rate:.4g}",
+            f"{fix.probability:.6g}",
+            f"{fix.first_order:+.3g}",
+            "may jump" if fix.jumps else "",
+        ]
+        for fix in found.fixes.single[:most]
+    ]
+    if not rows:
+        return ["", f"What to fix first: no single kind of wrong report changes P. {perfect}"]
+    header = ["true", "bin", "reported", "rate", "P if corrected", "to first order", ""]
+    return [
+        "",
+        f"What to fix first: P if one kind of wrong report were correct instead. {perfect}",
+        *aligned(header, rows),
+    ]
+
+
+def _column_lines(found: Explanation, result: ExplainResult) -> list[str]:
+    columns, most = found.columns, int(result.settings["moves"])
+    if not len(columns.bins):
+        return ["", "Where to label more: no column with data has an influence to first order."]
+    rows = [
+        [
+            *_place(int(columns.columns[k]), int(columns.bins[k]), result),
+            str(int(columns.items[k])),
+            f"{100 * columns.share[k]:.3g} %",
+            f"{columns.swing[k]:.3g} ({label_text(result.labels[columns.cell[k]])})",
+        ]
+        for k in range(min(most, len(columns.bins)))
+    ]
+    level = percent(float(result.settings["level"]))
+    header = ["true", "bin", "items", "share of variance", f"P over the {level} interval of a cell"]
+    what = f"Where to label more: P has a standard deviation of about {columns.deviation:.3g}, to first order"
+    return ["", what, *aligned(header, rows)]
+
+
+def _move_lines(found: Explanation, result: ExplainResult) -> list[str]:
+    if not found.moves:
+        return ["", "What it hangs on: P does not change with the matrices, to first order."]
+    rows = [
+        [
+            *_place(move.true, move.bin, result),
+            f"{label_text(result.labels[move.source])} -> {label_text(result.labels[move.target])}",
+            f"{move.slope:+.4g}" + (", may jump" if move.jumps else ""),
+            f"{move.available:.4g}",
+            f"{move.returning:.4g}",
+        ]
+        for move in found.moves
+    ]
+    header = ["true", "bin", "reports moved", "dP per unit", "rate from", "rate to"]
+    return ["", "What it hangs on: dP per unit of mass moved within a column", *aligned(header, rows)]
+
+
+def _place(true: int, at: int, result: ExplainResult) -> tuple[str, str]:
+    return label_text(result.labels[true]), result.bins[at]

@@ -1,0 +1,96 @@
+"""The command `verify robroc`: curves from files, or verified ones, and their worst case over conditions."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
+from typing import Any
+
+from verifier.cli.closedloop import check_targets, give, versions
+from verifier.cli.closedloop_arguments import groups, severities
+from verifier.closedloop.comparison import NamedCurve, compare
+from verifier.closedloop.curvefiles import read_curves
+from verifier.closedloop.results import TradeOffs
+from verifier.errors import UsageError, shown, unknown_name
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Curves and where they come from; the fields are those of `TradeOffs`."""
+
+    title: str
+    curves: Sequence[NamedCurve]
+    inputs: tuple[dict[str, str], ...]
+    settings: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=versions)
+    remarks: tuple[str, ...] = ()
+
+
+def robroc_command(arguments: argparse.Namespace) -> int:
+    """Run `verify robroc` and give its exit code."""
+    if bool(arguments.files) == (arguments.spec is not None):
+        raise UsageError("name files of curves, or --spec with --safety, --progress and --cm")
+    families = _families(arguments)
+    sources = [*arguments.files, *([arguments.spec] if arguments.spec else []), *families.values()]
+    check_targets(arguments, {}, sources)
+    if arguments.spec is None:
+        gathered = _from_files(arguments.files)
+    else:
+        from verifier.cli.verified_curves import verified_curves  # Storm is loaded only where it is asked
+
+        gathered = verified_curves(arguments, families)
+    give(arguments, _result(arguments, gathered), {})
+    return 0
+
+
+def _from_files(paths: Sequence[str]) -> Gathered:
+    files = [read_curves(path) for path in paths]
+    names = [PurePath(each.name).name for each in files]
+    return Gathered(
+        next((each.title for each in files if each.title), ", ".join(names)),
+        [each for file in files for each in file.curves],
+        tuple(
+            {"role": "curves", "name": name, "sha256": each.sha256} for name, each in zip(names, files, strict=True)
+        ),
+    )
+
+
+def _result(arguments: argparse.Namespace, gathered: Gathered) -> TradeOffs:
+    named, more = severities(arguments), groups(arguments)
+    known = {each.condition for each in gathered.curves}
+    for name in named:
+        if name not in known:
+            message, hint = unknown_name("condition", name, known)
+            raise UsageError(f"severity: {message} ({hint})")
+    judged = [replace(each, severity=named.get(each.condition, each.severity)) for each in gathered.curves]
+    metrics = dict.fromkeys(each.metric for each in judged)
+    chosen = {"severities": named, "groups": {name: list(each) for name, each in more.items()}}
+    return TradeOffs(
+        gathered.title,
+        gathered.inputs,
+        {**gathered.settings, **chosen},
+        gathered.versions,
+        gathered.remarks,
+        tuple(compare([each for each in judged if each.metric == metric], more) for metric in metrics),
+    )
+
+
+def _families(arguments: argparse.Namespace) -> dict[str, str]:
+    """Name -> file of each family of confusion matrices."""
+    found: dict[str, str] = {}
+    for text in arguments.cm:
+        name, equals, path = text.partition("=")
+        if not equals:
+            name, path = Path(text).stem, text
+        if not name.strip() or not path:
+            raise UsageError(f"--cm: expected FILE or NAME=FILE, got {shown(text)}")
+        if name.strip() in found:
+            raise UsageError(f"--cm: {shown(name)} is given twice")
+        found[name.strip()] = path
+    if arguments.spec is None and found:
+        raise UsageError("--cm belongs to --spec")
+    if arguments.spec is not None and (not found or arguments.safety is None or arguments.progress is None):
+        raise UsageError("--spec needs --safety NAME, --progress NAME and at least one --cm FILE")
+    return found

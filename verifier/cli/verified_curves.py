@@ -1,0 +1,129 @@
+"""Verified trade-off curves: P of a safety and of a progress requirement at every score threshold of a family.
+
+Raising the threshold makes a detector report less: the system brakes less needlessly and misses more. Both sides of
+that trade are probabilities that the model checker finds; nothing is simulated.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import PurePath
+
+import numpy as np
+
+from verifier.checking.process import StormProcess
+from verifier.cli.arguments import add_run_arguments, run_options
+from verifier.cli.closedloop import progress_bar, versions
+from verifier.cli.robroc import Gathered
+from verifier.closedloop.comparison import BASELINE, NamedCurve
+from verifier.closedloop.curves import TradeOffCurve
+from verifier.confusion.document import read_counts
+from verifier.errors import InputError, Place, UsageError, unknown_name
+from verifier.options import RunOptions
+from verifier.pipeline import read_inputs, verified
+from verifier.results import RunResult
+from verifier.specs import read_spec
+
+SENSITIVITY = "highest score threshold - score threshold"
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One family (a detector under a condition) at one score threshold."""
+
+    name: str
+    path: str
+    threshold: float
+
+
+def verified_curves(arguments: argparse.Namespace, families: Mapping[str, str]) -> Gathered:
+    """A curve per family; the probabilities are the least over all scenarios.
+
+    Raises:
+        VerifierError: no such requirement, one that asks for a small probability, a file that is no family, or as
+            `verify run`.
+    """
+    options = _options(arguments)
+    _check_requirements(arguments)
+    tasks = [_Task(name, path, each) for name, path in families.items() for each in _thresholds(path)]
+    found: dict[_Task, RunResult] = {}
+    with StormProcess() as storm:
+        for task in progress_bar(tasks, "thresholds"):
+            chosen = replace(options, score_threshold=task.threshold)
+            found[task] = verified(read_inputs(arguments.spec, task.path, chosen), chosen, storm)
+    highest = max(each.threshold for each in tasks)
+    curves = [
+        _curve(arguments, name, {task: result for task, result in found.items() if task.name == name}, highest)
+        for name in families
+    ]
+    last = next(iter(found.values()))
+    spec = PurePath(arguments.spec).name
+    files = dict.fromkeys(each for result in found.values() for each in result.inputs)
+    return Gathered(
+        f"{spec}: {', '.join(families)}",
+        curves,
+        tuple({"role": each.role, "name": each.name, "sha256": each.sha256} for each in files),
+        {
+            "spec": spec,
+            "safety": arguments.safety,
+            "progress": arguments.progress,
+            "sensitivity": f"{SENSITIVITY} ({highest:g})",
+            "run": {key: value for key, value in last.settings.items() if key != "score_threshold"},
+        },
+        {**versions(), "stormpy": version("stormpy"), "storm": last.versions["storm"]},
+        tuple(dict.fromkeys(each for result in found.values() for each in result.remarks)),
+    )
+
+
+def _options(arguments: argparse.Namespace) -> RunOptions:
+    """The options of `verify run` with what is chosen here; the point alone is wanted, without statistics."""
+    parser = argparse.ArgumentParser()
+    add_run_arguments(parser.add_subparsers())
+    run = parser.parse_args(["run", arguments.spec])
+    for name in ("planner", "environment", "initial", "set", "empty_columns", "false_alarms"):
+        setattr(run, name, getattr(arguments, name))
+    run.requirement = [arguments.safety, arguments.progress]
+    return replace(run_options(run), confidence=None, verdict_from="point")
+
+
+def _check_requirements(arguments: argparse.Namespace) -> None:
+    requirements = {each.name: each for each in read_spec(arguments.spec).requirements}
+    for option in ("safety", "progress"):
+        name = getattr(arguments, option)
+        if name not in requirements:
+            message, hint = unknown_name("requirement", name, requirements)
+            raise UsageError(f"--{option}: {message} ({hint})")
+        if requirements[name].comparison in ("<=", "<"):
+            raise UsageError(f"--{option}: {name} asks for a small probability; on a trade-off curve more is better")
+
+
+def _thresholds(path: str) -> tuple[float, ...]:
+    counts = read_counts(path)
+    if counts.thresholds is None:
+        raise InputError(
+            "the matrices are no family over score thresholds",
+            Place(path),
+            "make one with verify confusion --score-thresholds X,X,...",
+        )
+    return counts.thresholds
+
+
+def _curve(arguments: argparse.Namespace, name: str, found: Mapping[_Task, RunResult], highest: float) -> NamedCurve:
+    detector, at, condition = name.rpartition("@")
+    points = [
+        (highest - task.threshold, *(_least(result, which) for which in (arguments.safety, arguments.progress)))
+        for task, result in found.items()
+    ]
+    curve = TradeOffCurve(*np.array(points).T)
+    return NamedCurve("verified", detector if at else name, condition if at else BASELINE, curve)
+
+
+def _least(result: RunResult, requirement: str) -> float:
+    """The least probability over all scenarios."""
+    checked = [each for each in result.requirements if each.name == requirement]
+    if len(checked) != 1:
+        raise UsageError(f"the spec is checked with {len(checked)} planners; a curve is of one: --planner NAME")
+    return min(point.probability for point in checked[0].points)

@@ -1,0 +1,325 @@
+"""What each metric judges: at which sensitivity every person is found and every false alarm raised, log by log.
+
+That holds for all sensitivities at once. A trade-off curve counts it over all logs (`verifier.closedloop.curves`); a
+bootstrap counts it over the logs that were drawn (`verifier.closedloop.bootstrap`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from verifier.closedloop.logs import Bools, Floats, Ints, Logs
+from verifier.closedloop.matched import IOU_HALF, PersonMatches, person_matches
+from verifier.closedloop.nearby import near_pairs
+from verifier.closedloop.pathifier import pathified_distance, people_ahead
+from verifier.closedloop.paths import PathSettings, paths_of
+from verifier.closedloop.roboticizer import Standardizer
+from verifier.errors import InputError
+from verifier.matching import MatchingPolicy
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """What one source does to whatever a metric judges.
+
+    Attributes:
+        hits: (n,) the standardized sensitivity from which on each person or frame is found; inf: never.
+        hit_log: (n,) its log.
+        alarms: (m,) likewise, from which on each false alarm is raised; inf: never.
+        alarm_log: (m,) its log.
+        images: (L,) of each log, those over which the rate of false alarms is taken.
+
+    Raises:
+        InputError: nothing is to be found, or there is no image; safety or efficiency is undefined.
+    """
+
+    hits: Floats
+    hit_log: Ints
+    alarms: Floats
+    alarm_log: Ints
+    images: Ints
+
+    def __post_init__(self) -> None:
+        if not self.images.any():
+            raise InputError(
+                "there is no negative log, so that efficiency is not defined",
+                hint="add logs in which nobody stands in the way",
+            )
+        if not len(self.hits):
+            raise InputError(
+                "no person that counts here, so that safety is not defined",
+                hint="add positive logs in which people come close enough",
+            )
+
+    def recall(self, sensitivities: ArrayLike) -> Floats:
+        """(k,) the share that is found at each sensitivity."""
+        return _reached(self.hits, sensitivities) / len(self.hits)
+
+    def alarm_rate(self, sensitivities: ArrayLike) -> Floats:
+        """(k,) false alarms per image at each sensitivity."""
+        return _reached(self.alarms, sensitivities) / int(self.images.sum())
+
+    def found_by_log(self, sensitivities: ArrayLike) -> Floats:
+        """(L, k) how many are found in each log."""
+        return _reached_by_log(self.hits, self.hit_log, len(self.images), sensitivities)
+
+    def wanted_by_log(self) -> Floats:
+        """(L,) how many there are to find in each log."""
+        return np.bincount(self.hit_log, minlength=len(self.images)).astype(np.float64)
+
+    def alarms_by_log(self, sensitivities: ArrayLike) -> Floats:
+        """(L, k) how many false alarms are raised in each log."""
+        return _reached_by_log(self.alarms, self.alarm_log, len(self.images), sensitivities)
+
+
+def _reached(values: Floats, sensitivities: ArrayLike) -> Floats:
+    """(k,) how many values are at most each sensitivity."""
+    tau = np.asarray(sensitivities, dtype=np.float64)
+    return np.searchsorted(np.sort(values), tau, side="right").astype(np.float64)
+
+
+def _reached_by_log(values: Floats, log: Ints, logs: int, sensitivities: ArrayLike) -> Floats:
+    tau = np.asarray(sensitivities, dtype=np.float64)
+    order = np.argsort(tau)
+    at = np.searchsorted(tau[order], values)  # the first sensitivity that reaches the value
+    counts = np.zeros((logs, len(tau) + 1))
+    np.add.at(counts, (log, at), 1)
+    found = np.empty((logs, len(tau)))
+    found[:, order] = np.cumsum(counts[:, :-1], axis=1)
+    return found
+
+
+@dataclass(frozen=True)
+class RoboticizerMetric:
+    """What is judged after localization (section 8.2.1); ranges are half-open, from the vehicle to the point.
+
+    Attributes:
+        match_radius_m: a detection at most so far from where the person stands has found that person.
+        range_m: people, and false positives, at distances [low, high) count.
+        people: of several people in an image only the "nearest" counts, as if the image had one person (the paper's
+            unit is the image), or "each" by itself.
+
+    Raises:
+        ValueError: a number is out of range, or there is no such choice.
+    """
+
+    match_radius_m: float = 1.0
+    range_m: tuple[float, float] = (0.0, 10.0)
+    people: Literal["nearest", "each"] = "nearest"
+
+    def __post_init__(self) -> None:
+        _check_bins(self.range_m)
+        if not 0 < self.match_radius_m < np.inf or self.people not in ("nearest", "each"):
+            raise ValueError(f"expected a positive radius, and people 'nearest' or 'each', got {self}")
+
+
+@dataclass(frozen=True)
+class PathifierMetric:
+    """Which pathified distances are critical (section 8.2.2); bins are half-open, [low, high).
+
+    In the strict bin every miss and every false positive counts. In the lenient bin a miss counts only when the
+    previous frame of the log was a miss as well, whatever the distance there, and a false positive only when the
+    previous frame had one in that bin, too.
+
+    Attributes:
+        strict_m: about the stopping distance at full speed.
+        lenient_m: ends where nothing has to happen yet.
+        first_frame: what becomes of a lenient frame without such a previous frame: the first of a log, and, for a
+            miss, one before which nobody was in the way. "forgiven": a mistake there does not count, for there was
+            none before (literal). "counted": it counts as in the strict bin.
+
+    Raises:
+        ValueError: a bin is empty, the bins overlap, or there is no such choice.
+    """
+
+    strict_m: tuple[float, float] = (0.0, 2.0)
+    lenient_m: tuple[float, float] = (2.0, 5.0)
+    first_frame: Literal["forgiven", "counted"] = "forgiven"
+
+    def __post_init__(self) -> None:
+        _check_bins(self.strict_m, self.lenient_m)
+        if max(self.strict_m[0], self.lenient_m[0]) < min(self.strict_m[1], self.lenient_m[1]):
+            raise ValueError(f"the bins overlap: {self.strict_m} and {self.lenient_m}")
+        if self.first_frame not in ("forgiven", "counted"):
+            raise ValueError(f"first_frame must be 'forgiven' or 'counted', got {self.first_frame!r}")
+
+
+def judge_roc_a(logs: Logs, source: str, standardizer: Standardizer, policy: MatchingPolicy = IOU_HALF) -> Judged:
+    """The traditional ROC (eqs. 8, 9): all people and all images, and every false positive counts.
+
+    Raises:
+        InputError: nobody can be judged.
+        UsageError: no such source, or the policy does not fit, see `person_matches`.
+    """
+    found = logs.source(source)
+    matches = person_matches(logs, source, policy)
+    strength = standardizer(found.strength)
+    log, false = logs.image_log[logs.person_image], matches.false
+    return Judged(
+        _recall(matches, strength)[matches.judged],
+        log[matches.judged],
+        strength[false],
+        logs.image_log[found.image[false]],
+        np.diff(logs.first_image),
+    )
+
+
+def judge_roc_b(logs: Logs, source: str, standardizer: Standardizer, policy: MatchingPolicy = IOU_HALF) -> Judged:
+    """The ROC of section 8.1 (eqs. 10, 11): people of positive logs, images of negative logs.
+
+    Only the strongest false positive of an image counts.
+
+    Raises:
+        InputError: nobody in the positive logs can be judged, or there is no negative log.
+        UsageError: as `judge_roc_a`.
+    """
+    found = logs.source(source)
+    matches = person_matches(logs, source, policy)
+    strength = standardizer(found.strength)
+    alarms = _strongest(logs, found.image, np.where(matches.false, strength, np.inf))
+    return _judged_people(logs, _recall(matches, strength), matches.judged, alarms)
+
+
+def judge_roboticizer(
+    logs: Logs, source: str, standardizer: Standardizer, metric: RoboticizerMetric | None = None
+) -> Judged:
+    """After localization (section 8.2.1).
+
+    Safety: of the people of positive logs in range, those with a detection within the match radius. Efficiency: the
+    images of negative logs with a detection in range that is not within the match radius of a person.
+
+    Raises:
+        InputError: nobody in the positive logs is in range, or there is no negative log.
+        UsageError: no such source.
+    """
+    metric = metric or RoboticizerMetric()
+    found = logs.source(source)
+    strength = standardizer(found.strength)
+    hits = np.full(len(logs.person_image), np.inf)
+    explained = np.zeros(len(found), dtype=np.bool_)
+    radius = metric.match_radius_m
+    for people, rows in near_pairs(logs.person_image, logs.person_m, found.image, found.point_m, radius):
+        close = np.hypot(*(logs.person_m[people] - found.point_m[rows]).T) <= radius
+        people, rows = people[close], rows[close]
+        np.minimum.at(hits, people, strength[rows])
+        explained[rows] = True
+    false = ~explained & _within(_distance(logs, found.image, found.point_m), metric.range_m)
+    alarms = _strongest(logs, found.image, np.where(false, strength, np.inf))
+    return _judged_people(logs, hits, _counted_people(logs, metric), alarms)
+
+
+def judge_pathifier(
+    logs: Logs,
+    source: str,
+    standardizer: Standardizer,
+    control_radius_m: float,
+    metric: PathifierMetric | None = None,
+    settings: PathSettings | None = None,
+) -> Judged:
+    """Along the path (section 8.2.2).
+
+    A frame of a positive log counts when the pathified distance of its nearest person lies in a bin; it is a hit when
+    a detection blocks the path no later than that person, wherever it stands. A frame of a negative log has a false
+    positive when a detection's pathified distance lies in a bin. The paper gives no control radius.
+
+    Raises:
+        InputError: no frame of a positive log has a person in the bins, there is no negative log, a negative log
+            has somebody in the way, or a path has no direction.
+        UsageError: no such source.
+    """
+    metric = metric or PathifierMetric()
+    found = logs.source(source)
+    paths = paths_of(logs, settings)
+    strength = standardizer(found.strength)
+    ahead = pathified_distance(paths, found.image, found.point_m, control_radius_m)
+    truth = _strongest(logs, logs.person_image, people_ahead(logs, paths, control_radius_m))
+    match = _strongest(logs, found.image, np.where(ahead <= truth[found.image], strength, np.inf))
+    strict, lenient = _within(truth, metric.strict_m), _within(truth, metric.lenient_m)
+    # A frame before which nothing could be missed is found at every sensitivity, or only by its own match.
+    none = -np.inf if metric.first_frame == "forgiven" else np.inf
+    before = _previous(logs, np.where(np.isfinite(truth), match, none), none)
+    twice = np.minimum(match, before)
+    counted = (strict | lenient) & _positive(logs)
+    alarm, soft = (
+        _strongest(logs, found.image, np.where(_within(ahead, bin_m), strength, np.inf))
+        for bin_m in (metric.strict_m, metric.lenient_m)
+    )
+    alarms = np.minimum(alarm, np.maximum(soft, _previous(logs, soft, -none)))
+    return _on_images(logs, np.where(strict, match, twice)[counted], logs.image_log[counted], alarms)
+
+
+def _judged_people(logs: Logs, hits: Floats, counted: Bools, alarms: Floats) -> Judged:
+    """People (P,) of positive logs that count, and the images of negative logs with an alarm (I,)."""
+    log = logs.image_log[logs.person_image]
+    chosen = counted & logs.positive[log]
+    return _on_images(logs, hits[chosen], log[chosen], alarms)
+
+
+def _on_images(logs: Logs, hits: Floats, hit_log: Ints, alarms: Floats) -> Judged:
+    """The rate of false alarms is the share of the images of negative logs with one (I,)."""
+    negative = ~_positive(logs)
+    images = np.where(logs.positive, 0, np.diff(logs.first_image))
+    return Judged(hits, hit_log, alarms[negative], logs.image_log[negative], images)
+
+
+def _recall(matches: PersonMatches, strength: Floats) -> Floats:
+    """(P,) the sensitivity from which on each person is found; infinite: never."""
+    hits = np.full(len(matches.detection_of), np.inf)
+    matched = matches.detection_of >= 0
+    hits[matched] = strength[matches.detection_of[matched]]
+    return hits
+
+
+def _strongest(logs: Logs, image: Ints, value: Floats) -> Floats:
+    """(I,) the least value in each image; infinite where there is none."""
+    least = np.full(logs.image_count, np.inf)
+    np.minimum.at(least, image, value)
+    return least
+
+
+def _previous(logs: Logs, value: Floats, at_first: float) -> Floats:
+    """(I,) the value of the previous image of the log; `at_first` for the first one."""
+    before = np.roll(value, 1)
+    before[logs.first_image[:-1]] = at_first
+    return before
+
+
+def _positive(logs: Logs) -> Bools:
+    """(I,) images of positive logs."""
+    return logs.positive[logs.image_log]
+
+
+def _distance(logs: Logs, image: Ints, point_m: Floats) -> Floats:
+    """(n,) from the vehicle to the point; NaN where the point is not known."""
+    away = point_m - logs.position_m[image]
+    return np.hypot(away[:, 0], away[:, 1])
+
+
+def _counted_people(logs: Logs, metric: RoboticizerMetric) -> Bools:
+    """(P,) in range, and with "nearest" the nearest of their image (the first of several equally near)."""
+    away = _distance(logs, logs.person_image, logs.person_m)
+    counted = _within(away, metric.range_m)
+    if metric.people == "each":
+        return counted
+    order = np.lexsort((away, logs.person_image))  # NaN comes last
+    first = np.ones(len(order), dtype=np.bool_)
+    first[1:] = np.diff(logs.person_image[order]) > 0
+    nearest = np.zeros(len(order), dtype=np.bool_)
+    nearest[order[first]] = True
+    return counted & nearest
+
+
+def _within(value: Floats, bin_m: tuple[float, float]) -> Bools:
+    low, high = bin_m
+    inside: Bools = (value >= low) & (value < high)
+    return inside
+
+
+def _check_bins(*bins: tuple[float, float]) -> None:
+    for low, high in bins:
+        if not 0 <= low < high < np.inf:
+            raise ValueError(f"expected a range of distances [low, high) with 0 <= low < high, got {(low, high)}")

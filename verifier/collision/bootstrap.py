@@ -1,0 +1,203 @@
+"""Bootstrap over images: equation (1) for many reweighted copies of the data at once.
+
+A replicate draws as many images as there are, with replacement; an image drawn twice counts twice with all its pairs.
+So pairs within an image need not be independent. The kernel width stays that of the data, which keeps the kernel
+sums linear in the weights: for every range of true distances between two successive S(v) they are one matrix product,
+(distances x pairs) times (pairs x replicates).
+
+The intervals are for the lambda that the kernel smooths: bootstrap replicates are blurred as the estimate is, so its
+blur does not show in them (Remark 1 of Xu et al., WSC 2021).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.collision.estimator import CollisionMap, EstimatorSettings, Grid
+from verifier.collision.intervals import IntervalKind, IntervalMap, check_level, end_quantiles
+from verifier.collision.memory import check_memory
+from verifier.collision.pairs import Pairs
+from verifier.collision.subsampling import Progress
+from verifier.errors import UsageError
+
+Array = NDArray[np.float64]
+
+REPLICATES = 1000
+BLOCK_BYTES = 2**27
+"""Working memory of one block of distances, and of one part of the replicates."""
+
+
+@dataclass(frozen=True, eq=False)
+class Weighted:
+    """Pairs in order of falling true distance, for replicates that weight whole images.
+
+    Attributes:
+        true_m, predicted_m: (n,).
+        image: (n,) of each pair.
+        per_image: (image_count,) N.
+        edges: (V + 2,) 0, then the number of pairs with D > S(v) from the largest to the smallest S(v), then n.
+        width_m: kernel width.
+        reach: see `EstimatorSettings`.
+    """
+
+    true_m: Array
+    predicted_m: Array
+    image: NDArray[np.int64]
+    per_image: NDArray[np.int64]
+    edges: NDArray[np.int64]
+    width_m: float
+    reach: float
+
+    @classmethod
+    def of(cls, pairs: Pairs, of: CollisionMap) -> Weighted:
+        """The pairs of a map, sorted."""
+        order = np.argsort(-pairs.true_m, kind="stable")
+        true = pairs.true_m[order]
+        beyond = len(true) - np.searchsorted(true[::-1], of.stopping_m, side="right")
+        return cls(
+            true_m=true,
+            predicted_m=pairs.predicted_m[order],
+            image=pairs.image[order],
+            per_image=pairs.per_image,
+            edges=np.concatenate([[0], beyond[::-1], [len(true)]]),
+            width_m=of.width_m,
+            reach=of.settings.reach,
+        )
+
+    def as_oracle(self) -> Weighted:
+        """The same pairs seen by a detector that reports every true distance, with the same kernel width."""
+        return replace(self, predicted_m=self.true_m)
+
+    def estimates(self, distances_m: Array, draws: NDArray[np.uint8]) -> Array:
+        """(R, Y, V) lambda of every replicate, NaN where it is not defined.
+
+        Args:
+            distances_m: (Y,) reported distances.
+            draws: (R, image_count) how often each replicate has each image.
+        """
+        found = np.empty((len(draws), len(distances_m), len(self.edges) - 2))
+        one = 8 * (6 * found[0].size + len(self.true_m) + len(self.per_image))
+        step = max(1, BLOCK_BYTES // one)
+        for start in range(0, len(draws), step):
+            part = slice(start, start + step)
+            found[part] = self._part(distances_m, draws[part].astype(np.float64))
+        return found
+
+    def _part(self, distances_m: Array, draws: Array) -> Array:
+        weights = np.ascontiguousarray(draws.T)[self.image]
+        away = (distances_m[:, None] - self.predicted_m) / self.width_m
+        mass = self._running(np.exp(-0.5 * away * away), weights)
+        further = self._running((self.predicted_m >= distances_m[:, None]).astype(np.float64), weights)
+        total, seen = mass[-1], further[-1]
+        defined = (total > 0) & (total >= np.exp(-0.5 * self.reach**2))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            probability = 1 - mass[:-1] / total * self._image_factor(further[:-1], seen, draws)
+        return np.where(defined, probability, np.nan)[::-1].transpose(2, 1, 0)
+
+    def _running(self, values: Array, weights: Array) -> Array:
+        """(V + 1, Y, R) weighted sums of `values` (Y, n) over the first `edges[1:]` pairs."""
+        sums = np.zeros((len(self.edges) - 1, len(values), weights.shape[1]))
+        for at, (start, stop) in enumerate(pairwise(self.edges.tolist())):
+            if at:
+                sums[at] = sums[at - 1]
+            if stop > start:
+                sums[at] += values[:, start:stop] @ weights[start:stop]
+        return sums
+
+    def _image_factor(self, both: Array, seen: Array, draws: Array) -> Array:
+        """(V, Y, R) r2 = sum m c_m p^(m-1) / sum m c_m q^(m-1) of every replicate; see `kernel`."""
+        present = np.zeros((int(self.per_image.max(initial=0)) + 1, len(draws)))
+        np.add.at(present, self.per_image, draws.T)
+        sizes = (np.arange(len(present)) @ present).clip(min=1)
+        lowest = max(int(self.per_image[self.per_image > 0].min(initial=len(present) - 1)), 1)
+        upper, lower = np.zeros(both.shape), np.zeros(seen.shape)
+        for m in range(len(present) - 1, lowest - 1, -1):
+            upper = upper * (both / sizes) + m * present[m]
+            lower = lower * (seen / sizes) + m * present[m]
+        ratio = upper / lower
+        if lowest > 1:
+            ratio *= (both / seen) ** (lowest - 1)
+        return np.asarray(ratio)
+
+
+def bootstrap_intervals(
+    pairs: Pairs,
+    of: CollisionMap,
+    *,
+    rng: np.random.Generator,
+    level: float = 0.9,
+    replicates: int = REPLICATES,
+    progress: Progress | None = None,
+) -> tuple[IntervalMap, IntervalMap]:
+    """Percentile and basic bootstrap intervals at every point of a map of these pairs, from the same replicates.
+
+    With q the quantiles of the replicates, percentile is (q_low, q_high) and basic
+    (2 lambda_n - q_high, 2 lambda_n - q_low).
+
+    Raises:
+        UsageError: the map has two bandwidths, the level is outside (0, 1), or no replicate is asked for.
+        LimitError: it would need more memory than the limit.
+        ValueError: the map was made from other pairs.
+    """
+    check_level(level)
+    of.check_made_from(pairs)
+    check_bootstrap(of.settings, replicates)
+    low, high = np.full(of.grid.shape, np.nan), np.full(of.grid.shape, np.nan)
+    undefined = np.zeros(of.grid.shape, dtype=np.int64)
+    if of.width_m > 0:
+        draws = image_draws(pairs.image_count, replicates, rng)
+        for block, (found,) in replicate_blocks([Weighted.of(pairs, of)], of.grid, draws, progress):
+            low[block], high[block] = end_quantiles(found, level)
+            undefined[block] = np.isnan(found).sum(axis=0)
+    none = np.isnan(of.probability)
+    low[none], high[none], undefined[none] = np.nan, np.nan, 0
+    twice = 2 * of.probability
+    return (
+        IntervalMap(IntervalKind.PERCENTILE, level, low, high, replicates, undefined),
+        IntervalMap(IntervalKind.BASIC, level, twice - high, twice - low, replicates, undefined),
+    )
+
+
+def check_bootstrap(settings: EstimatorSettings, replicates: int) -> None:
+    """Refuse settings that the reweighting cannot follow."""
+    if settings.two_bandwidths:
+        raise UsageError("the bootstrap goes with one bandwidth")
+    if replicates < 1:
+        raise UsageError(f"at least one bootstrap replicate is needed, got {replicates}")
+
+
+def image_draws(image_count: int, replicates: int, rng: np.random.Generator) -> NDArray[np.uint8]:
+    """(R, image_count) how often each replicate draws each image.
+
+    Raises:
+        LimitError: the table would be larger than the memory limit.
+    """
+    check_memory(3 * replicates * image_count)
+    draws = np.empty((replicates, image_count), dtype=np.uint8)
+    for row in draws:
+        row[:] = np.minimum(np.bincount(rng.integers(image_count, size=image_count), minlength=image_count), 255)
+    return draws
+
+
+def replicate_blocks(
+    sides: Sequence[Weighted], grid: Grid, draws: NDArray[np.uint8], progress: Progress | None = None
+) -> Iterator[tuple[slice, list[Array]]]:
+    """For one block of distances after the other: (R, block, V) estimates of every side for the same replicates.
+
+    Raises:
+        LimitError: even a block of one distance would need more than the memory limit.
+    """
+    distances, speeds = grid.shape
+    row = 8 * 3 * (len(draws) * speeds * len(sides) + max(len(each.true_m) for each in sides))
+    check_memory(draws.nbytes + row + 3 * BLOCK_BYTES)
+    step = max(1, min(BLOCK_BYTES // row, distances))
+    for start in range(0, distances, step):
+        block = slice(start, min(start + step, distances))
+        yield block, [each.estimates(grid.distances_m[block], draws) for each in sides]
+        if progress is not None:
+            progress(block.stop, distances)

@@ -1,0 +1,282 @@
+"""The bridge from the collision map to a verified closed loop: the same braking policy, driven and model checked.
+
+lambda(y, v) looks at one report: the detector says y, the car has the speed v, and a collision is certain iff the
+true distance D is below S(v). A car does not stop looking after one report. Here it drives on from where that report
+was given, hears the detector once per period, and brakes by the policy (`approach`). Storm computes the probability
+that it never comes closer than `near_m`, and a second engine checks it. The cars that start are those of the pairs
+whose reported distance is near y, with the weights of the map's kernel (cut at `KERNEL_REACH` widths).
+
+Three numbers stand beside each other for every speed:
+
+* `one_shot`: the weight of the cars with D < S(v) + near_m. They cannot be helped: whatever is reported next, they
+  come closer. So the closed loop can only be worse than this part, never better. It is lambda for one obstacle; the
+  lambda of the map is about the nearest of all objects of an image.
+* `closer`: the closed loop in which every report is drawn anew, independently. That is what a Markov chain of
+  detector and planner assumes; a bad report is soon followed by another draw.
+* `error_kept`: the other extreme. Each car keeps the error of its first report for the whole approach: as high among
+  the errors of every bin as it was in its own. The errors of a real detector on one object lie in between.
+
+Everything is conditional on a first report: objects that are never reported are not here. Later reports may be
+missing, where the data say how often objects are missed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.checking.process import StormProcess
+from verifier.checking.requirements import EngineSettings, check_formulas
+from verifier.collision.approach import CLOSER, Approach, DriveSettings, approach, approach_chain
+from verifier.collision.distance_channel import ChannelSettings, DistanceChannel, distance_channel
+from verifier.collision.pairs_reader import ReadPairs
+from verifier.collision.subsampling import Progress
+from verifier.errors import UsageError
+from verifier.expressions.syntax import Name, Operation, Temporal
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+KERNEL_REACH = 6.0
+"""Widths of the kernel; beyond lies less than 2e-9 of a normal distribution."""
+STAYS_AWAY = Temporal("G", (Operation("!", (Name(CLOSER),)),))
+
+
+@dataclass(frozen=True)
+class ClosedLoopPoint:
+    """One initial speed.
+
+    Attributes:
+        speed_mps: initial speed of the chain, the nearest to the one asked for.
+        stopping_m: S(v).
+        brakes: whether the first report makes the planner brake.
+        one_shot, closer, error_kept: probabilities of coming closer than `near_m`, see above.
+        lower, upper: numerical bounds of `closer`. They say nothing about how well the pairs determine it.
+        second: `closer` by the second engine.
+        states: of the chain; 0 where none was needed, for a vehicle at rest or cars that are closer from the start.
+    """
+
+    speed_mps: float
+    stopping_m: float
+    brakes: bool
+    one_shot: float
+    closer: float
+    lower: float
+    upper: float
+    second: float
+    error_kept: float
+    states: int
+
+
+@dataclass(frozen=True)
+class ClosedLoop:
+    """The closed loop from one first report, over initial speeds.
+
+    Attributes:
+        first_report_m: y.
+        width_m: of the kernel that weights the pairs.
+        cars: pairs within its reach.
+        missed: objects without a report that the channel counts.
+        effective_cars: (sum w)^2 / sum w^2 of their weights (Kish 1965): what they are worth in equal ones.
+        period_s, cell_m: of the chain, see `DriveSettings`.
+        borrowed_bins: bins of the true distance without items, and so with those of others.
+        points: one per speed.
+    """
+
+    first_report_m: float
+    width_m: float
+    cars: int
+    missed: int
+    effective_cars: float
+    period_s: float
+    cell_m: float
+    borrowed_bins: tuple[int, ...]
+    points: tuple[ClosedLoopPoint, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Cars:
+    """The cars that start.
+
+    `rows` (n,) index into the pairs, `true_m` (n,), `drawn_m` (n,) the error or the report by which a car is ranked,
+    `weight` (n,) of the kernel, above 0.
+    """
+
+    rows: Ints
+    true_m: Floats
+    drawn_m: Floats
+    weight: Floats
+
+    def share(self, which: NDArray[np.bool_]) -> float:
+        """The part of the weight that some of the cars have."""
+        # Sums that are rounded once: a part is never more than the whole.
+        return math.fsum(self.weight[which].tolist()) / math.fsum(self.weight.tolist())
+
+
+def closed_loop(
+    found: ReadPairs,
+    first_report_m: float,
+    width_m: float,
+    speeds_mps: Sequence[float],
+    drive: DriveSettings,
+    channel: ChannelSettings,
+    storm: StormProcess,
+    engines: EngineSettings = EngineSettings(),
+    progress: Progress | None = None,
+) -> ClosedLoop:
+    """Verify the closed loop from a first report of `first_report_m`, at every initial speed.
+
+    Args:
+        found: the pairs, and the objects without a report.
+        first_report_m: y.
+        width_m: of the kernel, that of the map.
+        speeds_mps: initial speeds, from 0.
+        drive: how the vehicle is driven.
+        channel: what later reports are drawn from.
+        storm: a running worker.
+        engines: how to check.
+        progress: told how many speeds are done.
+
+    Raises:
+        UsageError: no pair is reported near `first_report_m`.
+        InputError: a bin of the true distance that is driven through has no item, and no policy says what to assume.
+        LimitError: a chain would be too large.
+        EngineError: the engines disagree or fail.
+    """
+    cars = cars_near(found, first_report_m, width_m, channel)
+    reach_m = float(cars.true_m.max())
+    table = distance_channel(found, reach_m, channel)
+    points = []
+    for speed in speeds_mps:
+        points.append(_point(speed, first_report_m, reach_m, cars, table, drive, storm, engines))
+        if progress is not None:
+            progress(len(points), len(speeds_mps))
+    borrowed = np.flatnonzero(table.source != np.arange(len(table.source)))
+    return ClosedLoop(
+        first_report_m,
+        width_m,
+        len(cars.weight),
+        len(found.missed_m) if channel.misses else 0,
+        float(cars.weight.sum() ** 2 / np.square(cars.weight).sum()),
+        drive.period,
+        drive.cell_m,
+        tuple(borrowed.tolist()),
+        tuple(points),
+    )
+
+
+def cars_near(found: ReadPairs, first_report_m: float, width_m: float, channel: ChannelSettings) -> Cars:
+    """The cars of the pairs that are reported within `KERNEL_REACH` widths of `first_report_m`.
+
+    Raises:
+        UsageError: there are none, or a number is out of range.
+    """
+    pairs = found.pairs
+    if not 0 <= first_report_m < math.inf:
+        raise UsageError(f"expected a first report from 0 m, got {first_report_m:g} m")
+    if not 0 < width_m < math.inf:
+        raise UsageError(
+            f"{found.name}without spread in the reported distances there is no kernel to weight cars with"
+        )
+    away = (pairs.predicted_m - first_report_m) / width_m
+    near = np.flatnonzero(np.abs(away) <= KERNEL_REACH)
+    if not len(near):
+        reach = f"{KERNEL_REACH * width_m:.3g} m"
+        raise UsageError(
+            f"{found.name}no pair is reported within {reach} of the first report at {first_report_m:g} m"
+        )
+    weight = np.exp(-0.5 * away[near] ** 2)
+    true_m, predicted_m = pairs.true_m[near], pairs.predicted_m[near]
+    drawn = predicted_m - true_m if channel.drawn == "error" else predicted_m
+    return Cars(near, true_m, drawn, weight)
+
+
+def _point(
+    speed_mps: float,
+    first_report_m: float,
+    reach_m: float,
+    cars: Cars,
+    channel: DistanceChannel,
+    drive: DriveSettings,
+    storm: StormProcess,
+    engines: EngineSettings,
+) -> ClosedLoopPoint:
+    units = drive.speed_units(speed_mps)
+    speed = drive.speed_mps(units)
+    stopping_m = float(drive.policy.stopping_distance_m(speed))
+    # What is closer from the start stays so, at any speed.
+    one_shot = cars.share(cars.true_m < stopping_m + drive.near_m)
+    if units == 0:
+        same = one_shot
+        return ClosedLoopPoint(speed, stopping_m, False, one_shot, same, same, same, same, same, states=0)
+    runs = approach(channel, speed_mps, reach_m, drive)
+    brakes = runs.brakes(first_report_m)
+    (closer, lower, upper, second), states = _verified(runs, cars, brakes, storm, engines)
+    kept = cars.share(runs_with_kept_error(runs, channel, cars.true_m, cars.drawn_m, brakes))
+    return ClosedLoopPoint(speed, stopping_m, brakes, one_shot, closer, lower, upper, second, kept, states)
+
+
+def _verified(
+    runs: Approach, cars: Cars, brakes: bool, storm: StormProcess, engines: EngineSettings
+) -> tuple[tuple[float, float, float, float], int]:
+    """The probability of coming closer over all cars: Storm's, its bounds, the second engine's; and the states."""
+    cells = runs.cells(cars.true_m)
+    lost = cells < 0
+    if lost.all():
+        return (1.0, 1.0, 1.0, 1.0), 0
+    starts, where = np.unique(cells[~lost], return_inverse=True)
+    chain = approach_chain(runs, starts, brakes, engines.exact)
+    (values,) = check_formulas(chain, [STAYS_AWAY], storm, engines)
+
+    def mixed(stays: Floats) -> float:
+        parts = [*cars.weight[lost].tolist(), *(cars.weight[~lost] * (1 - stays[where])).tolist()]
+        return math.fsum(parts) / math.fsum(cars.weight.tolist())
+
+    # Each term and the quotient are rounded: four roundings of numbers up to 1.
+    slack = 4 * float(np.finfo(np.float64).eps)
+    lower, upper = max(mixed(values.upper) - slack, 0.0), min(mixed(values.lower) + slack, 1.0)
+    return (mixed(values.probability), lower, upper, mixed(values.second)), chain.state_count
+
+
+def runs_with_kept_error(
+    runs: Approach, channel: DistanceChannel, true_m: Floats, drawn_m: Floats, first_command: bool
+) -> NDArray[np.bool_]:
+    """(n,) which cars come closer if each keeps the rank of its first report among the items of every bin.
+
+    A car whose report is the r-th of the items of its bin hears at every later distance the report of the same rank:
+    the comonotone coupling of the channel's rows, with the same probabilities at each distance as drawing anew. Among
+    equal reports its rank is the middle one; objects without a report stand above all others.
+
+    Args:
+        runs: the vehicle.
+        channel: what is reported.
+        true_m: (n,) true distances at the first report.
+        drawn_m: (n,) the error or the report itself, as the channel draws it.
+        first_command: what the first report makes the planner do.
+    """
+    own = channel.bin_of(true_m)
+    twice_rank = np.empty(len(true_m), dtype=np.int64)
+    for number in np.unique(own).tolist():
+        rows, values = np.flatnonzero(own == number), channel.reports[number]
+        twice_rank[rows] = sum(np.searchsorted(values, drawn_m[rows], side=side) for side in ("left", "right"))
+    own_items = channel.items[own]
+    delay = runs.drive.delay
+    cell, speed = runs.cells(true_m), np.zeros(len(true_m), dtype=np.int64)
+    queue = np.full(len(true_m), int(first_command), dtype=np.int64)
+    closer = cell < 0
+    driving = np.flatnonzero(~closer)
+    while len(driving):
+        acts = (queue[driving] >> delay).astype(bool)
+        cell[driving], speed[driving] = runs.moved(cell[driving], speed[driving], acts)
+        closer[driving] = cell[driving] < 0
+        driving = driving[(cell[driving] >= 0) & (speed[driving] < len(runs.units))]
+        at = (cell[driving], speed[driving])
+        # hits / items > rank / own items, in whole numbers
+        command = 2 * runs.hits[at] * own_items[driving] > twice_rank[driving] * runs.items[at[0]]
+        command |= runs.bound_to_brake(at[1], queue[driving])
+        queue[driving] = (queue[driving] << 1 | command) & (2 ** (delay + 1) - 1)
+    return closer

@@ -1,0 +1,252 @@
+"""Two detectors side by side: who is closer to its oracle where, and how sure that is (Xu et al., WSC 2021, Fig. 5).
+
+A point is green (EITHER) where both losses are below a threshold, else it belongs to the detector with the smaller
+loss. Its p-value is for the opposite claim:
+
+    FIRST   H0: theta >= 0, theta = loss_1 - loss_2              small p: the first is the better one
+    SECOND  H0: theta <= 0                                       small p: the second is the better one
+    EITHER  H0: theta >= 0, theta = max(losses) - threshold      small p: both are good
+
+Each detector is compared with the oracle of its own pairs; all four maps have the same kernel width.
+
+From subsamples, as in Algorithm 1: p is the share of roots tau_b (theta_b,i - theta_n) at or below tau_n theta_n (at
+or above it for SECOND), and 1/s instead of 0. All of theta_b,i, both detectors and both oracles, are from the same
+drawn objects. From bootstrap replicates of whole images (`bootstrap_p_values`): the same with tau_b = tau_n. The
+bootstrap keeps the number of objects and the kernel's width, and with them how much of the two detectors' noise is
+common; in worlds where neither detector is better its p-values were closer to uniform.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.collision.bootstrap import (
+    REPLICATES,
+    Weighted,
+    check_bootstrap,
+    image_draws,
+    replicate_blocks,
+)
+from verifier.collision.estimator import (
+    DEFAULT,
+    CollisionMap,
+    EstimatorSettings,
+    Grid,
+    with_common_width,
+)
+from verifier.collision.joint import JointPairs, joined
+from verifier.collision.kernel import Samples, samples_of
+from verifier.collision.memory import check_memory, predicted_bytes
+from verifier.collision.oracle import EVEN, Penalty, oracle_map
+from verifier.collision.pairs import Pairs
+from verifier.collision.stopping import BrakingPolicy
+from verifier.collision.subsampling import RATE, ROOT_N, Progress, Subsampling, subsample_blocks
+from verifier.errors import UsageError
+
+Array = NDArray[np.float64]
+
+THRESHOLD = 0.05
+"""A loss below this is good (Fig. 5)."""
+
+
+class Area(IntEnum):
+    """Who is better at a point."""
+
+    UNDEFINED = 0
+    FIRST = 1
+    SECOND = 2
+    EITHER = 3
+    TIED = 4
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        return _TEXTS[self]
+
+
+_TEXTS = {
+    Area.UNDEFINED: "not defined for both",
+    Area.FIRST: "the first is closer to its oracle",
+    Area.SECOND: "the second is closer to its oracle",
+    Area.EITHER: "both are close to their oracles",
+    Area.TIED: "equal losses",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Two detectors on one grid.
+
+    Attributes:
+        maps, oracles: of both.
+        losses: (2, Y, V).
+        area: (Y, V) codes of `Area`.
+        p_value: (Y, V) for the claim of the area; NaN where UNDEFINED or TIED.
+        undefined: (Y, V) number of subsamples without a value at the point; they count against the claim.
+        subsamples, subsample_size: s and b.
+        objects, common_objects: drawn from, and of those with a pair of both detectors.
+        threshold, penalty: what "better" means.
+    """
+
+    maps: tuple[CollisionMap, CollisionMap]
+    oracles: tuple[CollisionMap, CollisionMap]
+    losses: Array
+    area: NDArray[np.uint8]
+    p_value: Array
+    undefined: NDArray[np.int64]
+    subsamples: int
+    subsample_size: int
+    objects: int
+    common_objects: int
+    threshold: float
+    penalty: Penalty
+
+
+def compare(
+    first: Pairs,
+    second: Pairs,
+    grid: Grid,
+    policy: BrakingPolicy,
+    settings: EstimatorSettings = DEFAULT,
+    *,
+    rng: np.random.Generator,
+    threshold: float = THRESHOLD,
+    penalty: Penalty = EVEN,
+    subsampling: Subsampling = ROOT_N,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Compare two detectors at every point of the grid.
+
+    Subsamples are of objects: of all that either detector has a pair for, b = s = floor(sqrt(n)).
+
+    Raises:
+        UsageError: images that cannot be recognised (`joint.joined`), no pair, or a negative threshold.
+        LimitError: it would need more memory than the limit.
+    """
+    if not threshold >= 0:
+        raise UsageError(f"the threshold of the losses must be at least 0, got {threshold:g}")
+    joint = joined([first, second])
+    if not len(first) or not len(second):
+        raise UsageError("a detector without pairs cannot be compared")
+    count, size = subsampling.counts(joint.object_count)
+    check_memory(predicted_bytes(4 * max(joint.object_count, count * size), grid.shape, 6 * count))
+    maps = with_common_width(joint.pairs, grid, policy, settings)
+    oracles = tuple(oracle_map(each, of) for each, of in zip(joint.pairs, maps, strict=True))
+    losses = _losses([each.probability for each in maps], [each.probability for each in oracles], penalty)
+    area = areas(losses, threshold)
+    drawn = subsampling.draw(joint.object_count, rng)
+    batches = [_batch(joint, at, maps[at], drawn) for at in range(2)]
+    batches += [each.as_oracle() for each in batches]
+    p_value, undefined = np.full(grid.shape, np.nan), np.zeros(grid.shape, dtype=np.int64)
+    ratio = (size / joint.object_count) ** RATE
+    for block, (*found, oracle_1, oracle_2) in subsample_blocks(batches, grid, settings.reach, progress):
+        sampled = _losses(found, [oracle_1, oracle_2], penalty)
+        undefined[block] = np.isnan(sampled).any(axis=0).sum(axis=0)
+        p_value[block] = _p_values(area[block], losses[:, block], sampled, threshold, ratio)
+    return Comparison(
+        maps=(maps[0], maps[1]),
+        oracles=(oracles[0], oracles[1]),
+        losses=losses,
+        area=area,
+        p_value=p_value,
+        undefined=undefined,
+        subsamples=count,
+        subsample_size=size,
+        objects=joint.object_count,
+        common_objects=joint.common_objects,
+        threshold=threshold,
+        penalty=penalty,
+    )
+
+
+def bootstrap_p_values(
+    first: Pairs,
+    second: Pairs,
+    of: Comparison,
+    *,
+    rng: np.random.Generator,
+    replicates: int = REPLICATES,
+    progress: Progress | None = None,
+) -> Array:
+    """(Y, V) p-values of a comparison of these detectors, from replicates of whole images common to both.
+
+    Raises:
+        UsageError: two bandwidths, no replicate, or a detector without spread in its reported distances.
+        LimitError: it would need more memory than the limit.
+        ValueError: the comparison is of other pairs.
+    """
+    settings, grid = of.maps[0].settings, of.maps[0].grid
+    check_bootstrap(settings, replicates)
+    joint = joined([first, second])
+    sides = []
+    for pairs, each in zip(joint.pairs, of.maps, strict=True):
+        each.check_made_from(pairs)
+        if not each.width_m > 0:
+            raise UsageError("a detector whose reported distances have no spread cannot be resampled")
+        sides.append(Weighted.of(pairs, each))
+    draws = image_draws(joint.image_count, replicates, rng)
+    sides += [each.as_oracle() for each in sides]
+    p_value = np.full(grid.shape, np.nan)
+    for block, (*found, oracle_1, oracle_2) in replicate_blocks(sides, grid, draws, progress):
+        sampled = _losses(found, [oracle_1, oracle_2], of.penalty)
+        p_value[block] = _p_values(of.area[block], of.losses[:, block], sampled, of.threshold, 1.0)
+    return p_value
+
+
+def areas(losses: Array, threshold: float) -> NDArray[np.uint8]:
+    """(Y, V) codes of `Area` for the losses (2, Y, V) of two detectors."""
+    first, second = losses
+    area = np.select(
+        [np.isnan(first + second), np.maximum(first, second) < threshold, first < second, first > second],
+        [Area.UNDEFINED, Area.EITHER, Area.FIRST, Area.SECOND],
+        Area.TIED,
+    )
+    return area.astype(np.uint8)
+
+
+def p_values(theta_n: Array, theta_b: Array, ratio: float) -> Array:
+    """Share of subsamples that do not speak for theta < 0: of roots tau_b (theta_b - theta_n) <= tau_n theta_n.
+
+    At the boundary, theta = 0, the roots have the law of tau_n theta_n, so p is uniform in the limit. For the claim
+    theta > 0 give -theta_n and -theta_b.
+
+    Args:
+        theta_n: (...) the statistic of all data.
+        theta_b: (s, ...) of each subsample; one without a value (NaN) counts as not speaking for the claim.
+        ratio: tau_b / tau_n.
+    """
+    count = len(theta_b)
+    against = np.sum(~(ratio * (theta_b - theta_n) > theta_n), axis=0)
+    return np.asarray(np.maximum(against, 1) / count)
+
+
+def _p_values(area: NDArray[np.uint8], losses: Array, sampled: Array, threshold: float, ratio: float) -> Array:
+    """(Y, V) p-values of one block; `losses` (2, Y, V), `sampled` (2, s, Y, V)."""
+    difference, between = losses[0] - losses[1], sampled[0] - sampled[1]
+    largest = losses.max(axis=0) - threshold
+    return np.select(
+        [area == Area.FIRST, area == Area.SECOND, area == Area.EITHER],
+        [
+            p_values(difference, between, ratio),
+            p_values(-difference, -between, ratio),
+            p_values(largest, sampled.max(axis=0) - threshold, ratio),
+        ],
+        np.nan,
+    )
+
+
+def _losses(probabilities: Sequence[Array], oracles: Sequence[Array], penalty: Penalty) -> Array:
+    return np.stack([penalty.loss(each, oracle) for each, oracle in zip(probabilities, oracles, strict=True)])
+
+
+def _batch(joint: JointPairs, detector: int, of: CollisionMap, drawn: NDArray[np.int64]) -> Samples:
+    """One detector's pairs among the drawn objects (s, b)."""
+    pairs, pair = joint.pairs[detector], joint.pair_of[detector][drawn]
+    true = np.where(pair >= 0, pairs.true_m[pair], -np.inf)
+    predicted = np.where(pair >= 0, pairs.predicted_m[pair], -np.inf)
+    return samples_of(true, predicted, pairs.count_distribution, of.stopping_m, of.rule, of.settings.two_bandwidths)

@@ -1,0 +1,169 @@
+"""What a detector reports for an obstacle at a true distance: a channel with a distance in place of a class.
+
+The true distances are put in bins, and the pairs (D_i, D^_i) of a bin are what can be reported for an obstacle in it,
+each with the same probability; objects of the bin without a report stand for "no report". So P(report | true bin) is
+a matrix whose rows sum to 1, given by whole numbers: *hits* of *items*. Nothing is rounded to bins on the reported
+side: a planner asks whether the report is at most some distance, and the pairs are counted that say so.
+
+Two readings of a pair in a bin, by name:
+
+* `error`: the report is the obstacle's true distance plus the pair's error D^_i - D_i. The bin says which errors
+  occur.
+* `value`: the report is the pair's D^_i itself. The bin says which reports occur, wherever in it the obstacle stands.
+  A perfect detector then reports with an error of up to the width of the bin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.collision.pairs_reader import ReadPairs
+from verifier.errors import InputError, LimitError, UsageError
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Drawn: TypeAlias = Literal["error", "value"]
+EmptyBins: TypeAlias = Literal["error", "neighbour", "no_report"]
+
+MOST_BINS = 100_000
+
+
+@dataclass(frozen=True)
+class ChannelSettings:
+    """How pairs become a channel.
+
+    Attributes:
+        bin_m: width of the bins of the true distance.
+        drawn: `error` or `value`, see above.
+        empty_bins: a bin without items is an `error`; or has the items of the nearest bin with any (`neighbour`, of
+            two the nearer to the ego); or gives `no_report`.
+        misses: whether objects without a report count.
+
+    Raises:
+        UsageError: no such choice, or a width that is not positive.
+    """
+
+    bin_m: float = 2.0
+    drawn: Drawn = "error"
+    empty_bins: EmptyBins = "error"
+    misses: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0 < self.bin_m < np.inf:
+            raise UsageError(f"the width of the bins must be positive, got {self.bin_m:g} m")
+        for value, known in ((self.drawn, get_args(Drawn)), (self.empty_bins, get_args(EmptyBins))):
+            if value not in known:
+                raise UsageError(f"unknown choice {value!r}; known: {', '.join(known)}")
+
+
+@dataclass(frozen=True, eq=False)
+class DistanceChannel:
+    """P(report | true bin), as counted.
+
+    Attributes:
+        settings: how it was made.
+        reports: per bin the sorted errors or reported distances, (n_b,) metres.
+        items: (bins,) number of pairs and objects without a report, n_b and the missed ones; from 1.
+        source: (bins,) the bin whose items these are, -1 for `no_report`: another one where a bin is empty.
+    """
+
+    settings: ChannelSettings
+    reports: tuple[Floats, ...]
+    items: Ints
+    source: Ints
+
+    def bin_of(self, distance_m: Floats) -> Ints:
+        """The bin of each distance; [lower, upper) by the multiples of the width.
+
+        Raises:
+            ValueError: a distance is negative or beyond the last bin.
+        """
+        index = np.floor(np.asarray(distance_m) / self.settings.bin_m).astype(np.int64)
+        if index.size and (index.min() < 0 or index.max() >= len(self.items)):
+            raise ValueError("a distance lies in no bin of the channel")
+        return index
+
+    def at_most(self, distance_m: Floats, limit_m: Floats) -> tuple[Ints, Ints]:
+        """How many items report at most each limit, for an obstacle at each distance.
+
+        Args:
+            distance_m: (c,) true distances.
+            limit_m: (k,) limits of the reported distance.
+
+        Returns:
+            hits (c, k) and items (c,); hits / items is the probability.
+        """
+        index = self.bin_of(distance_m)
+        hits = np.empty((len(distance_m), len(limit_m)), dtype=np.int64)
+        for number in np.unique(index).tolist():
+            rows = np.flatnonzero(index == number)
+            shift = distance_m[rows, None] if self.settings.drawn == "error" else np.zeros((len(rows), 1))
+            hits[rows] = np.searchsorted(self.reports[number], limit_m[None, :] - shift, side="right")
+        return hits, self.items[index]
+
+    def matrix(self, limits_m: Floats) -> Ints:
+        """(bins, k + 2) items of each bin by what is reported to a planner that stands at the bin's middle.
+
+        Column j < k: at most `limits_m[j]`, which increase, and more than the one before; then more than the last;
+        then no report. A row divided by its sum is P(report | true bin).
+        """
+        middle = np.asarray((np.arange(len(self.items)) + 0.5) * self.settings.bin_m, dtype=np.float64)
+        hits, items = self.at_most(middle, limits_m)
+        reported = np.array([len(each) for each in self.reports], dtype=np.int64)
+        steps = np.diff(np.column_stack([np.zeros(len(items), np.int64), hits, reported]), axis=1)
+        return np.column_stack([steps, items - reported])
+
+
+def distance_channel(found: ReadPairs, reach_m: float, settings: ChannelSettings) -> DistanceChannel:
+    """The channel of a detector for true distances from 0 up to and including `reach_m`.
+
+    Raises:
+        InputError: under the policy "error", a bin up to `reach_m` has no item.
+        LimitError: more bins than `MOST_BINS`.
+    """
+    count = int(np.floor(reach_m / settings.bin_m)) + 1
+    if count > MOST_BINS:
+        raise LimitError(
+            f"bins of {settings.bin_m:g} m up to {reach_m:g} m are {count}; at most {MOST_BINS} are made"
+        )
+    pairs = found.pairs
+    index = np.floor(pairs.true_m / settings.bin_m).astype(np.int64)
+    value = pairs.predicted_m - pairs.true_m if settings.drawn == "error" else pairs.predicted_m
+    order = np.lexsort((value, index))
+    edges = np.searchsorted(index[order], np.arange(count + 1))
+    own = [value[order[low:high]] for low, high in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
+    missed = np.zeros(count, dtype=np.int64)
+    if settings.misses:
+        lost = np.floor(found.missed_m / settings.bin_m).astype(np.int64)
+        missed = np.bincount(lost[lost < count], minlength=count).astype(np.int64)
+    items = np.diff(edges).astype(np.int64) + missed
+    source = _sources(items, settings, found.name)
+    nothing = np.zeros(0)
+    reports = tuple(own[each] if each >= 0 else nothing for each in source.tolist())
+    return DistanceChannel(settings, reports, np.where(source >= 0, items[source], 1), source)
+
+
+def _sources(items: Ints, settings: ChannelSettings, name: str) -> Ints:
+    """(bins,) the bin whose items each bin has."""
+    filled = np.flatnonzero(items > 0)
+    empty = np.flatnonzero(items == 0)
+    source = np.arange(len(items), dtype=np.int64)
+    if not len(empty) or settings.empty_bins == "no_report":
+        return np.where(items > 0, source, -1)
+    if settings.empty_bins == "error" or not len(filled):
+        width = settings.bin_m
+        first = ", ".join(f"[{each * width:g}, {(each + 1) * width:g}) m" for each in empty[:4].tolist())
+        more = f" and {len(empty) - 4} more" if len(empty) > 4 else ""
+        raise InputError(
+            f"{name}no object in the bins {first}{more} of the true distance, which the vehicle drives through",
+            hint="use wider bins, or name what to assume there: neighbour or no_report",
+        )
+    after = np.minimum(np.searchsorted(filled, empty), len(filled) - 1)
+    before = np.maximum(after - 1, 0)
+    nearer = np.abs(filled[before] - empty) <= np.abs(filled[after] - empty)
+    source[empty] = np.where(nearer, filled[before], filled[after])
+    return source

@@ -1,0 +1,183 @@
+"""The probability of collision lambda(y, v) on a grid of reported distances y and speeds v.
+
+    lambda(y, v) = P(D_min <= S(v) | D^_min = y)
+
+where D_min is the true and D^_min the reported distance of the nearest object of an image (Xu, Blanchet,
+Gerardo-Castro and Paudel, WSC 2021, eq. (1)). The estimator takes all pairs of all images, so it assumes that pairs
+are drawn independently of each other and of how many there are in an image. It is consistent as the number of pairs
+grows; how far it is off at a given number is what `subsampling`, `bootstrap` and `exact` are for.
+
+Not to be confused with the chance that *the object reported at y* is nearer than S(v): another object of the image,
+reported further away, may be nearer in truth, and counts here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.collision.bandwidth import WidthRule, cross_validated_constant
+from verifier.collision.kernel import Reason, Samples, estimate, rows_per_block, samples_of
+from verifier.collision.memory import check_memory, predicted_bytes
+from verifier.collision.pairs import Pairs
+from verifier.collision.settings import DEFAULT, EstimatorSettings, Grid
+from verifier.collision.stopping import BrakingPolicy
+
+__all__ = [
+    "DEFAULT",
+    "OVERSMOOTHING",
+    "CollisionMap",
+    "EstimatorSettings",
+    "Grid",
+    "collision_map",
+    "filled",
+    "with_common_width",
+]
+
+Array = NDArray[np.float64]
+
+OVERSMOOTHING = 1.25
+"""A kernel wider than this times the cross-validated one blurs: the step of the constants tried is 2^(1/4) = 1.19."""
+
+
+@dataclass(frozen=True, eq=False)
+class CollisionMap:
+    """lambda on a grid.
+
+    Attributes:
+        grid: distances (Y,) and speeds (V,).
+        policy, settings: what it was computed with.
+        stopping_m: (V,) S(v).
+        probability: (Y, V); NaN where it is not defined. In [0, 1] with one bandwidth.
+        reason: (Y, V) codes of `kernel.Reason`; 0 where it is defined.
+        density_per_m: (Y,) kernel density of the reported distances.
+        width_m: kernel width h; NaN or 0 where the pairs have no spread.
+        cross_validated_m: the width that forecasts best, whatever `width_m` is; NaN where there is none.
+        rule: the rule that gave `width_m`, for samples of other sizes.
+        pair_count, image_count: size of the data.
+        title: what the pairs are.
+    """
+
+    grid: Grid
+    policy: BrakingPolicy
+    settings: EstimatorSettings
+    stopping_m: Array
+    probability: Array
+    reason: NDArray[np.uint8]
+    density_per_m: Array
+    width_m: float
+    cross_validated_m: float
+    rule: WidthRule
+    pair_count: int
+    image_count: int
+    title: str = ""
+
+    def check_made_from(self, pairs: Pairs) -> None:
+        """ValueError unless the map can be of these pairs."""
+        if (len(pairs), pairs.image_count) != (self.pair_count, self.image_count):
+            raise ValueError(f"the map is of {self.pair_count} pairs in {self.image_count} images, not of these")
+
+    def sample(self, pairs: Pairs) -> Samples:
+        """Its pairs as one sample, with its thresholds and its width rule.
+
+        Raises:
+            ValueError: the map was made from other pairs.
+        """
+        self.check_made_from(pairs)
+        true, predicted = pairs.true_m[None, :], pairs.predicted_m[None, :]
+        two = self.settings.two_bandwidths
+        return samples_of(true, predicted, pairs.count_distribution, self.stopping_m, self.rule, two)
+
+    @property
+    def clipped(self) -> Array:
+        """(Y, V) the probabilities cut to [0, 1], for drawing; they differ only with two bandwidths."""
+        return np.clip(self.probability, 0.0, 1.0)
+
+    @property
+    def oversmooths(self) -> bool:
+        """The kernel is so wide beside the one that forecasts best that its blur is taken for collisions."""
+        return self.width_m > OVERSMOOTHING * self.cross_validated_m
+
+    @property
+    def reasons(self) -> dict[Reason, int]:
+        """Number of points for each reason that occurs, DEFINED included."""
+        codes, counts = np.unique(self.reason, return_counts=True)
+        return {Reason(code): count for code, count in zip(codes.tolist(), counts.tolist(), strict=True)}
+
+
+def collision_map(
+    pairs: Pairs, grid: Grid, policy: BrakingPolicy, settings: EstimatorSettings = DEFAULT
+) -> CollisionMap:
+    """Estimate lambda on the grid by equation (1).
+
+    A pair with D = S(v) counts as a collision, as in eq. (1), where only D > S(v) is counted as none.
+
+    Raises:
+        LimitError: it would need more memory than the limit.
+    """
+    check_memory(predicted_bytes(len(pairs), grid.shape))
+    best = WidthRule(cross_validated_constant(pairs))
+    if settings.bandwidth == "fixed":
+        assert settings.width_m is not None
+        rule = WidthRule.fixed(settings.width_m, len(pairs))
+    else:
+        rule = best if settings.bandwidth == "cross_validated" else WidthRule(settings.constant)
+    blank = CollisionMap(
+        grid=grid,
+        policy=policy,
+        settings=settings,
+        stopping_m=policy.stopping_distance_m(grid.speeds_mps),
+        probability=np.full(grid.shape, np.nan),
+        reason=np.full(grid.shape, np.uint8(Reason.NO_PAIRS)),
+        density_per_m=np.full(grid.shape[0], 0.0 if len(pairs) else np.nan),
+        width_m=_width_m(rule, pairs),
+        cross_validated_m=_width_m(best, pairs),
+        rule=rule,
+        pair_count=len(pairs),
+        image_count=pairs.image_count,
+        title=pairs.title,
+    )
+    return filled(blank, blank.sample(pairs)) if len(pairs) else blank
+
+
+def filled(of: CollisionMap, sample: Samples) -> CollisionMap:
+    """The map with the estimates of one sample, a block of distances after the other."""
+    grid = of.grid
+    probability, reason = np.empty(grid.shape), np.empty(grid.shape, dtype=np.uint8)
+    density = np.empty(grid.shape[0])
+    step = rows_per_block(1, sample.true_m.shape[1], grid.shape[1])
+    for start in range(0, grid.shape[0], step):
+        block = slice(start, start + step)
+        found = estimate(sample, grid.distances_m[block], of.settings.reach)
+        probability[block], reason[block], density[block] = (each[0] for each in found)
+    return replace(of, probability=probability, reason=reason, density_per_m=density)
+
+
+def with_common_width(
+    detectors: Sequence[Pairs], grid: Grid, policy: BrakingPolicy, settings: EstimatorSettings
+) -> list[CollisionMap]:
+    """A map of each detector, all with the narrowest of their kernel widths.
+
+    A wide kernel blurs lambda and lambda* alike and so hides the difference between them: with widths of their own, a
+    detector with large errors, and therefore a wide kernel, would look close to its oracle. With two bandwidths each
+    detector keeps its own.
+    """
+    maps = [collision_map(each, grid, policy, settings) for each in detectors]
+    widths = [each.width_m for each in maps if each.width_m > 0]
+    if settings.two_bandwidths or not widths or all(each.width_m == min(widths) for each in maps):
+        return maps
+    width = min(widths)
+    common = replace(settings, bandwidth="fixed", width_m=width)
+    found = []
+    for pairs, each in zip(detectors, maps, strict=True):
+        blank = replace(each, settings=common, rule=WidthRule.fixed(width, len(pairs)), width_m=width)
+        found.append(filled(blank, blank.sample(pairs)) if len(pairs) else blank)
+    return found
+
+
+def _width_m(rule: WidthRule, pairs: Pairs) -> float:
+    return float(rule.widths_m(pairs.predicted_m[None, :], np.array([len(pairs)]))[0]) if len(pairs) else math.nan

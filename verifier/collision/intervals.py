@@ -1,0 +1,125 @@
+"""What a confidence interval for lambda is, of each kind: what it covers, and what it takes for granted.
+
+| kind | covers | takes for granted |
+|---|---|---|
+| SUBSAMPLING | lambda(y, v) | many pairs; pairs independent of each other; a kernel width that does not blur |
+| PERCENTILE, BASIC | the *smoothed* lambda: the kernel's blur is not in them | many images; images independent |
+| EXACT_WINDOW | lambda averaged over a window around y | images independent; nothing else |
+| EXACT_MONOTONE | lambda(y, v) | images independent; lambda does not rise with y around y |
+
+SUBSAMPLING is Algorithm 1 of Xu et al. (WSC 2021). PERCENTILE and BASIC resample images (Davison and Hinkley 1997,
+Sec. 5.2 and 5.3). The exact kinds are Clopper and Pearson's (Biometrika 26, 1934): at least the level at any number
+of images, for any detector.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.errors import UsageError
+
+Array = NDArray[np.float64]
+
+
+class IntervalKind(Enum):
+    """How an interval was made."""
+
+    SUBSAMPLING = "subsampling"
+    PERCENTILE = "bootstrap_percentile"
+    BASIC = "bootstrap_basic"
+    EXACT_WINDOW = "exact_window"
+    EXACT_MONOTONE = "exact_monotone"
+
+    @property
+    def covers(self) -> str:
+        """What the interval is for, in words."""
+        return _COVERS[self]
+
+    @property
+    def assumes(self) -> str:
+        """What it takes for granted, in words."""
+        return _ASSUMES[self]
+
+
+_COVERS = {
+    IntervalKind.SUBSAMPLING: "the probability of collision at the reported distance",
+    IntervalKind.PERCENTILE: "the probability of collision as the kernel smooths it",
+    IntervalKind.BASIC: "the probability of collision as the kernel smooths it",
+    IntervalKind.EXACT_WINDOW: "the probability of collision averaged over a window of reported distances",
+    IntervalKind.EXACT_MONOTONE: "the probability of collision at the reported distance",
+}
+_ASSUMES = {
+    IntervalKind.SUBSAMPLING: "many pairs, independent of each other, and a kernel narrow beside the error",
+    IntervalKind.PERCENTILE: "many images, independent of each other",
+    IntervalKind.BASIC: "many images, independent of each other",
+    IntervalKind.EXACT_WINDOW: "images independent of each other",
+    IntervalKind.EXACT_MONOTONE: (
+        "images independent of each other, and a probability that does not rise with the reported distance"
+    ),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalMap:
+    """Pointwise intervals of one kind on a grid.
+
+    Attributes:
+        kind: how they were made.
+        level: nominal probability that an interval covers, at each point on its own.
+        lower, upper: (Y, V) ends as they come out, not cut to [0, 1]; NaN where the estimate is not defined.
+        resamples: number of subsamples or bootstrap replicates; 0 for exact kinds.
+        undefined: (Y, V) how many of them had no value at the point. Each end takes the worst such a value could
+            be, 0 or 1, so a missing value can only widen the interval.
+    """
+
+    kind: IntervalKind
+    level: float
+    lower: Array
+    upper: Array
+    resamples: int
+    undefined: NDArray[np.int64]
+
+    @property
+    def clipped(self) -> tuple[Array, Array]:
+        """The ends cut to [0, 1], for drawing."""
+        return np.clip(self.lower, 0.0, 1.0), np.clip(self.upper, 0.0, 1.0)
+
+
+def check_level(level: float) -> None:
+    """UsageError unless the level is between 0 and 1."""
+    if not 0 < level < 1:
+        raise UsageError(f"the confidence level must be between 0 and 1, got {level:g}")
+
+
+def end_quantiles(values: Array, level: float) -> tuple[Array, Array]:
+    """Order statistics of ranks ceil(p s), p = (1 - level)/2 and (1 + level)/2, along the first axis.
+
+    NaN counts as 0 for the lower and as 1 for the upper one.
+
+    Args:
+        values: (s, ...) resampled probabilities.
+    """
+    low, high = order_ranks(level, len(values))
+    missing = np.isnan(values)
+    if not missing.any():
+        both = np.partition(values, sorted({low, high}), axis=0)
+        return both[low], both[high]
+    lower = np.partition(np.where(missing, 0.0, values), low, axis=0)[low]
+    upper = np.partition(np.where(missing, 1.0, values), high, axis=0)[high]
+    return lower, upper
+
+
+def order_ranks(level: float, count: int) -> tuple[int, int]:
+    """Ranks from 0 of the two order statistics; the level is taken as the decimal number that was meant.
+
+    >>> order_ranks(0.9, 100)
+    (4, 94)
+    """
+    meant = Fraction(level).limit_denominator(10**9)
+    return max(math.ceil((1 - meant) / 2 * count), 1) - 1, math.ceil((1 + meant) / 2 * count) - 1

@@ -1,0 +1,223 @@
+"""Equation (1) for many samples, a whole row of distances and every speed at once.
+
+Everything is a cumulative sum along the pairs sorted by falling true distance: the pairs with D > S(v) are the first
+`beyond` of them, so sums and counts "over pairs with D > S(v)" for all speeds are gathered from one running sum.
+Running sums of terms that are not negative never fall, so with one width the result lies in [0, 1] in floating point
+as well; nothing is clipped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.collision.bandwidth import WidthRule
+
+Array = NDArray[np.float64]
+
+SQRT_TAU = float(np.sqrt(2 * np.pi))
+BLOCK_BYTES = 32 * 2**20
+"""Working memory of one block of rows; larger blocks leave the processor's cache and gain nothing."""
+
+
+class Reason(IntEnum):
+    """Why a probability is not defined at a point; DEFINED where it is."""
+
+    DEFINED = 0
+    NO_PAIRS = 1
+    NO_SPREAD = 2
+    NO_PAIR_NEAR = 3
+    UNDERFLOW = 4
+    NO_SINGLE_OBJECT_IMAGE = 5
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        return _TEXTS[self]
+
+
+_TEXTS = {
+    Reason.DEFINED: "defined",
+    Reason.NO_PAIRS: "there are no pairs",
+    Reason.NO_SPREAD: "the reported distances have no spread to take a kernel width from: one pair, or equal ones",
+    Reason.NO_PAIR_NEAR: "no distance was reported near this one",
+    Reason.UNDERFLOW: "the kernel density is 0 in double precision",
+    Reason.NO_SINGLE_OBJECT_IMAGE: "nothing was reported from here on, and no image has a single object: 0/0",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """B samples of pairs, prepared for `estimate`.
+
+    Attributes:
+        true_m: (B, n) falling in each row, padded with -inf.
+        predicted_m: (B, n) in the same order, padded with -inf.
+        sizes: (B,) number of pairs of each sample.
+        beyond: (B, V) number of its pairs with D > S(v).
+        factors: (B, n + 1) sum_m m c_m p^(m - m0) at p = 0/size .. n/size.
+        lowest: m0 - 1 for the smallest m0 >= 1 with c_m0 > 0.
+        widths_m: (B,) kernel width; NaN or 0 where there is none.
+        subset_widths_m: (B, V) width for the pairs with D > S(v), or None for one width (the paper's App. B).
+    """
+
+    true_m: Array
+    predicted_m: Array
+    sizes: NDArray[np.int64]
+    beyond: NDArray[np.int64]
+    factors: Array
+    lowest: int
+    widths_m: Array
+    subset_widths_m: Array | None = None
+
+    def as_oracle(self) -> Samples:
+        """The same samples seen by a detector that reports every true distance, with the same kernel widths."""
+        return replace(self, predicted_m=self.true_m)
+
+    def part(self, rows: slice) -> Samples:
+        """Some of the samples."""
+        subset = None if self.subset_widths_m is None else self.subset_widths_m[rows]
+        return Samples(
+            self.true_m[rows],
+            self.predicted_m[rows],
+            self.sizes[rows],
+            self.beyond[rows],
+            self.factors[rows],
+            self.lowest,
+            self.widths_m[rows],
+            subset,
+        )
+
+
+def samples_of(
+    true_m: Array,
+    predicted_m: Array,
+    image_counts: NDArray[np.int64],
+    stopping_m: Array,
+    rule: WidthRule,
+    two_widths: bool = False,
+) -> Samples:
+    """Sort and count B samples.
+
+    Args:
+        true_m: (B, n) true distances; a row with fewer pairs is padded with -inf, in any place.
+        predicted_m: (B, n) reported distances, padded likewise.
+        image_counts: c_m, number of images with m pairs, of the full data (Sec. 3.3 keeps it for subsamples).
+        stopping_m: (V,) S(v).
+        rule: gives each sample its width.
+        two_widths: the pairs with D > S(v) get a width of their own by the same rule.
+    """
+    order = np.argsort(-true_m, axis=1, kind="stable")
+    true_m = np.take_along_axis(true_m, order, axis=1)
+    predicted_m = np.take_along_axis(predicted_m, order, axis=1)
+    sizes = (true_m > -np.inf).sum(axis=1)
+    beyond = np.array([(true_m > each).sum(axis=1) for each in stopping_m]).T
+    subset = None
+    if two_widths:
+        at = np.arange(true_m.shape[1])
+        columns = [rule.widths_m(np.where(at < each[:, None], predicted_m, -np.inf), each) for each in beyond.T]
+        subset = np.array(columns).T
+    factors, lowest = _factors(image_counts, sizes, true_m.shape[1])
+    return Samples(true_m, predicted_m, sizes, beyond, factors, lowest, rule.widths_m(predicted_m, sizes), subset)
+
+
+def estimate(samples: Samples, distances_m: Array, reach: float) -> tuple[Array, NDArray[np.uint8], Array]:
+    """lambda by equation (1), and why it is not defined where it is NaN.
+
+        lambda = 1 - r1 r2,    r1 = f(y | D > S) P(D > S) / f(y),    r2 = sum m c_m p^(m-1) / sum m c_m q^(m-1),
+        p = share of pairs with D > S and D^ >= y,    q = share of pairs with D^ >= y
+
+    Args:
+        samples: B samples.
+        distances_m: (Y,) reported distances y.
+        reach: lambda is defined where the kernel has at least the mass of one pair `reach` widths away.
+
+    Returns:
+        (B, Y, V) probabilities, (B, Y, V) codes of `Reason`, and (B, Y) kernel density of the reported distances in
+        1/m.
+    """
+    valid = samples.widths_m > 0
+    width = np.where(valid, samples.widths_m, 1.0)
+    masses = np.cumsum(_kernel(samples.predicted_m, distances_m, width), axis=2)
+    total = masses[:, :, -1]
+    share = _gather(masses, samples.beyond) if samples.subset_widths_m is None else _own_widths(samples, distances_m)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = share / total[:, :, None]
+        density = np.where(valid[:, None], total, np.nan) / (samples.sizes * width * SQRT_TAU)[:, None]
+    reason = np.zeros(total.shape, dtype=np.uint8)
+    reason[total < np.exp(-0.5 * reach**2)] = Reason.NO_PAIR_NEAR
+    reason[(total == 0) & (reason == 0)] = Reason.UNDERFLOW
+    reason[~valid] = Reason.NO_SPREAD
+    ratio, seen = _image_factor(samples, distances_m)
+    if samples.lowest:
+        reason[(seen == 0) & (reason == 0)] = Reason.NO_SINGLE_OBJECT_IMAGE
+    reasons = np.repeat(reason[:, :, None], samples.beyond.shape[1], axis=2)
+    if samples.subset_widths_m is not None:
+        none = (samples.beyond > 0) & ~(samples.subset_widths_m > 0)
+        reasons[none[:, None, :] & (reasons == 0)] = Reason.NO_SPREAD
+    with np.errstate(invalid="ignore"):
+        return np.where(reasons == 0, 1 - share * ratio, np.nan), reasons, density
+
+
+def rows_per_block(samples: int, pairs: int, speeds: int) -> int:
+    """How many distances to take at once so that a block of `samples` stays within `BLOCK_BYTES`, at least 1."""
+    return max(1, BLOCK_BYTES // (8 * max(samples, 1) * (2 * pairs + 4 * speeds)))
+
+
+def _kernel(predicted_m: Array, distances_m: Array, width: Array) -> Array:
+    """(B, Y, n) exp(-((y - D^) / h)^2 / 2)."""
+    away = distances_m[None, :, None] - predicted_m[:, None, :]
+    away /= width[:, None, None]
+    away *= away
+    away *= -0.5
+    return np.asarray(np.exp(away, out=away))
+
+
+def _own_widths(samples: Samples, distances_m: Array) -> Array:
+    """(B, Y, V) kernel sums over the pairs with D > S(v), each with its own width, times h / h_v."""
+    assert samples.subset_widths_m is not None
+    columns = []
+    for own, beyond in zip(samples.subset_widths_m.T, samples.beyond.T, strict=True):
+        width = np.where(own > 0, own, 1.0)
+        longest = max(int(beyond.max(initial=0)), 1)
+        kernel = _kernel(samples.predicted_m[:, :longest], distances_m, width)
+        kernel *= (np.arange(longest) < beyond[:, None])[:, None, :]
+        columns.append(kernel.sum(axis=2) * (samples.widths_m / width)[:, None])
+    return np.stack(columns, axis=2)
+
+
+def _image_factor(samples: Samples, distances_m: Array) -> tuple[Array, NDArray[np.int64]]:
+    """(B, Y, V) r2, and (B, Y) the number of pairs reported at y or further.
+
+    With m0 the smallest number of objects in an image, r2 = (p/q)^(m0-1) R(p) / R(q) where R(0) > 0: a form that
+    cannot become 0/0 by underflow.
+    """
+    further = np.cumsum(samples.predicted_m[:, None, :] >= distances_m[None, :, None], axis=2, dtype=np.int64)
+    seen = further[:, :, -1]
+    both = _gather(further, samples.beyond)
+    rows = np.arange(len(seen))[:, None]
+    ratio = samples.factors[rows[:, :, None], both] / samples.factors[rows, seen][:, :, None]
+    if samples.lowest:
+        ratio *= (both / np.maximum(seen, 1)[:, :, None]) ** samples.lowest
+    return ratio, seen
+
+
+def _gather(sums: NDArray[Any], beyond: NDArray[np.int64]) -> NDArray[Any]:
+    """(B, Y, V) the running sums (B, Y, n) over the first `beyond` (B, V) pairs."""
+    found = np.take_along_axis(sums, np.maximum(beyond - 1, 0)[:, None, :], axis=2)
+    return np.asarray(found * (beyond > 0)[:, None, :])
+
+
+def _factors(image_counts: NDArray[np.int64], sizes: NDArray[np.int64], longest: int) -> tuple[Array, int]:
+    weights = np.arange(len(image_counts)) * image_counts
+    used = np.flatnonzero(weights)
+    lowest = int(used[0]) if len(used) else 1
+    share = np.arange(longest + 1) / np.maximum(sizes, 1)[:, None]
+    factors = np.zeros(share.shape)
+    for weight in weights[: lowest - 1 : -1].tolist():
+        factors = factors * share + weight
+    return factors, lowest - 1

@@ -1,0 +1,107 @@
+"""Pairs of true and reported distance, by image: what every part of this package reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.errors import UsageError
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """The pairs (D_i, D^_i) of one detector (Xu et al., WSC 2021, Sec. 3.2): an object and the report matched to it.
+
+    Attributes:
+        true_m: (n,) D, labelled distance of each paired object; finite, from 0.
+        predicted_m: (n,) D^, the distance reported for it; finite, from 0.
+        image: (n,) int64, the image of each pair, in 0..image_count-1.
+        image_count: number of images. One without a pair counts as N = 0.
+        title: what the pairs are, for people.
+        image_names: one different name per image, or none. By them the images of two detectors are recognised.
+
+    Raises:
+        ValueError: shapes differ, a distance is negative or not finite, or an image does not exist.
+    """
+
+    true_m: NDArray[np.float64]
+    predicted_m: NDArray[np.float64]
+    image: NDArray[np.int64]
+    image_count: int
+    title: str = ""
+    image_names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, kind in (("true_m", np.float64), ("predicted_m", np.float64), ("image", np.int64)):
+            object.__setattr__(self, name, _frozen(getattr(self, name), kind, name))
+        if self.image.ndim != 1 or not self.true_m.shape == self.predicted_m.shape == self.image.shape:
+            raise ValueError("expected as many true distances as reported distances and images")
+        for name in ("true_m", "predicted_m"):
+            values = getattr(self, name)
+            if not np.all(np.isfinite(values) & (values >= 0)):
+                raise ValueError(f"{name}: distances must be finite and at least 0")
+        if self.image_count < 1 or np.any((self.image < 0) | (self.image >= self.image_count)):
+            raise ValueError(f"images must be in 0..{self.image_count - 1}")
+        if self.image_names and len(set(self.image_names)) != len(self.image_names):
+            raise ValueError("the names of the images must differ")
+        if self.image_names and len(self.image_names) != self.image_count:
+            raise ValueError(f"{len(self.image_names)} names for {self.image_count} images")
+
+    def __len__(self) -> int:
+        return len(self.true_m)
+
+    @property
+    def per_image(self) -> NDArray[np.int64]:
+        """(image_count,) N(omega), the number of pairs of each image."""
+        return np.bincount(self.image, minlength=self.image_count).astype(np.int64)
+
+    @property
+    def count_distribution(self) -> NDArray[np.int64]:
+        """(largest N + 1,) c_m, the number of images with m pairs; `c_m[0]` are those without any."""
+        return np.bincount(self.per_image).astype(np.int64)
+
+    def take(self, images: NDArray[np.int64]) -> Pairs:
+        """The pairs of some images, which are renumbered in the given order.
+
+        Raises:
+            ValueError: no image, an image twice, or an image that does not exist.
+        """
+        images = np.asarray(images, dtype=np.int64)
+        if not len(images) or np.any((images < 0) | (images >= self.image_count)):
+            raise ValueError(f"expected at least one image of 0..{self.image_count - 1}")
+        if len(np.unique(images)) != len(images):
+            raise ValueError("an image can be taken only once")
+        number = np.full(self.image_count, -1, dtype=np.int64)
+        number[images] = np.arange(len(images))
+        kept = number[self.image] >= 0
+        names = tuple(self.image_names[i] for i in images.tolist()) if self.image_names else ()
+        return Pairs(
+            self.true_m[kept], self.predicted_m[kept], number[self.image[kept]], len(images), self.title, names
+        )
+
+
+def split(image_count: int, fraction: float, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Divide images at random: about `fraction` of them, and the others; both sorted, neither empty.
+
+    Raises:
+        UsageError: the fraction is not between 0 and 1, or there are fewer than two images.
+    """
+    if not 0 < fraction < 1:
+        raise UsageError(f"the share of images must be between 0 and 1, got {fraction:g}")
+    if image_count < 2:
+        raise UsageError(f"at least two images are needed to divide them, there is {image_count}")
+    order = rng.permutation(image_count)
+    first = min(max(round(fraction * image_count), 1), image_count - 1)
+    return np.sort(order[:first]), np.sort(order[first:])
+
+
+def _frozen(values: Any, kind: type[Any], name: str) -> NDArray[Any]:
+    given = np.asarray(values)
+    if kind is np.int64 and given.size and given.dtype.kind not in "iu":
+        raise ValueError(f"{name}: expected whole numbers")
+    array = np.array(given, dtype=kind)
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,290 @@
+"""Pairs of true and predicted distance from files: a table of pairs, or the record that `verify confusion` writes.
+
+A table (CSV, separated by comma, semicolon or tab; or Parquet) has these columns; further ones are ignored:
+
+| column | holds |
+|---|---|
+| `image` | name of the image (frame) |
+| `true_m` | true distance of an object, metres |
+| `predicted_m` | distance that the detector reports for it, metres |
+| `class` | class of the object; only needed where one class is chosen |
+
+A line with both distances is a pair. One with `true_m` alone is an object without a report. One with neither is an
+image, which counts also when no object stands in it. Images that no line names are known by their number alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.collision.pair_tables import ColumnTable, read_columns
+from verifier.collision.pairs import Pairs
+from verifier.errors import InputError, Place, UsageError, shown, unknown_name
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+REQUIRED = ("image", "true_m", "predicted_m")
+LARGEST_M = 1e5
+"""Metres; a larger distance is refused as not being in metres."""
+NegativeReports: TypeAlias = Literal["error", "zero", "left_out"]
+RECORD_MEASURES = {
+    "euclidean_3d": ("report_x_m", "report_y_m", "report_z_m"),
+    "ground_plane": ("report_x_m", "report_y_m"),
+    "forward": ("report_x_m",),
+}
+"""By measure of distance the columns of a record that it is computed from."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReadPairs:
+    """Pairs, and what else their source says.
+
+    Attributes:
+        pairs: the pairs.
+        missed_m: (k,) true distances of the objects without a report, as far as the source lists them.
+        missed_image: (k,) the image of each of them.
+        origin: file, choices and numbers of objects, as JSON values.
+        listed: the first so many images are named by the source; of the others only the number is known.
+    """
+
+    pairs: Pairs
+    missed_m: Floats
+    missed_image: Ints
+    origin: Mapping[str, Any]
+    listed: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "origin", MappingProxyType(dict(self.origin)))
+        if self.missed_m.ndim != 1 or not np.all(np.isfinite(self.missed_m) & (self.missed_m >= 0)):
+            raise ValueError("distances of missed objects are finite and not negative")
+        image = self.missed_image
+        if image.shape != self.missed_m.shape or np.any((image < 0) | (image >= self.pairs.image_count)):
+            raise ValueError("every missed object is in an image")
+
+    @property
+    def name(self) -> str:
+        """The title, for the beginning of a message; empty without one."""
+        return f"{self.pairs.title}: " if self.pairs.title else ""
+
+
+@dataclass(frozen=True, eq=False)
+class Objects:
+    """Objects of all images, from whatever source, before they become pairs.
+
+    `image` (n,) index into `names`, the images; `true_m` (n,), NaN where it is unknown, and `predicted_m` (n,), NaN
+    where there is no report, in metres, negative behind the ego by the measure `forward`.
+    """
+
+    image: Ints
+    true_m: Floats
+    predicted_m: Floats
+    names: tuple[str, ...]
+
+
+def read_pairs(
+    path: str | Path,
+    *,
+    classes: Sequence[str] = (),
+    image_count: int | None = None,
+    columns: Mapping[str, str] | None = None,
+    negative_reports: NegativeReports = "error",
+    title: str = "",
+) -> ReadPairs:
+    """The pairs of a table.
+
+    Args:
+        path: the file.
+        classes: only objects of these classes; all if empty.
+        image_count: number of images, where the file does not name those without objects.
+        columns: the file's own names for the columns above, where they differ.
+        negative_reports: a predicted distance below 0, which a regression may give, is an `error`; is taken as
+            `zero`; or its object is `left_out`.
+        title: what the pairs are, for people; the file's name without its ending if empty.
+
+    Raises:
+        InputError: with file, line and column of what cannot be read; or no pair is left.
+        UsageError: no such class, or fewer images than the file names.
+    """
+    named = dict(columns or {})
+    wanted = [*REQUIRED, *(["class"] if classes else [])]
+    for name in named:
+        if name not in (*REQUIRED, "class"):
+            message, hint = unknown_name("column", name, (*REQUIRED, "class"))
+            raise UsageError(f"{message}\n  hint: {hint}")
+    table, raw = read_columns(path, {name: named.get(name, name) for name in wanted}, "a table of pairs")
+    if negative_reports not in get_args(NegativeReports):
+        message, hint = unknown_name("policy for negative reports", negative_reports, get_args(NegativeReports))
+        raise UsageError(f"{message}\n  hint: {hint}")
+    true_m, predicted_m = _distances(table, "true_m"), _distances(table, "predicted_m", negative_reports)
+    below = int(np.count_nonzero(predicted_m < 0))
+    if negative_reports == "zero":
+        predicted_m = np.where(predicted_m < 0, 0.0, predicted_m)
+    alone = np.isnan(true_m) & ~np.isnan(predicted_m)
+    if alone.any():
+        raise InputError("a predicted distance without a true one is no pair", table.place(int(alone.argmax())))
+    names, image = table.codes("image")
+    kept = ~np.isnan(true_m)
+    if classes:
+        kept &= _of_classes(table.cells["class"], classes, str(path), kept)
+    if image_count is not None and image_count < len(names):
+        raise UsageError(f"{image_count} images are too few: {path} names {len(names)}")
+    origin = {**_digest(path, raw), "format": "pairs", "classes": list(classes)}
+    origin |= {"negative_reports": below, "negative_reports_are": negative_reports}
+    found = Objects(image[kept], true_m[kept], predicted_m[kept], names)
+    return made_pairs(found, title or PurePath(path).stem, origin, str(path), image_count)
+
+
+def read_record(
+    path: str | Path, measure: str, *, classes: Sequence[str] = (), same_class: bool = False, title: str = ""
+) -> ReadPairs:
+    """The pairs of a per-object record (CSV or Parquet) that `verify confusion --record` wrote.
+
+    Every frame of the record is an image, every object that a detection was matched with a pair. The predicted
+    distance is that of the reported box.
+
+    Args:
+        path: the record.
+        measure: of `RECORD_MEASURES`, by which the record was counted; the record holds the true distances by it
+            and does not name it.
+        classes: true classes of the objects; all if empty.
+        same_class: a report of another class is no report.
+        title: as in `read_pairs`.
+
+    Raises:
+        InputError: with file and line; an object in a frame that has no row, a report without a box in space.
+        UsageError: no such measure or class.
+    """
+    if measure not in RECORD_MEASURES:
+        message, hint = unknown_name("distance measure of a record", measure, RECORD_MEASURES)
+        raise UsageError(f"{message}\n  hint: {hint}")
+    texts = ("kind", "frame", "true", "predicted")
+    wanted = (*texts, "distance_m", *RECORD_MEASURES[measure])
+    table, raw = read_columns(path, {name: name for name in wanted}, "a record of verify confusion")
+    kind, frame, true, predicted = (table.cells[name] for name in texts)
+    frames = _listed_frames(table, np.flatnonzero(kind == "frame"))
+    rows = np.flatnonzero(kind == "object")
+    if classes:
+        rows = rows[_of_classes(true[rows], classes, str(path))]
+    image = np.array([frames.get(name, -1) for name in frame[rows].tolist()], dtype=np.int64)
+    if (image < 0).any():
+        row = int(rows[int((image < 0).argmax())])
+        raise InputError(f"an object in frame {shown(frame[row])}, which has no row of its own", table.place(row))
+    reported = (predicted[rows] != "empty") & ((predicted[rows] == true[rows]) | (not same_class))
+    parts = np.stack([table.numbers(name)[rows] for name in RECORD_MEASURES[measure]])
+    blind = reported & np.isnan(parts).any(axis=0)
+    if blind.any():
+        hint = "pairs need the distances of both sides: match detections that have boxes in the ego frame"
+        raise InputError("the report has no box in space", table.place(int(rows[int(blind.argmax())])), hint)
+    report_m = parts[0] if measure == "forward" else np.sqrt(np.square(parts).sum(axis=0))
+    found = Objects(image, table.numbers("distance_m")[rows], np.where(reported, report_m, np.nan), tuple(frames))
+    origin = {**_digest(path, raw), "format": "record", "classes": list(classes), "measure": measure}
+    return made_pairs(found, title or PurePath(path).stem, {**origin, "same_class": same_class}, str(path))
+
+
+def made_pairs(
+    objects: Objects, title: str, origin: Mapping[str, Any], source: str, image_count: int | None = None
+) -> ReadPairs:
+    """The pairs of objects ahead; what is left out is counted in the origin.
+
+    Left out are objects of unknown distance, objects behind the ego, and pairs whose report lies behind it.
+
+    Args:
+        objects: of all images.
+        title: what the pairs are, for people.
+        origin: what is known of the source, as JSON values.
+        source: name of the file, for messages.
+        image_count: number of images, if more than have a name; the others get names of their own.
+
+    Raises:
+        InputError: no pair is left.
+    """
+    unknown = np.isnan(objects.true_m)
+    behind = (objects.true_m < 0) | (objects.predicted_m < 0)
+    ahead = ~unknown & ~behind
+    paired = ahead & ~np.isnan(objects.predicted_m)
+    if not paired.any():
+        raise InputError("no pair of a true and a predicted distance", Place(source))
+    listed = len(objects.names)
+    count = listed if image_count is None else image_count
+    names = (*objects.names, *_unlisted(count - listed))
+    pairs = Pairs(objects.true_m[paired], objects.predicted_m[paired], objects.image[paired], count, title, names)
+    numbers = {
+        "images": count,
+        "objects": int(ahead.sum()),
+        "pairs": int(paired.sum()),
+        "without_distance": int(unknown.sum()),
+        "behind": int(behind.sum()),
+    }
+    lost = ahead & ~paired
+    return ReadPairs(pairs, objects.true_m[lost], objects.image[lost], {**origin, **numbers}, listed)
+
+
+def on_common_images(found: Sequence[ReadPairs]) -> list[ReadPairs]:
+    """The same pairs over the images of all sources together; an image is the same where it has the same name.
+
+    A source that does not name an image that another one names has no object in it: it is one of those of which the
+    source gives the number alone, or one more.
+    """
+    number: dict[str, int] = {}
+    for each in found:
+        for name in each.pairs.image_names[: each.listed]:
+            number.setdefault(name, len(number))
+    count = max(len(number), *(each.pairs.image_count for each in found))
+    names = (*number, *_unlisted(count - len(number)))
+    moved = []
+    for each in found:
+        place = np.array([number[name] for name in each.pairs.image_names[: each.listed]], dtype=np.int64)
+        pairs = replace(each.pairs, image=place[each.pairs.image], image_count=count, image_names=names)
+        moved.append(replace(each, pairs=pairs, missed_image=place[each.missed_image], listed=len(number)))
+    return moved
+
+
+def _unlisted(count: int) -> list[str]:
+    return [f"(without a line, {number})" for number in range(count)]
+
+
+def _distances(table: ColumnTable, name: str, negative: str | None = None) -> Floats:
+    values = table.numbers(name)
+    allowed = negative not in (None, "error")
+    wrong = (values < (-LARGEST_M if allowed else 0)) | (values > LARGEST_M)
+    if wrong.any():
+        row = int(wrong.argmax())
+        message = f"{table.own[name]}: expected a distance from 0 to {LARGEST_M:g} m, got {values[row]:g}"
+        hint = "name what a report below 0 is: zero or left_out" if negative and values[row] < 0 else None
+        raise InputError(message, table.place(row, name), hint)
+    return values
+
+
+def _listed_frames(table: ColumnTable, rows: Ints) -> dict[str, int]:
+    frames: dict[str, int] = {}
+    for row in rows.tolist():
+        name = str(table.cells["frame"][row])
+        if name in frames:
+            raise InputError(f"frame {shown(name)} has two rows", table.place(row, "frame"))
+        frames[name] = len(frames)
+    return frames
+
+
+def _of_classes(
+    cells: NDArray[Any], classes: Sequence[str], source: str, objects: NDArray[np.bool_] | None = None
+) -> NDArray[np.bool_]:
+    """(n,) which rows are of the classes; each must occur among the objects."""
+    known = set((cells if objects is None else cells[objects]).tolist()) - {""}
+    for name in classes:
+        if name not in known:
+            message, hint = unknown_name("class", name, known)
+            raise UsageError(f"{message} in {source}\n  hint: {hint}")
+    return np.isin(cells.astype(str), list(classes))
+
+
+def _digest(path: str | Path, raw: bytes) -> dict[str, Any]:
+    return {"name": PurePath(path).name, "sha256": hashlib.sha256(raw).hexdigest()}

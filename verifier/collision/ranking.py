@@ -1,0 +1,193 @@
+"""Ranking detectors by their score as a function of how much heavier the heavy side weighs, with bootstrap intervals.
+
+With ratio = beta / alpha the score of each detector is a line,
+
+    L / alpha = base + ratio * slope,
+
+base = O and slope = U when "below" the oracle is heavy (the paper's formula), and the other way round for "above".
+So the best detector changes only where two lines cross. Images are resampled, the same for all detectors, and the
+ranking of every replicate tells how sure the ranking is.
+
+The intervals are percentiles of the replicates. They are for the score as the kernel smooths it, at the width of the
+data: neither the kernel's blur nor the choice of its width is in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.collision.bootstrap import Weighted, check_bootstrap, image_draws, replicate_blocks
+from verifier.collision.estimator import DEFAULT, CollisionMap, EstimatorSettings, Grid, with_common_width
+from verifier.collision.intervals import check_level, end_quantiles
+from verifier.collision.joint import joined
+from verifier.collision.oracle import PRINTED, Penalty, oracle_map
+from verifier.collision.pairs import Pairs
+from verifier.collision.score import Score, Weight, common_points, score, weight_on
+from verifier.collision.stopping import BrakingPolicy
+from verifier.collision.subsampling import Progress
+from verifier.errors import UsageError
+
+Array = NDArray[np.float64]
+
+REPLICATES = 200
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Where the lines of two detectors cross.
+
+    Attributes:
+        better_below, better_above: numbers of the detectors; the first is better for smaller ratios.
+        ratio: beta / alpha.
+    """
+
+    better_below: int
+    better_above: int
+    ratio: float
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Scores of K detectors over the same points, with R bootstrap replicates.
+
+    Attributes:
+        titles: of the detectors.
+        scores: of each, all over the points where every detector is defined.
+        above, below: (R, K) O and U of each replicate; NaN where a replicate has no point that is defined.
+        heavy: which side beta weighs, see `oracle.Penalty`.
+        level: of the intervals.
+        weight: name of h.
+    """
+
+    titles: tuple[str, ...]
+    scores: tuple[Score, ...]
+    above: Array
+    below: Array
+    heavy: str
+    level: float
+    weight: str
+
+    def losses(self, ratio: float) -> Array:
+        """(K,) L / alpha at beta / alpha = ratio."""
+        above = np.array([each.above for each in self.scores])
+        below = np.array([each.below for each in self.scores])
+        base, slope = self._line(above, below)
+        return base + ratio * slope
+
+    def order(self, ratio: float) -> tuple[int, ...]:
+        """The numbers of the detectors, smallest score first."""
+        return tuple(np.argsort(self.losses(ratio), kind="stable").tolist())
+
+    def interval(self, ratio: float) -> tuple[Array, Array]:
+        """(K,) lower and upper ends for L / alpha; NaN where no replicate is defined."""
+        replicates = self._defined(ratio)
+        if not len(replicates):
+            none = np.full(len(self.scores), np.nan)
+            return none, none
+        return end_quantiles(replicates, self.level)
+
+    def best_share(self, ratio: float) -> Array:
+        """(K,) share of the replicates in which each detector has the smallest score; equals share a replicate."""
+        replicates = self._defined(ratio)
+        best = replicates == replicates.min(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore"):
+            return np.asarray((best / best.sum(axis=1, keepdims=True)).sum(axis=0) / np.float64(len(replicates)))
+
+    def crossings(self) -> tuple[Crossing, ...]:
+        """Every positive ratio at which two detectors change places, rising."""
+        above = np.array([each.above for each in self.scores])
+        base, slope = self._line(above, np.array([each.below for each in self.scores]))
+        found = []
+        for one, other in combinations(range(len(self.scores)), 2):
+            if base[one] > base[other]:
+                one, other = other, one
+            rise = slope[one] - slope[other]
+            if base[one] < base[other] and rise > 0:
+                found.append(Crossing(one, other, float((base[other] - base[one]) / rise)))
+        return tuple(sorted(found, key=lambda each: each.ratio))
+
+    def crossing_replicates(self, crossing: Crossing) -> Array:
+        """(R,) ratio at which the same two change places the same way in each replicate; NaN where they do not."""
+        base, slope = self._line(self.above, self.below)
+        gap = base[:, crossing.better_above] - base[:, crossing.better_below]
+        rise = slope[:, crossing.better_below] - slope[:, crossing.better_above]
+        changes = (gap > 0) & (rise > 0)
+        return np.where(changes, gap / np.where(changes, rise, 1.0), np.nan)
+
+    def _line(self, above: Array, below: Array) -> tuple[Array, Array]:
+        """Base and slope."""
+        return (above, below) if self.heavy == "below" else (below, above)
+
+    def _defined(self, ratio: float) -> Array:
+        base, slope = self._line(self.above, self.below)
+        lines = base + ratio * slope
+        return np.asarray(lines[np.isfinite(lines).all(axis=1)])
+
+
+def rank(
+    detectors: Sequence[Pairs],
+    grid: Grid,
+    policy: BrakingPolicy,
+    settings: EstimatorSettings = DEFAULT,
+    *,
+    rng: np.random.Generator,
+    weight: Weight | None = None,
+    penalty: Penalty = PRINTED,
+    replicates: int = REPLICATES,
+    level: float = 0.9,
+    progress: Progress | None = None,
+) -> Ranking:
+    """Score every detector beside its own oracle, all with the same kernel width, and resample images.
+
+    Of the penalty only the heavy side matters here.
+
+    Raises:
+        UsageError: images that cannot be recognised (`joint.joined`), two bandwidths, a detector without spread in
+            its reported distances, no replicate, or a level outside (0, 1).
+        LimitError: it would need more memory than the limit.
+    """
+    check_level(level)
+    check_bootstrap(settings, replicates)
+    joint = joined(detectors)
+    weight = weight_on(grid, weight)
+    maps = with_common_width(joint.pairs, grid, policy, settings)
+    for at, each in enumerate(maps):
+        if not each.width_m > 0:
+            raise UsageError(f"detector {at + 1} cannot be ranked: its reported distances have no spread")
+    oracles = [oracle_map(each, of) for each, of in zip(joint.pairs, maps, strict=True)]
+    among = common_points([*maps, *oracles])
+    scores = tuple(score(m.probability, o.probability, weight, among) for m, o in zip(maps, oracles, strict=True))
+    draws = image_draws(joint.image_count, replicates, rng)
+    above, below = _replicated(joint.pairs, maps, weight, among, draws, progress)
+    titles = tuple(each.title for each in detectors)
+    return Ranking(titles, scores, above, below, penalty.heavy, level, weight.name)
+
+
+def _replicated(
+    pairs: Sequence[Pairs],
+    maps: Sequence[CollisionMap],
+    weight: Weight,
+    among: NDArray[np.bool_],
+    draws: NDArray[np.uint8],
+    progress: Progress | None,
+) -> tuple[Array, Array]:
+    """(R, K) O and U of every replicate, summed over one block of distances after the other."""
+    grid, total = weight.grid, np.zeros((len(draws), 1))
+    above, below = np.zeros((len(draws), len(maps))), np.zeros((len(draws), len(maps)))
+    sides = [Weighted.of(each, of) for each, of in zip(pairs, maps, strict=True)]
+    sides += [each.as_oracle() for each in sides]
+    for block, found in replicate_blocks(sides, grid, draws, progress):
+        excess = np.stack(found[: len(maps)]) - np.stack(found[len(maps) :])
+        used = np.isfinite(excess).all(axis=0) & among[block]
+        excess = np.where(used, excess, 0.0)
+        share = weight.share[block]
+        total[:, 0] += np.einsum("ryv,yv->r", used, share)
+        above += np.einsum("kryv,yv->rk", np.maximum(excess, 0.0), share)
+        below += np.einsum("kryv,yv->rk", np.maximum(-excess, 0.0), share)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return above / total, below / total

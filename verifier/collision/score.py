@@ -1,0 +1,167 @@
+"""The score of a detector: its expected loss under a weight h of distances and speeds (Xu et al., WSC 2021, eq. (2)).
+
+    L = sum h(y, v) loss(y, v) = above O + below U,    O = sum h (lambda - lambda*)+,    U = sum h (lambda* - lambda)+
+
+with h a distribution over the points of the grid. The paper ranks by U, the slope of L / alpha in beta / alpha.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.collision.estimator import CollisionMap, Grid
+from verifier.collision.oracle import Penalty
+from verifier.errors import UsageError
+
+Array = NDArray[np.float64]
+
+LARGEST_WEIGHT = 1e100
+"""Of a row of a profile; sums of larger ones could overflow."""
+
+
+@dataclass(frozen=True, eq=False)
+class Weight:
+    """How much each point of a grid matters.
+
+    Attributes:
+        grid: the grid.
+        share: (Y, V) at least 0, with sum 1.
+        name: for people.
+
+    Raises:
+        ValueError: another shape, a negative share, or a sum off 1 by more than rounding.
+    """
+
+    grid: Grid
+    share: Array
+    name: str
+
+    def __post_init__(self) -> None:
+        if self.share.shape != self.grid.shape or not np.all(self.share >= 0):
+            raise ValueError("expected a weight of at least 0 for every point of the grid")
+        if abs(self.share.sum() - 1) > 1e-9:
+            raise ValueError(f"the weights sum to {self.share.sum()!r}, not to 1")
+
+    @classmethod
+    def uniform(cls, grid: Grid) -> Weight:
+        """Every point of the grid alike."""
+        return cls(grid, np.full(grid.shape, 1 / (grid.shape[0] * grid.shape[1])), "uniform")
+
+    @classmethod
+    def profile(cls, grid: Grid, rows: Sequence[tuple[float, float, float]], name: str = "profile") -> Weight:
+        """An operational profile: how often which distance and speed occur.
+
+        Each row counts for the point of the grid nearest to it, in distance and in speed; rows of one point add up.
+        Weights are relative, such as hours or counts: they are divided by their sum.
+
+        Args:
+            grid: the grid.
+            rows: (distance in m, speed in m/s, weight).
+            name: for people.
+
+        Raises:
+            UsageError: a row is not on the grid, further out than half a step; a weight is negative or not finite;
+                all are 0.
+        """
+        share = np.zeros(grid.shape)
+        for number, (distance, speed, weight) in enumerate(rows, start=1):
+            if not 0 <= weight <= LARGEST_WEIGHT:
+                raise UsageError(
+                    f"row {number} of the profile: expected a weight from 0 to {LARGEST_WEIGHT:g}, got {weight:g}"
+                )
+            at = _nearest(grid.distances_m, distance), _nearest(grid.speeds_mps, speed)
+            if None in at:
+                raise UsageError(
+                    f"row {number} of the profile: distance {distance:g} m, speed {speed:g} m/s is not on the grid, "
+                    f"{_range(grid.distances_m)} m and {_range(grid.speeds_mps)} m/s"
+                )
+            share[at] += weight
+        total = math.fsum(share.ravel().tolist())
+        if total == 0:
+            raise UsageError("the weights of the profile add up to nothing")
+        return cls(grid, share / total, name)
+
+
+@dataclass(frozen=True)
+class Score:
+    """The two parts of a detector's score.
+
+    Attributes:
+        above: O, mean of (lambda - lambda*) where it is positive, over the points that are defined.
+        below: U, mean of (lambda* - lambda) where it is positive.
+        covered: share of the weight on points where both are defined; the means are over that share.
+    """
+
+    above: float
+    below: float
+    covered: float
+
+    def value(self, penalty: Penalty) -> float:
+        """L."""
+        return penalty.above * self.above + penalty.below * self.below
+
+
+def score(probability: Array, oracle: Array, weight: Weight, among: NDArray[np.bool_] | None = None) -> Score:
+    """O and U of one detector; NaN where no point with weight is defined.
+
+    Args:
+        probability: (Y, V) lambda.
+        oracle: (Y, V) lambda*.
+        weight: h.
+        among: (Y, V) points to look at, for instance those where every detector is defined; all by default.
+    """
+    excess = probability - oracle
+    used = np.isfinite(excess) if among is None else np.isfinite(excess) & among
+    covered = float(weight.share[used].sum())
+    if covered == 0:
+        return Score(np.nan, np.nan, 0.0)
+    above = float(weight.share[used] @ np.maximum(excess[used], 0.0)) / covered
+    below = float(weight.share[used] @ np.maximum(-excess[used], 0.0)) / covered
+    return Score(above, below, covered)
+
+
+def weight_on(grid: Grid, weight: Weight | None) -> Weight:
+    """The weight, uniform where none is given.
+
+    Raises:
+        ValueError: the weight is of another grid.
+    """
+    if weight is None:
+        return Weight.uniform(grid)
+    if not _same(weight.grid, grid):
+        raise ValueError("the weight is of another grid")
+    return weight
+
+
+def common_points(maps: Sequence[CollisionMap]) -> NDArray[np.bool_]:
+    """(Y, V) where every map is defined.
+
+    Raises:
+        ValueError: the maps have different grids.
+    """
+    if not all(_same(maps[0].grid, each.grid) for each in maps[1:]):
+        raise ValueError("the maps have different grids")
+    return np.asarray(np.all([np.isfinite(each.probability) for each in maps], axis=0))
+
+
+def _same(one: Grid, other: Grid) -> bool:
+    same = np.array_equal(one.distances_m, other.distances_m)
+    return same and np.array_equal(one.speeds_mps, other.speeds_mps)
+
+
+def _nearest(values: Array, value: float) -> int | None:
+    """Index of the nearest of rising values; None further outside than half the outermost step."""
+    steps = np.diff(values)
+    low, high = (steps[0] / 2, steps[-1] / 2) if len(steps) else (1e-9 * values[0], 1e-9 * values[0])
+    if not values[0] - low <= value <= values[-1] + high:
+        return None
+    return int(np.argmin(np.abs(values - value)))
+
+
+def _range(values: Array) -> str:
+    return f"{values[0]:g}..{values[-1]:g}"

@@ -1,0 +1,301 @@
+"""The study of some detectors: maps, intervals, comparisons, ranking, combination, closed loop, in one function.
+
+Everything is computed per braking policy, for all detectors on the same grid and over the same images.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.checking.process import StormProcess
+from verifier.checking.requirements import EngineSettings
+from verifier.collision.approach import DriveSettings
+from verifier.collision.bootstrap import REPLICATES
+from verifier.collision.bridge import ClosedLoop, closed_loop
+from verifier.collision.combination import Combination, combine
+from verifier.collision.comparison import THRESHOLD, Comparison, bootstrap_p_values, compare
+from verifier.collision.distance_channel import ChannelSettings
+from verifier.collision.estimator import CollisionMap, EstimatorSettings, Grid, collision_map
+from verifier.collision.exact import WINDOW_M
+from verifier.collision.oracle import EVEN, Penalty, oracle_map
+from verifier.collision.pairs import Pairs
+from verifier.collision.pairs_reader import ReadPairs, on_common_images
+from verifier.collision.ranking import REPLICATES as RANKING_REPLICATES
+from verifier.collision.ranking import Ranking, rank
+from verifier.collision.resampled_loop import REPLICATES as LOOP_REPLICATES
+from verifier.collision.resampled_loop import closed_loop_intervals
+from verifier.collision.score import Score, Weight, score
+from verifier.collision.stopping import BrakingPolicy
+from verifier.collision.subsampling import ROOT_N, Progress, Subsampling
+from verifier.collision.trust import Confidence, confidence
+from verifier.errors import UsageError
+
+Array = NDArray[np.float64]
+Stages = Callable[[str], Progress]
+"""Gives for each stage of the study, named for people, what to call with the work done and the work there is."""
+
+
+@dataclass(frozen=True)
+class LoopSettings:
+    """The closed loop that is set beside the maps.
+
+    Attributes:
+        first_report_m: reported distance at which the runs begin.
+        speeds_mps: initial speeds.
+        drive: how the vehicle is driven; its policy gives way to each of the study's.
+        channel: what is reported later.
+        replicates: of the bootstrap, for planners that brake to rest; 0 for no intervals.
+        engines: how the chains are checked.
+    """
+
+    first_report_m: float
+    speeds_mps: tuple[float, ...]
+    drive: DriveSettings
+    channel: ChannelSettings = field(default_factory=ChannelSettings)
+    replicates: int = LOOP_REPLICATES
+    engines: EngineSettings = field(default_factory=EngineSettings)
+
+
+@dataclass(frozen=True)
+class StudySettings:
+    """Every choice of a study.
+
+    Attributes:
+        grid: reported distances and speeds.
+        policies: braking policies, one or more.
+        speed_unit: of `stopping.SPEED_UNITS`, in which people are told speeds.
+        shown_mps: speeds of the grid at which intervals are shown.
+        estimator: kernel and width.
+        level: nominal coverage of all intervals.
+        window_m: of the exact intervals.
+        subsampling: number and size of subsamples.
+        bootstrap: replicates of the bootstrap intervals of the maps and the p-values; 0 for none.
+        ranking: replicates of the ranking.
+        seed: of everything that is drawn.
+        penalty: of the scores and the ranking.
+        threshold: losses below are good, in comparisons.
+        weight: of the points of the grid, None for all alike.
+        held_out: share of the images that a combination is chosen on.
+        loop: the closed loop, if any.
+
+    Raises:
+        UsageError: no policy, or a speed to show that is not on the grid.
+    """
+
+    grid: Grid
+    policies: tuple[BrakingPolicy, ...]
+    speed_unit: str = "m/s"
+    shown_mps: tuple[float, ...] = ()
+    estimator: EstimatorSettings = field(default_factory=EstimatorSettings)
+    level: float = 0.9
+    window_m: float = WINDOW_M
+    subsampling: Subsampling = ROOT_N
+    bootstrap: int = REPLICATES
+    ranking: int = RANKING_REPLICATES
+    seed: int = 0
+    penalty: Penalty = field(default_factory=Penalty)
+    threshold: float = THRESHOLD
+    weight: Weight | None = None
+    held_out: float = 0.5
+    loop: LoopSettings | None = None
+
+    def __post_init__(self) -> None:
+        if self.estimator.two_bandwidths and self.bootstrap:
+            raise UsageError("the bootstrap goes with one bandwidth")
+        if not self.policies:
+            raise UsageError("at least one braking policy is needed")
+        for speed in self.shown_mps:
+            if speed not in self.grid.speeds_mps:
+                raise UsageError(f"the speed of {speed:g} m/s is not on the grid")
+
+
+@dataclass(frozen=True, eq=False)
+class DetectorResult:
+    """One detector under one policy.
+
+    Attributes:
+        map, oracle: lambda and lambda*.
+        confidence: intervals of every kind, and which to trust.
+        score: beside its own oracle, over the points where both are defined.
+        loop: the closed loop, None where none was asked for.
+        loop_ends: (2, speeds) interval of its `closer`, None where there is none.
+    """
+
+    map: CollisionMap
+    oracle: CollisionMap
+    confidence: Confidence
+    score: Score
+    loop: ClosedLoop | None
+    loop_ends: Array | None
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Two detectors, by their numbers.
+
+    Attributes:
+        first, second: the detectors.
+        found: the comparison, with p-values by subsampling.
+        bootstrap_p: (Y, V) p-values by bootstrap, None without one.
+    """
+
+    first: int
+    second: int
+    found: Comparison
+    bootstrap_p: Array | None
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyResult:
+    """All detectors under one policy.
+
+    Attributes:
+        policy: the braking policy.
+        detectors: in the order given.
+        comparisons: of every two detectors.
+        ranking: None for a single detector, and with two bandwidths, which cannot be resampled.
+        combination: None for a single detector.
+    """
+
+    policy: BrakingPolicy
+    detectors: tuple[DetectorResult, ...]
+    comparisons: tuple[Compared, ...]
+    ranking: Ranking | None
+    combination: Combination | None
+
+
+def collision_study(
+    detectors: Sequence[ReadPairs],
+    settings: StudySettings,
+    storm: StormProcess | None = None,
+    stages: Stages = lambda name: lambda done, total: None,
+) -> tuple[PolicyResult, ...]:
+    """Study the detectors under every policy.
+
+    Args:
+        detectors: pairs of one or more detectors, with different titles.
+        settings: every choice.
+        storm: a running worker; needed where `settings.loop` asks for a closed loop.
+        stages: told of progress.
+
+    Raises:
+        UsageError, LimitError, InputError, EngineError: as the functions that are called.
+        ValueError: no detector, equal titles, or a closed loop without a worker.
+    """
+    titles = [each.pairs.title for each in detectors]
+    if not titles or len(set(titles)) < len(titles):
+        raise ValueError("expected at least one detector, and different titles")
+    if settings.loop is not None:
+        if storm is None:
+            raise ValueError("a closed loop needs a running Storm")
+        for policy in settings.policies:
+            replace(settings.loop.drive, policy=policy)  # refused now rather than after minutes of work
+    found = on_common_images(detectors)
+    return tuple(_under(policy, found, settings, storm, stages) for policy in settings.policies)
+
+
+def _under(
+    policy: BrakingPolicy,
+    found: Sequence[ReadPairs],
+    settings: StudySettings,
+    storm: StormProcess | None,
+    stages: Stages,
+) -> PolicyResult:
+    detectors = tuple(_detector(each, policy, settings, storm, stages) for each in found)
+    pairs = [each.pairs for each in found]
+    if len(pairs) == 1:
+        return PolicyResult(policy, detectors, (), None, None)
+    numbers = combinations(range(len(pairs)), 2)
+    comparisons = tuple(_compared(pairs, one, other, policy, settings, stages) for one, other in numbers)
+    what = (pairs, settings.grid, policy, settings.estimator)
+    ranking = None
+    if not settings.estimator.two_bandwidths:
+        ranking = rank(
+            *what,
+            rng=np.random.default_rng([settings.seed, 2]),
+            weight=settings.weight,
+            penalty=settings.penalty,
+            replicates=settings.ranking,
+            level=settings.level,
+            progress=stages("ranking"),
+        )
+    rng = np.random.default_rng([settings.seed, 3])
+    combination = combine(*what, rng=rng, weight=settings.weight, penalty=EVEN, fraction=settings.held_out)
+    return PolicyResult(policy, detectors, comparisons, ranking, combination)
+
+
+def _compared(
+    pairs: Sequence[Pairs], one: int, other: int, policy: BrakingPolicy, settings: StudySettings, stages: Stages
+) -> Compared:
+    name = f"{pairs[one].title} against {pairs[other].title}"
+    found = compare(
+        pairs[one],
+        pairs[other],
+        settings.grid,
+        policy,
+        settings.estimator,
+        rng=np.random.default_rng([settings.seed, 1, one, other]),
+        threshold=settings.threshold,
+        subsampling=settings.subsampling,
+        progress=stages(name),
+    )
+    if not settings.bootstrap or settings.estimator.two_bandwidths:
+        return Compared(one, other, found, None)
+    resampled = bootstrap_p_values(
+        pairs[one],
+        pairs[other],
+        found,
+        rng=np.random.default_rng([settings.seed, 5, one, other]),
+        replicates=settings.bootstrap,
+        progress=stages(f"{name}, bootstrap"),
+    )
+    return Compared(one, other, found, resampled)
+
+
+def _detector(
+    found: ReadPairs, policy: BrakingPolicy, settings: StudySettings, storm: StormProcess | None, stages: Stages
+) -> DetectorResult:
+    pairs = found.pairs
+    chart = collision_map(pairs, settings.grid, policy, settings.estimator)
+    oracle = oracle_map(pairs, chart)
+    sure = confidence(
+        pairs,
+        chart,
+        seed=settings.seed,
+        level=settings.level,
+        window_m=settings.window_m,
+        subsampling=settings.subsampling,
+        bootstrap=settings.bootstrap > 0,
+        replicates=max(settings.bootstrap, 1),
+        progress=stages(f"{pairs.title}, intervals"),
+    )
+    own = score(chart.probability, oracle.probability, settings.weight or Weight.uniform(settings.grid))
+    loop, ends = None, None
+    if settings.loop is not None and storm is not None:
+        loop, ends = _loop(found, chart.width_m, policy, settings, settings.loop, storm, stages)
+    return DetectorResult(chart, oracle, sure, own, loop, ends)
+
+
+def _loop(
+    found: ReadPairs,
+    width_m: float,
+    policy: BrakingPolicy,
+    settings: StudySettings,
+    asked: LoopSettings,
+    storm: StormProcess,
+    stages: Stages,
+) -> tuple[ClosedLoop, Array | None]:
+    told = stages(f"{found.pairs.title}, closed loop")
+    drive = replace(asked.drive, policy=policy)
+    what = (found, asked.first_report_m, width_m, asked.speeds_mps, drive, asked.channel)
+    loop = closed_loop(*what, storm, asked.engines, told)
+    if drive.braking != "to_rest" or not asked.replicates:
+        return loop, None
+    rng = np.random.default_rng([settings.seed, 4])
+    ends = closed_loop_intervals(*what, rng=rng, level=settings.level, replicates=asked.replicates)
+    return loop, np.stack(ends)

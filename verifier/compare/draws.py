@@ -1,0 +1,55 @@
+"""Common draws of a detector's matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.analysis.bootstrap import SequenceData, sequence_draws
+from verifier.analysis.confidence import Data
+from verifier.analysis.intervals import check_draws
+from verifier.analysis.objective import Objective
+from verifier.analysis.posterior import matrix_draws, probability_draws
+from verifier.analysis.settings import ConfidenceSettings
+
+FEWEST_SHARED = 1000
+"""Draws that are made of each detector, however many detectors there are, where its chains can afford them."""
+
+
+def shared_draws(data: Iterable[Data], settings: ConfidenceSettings) -> int:
+    """How many draws are made of every detector, so that all can be compared draw by draw.
+
+    As many as asked for. Without a request, what the costliest detector can afford, shared among all, but at least
+    `FEWEST_SHARED` as far as it can afford those.
+    """
+    affordable = [each.draws for each in data]
+    if settings.draws is not None:
+        return check_draws(settings.draws)
+    return max(min(affordable) // len(affordable) // 100 * 100, min(*affordable, FEWEST_SHARED))
+
+
+def drawn_probabilities(
+    objective: Objective, data: Data, settings: ConfidenceSettings
+) -> Iterator[NDArray[np.float64]]:
+    """(c, m) probabilities of each draw from each initial state, `data.draws` rows in all.
+
+    Draw number d has the same matrices for every objective on the same counts, and for detectors of the same
+    sequences the same sequences.
+
+    Args:
+        objective: formula and skeleton.
+        data: the detector's counts, and what is drawn.
+        settings: prior and seed.
+    """
+    columns = objective.skeleton.columns_needed()
+    if not len(columns):  # nothing that is reported changes anything
+        found = objective.probabilities(data.measured.rates[None]).probability
+        return iter([np.repeat(found, data.draws, axis=0)])
+    if data.choice.kind == "bootstrap" and data.sequences is not None:
+        resampled = SequenceData(data.measured, data.sequences, columns)
+        return probability_draws(objective, sequence_draws(resampled, settings.prior, data.draws, settings.seed))
+    return probability_draws(
+        objective, matrix_draws(data.measured, columns, settings.prior, data.draws, settings.seed)
+    )

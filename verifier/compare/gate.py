@@ -1,0 +1,181 @@
+"""A gate for continuous integration: no requirement may have dropped by more than so much against an earlier result.
+
+The earlier result (the *baseline*) is the document of a `verify run` or a `verify compare`. What counts for each
+requirement is its worst probability over the same scenarios; a baseline over other scenarios, requirements or
+planners is refused, because a gate that compares nothing is always open. A drop fails the gate when it is larger than
+allowed for certain, that is beyond the numerical bounds of both numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from verifier.errors import InputError, Place, shown
+from verifier.results import InputFile
+from verifier.scenarios import number_text
+from verifier.textfiles import read_json
+
+_RUN, _COMPARE = "verifier.run", "verifier.compare"
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The worst probability of one requirement, with its numerical bounds, and the scenarios it is the worst of."""
+
+    probability: float
+    lower: float
+    upper: float
+    scenarios: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Drop:
+    """What became of one requirement.
+
+    Attributes:
+        before, now: worst probabilities.
+        drop: how much worse it is now; negative where it is better.
+        failed: whether the drop is larger than allowed, beyond numerical bounds.
+        chance: that the drop is larger than allowed, from common draws; None where the earlier matrices are not
+            among the detectors.
+    """
+
+    spec: str
+    requirement: str
+    detector: str
+    planner: str
+    before: float
+    now: float
+    drop: float
+    failed: bool
+    chance: float | None
+
+    def document(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+@dataclass(frozen=True)
+class Gate:
+    """What became of all requirements.
+
+    Attributes:
+        baseline: the earlier result.
+        max_drop: largest drop that is allowed.
+        drops: one per requirement, planner and detector of the baseline.
+    """
+
+    baseline: InputFile
+    max_drop: Fraction
+    drops: tuple[Drop, ...]
+
+    @property
+    def failed(self) -> bool:
+        """Whether some requirement dropped by more than is allowed."""
+        return any(each.failed for each in self.drops)
+
+    def document(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "baseline": {"name": self.baseline.name, "sha256": self.baseline.sha256},
+            "max_drop": number_text(self.max_drop),
+            "failed": self.failed,
+            "drops": [each.document() for each in self.drops],
+        }
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """An earlier result.
+
+    Attributes:
+        file: where it is from.
+        detectors: name -> SHA-256 of its matrices; the name is empty for a `verify run`, which has one.
+        worst: (spec, requirement, detector, planner) -> its worst probability.
+    """
+
+    file: InputFile
+    detectors: Mapping[str, str]
+    worst: Mapping[tuple[str, str, str, str], Worst]
+
+
+def drop_of(before: Worst, now: Worst, larger_is_better: bool, max_drop: Fraction) -> tuple[float, bool]:
+    """How much worse a probability has become, and whether by more than `max_drop` for certain."""
+    if larger_is_better:
+        drop, certain = before.probability - now.probability, Fraction(before.lower) - Fraction(now.upper)
+    else:
+        drop, certain = now.probability - before.probability, Fraction(now.lower) - Fraction(before.upper)
+    return drop, certain > max_drop
+
+
+def _scenario_key(point: Mapping[str, Any]) -> str:
+    """A scenario of a document as text that tells it from the others."""
+    parts = [str(point["environment"])]
+    for kind in ("constants", "initial"):
+        parts += [f"{name}={value}" for name, value in sorted(point[kind].items())]
+    return " ".join(parts)
+
+
+def worst_of_points(points: list[dict[str, Any]], larger_is_better: bool) -> Worst:
+    """The worst of the points of a document."""
+    pick = min if larger_is_better else max
+    worst = pick(points, key=lambda each: each["probability"])
+    scenarios = frozenset(_scenario_key(each) for each in points)
+    return Worst(worst["probability"], worst["lower"], worst["upper"], scenarios)
+
+
+def read_baseline(path: str | Path) -> Baseline:
+    """The worst probabilities of an earlier `verify run` or `verify compare`.
+
+    Raises:
+        InputError: the file is no such document; the message names the offending element.
+    """
+    document, raw = read_json(path)
+    place = str(path)
+    if not isinstance(document, dict) or document.get("schema") not in (_RUN, _COMPARE):
+        raise InputError("expected the JSON of a verify run or a verify compare", Place(place, path="/schema"))
+    file = InputFile.of("baseline", place, hashlib.sha256(raw).hexdigest())
+    try:
+        files = [(each["role"], each["name"], each["sha256"]) for each in document["inputs"]]
+        hashes = [sha for role, _, sha in files if role == "confusion"]
+        if document["schema"] == _RUN:
+            detectors = {"": hashes[0]}
+            (spec,) = (name for role, name, _ in files if role == "spec")
+            worst = dict(_of_requirements(spec, document["requirements"], place))
+        else:
+            detectors = dict(zip((each["name"] for each in document["detectors"]), hashes, strict=True))
+            worst = {}
+            for found in document["specs"]:
+                for each in found["requirements"]:
+                    entries = [{**entry, "name": each["name"], "target": each["target"]} for entry in each["entries"]]
+                    worst.update(_of_requirements(found["spec"], entries, place))
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise InputError(
+            f"not the document of a finished verify run or verify compare ({type(error).__name__}: {error})",
+            Place(place),
+        ) from None
+    for _, name, detector, _ in worst:
+        if detector not in detectors:
+            raise InputError(f"requirement {shown(name)} is of an unknown detector {shown(detector)}", Place(place))
+    return Baseline(file, detectors, worst)
+
+
+def _of_requirements(
+    spec: str, found: list[dict[str, Any]], place: str
+) -> Iterator[tuple[tuple[str, str, str, str], Worst]]:
+    for each in found:
+        target = each["target"]
+        larger = target is None or target["comparison"] not in ("<=", "<")
+        worst = worst_of_points(each["points"], larger)
+        for name in ("probability", "lower", "upper"):
+            value = getattr(worst, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not -1e-9 <= value <= 1 + 1e-9:
+                raise InputError(
+                    f"expected a probability, got {shown(value)}", Place(place, path=f"{each['name']}/{name}")
+                )
+        yield (spec, each["name"], each.get("detector", ""), each["planner"]), worst

@@ -1,0 +1,250 @@
+"""From specs and the matrices of several detectors to who is better, and how sure that is.
+
+    specs x detectors -> Storm at every point; common draws of the matrices -> scores -> chances, courses, gate
+
+`compare` is that story. Every probability that is reported is Storm's, as in `verify run`; the draws run on the batch
+engine. Planners that share a detector are given the same draws; detectors that were run on the same sequences are
+given the same resampled sequences, others independent draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path, PurePath
+from typing import Any, TypeAlias
+
+from verifier.analysis.confidence import Data, data_of_run
+from verifier.analysis.measured import measured
+from verifier.analysis.settings import ConfidenceSettings
+from verifier.blocks import CheckedBlock, block_objectives, check_block
+from verifier.checking.process import StormProcess
+from verifier.collection import collected
+from verifier.compare.draws import drawn_probabilities, shared_draws
+from verifier.compare.gate import Baseline
+from verifier.compare.gating import gate_of
+from verifier.compare.results import CompareResult, Detector
+from verifier.compare.scores import Scores, places_of
+from verifier.compare.summary import pareto_view, requirement_comparison
+from verifier.compare.tables import Contender, Drawn, SpecComparison
+from verifier.confusion import ConfusionMatrices
+from verifier.errors import UsageError
+from verifier.options import RunOptions
+from verifier.pipeline import Inputs, read_inputs
+from verifier.provenance import input_files, program_versions, reading_remarks, run_remarks, run_settings
+from verifier.results import InputFile, Point
+from verifier.scenarios import Block, Grid, number_text
+
+Job: TypeAlias = "tuple[str, Block]"
+Progress: TypeAlias = Callable[[Sequence[Job]], Iterable[Job]]
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    """Every choice of a comparison beside its files and those of `RunOptions`.
+
+    Attributes:
+        pareto: two requirements to look at together.
+        baseline: an earlier result to hold this one against.
+        max_drop: largest drop of a probability against the baseline that is allowed.
+    """
+
+    pareto: tuple[str, str] | None = None
+    baseline: Baseline | None = None
+    max_drop: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        if self.pareto is not None and self.pareto[0] == self.pareto[1]:
+            raise UsageError("the Pareto view needs two different requirements")
+        if not 0 <= self.max_drop <= 1:
+            raise UsageError(f"a drop of a probability lies between 0 and 1, got {float(self.max_drop):g}")
+
+
+def compare(
+    specs: Sequence[str | Path],
+    detectors: Mapping[str, str | Path],
+    asked: CompareOptions,
+    options: RunOptions = RunOptions(),
+    progress: Progress = iter,
+) -> CompareResult:
+    """Compare every planner with every detector under every spec.
+
+    Args:
+        specs: `.ltl` files of different names.
+        detectors: name -> confusion document.
+        asked: what to look at.
+        options: see `RunOptions`; the same for all. Its `confidence` says what is drawn; verdicts are those of the
+            measured matrices.
+        progress: wraps the chains to be checked (of one spec at a time), for a progress bar.
+
+    Raises:
+        VerifierError: see `verifier.errors`; each says what to do.
+    """
+    names = [PurePath(each).name for each in specs]
+    if not names or not detectors or len(set(names)) < len(names):
+        raise UsageError("expected at least one spec and one detector, and specs of different names")
+    if options.decimals is not None or options.strategies:
+        raise UsageError("--round-transitions and --strategies belong to verify run: leave them out")
+    settings = options.confidence
+    if settings is None:
+        raise UsageError("to compare needs draws of the matrices: say how they are made")
+    options = replace(options, verdict_from="point")
+    with StormProcess() as storm:
+        tasks = [_Task.of(spec, detectors, asked, options) for spec in specs]
+        data = [each.data(settings) for each in tasks]
+        count = shared_draws([each for mine in data for each in mine.values()], settings)
+        found = [
+            task.compared(
+                {name: replace(each, draws=count) for name, each in mine.items()}, settings, storm, progress
+            )
+            for task, mine in zip(tasks, data, strict=True)
+        ]
+        version = storm.storm_version()
+    if asked.pareto is not None and all(each.comparison.pareto is None for each in found):
+        raise UsageError(f"no spec has both requirements of the Pareto view: {' and '.join(asked.pareto)}")
+    gate = None
+    if asked.baseline is not None:
+        hashes = {name: file.confusion.sha256 for name, file in tasks[0].inputs.items()}
+        compared = [(each.comparison, each.scores) for each in found]
+        gate = gate_of(asked.baseline, asked.max_drop, compared, hashes, options.selection)
+    return CompareResult(
+        inputs=_input_files(tasks),
+        detectors=tuple(Detector(name, inputs.confusion.matrices.title) for name, inputs in tasks[0].inputs.items()),
+        settings={**_settings(asked), "specs": {each.comparison.spec: each.settings for each in found}},
+        draws=count,
+        level=settings.level,
+        specs=tuple(each.comparison for each in found),
+        gate=gate,
+        versions={**program_versions(), "storm": version},
+        remarks=tuple(dict.fromkeys(text for each in found for text in each.remarks)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Compared:
+    """What one spec gave."""
+
+    comparison: SpecComparison
+    scores: Scores
+    settings: dict[str, Any]
+    remarks: list[str]
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """One spec with all detectors."""
+
+    name: str
+    inputs: dict[str, Inputs]
+    grid: Grid
+    asked: CompareOptions
+    options: RunOptions
+
+    @classmethod
+    def of(
+        cls, spec: str | Path, detectors: Mapping[str, str | Path], asked: CompareOptions, options: RunOptions
+    ) -> _Task:
+        """Read the files."""
+        inputs = {name: read_inputs(spec, path, options) for name, path in detectors.items()}
+        grid = next(iter(inputs.values())).grid(options)
+        return cls(PurePath(spec).name, inputs, grid, asked, options)
+
+    @property
+    def contenders(self) -> tuple[Contender, ...]:
+        """Detectors outermost."""
+        planners = dict.fromkeys(block.planner.name for block in self.grid.blocks)
+        return tuple(Contender(detector, planner) for detector in self.inputs for planner in planners)
+
+    def data(self, settings: ConfidenceSettings) -> dict[str, Data]:
+        """Each detector's counts, and what is drawn of them."""
+        found = {}
+        for name, inputs in self.inputs.items():
+            matrices = inputs.matrices(self.options)
+            chains = (block_objectives(block, self.grid, matrices, self.options) for block in self.grid.blocks)
+            counts = measured(matrices, self.options.empty_columns)
+            found[name] = data_of_run(chains, counts, inputs.sequences(self.options), settings)
+        return found
+
+    def compared(
+        self, data: Mapping[str, Data], settings: ConfidenceSettings, storm: StormProcess, progress: Progress
+    ) -> _Compared:
+        """Everything about the spec; `data` of each detector, with as many draws of each."""
+        (count,) = {each.draws for each in data.values()}
+        scores, points = Scores(count), dict[tuple[int, int], list[Point]]()
+        said, assumed = list(reading_remarks(self.grid)), dict[str, list[str]]()
+        contenders = self.contenders
+        for detector, block in progress([(name, block) for name in self.inputs for block in self.grid.blocks]):
+            found = check_block(block, self.grid, self._matrices(detector), self.options, storm)
+            said += found.remarks
+            assumed.setdefault(detector, []).extend(found.assumed)
+            contender = contenders.index(Contender(detector, block.planner.name))
+            self._collect(found, contender, self._matrices(detector), data[detector], settings, scores, points)
+        kinds = [data[each.detector].choice.kind for each in contenders]
+        mine = [[points[index, k] for k in range(len(contenders))] for index in range(len(self.grid.requirements))]
+        requirements = tuple(
+            requirement_comparison(each, contenders, mine[index], scores, index, kinds, settings.level)
+            for index, each in enumerate(self.grid.requirements)
+        )
+        asked = self.asked.pareto
+        return _Compared(
+            SpecComparison(
+                self.name,
+                contenders,
+                tuple(Drawn(name, each.choice.kind, each.choice.reason) for name, each in data.items()),
+                requirements,
+                None if asked is None else pareto_view(asked, requirements, scores, len(contenders)),
+            ),
+            scores,
+            {name: run_settings(self.grid, self.options, each) for name, each in data.items()},
+            [*said, *self._remarks(data, assumed)],
+        )
+
+    def _matrices(self, detector: str) -> ConfusionMatrices:
+        return self.inputs[detector].matrices(self.options)
+
+    def _collect(
+        self,
+        found: CheckedBlock,
+        contender: int,
+        matrices: ConfusionMatrices,
+        data: Data,
+        settings: ConfidenceSettings,
+        scores: Scores,
+        points: dict[tuple[int, int], list[Point]],
+    ) -> None:
+        """The points and draws of one chain."""
+        objectives = block_objectives(found.block, self.grid, matrices, self.options)
+        where = places_of(found.block, objectives[0].skeleton)
+        results = collected(self.grid, [found], [None], "point")
+        for index, (result, objective) in enumerate(zip(results, objectives, strict=True)):
+            sign = -1 if result.comparison in ("<=", "<") else 1
+            points.setdefault((index, contender), []).extend(result.points)
+            scores.add_points(index, contender, sign, where, result.points)
+            drawn = drawn_probabilities(objective, data, settings)
+            scores.add(index, contender, sign, where, drawn)
+
+    def _remarks(self, data: Mapping[str, Data], assumed: Mapping[str, list[str]]) -> Iterable[str]:
+        for name, inputs in self.inputs.items():
+            before = f"{name}: " if len(self.inputs) > 1 else ""
+            said = run_remarks(inputs.confusion.matrices, self.options, assumed.get(name, ()), (), data[name])
+            yield from (before + text for text in said)
+
+
+def _input_files(tasks: Sequence[_Task]) -> tuple[InputFile, ...]:
+    """The specs with their models, then the matrices in the order of the detectors."""
+    files: dict[InputFile, None] = {}
+    for task in tasks:
+        for inputs in task.inputs.values():
+            files.update(dict.fromkeys(input_files(inputs.spec, inputs.model, inputs.confusion)[:2]))
+    matrices = [
+        InputFile.of("confusion", each.confusion.name, each.confusion.sha256) for each in tasks[0].inputs.values()
+    ]
+    return (*files, *matrices)
+
+
+def _settings(asked: CompareOptions) -> dict[str, Any]:
+    return {
+        "pareto": None if asked.pareto is None else list(asked.pareto),
+        "max_drop": None if asked.baseline is None else number_text(asked.max_drop),
+    }

@@ -1,0 +1,1 @@
+"""What perception must do: the least recall that meets a requirement."""
