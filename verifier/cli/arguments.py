@@ -44,14 +44,14 @@ def add_run_arguments(commands: Any) -> None:
     run.set_defaults(command=_run)
     run.add_argument("spec", metavar="SPEC", help="requirements in LTL (.ltl); the file names the system model")
     run.add_argument("--cm", metavar="FILE", help="confusion matrices (.json)")
-    _add_scenario_arguments(run.add_argument_group("scenarios (what is named here replaces what the spec names)"))
-    _add_channel_arguments(run.add_argument_group("what the matrices mean"))
-    _add_confidence_arguments(run.add_argument_group("how sure"))
-    _add_engine_arguments(run.add_argument_group("engines and limits"))
+    add_scenario_arguments(run.add_argument_group("scenarios (what is named here replaces what the spec names)"))
+    add_channel_arguments(run.add_argument_group("what the matrices mean"))
+    add_confidence_arguments(run.add_argument_group("how sure"))
+    add_engine_arguments(run.add_argument_group("engines and limits"))
     _add_output_arguments(run.add_argument_group("output"))
 
 
-def _add_scenario_arguments(group: Any) -> None:
+def add_scenario_arguments(group: Any) -> None:
     group.add_argument("--planner", action="append", default=[], metavar="NAME", help="planner; repeat, or 'all'")
     group.add_argument(
         "--environment", "--env", action="append", default=[], metavar="NAME", help="true environment; repeat"
@@ -66,7 +66,7 @@ def _add_scenario_arguments(group: Any) -> None:
     group.add_argument("--requirement", action="append", default=[], metavar="NAME", help="only this one; repeat")
 
 
-def _add_channel_arguments(group: Any) -> None:
+def add_channel_arguments(group: Any) -> None:
     group.add_argument(
         "--where", action="append", default=[], metavar="NAME=BIN", help="only this bin of a further variable; repeat"
     )
@@ -97,9 +97,9 @@ def _add_channel_arguments(group: Any) -> None:
     )
 
 
-def _add_confidence_arguments(group: Any) -> None:
+def add_confidence_arguments(group: Any) -> None:
     group.add_argument(
-        "--confidence", type=_share, default=0.95, metavar="LEVEL", help="of intervals and bounds (default: 0.95)"
+        "--confidence", type=share, default=0.95, metavar="LEVEL", help="of intervals and bounds (default: 0.95)"
     )
     group.add_argument(
         "--verdict-from",
@@ -123,14 +123,14 @@ def _add_confidence_arguments(group: Any) -> None:
         "(default: every-state)",
     )
     group.add_argument(
-        "--prior", type=_prior, default="jeffreys", metavar="PRIOR", help="jeffreys, uniform or a number per label"
+        "--prior", type=prior, default="jeffreys", metavar="PRIOR", help="jeffreys, uniform or a number per label"
     )
-    group.add_argument("--draws", type=_positive(int), metavar="N", help="matrices drawn (default: 10000, or fewer)")
+    group.add_argument("--draws", type=positive(int), metavar="N", help="matrices drawn (default: 10000, or fewer)")
     group.add_argument("--seed", type=int, default=0, metavar="N", help="of everything that is drawn (default: 0)")
     group.add_argument("--no-confidence", action="store_true", help="the point alone, without any interval")
 
 
-def _add_engine_arguments(group: Any) -> None:
+def add_engine_arguments(group: Any) -> None:
     group.add_argument("--exact", action="store_true", help="compute with rational numbers (slow on large chains)")
     group.add_argument(
         "--strategies",
@@ -138,17 +138,17 @@ def _add_engine_arguments(group: Any) -> None:
         help="for synthesised planners also the range over all winning strategies",
     )
     group.add_argument(
-        "--timeout", type=_positive(float), default=600.0, metavar="SECONDS", help="per formula (default: 600)"
+        "--timeout", type=positive(float), default=600.0, metavar="SECONDS", help="per formula (default: 600)"
     )
     group.add_argument(
         "--max-states",
-        type=_positive(int),
+        type=positive(int),
         default=50_000_000,
         metavar="N",
         help="refuse larger models (default: 50000000)",
     )
     group.add_argument(
-        "--max-memory", type=_positive(float), default=16.0, metavar="GIB", help="refuse to need more (default: 16)"
+        "--max-memory", type=positive(float), default=16.0, metavar="GIB", help="refuse to need more (default: 16)"
     )
 
 
@@ -167,7 +167,7 @@ def _add_output_arguments(group: Any) -> None:
     group.add_argument("--parse", action="store_true", help="show how the formulas are read, and stop")
 
 
-def _positive(kind: type) -> Callable[[str], Any]:
+def positive(kind: type) -> Callable[[str], Any]:
     def convert(text: str) -> Any:
         value = kind(text)
         if not 0 < value < float("inf"):
@@ -178,17 +178,17 @@ def _positive(kind: type) -> Callable[[str], Any]:
     return convert
 
 
-def _share(text: str) -> float:
+def share(text: str) -> float:
     value = float(text)
     if not 0 < value < 1:
         raise argparse.ArgumentTypeError(f"expected a number between 0 and 1, both excluded, got {text!r}")
     return value
 
 
-_share.__name__ = "number"
+share.__name__ = "number"
 
 
-def _prior(text: str) -> str | float:
+def prior(text: str) -> str | float:
     if text in ("jeffreys", "uniform"):
         return text
     try:

@@ -6,11 +6,11 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from verifier.cli.arguments import (
-    _add_channel_arguments,
-    _add_confidence_arguments,
-    _add_engine_arguments,
-    _add_scenario_arguments,
-    _positive,
+    add_channel_arguments,
+    add_confidence_arguments,
+    add_engine_arguments,
+    add_scenario_arguments,
+    positive,
 )
 
 if TYPE_CHECKING:
@@ -35,22 +35,22 @@ def add_explain_arguments(commands: Any) -> None:
     explain.add_argument("spec", metavar="SPEC", help="requirements in LTL (.ltl); the file names the system model")
     explain.add_argument("--cm", metavar="FILE", required=True, help="confusion matrices (.json)")
     _add_explanation_arguments(explain.add_argument_group("explanation"))
-    _add_scenario_arguments(explain.add_argument_group("scenarios (what is named here replaces what the spec names)"))
-    _add_channel_arguments(explain.add_argument_group("what the matrices mean"))
-    _add_confidence_arguments(explain.add_argument_group("how sure"))
-    _add_engine_arguments(explain.add_argument_group("engines and limits"))
+    add_scenario_arguments(explain.add_argument_group("scenarios (what is named here replaces what the spec names)"))
+    add_channel_arguments(explain.add_argument_group("what the matrices mean"))
+    add_confidence_arguments(explain.add_argument_group("how sure"))
+    add_engine_arguments(explain.add_argument_group("engines and limits"))
     _add_output_arguments(explain.add_argument_group("output"))
 
 
 def _add_explanation_arguments(group: Any) -> None:
-    group.add_argument("--runs", type=_positive(int), default=5, metavar="K", help="most violating runs (default: 5)")
+    group.add_argument("--runs", type=positive(int), default=5, metavar="K", help="most violating runs (default: 5)")
     group.add_argument(
         "--whole-runs",
         action="store_true",
         help="tell runs apart up to the violation, not only up to where it is certain",
     )
     group.add_argument(
-        "--moves", type=_positive(int), default=10, metavar="N", help="most rows of the other tables (default: 10)"
+        "--moves", type=positive(int), default=10, metavar="N", help="most rows of the other tables (default: 10)"
     )
     group.add_argument("--record", metavar="FILE", help="per-object record of the counting (.csv, .parquet)")
     group.add_argument(

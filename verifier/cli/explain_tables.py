@@ -8,8 +8,7 @@ from fractions import Fraction
 
 from verifier.analysis.explanation import Explanation, Step, ToldRun
 from verifier.analysis.replay import Replay
-from verifier.cli.tables import _choices as choices
-from verifier.cli.tables import aligned, bound_text, interval_text, percent, probability_text
+from verifier.cli.tables import aligned, bound_text, choices_made, interval_text, percent, probability_text
 from verifier.confusion.matrices import Label, label_text
 from verifier.errors import one_line
 from verifier.explain.results import CriticalCell, Explained, ExplainResult, Frame
@@ -24,7 +23,7 @@ def explain_table(result: ExplainResult) -> str:
     """Everything that was found, requirement by requirement."""
     run = result.run
     planners = list(dict.fromkeys(each.planner for each in run.requirements))
-    lines = [one_line(run.title), *choices(run, planners)]
+    lines = [one_line(run.title), *choices_made(run, planners)]
     for each in result.explained:
         lines += ["", *_requirement_lines(each, result)]
     lines += ["", f"Probabilities by Storm {run.versions['storm']}; the second engine differs by at most "]

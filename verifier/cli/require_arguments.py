@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from verifier.cli.arguments import (
     SEMANTICS,
-    _add_channel_arguments,
-    _add_engine_arguments,
-    _add_scenario_arguments,
+    add_channel_arguments,
+    add_engine_arguments,
+    add_scenario_arguments,
 )
 from verifier.errors import UsageError, shown
 
@@ -45,11 +45,11 @@ def add_require_arguments(commands: Any) -> None:
     require.add_argument("spec", metavar="SPEC", help="requirements in LTL (.ltl); the file names the system model")
     require.add_argument("--cm", metavar="FILE", required=True, help="confusion matrices to start from (.json)")
     _add_question_arguments(require.add_argument_group("what is asked"))
-    _add_scenario_arguments(
+    add_scenario_arguments(
         require.add_argument_group("scenarios (what is named here replaces what the spec names; one --requirement)")
     )
-    _add_channel_arguments(require.add_argument_group("what the matrices mean"))
-    _add_engine_arguments(require.add_argument_group("engines and limits"))
+    add_channel_arguments(require.add_argument_group("what the matrices mean"))
+    add_engine_arguments(require.add_argument_group("engines and limits"))
     output = require.add_argument_group("output")
     output.add_argument("--json", action="store_true", help="print the result as JSON instead of a table")
     output.add_argument("--output", metavar="FILE", help="write the result as JSON")

@@ -22,7 +22,7 @@ def run_table(result: RunResult, *, points: bool = False, colour: bool = False) 
     A requirement without a target has no worst scenario: its least and its greatest probability are shown.
     """
     planners = list(dict.fromkeys(each.planner for each in result.requirements))
-    lines = [one_line(result.title), *_choices(result, planners), ""]
+    lines = [one_line(result.title), *choices_made(result, planners), ""]
     header = ["requirement", "target", "P", *_bounds_header(result), "scenario" if points else "worst scenario"]
     header.append("verdict")
     rows = [
@@ -98,7 +98,7 @@ def _rounded(value: float, direction: str) -> str:
     return text if digits <= LARGEST_DECIMALS else f"{value:.3g}"
 
 
-def _choices(result: RunResult, planners: Sequence[str]) -> list[str]:
+def choices_made(result: RunResult, planners: Sequence[str]) -> list[str]:
     """The files that went in, and every choice that is not the default."""
     word = "planner" if len(planners) == 1 else "planners"
     lines = [f"{', '.join(one_line(each.name) for each in result.inputs)}; {word} {', '.join(planners)}"]
