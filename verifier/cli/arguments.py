@@ -52,6 +52,7 @@ def add_run_arguments(commands: Any) -> None:
 
 
 def add_scenario_arguments(group: Any) -> None:
+    """Which planners, environments, initial states and constants."""
     group.add_argument("--planner", action="append", default=[], metavar="NAME", help="planner; repeat, or 'all'")
     group.add_argument(
         "--environment", "--env", action="append", default=[], metavar="NAME", help="true environment; repeat"
@@ -67,6 +68,7 @@ def add_scenario_arguments(group: Any) -> None:
 
 
 def add_channel_arguments(group: Any) -> None:
+    """What the matrices mean."""
     group.add_argument(
         "--where", action="append", default=[], metavar="NAME=BIN", help="only this bin of a further variable; repeat"
     )
@@ -98,6 +100,7 @@ def add_channel_arguments(group: Any) -> None:
 
 
 def add_confidence_arguments(group: Any) -> None:
+    """How intervals and guaranteed bounds are made."""
     group.add_argument(
         "--confidence", type=share, default=0.95, metavar="LEVEL", help="of intervals and bounds (default: 0.95)"
     )
@@ -131,6 +134,7 @@ def add_confidence_arguments(group: Any) -> None:
 
 
 def add_engine_arguments(group: Any) -> None:
+    """How to check, and when to refuse."""
     group.add_argument("--exact", action="store_true", help="compute with rational numbers (slow on large chains)")
     group.add_argument(
         "--strategies",
@@ -168,6 +172,8 @@ def _add_output_arguments(group: Any) -> None:
 
 
 def positive(kind: type) -> Callable[[str], Any]:
+    """A reader of numbers above 0 of a kind, for `argparse`."""
+
     def convert(text: str) -> Any:
         value = kind(text)
         if not 0 < value < float("inf"):
@@ -179,6 +185,7 @@ def positive(kind: type) -> Callable[[str], Any]:
 
 
 def share(text: str) -> float:
+    """A number between 0 and 1, both excluded, for `argparse`."""
     value = float(text)
     if not 0 < value < 1:
         raise argparse.ArgumentTypeError(f"expected a number between 0 and 1, both excluded, got {text!r}")
@@ -189,6 +196,7 @@ share.__name__ = "number"
 
 
 def prior(text: str) -> str | float:
+    """A prior for matrix columns, for `argparse`."""
     if text in ("jeffreys", "uniform"):
         return text
     try:
