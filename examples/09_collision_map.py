@@ -81,7 +81,7 @@ with StormProcess() as storm:
 
 # Expected output:
 # sharp: reported 12 m ahead at 25 mph: collision with probability 0.17, 90 % interval [0.03, 0.20] (subsampling)
-# rough: reported 12 m ahead at 25 mph: collision with probability 0.12, 90 % interval [0.07, 0.14] (subsampling)
+# rough: reported 12 m ahead at 25 mph: collision with probability 0.12, 90 % interval [0.06, 0.13] (subsampling)
 #
 # which is safer? smallest weighted difference from an oracle, beta / alpha = 10
 # beta on lambda below the oracle's: sharp, best in 100% of the replicates

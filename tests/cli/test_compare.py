@@ -515,3 +515,18 @@ def test_nothing_is_written_when_it_fails_and_no_input_is_overwritten(compare, r
     code, _, err = compare("--csv", BY_CLASS)
     assert (code, "is an input of this comparison" in err) == (ExitCode.USAGE, True)
     assert (root / BY_CLASS).read_bytes() == before
+
+
+def test_verdicts_come_from_the_guaranteed_bounds_as_in_verify_run(compare):
+    # No obstacle was ever taken for a pedestrian, but among too few to promise .999.
+    arguments = ("--env", "obs", "--requirement", "stops_only_for_pedestrians", "--planner", "feedback", "--json")
+
+    def verdict(*further):
+        document = json.loads(compare(*arguments, *further)[1])
+        return document["specs"][0]["requirements"][0]["entries"][0]["verdict"]
+
+    assert verdict() == "inconclusive"
+    assert verdict("--verdict-from", "point") == "satisfied"
+    code, _, err = compare(*arguments, "--verdict-from", "interval")
+    assert code == ExitCode.USAGE
+    assert "from the guaranteed bounds or from the point" in err

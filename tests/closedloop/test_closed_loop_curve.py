@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_courses import course, random_course
 
+from verifier.closedloop.bootstrap import closed_loop_sums
 from verifier.closedloop.closed_loop_curve import (
     ClosedLoopSettings,
     at_most_one,
@@ -60,6 +61,38 @@ def test_safety_by_hand(engine):
     assert found.curve.safety.tolist() == pytest.approx([2 / 5, 3 / 5, 3 / 5])
     assert found.never_stops.tolist() == [4]
     assert found.curve.efficiency.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("engine", ["steps", "events"])
+def test_the_safety_radius_by_hand(engine):
+    # The person is at 11.3 m less the control radius, half a metre further less the safety radius: 11.8 m. Seen from
+    # 10.5 m on, with 0.8 m left, the vehicle stops at 10.5 + 125/127 = 11.48 m: too late, but outside the safety
+    # radius. Seen from 11 m on it stops at 11.98 m, inside; never seen, it drives through. In the fifth log nobody is
+    # ever as near as the safety radius; in the sixth somebody appears at 11 m, 0.3 m from it: too near for the truth,
+    # too, while an alarm from 5 m on has stopped the vehicle before.
+    def seen_from(at_m):
+        near = [(i, max(11.3 - s, 0.0)) for i, s in enumerate(IMAGES)]
+        return course(True, IMAGES, [(i, d, 0.1) for i, d in near if IMAGES[i] >= at_m], near)
+
+    alarm = course(True, IMAGES, [(i, 0.0, 0.2) for i in (10, 11, 12)], [(i, 0.0) for i in (22, 23, 24)])
+    logs = [*map(seen_from, (10, 10.5, 11, 99, 99)), alarm, free()]
+    limit_m = np.array([11.8, 11.8, 11.8, 11.8, np.inf, 11.3, np.inf])
+    found = closed_loop(logs, LEVELS, ClosedLoopSettings(VEHICLE, engine))
+    kept = found.kept(limit_m)
+    assert kept.tolist() == [[True] * 3, [True] * 3, [False] * 3, [False] * 3, [True] * 3, [False, True, True]]
+    assert found.safe[:5].tolist() == [[True] * 3, [False] * 3, [False] * 3, [False] * 3, [False] * 3]
+    assert found.truth_breaks(limit_m).tolist() == [5]
+    for curve in (found.curve_of(kept), closed_loop_sums(found, kept).curve):
+        assert curve.safety.tolist() == pytest.approx([3 / 6, 4 / 6, 4 / 6])
+        assert curve.efficiency.tolist() == [1, 1, 1]
+
+
+def test_who_never_drives_keeps_the_safety_radius():
+    # Within it from the start: the vehicle is not in motion there as long as it does not start.
+    inside = course(True, IMAGES, [(0, 0.0, 0.2)], [(0, 0.0)])
+    found = closed_loop([inside, free()], LEVELS, EXACT)
+    assert found.kept(np.zeros(2)).tolist() == [[False, True, True]]
+    assert found.truth_breaks(np.zeros(2)).tolist() == []
 
 
 def test_stopping_early_is_safe_and_stopping_at_the_same_place_is():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from verifier.closedloop.bootstrap import Draws, LogSums
-from verifier.closedloop.comparison import NamedCurve, compare
+from verifier.closedloop.comparison import NamedCurve, compare, winners
 from verifier.closedloop.curves import TradeOffCurve
 from verifier.closedloop.decisions import flips_between_metrics, flips_under_mutation
 from verifier.errors import UsageError
@@ -115,6 +115,20 @@ def test_flips_by_hand():
     assert flips_between_metrics([]) == []
 
 
+def test_the_choice_is_among_the_detectors_of_both_rows():
+    # Best of all is c, which was not driven in fog. Of a and b, a is best in both rows: no flip, though c is gone.
+    curves = [named("a", "baseline", (0.5, 1)), named("b", "baseline", (0.4, 1)), named("c", "baseline", (0.9, 1)),
+              named("a", "fog", (0.5, 1)), named("b", "fog", (0.3, 1)), named("b", "night", (0.3, 1))]  # fmt: skip
+    table = compare(curves)
+    assert [row.best for row in table.rows] == [("c",), ("a",), ("b",), ("b",)]
+    (fog,) = flips_under_mutation(table)  # by night, and in any condition, b is alone: nothing to choose
+    assert (fog.rows, fog.best, fog.flips) == (("baseline", "fog"), (("a",), ("a",)), False)
+    # The same in every draw: c wins at the baseline, and is left out.
+    drawn = [with_logs(each, "baseline", safe) for each, safe in (("a", (1, 0)), ("b", (0, 0)), ("c", (1, 1)))]
+    drawn += [with_logs("a", "fog", (1, 0)), with_logs("b", "fog", (0, 0))]
+    assert flips_under_mutation(compare(drawn, draws=Draws(np.ones((3, 4)))))[0].probability == 0
+
+
 def test_equal_areas_are_no_flip():
     tied = [named("a", "baseline", (0.5, 1)), named("b", "baseline", (0.1 + 0.2 + 0.2, 1)),
             named("a", "fog", (0.4, 1)), named("b", "fog", (0.3, 1))]  # fmt: skip
@@ -160,7 +174,7 @@ def test_a_bootstrap_by_hand():
     assert flip.probability == 0
     # If b is the one that fails, draw 2 has b and then both with 0, which is no flip either.
     worse = compare([*curves[:2], with_logs("a", "fog", (1, 1)), with_logs("b", "fog", (0, 0))], draws=Draws(weights))
-    assert worse.rows[1].winners.tolist() == [[True, True, True, True], [False, True, False, False]]
+    assert winners(worse.rows[1].drawn).tolist() == [[True, True, True, True], [False, True, False, False]]
     assert flips_under_mutation(worse)[0].probability == 0
 
 

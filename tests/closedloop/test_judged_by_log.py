@@ -13,6 +13,7 @@ from verifier.closedloop.closed_loop_curve import ClosedLoopSettings
 from verifier.closedloop.curves import judged_curve
 from verifier.closedloop.judged import judge_pathifier, judge_roboticizer, judge_roc_a, judge_roc_b
 from verifier.closedloop.logs import Detections, Logs
+from verifier.closedloop.pathifier import Radii
 from verifier.closedloop.roboticizer import Standardizer
 from verifier.closedloop.study import METRICS, StudySettings, study
 from verifier.closedloop.vehicle import VehicleSettings
@@ -107,7 +108,8 @@ def test_sums_by_hand():
 
 def test_a_study_has_intervals_for_every_metric():
     loop = ClosedLoopSettings(VehicleSettings())
-    found = study(drives(), None, StudySettings(2.0, loop, np.sort(LEVELS), METRICS, policy=ONE_METRE, draws=30))
+    settings = StudySettings(Radii(2.0, 1.5), loop, np.sort(LEVELS), METRICS, policy=ONE_METRE, draws=30)
+    found = study(drives(), None, settings)
     for table in found.tables:
         (cell,) = table.rows[0].cells
         low, high = cell.area_interval

@@ -153,7 +153,7 @@ def test_nothing_there():
 
 @pytest.mark.parametrize("radius", [0, -1, math.inf, math.nan])
 def test_a_radius_has_to_be_given(radius):
-    with pytest.raises(ValueError, match="positive radius"):
+    with pytest.raises(ValueError, match="expected a radius above 0"):
         ahead(straight(3), 0, (1, 1), radius)
 
 
@@ -258,7 +258,7 @@ def test_where_the_safety_radius_is_violated():
     # At rest the last image at a place is the one replayed there.
     logs = made_logs({"log": (True, [(0, 0), (0, 0), (3, 0)])}, [(0, 1, 0), (1, 4, 0)])
     assert violation_m(logs, paths_of(logs), 2.0).tolist() == [2]
-    with pytest.raises(ValueError, match="positive radius"):
+    with pytest.raises(ValueError, match="expected a radius above 0"):
         violation_m(HAND, paths_of(HAND), 0)
 
 

@@ -215,9 +215,10 @@ def test_a_speed_that_is_held_can_be_next_to_nothing():
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"top_speed_mps": 0.0}, "top_speed_mps must be a number above 0"),
-        ({"a_min_mps2": 4.572}, "a_min_mps2 must be a number below 0"),
-        ({"a_max_mps2": math.nan}, "a_max_mps2"),
+        ({"top_speed_mps": 0.0}, r"top_speed_mps must lie in 1e-06\.\.1e\+06, got 0"),
+        ({"top_speed_mps": 1e200}, r"top_speed_mps must lie in 1e-06\.\.1e\+06"),
+        ({"a_min_mps2": 4.572}, r"a_min_mps2 must lie in -1e\+06\.\.-1e-06, got 4\.572"),
+        ({"a_max_mps2": math.nan}, "a_max_mps2 must lie in"),
         ({"dt_s": math.inf}, "dt_s"),
         ({"start_speed_mps": 3.1}, r"start_speed_mps must lie in 0\.\.3"),
         ({"between_images": "linear"}, "between_images must be one of continuous, hold"),
@@ -238,6 +239,18 @@ def test_calls_that_are_refused():
         simulate([one], LEVEL, PAPER, "exact")
     with pytest.raises(ValueError, match="no courses"):
         simulate([], LEVEL, PAPER)
+
+
+def test_runs_that_would_take_for_ever_are_refused(monkeypatch):
+    one = course(True, [0, 40], [(0, 30.0, 0.5)])
+    # 3 / 1.524 s of 1e-6 s.
+    with pytest.raises(LimitError, match=r"between rest and top speed lie 1\.97e\+06 steps of 1e-06 s"):
+        simulate([one], LEVEL, VehicleSettings(dt_s=1e-6))
+    assert simulate([one], LEVEL, VehicleSettings(dt_s=1e-6), "events").stop_m[0, 0] == pytest.approx(30)
+    # With weak brakes the obstacle lowers the safe speed from the start on, so that every step counts.
+    monkeypatch.setattr("verifier.closedloop.fleet.MOST_ROUNDS", 100)
+    with pytest.raises(LimitError, match=r"after 100 steps within reach of an obstacle 1 runs are under way"):
+        simulate([one], LEVEL, VehicleSettings(a_min_mps2=-0.01))
 
 
 def test_a_log_too_long_for_the_tables_is_refused_with_the_number(monkeypatch):

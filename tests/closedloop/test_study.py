@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from plain_area import rectangle_area, worst_case
 from plain_vehicle import drive
-from small_logs import made_logs, straight
+from small_logs import made_detections, made_logs, straight
 
 from verifier.closedloop.closed_loop_curve import ClosedLoopSettings, standard_sensitivities
 from verifier.closedloop.comparison import BASELINE
 from verifier.closedloop.cutting import in_view, positive_by_path, windows
 from verifier.closedloop.drawn import Drawing, drawn_detections
-from verifier.closedloop.pathifier import courses
+from verifier.closedloop.pathifier import Radii, courses, violation_m
+from verifier.closedloop.paths import paths_of
 from verifier.closedloop.readers import fieldsafe_logs, nuscenes_logs
 from verifier.closedloop.roboticizer import standardizer_of
 from verifier.closedloop.study import METRICS, StudySettings, sources_of, study
+from verifier.closedloop.truth_driven import never_stopped
 from verifier.closedloop.vehicle import VehicleSettings
 from verifier.confusion.bins import Bins
 from verifier.confusion.job import count_job
 from verifier.confusion.rules import CountingRule
 from verifier.detections import Reading, class_map, read_detections
-from verifier.errors import InputError, UsageError
+from verifier.errors import InputError, LimitError, UsageError
 from verifier.matching import MatchingPolicy
 
 TWO_METRES = MatchingPolicy("centre_bev", 2.0)
@@ -32,7 +35,7 @@ TWO_METRES = MatchingPolicy("centre_bev", 2.0)
 def settings(radius_m, **changes):
     loop = ClosedLoopSettings(VehicleSettings())
     given = {"policy": TWO_METRES, "draws": 100, **changes}
-    return StudySettings(radius_m, loop, standard_sensitivities(), **given)
+    return StudySettings(Radii(radius_m, 0.75 * radius_m), loop, standard_sensitivities(), **given)
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +103,41 @@ def test_real_logs_end_to_end(data, request):
             assert curve.safety[at] == pytest.approx(sum(safe) / len(safe))
             own, true = map(sum, zip(*lost, strict=True))
             assert curve.efficiency[at] == pytest.approx(true / own)
+            near = violation_m(logs, paths_of(logs), 0.75 * radius_m)
+            kept = [not run[0].stop_m > limit + 1e-6 for run, limit in zip(driven, near, strict=True) if run[2]]
+            other = found.tables[-2].curves[source.detector, source.condition].curve
+            assert other.safety[at] == pytest.approx(sum(kept) / len(kept))
+            assert other.efficiency[at] == curve.efficiency[at]
+
+
+def test_logs_in_which_the_truth_never_stops():
+    # In "gone" somebody stands 3 m from the control radius at the first image, and nobody later; "there" stays.
+    drives = {"gone": (True, straight(9)), "free": (False, straight(9)), "there": (True, straight(9))}
+    people = [(0, 5, 0), *((image, 7, 0) for image in range(18, 27))]
+    logs = made_logs(drives, people, {"x": [(image, 0.5, 7, 0) for image in range(18, 27)]})
+    radii = Radii(2.0, 1.5)
+    assert never_stopped(logs, 2.0, VehicleSettings(), "steps").tolist() == [True, False, False]
+    chosen = replace(settings(2.0, metrics=("closed_loop",)), radii=radii)
+    kept, dropped = study(logs, None, chosen), study(logs, None, replace(chosen, never_stops="drop"))
+    assert (kept.logs.positive, kept.logs.never_stops, kept.logs.left_out) == (2, ("gone",), ())
+    assert (dropped.logs.positive, dropped.logs.never_stops, dropped.logs.left_out) == (1, (), ("gone",))
+    assert any("left out, for the truth-driven vehicle never stops in them: 1 positive log (gone)" in each
+               for each in dropped.remarks)  # fmt: skip
+    # Where "x" stays silent, one of two positive logs is safe by definition, or none of one.
+    silent = replace(logs, detections={"x": made_detections([])})
+    areas = [study(silent, None, replace(chosen, never_stops=each)).tables[0].rows[0].cells[0].area
+             for each in ("safe", "drop")]  # fmt: skip
+    assert areas == [0.5, 0]
+    alone = made_logs({"gone": (True, straight(9))}, [(0, 5, 0)], {"x": []})
+    with pytest.raises(InputError, match="never stops in any log, so that none is left"):
+        study(alone, None, replace(chosen, never_stops="drop"))
+
+
+def test_a_bootstrap_too_large_is_refused_with_its_size():
+    drives = {f"{kind} {n}": (kind == "p", straight(9)) for kind in "pn" for n in range(2)}
+    logs = made_logs(drives, [(image, 7, 0) for image in range(18)], {"x": []})
+    with pytest.raises(LimitError, match=r"2000000 draws of 4 logs at 100 levels need about 6\.0 GiB; at most 1\.5"):
+        study(logs, None, settings(2.0, draws=2_000_000))
 
 
 def test_sources_and_their_conditions():

@@ -48,6 +48,16 @@ def test_a_replicate_is_the_map_of_its_images(pairs, y, v, width, data):
     np.testing.assert_allclose(found, oracle_map(again, expected).probability, rtol=1e-9, atol=1e-11)
 
 
+def test_a_pair_on_the_stopping_distance_collides():
+    # S(v) = v^2 = 9 exactly; the pair with D = 9 is no survivor. Equal weights at y = 10: lambda = 1 - 1/2 r2, and
+    # with single objects p = 1/2, q = 1, r2 = 1.
+    pairs = Pairs(np.array([9.0, 12.0]), np.array([10.0, 10.0]), np.array([0, 1]), 2)
+    settings = EstimatorSettings("fixed", width_m=1.0)
+    of = collision_map(pairs, Grid(np.array([10.0]), np.array([3.0])), BrakingPolicy(0.5, 0.0), settings)
+    assert Weighted.of(pairs, of).estimates(np.array([10.0]), np.ones((1, 2), dtype=np.uint8)).item() == 0.5
+    assert of.probability.item() == 0.5
+
+
 def test_intervals_are_quantiles_of_the_replicates(monkeypatch):
     pairs = WIDE.draw(200, np.random.default_rng(1))
     of = collision_map(pairs, GRID, POLICY)

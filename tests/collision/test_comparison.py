@@ -14,10 +14,10 @@ from verifier.collision import bootstrap, kernel
 from verifier.collision.combination import combine, trusted
 from verifier.collision.comparison import Area, areas, bootstrap_p_values, compare, p_values
 from verifier.collision.estimator import EstimatorSettings, Grid, collision_map, with_common_width
-from verifier.collision.oracle import EVEN, Penalty
-from verifier.collision.pairs import Pairs
+from verifier.collision.oracle import EVEN, Penalty, oracle_map
+from verifier.collision.pairs import Pairs, split
 from verifier.collision.ranking import Crossing, Ranking, rank
-from verifier.collision.score import Score, Weight
+from verifier.collision.score import Score, Weight, score
 from verifier.collision.stopping import BrakingPolicy
 from verifier.collision.subsampling import Subsampling
 from verifier.errors import UsageError
@@ -110,6 +110,52 @@ def test_blocks_do_not_matter(monkeypatch):
     assert seen[-1] == (6, 6)
     assert len(seen) == 6
     np.testing.assert_allclose(whole.p_value, pieces.p_value)
+
+
+def test_p_values_from_subsamples_one_by_one():
+    # Single objects (r2 = 1), a fixed width: every subsample is a data set of its own, with the width that its size
+    # asks for, and the p-values of all three colours can be counted.
+    rng = np.random.default_rng(8)
+    true = rng.gamma(3, 8, 300)
+    first, second = (Pairs(true, w.report(true, rng), np.arange(300), 300) for w in (World(0.3), World(0.3)))
+    settings = EstimatorSettings("fixed", width_m=1.0)
+    found = compare(
+        first, second, GRID, POLICY, settings, rng=np.random.default_rng(5), subsampling=Subsampling(60, 25)
+    )
+    assert set(np.unique(found.area)) == {Area.FIRST, Area.SECOND, Area.EITHER}
+
+    def losses(rows, width):
+        by_detector = []
+        for each in (first, second):
+            image = np.arange(len(rows))
+            of = collision_map(
+                Pairs(true[rows], each.predicted_m[rows], image, len(rows)),
+                GRID,
+                POLICY,
+                EstimatorSettings("fixed", width_m=width),
+            ).probability
+            oracle = collision_map(
+                Pairs(true[rows], true[rows], image, len(rows)),
+                GRID,
+                POLICY,
+                EstimatorSettings("fixed", width_m=width),
+            ).probability
+            by_detector.append(np.abs(of - oracle))
+        return by_detector
+
+    def theta(area, one, other):
+        return {Area.FIRST: one - other, Area.SECOND: other - one, Area.EITHER: max(one, other) - 0.05}[area]
+
+    drawn = Subsampling(60, 25).draw(300, np.random.default_rng(5))
+    sampled = [losses(rows, 5**0.2) for rows in drawn]  # (300 / 60)^(1/5) m
+    every = losses(np.arange(300), 1.0)
+    np.testing.assert_allclose(found.losses, every, atol=1e-12)
+    for point in np.ndindex(GRID.shape):
+        area = Area(found.area[point])
+        theta_n = theta(area, every[0][point], every[1][point])
+        roots = [theta(area, one[point], other[point]) - theta_n for one, other in sampled]
+        against = sum(not 0.2**0.4 * root > theta_n for root in roots)
+        assert found.p_value[point] == max(against, 1) / 25
 
 
 def test_a_subsample_of_everything_has_no_root():
@@ -299,7 +345,15 @@ def test_each_detector_is_trusted_where_it_is_good():
     assert (found.chosen_on, found.scored_on) == (2000, 2000)
     assert {0, 1} <= set(np.unique(found.choice))
     assert found.combined.value(EVEN) < 0.9 * min(each.value(EVEN) for each in found.single)
-    # What is scored is the patchwork of held-out maps.
+    # What is scored are maps of the held-out half, and their patchwork.
+    _, held_out = split(4000, 0.5, np.random.default_rng(1))
+    for pairs, each in zip((first, second), found.single, strict=True):
+        kept = pairs.take(held_out)
+        maps = with_common_width((first.take(held_out), second.take(held_out)), grid, POLICY, EstimatorSettings())
+        of = maps[0 if pairs is first else 1]
+        oracle = oracle_map(kept, of)
+        alone = score(of.probability, oracle.probability, Weight.uniform(grid))
+        assert (each.above, each.below) == pytest.approx((alone.above, alone.below))
     excess = found.probability - found.oracle
     assert found.combined.above == pytest.approx(np.nanmean(np.maximum(excess, 0)))
     assert found.combined.covered == pytest.approx(1)

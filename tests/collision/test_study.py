@@ -9,6 +9,7 @@ from plain_collision import collision_probability
 
 from verifier.cli import main
 from verifier.collision.estimator import EstimatorSettings, Grid, collision_map
+from verifier.collision.joint import joined
 from verifier.collision.pairs import Pairs
 from verifier.collision.pairs_of_detections import pairs_of_detections
 from verifier.collision.pairs_reader import ReadPairs, read_pairs
@@ -50,6 +51,19 @@ def test_images_are_shared_by_name_and_progress_is_told():
     assert found.combination.chosen_on + found.combination.scored_on == 350
     alone = collision_map(made("a", 1, 0.0).pairs, GRID, BRAKING)
     assert np.array_equal(found.detectors[0].map.probability, alone.probability, equal_nan=True)
+
+
+def test_objects_are_the_same_up_to_a_millimetre():
+    # Written with three decimals, a distance is off by up to half a millimetre.
+    exact = np.array([3.00049, 3.00249, 8.5, 8.5])
+    image = np.zeros(4, dtype=np.int64)
+    first = Pairs(exact, exact, image, 1)
+    second = Pairs(np.array([8.5, 8.5, 3.002, 3.0]), exact, image, 1)
+    joint = joined([first, second])
+    assert joint.pair_of.tolist() == [[0, 1, 2, 3], [3, 2, 0, 1]]
+    # 1.1 mm from every distance of the first.
+    apart = Pairs(np.array([2.99939, 3.00359, 8.4989, 8.5011]), exact, image, 1)
+    assert joined([first, apart]).common_objects == 0
 
 
 def test_a_single_detector_is_not_compared():
@@ -169,6 +183,8 @@ def test_a_study_of_two_detectors_on_kitti(kitti, root, tmp_path, monkeypatch, c
         # Reports that are too far lie above the oracle, reports that are too near below it.
         assert far["above"] > far["below"]
         assert near["below"] > near["above"]
+        # Of the regression's cars in images of both, M3D-RPN has a pair for 637; their distances differ by rounding.
+        assert policy["comparisons"][0]["common_objects"] == 637
         ratios = {each["ratio"]: each for each in policy["ranking"]["ratios"]}
         # M3D-RPN differs less from its oracle wherever both sides weigh alike or "below" weighs more.
         assert all(ratios[ratio]["order"][0] == 1 for ratio in (1.0, 10.0, 100.0))

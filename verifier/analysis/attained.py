@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from verifier.analysis.adjoint import expected_visits, gradient, state_values
 from verifier.analysis.objective import Objective
 from verifier.analysis.region import UNIT, Region
-from verifier.analysis.robust_step import greatest_masses
+from verifier.analysis.robust_step import greatest_masses, inner_masses
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -85,6 +85,11 @@ def rates_of(region: Region, masses: Floats) -> Floats:
     rates = np.zeros(shape)
     rates[..., first, :] = masses / UNIT
     return rates
+
+
+def middle_of(region: Region) -> Floats:
+    """(bins, groups, true) masses of the region, above 0 wherever that is possible."""
+    return per_column(inner_masses(*_columns(region)), region)
 
 
 def _candidates(objective: Objective, region: Region, masses: Floats, starts: Ints, sign: float) -> Floats:

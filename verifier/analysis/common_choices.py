@@ -20,6 +20,8 @@ from verifier.analysis.robust_step import UncertainStep, greatest_masses, inner_
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+_FAVOUR = 2.0**-40
+
 
 @dataclass(frozen=True, eq=False)
 class CommonChoices:
@@ -48,7 +50,9 @@ def common_choices(box: SideBound, steps: Floats) -> CommonChoices:
     size, groups = step.lower.shape
     weight, worth = np.zeros(size), np.zeros(size)
     total, squares, stakes = (np.zeros((size, groups)) for _ in range(3))
-    changes = value[step.following[used]] - value[used, None]
+    away = box.nodes.of[step.following[used]] != box.nodes.of[used][:, None]
+    # Where all choices are worth the same, those that lead on are made: staying would earn nothing.
+    changes = value[step.following[used]] - value[used, None] + _FAVOUR * away * value[used, None]
     for drawn, times, share, behind in _choices(step, changes, used, steps[used]):
         np.add.at(weight, drawn, times)
         np.add.at(total, drawn, times[:, None] * share)

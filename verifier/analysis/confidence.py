@@ -21,7 +21,7 @@ from verifier.analysis.measured import Measured
 from verifier.analysis.objective import Objective
 from verifier.analysis.posterior import default_draws, matrix_draws, probability_draws
 from verifier.analysis.region import Event, confidence_region, events_of
-from verifier.analysis.robust import GuaranteedBounds, guaranteed_bounds
+from verifier.analysis.robust import Effort, GuaranteedBounds, guaranteed_bounds
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.confusion.counts import Sequences
 
@@ -96,13 +96,23 @@ def confidence(objectives: Sequence[Objective], data: Data, settings: Confidence
     Raises:
         VerifierError: as drawing, solving and `guaranteed_bounds`.
     """
-    skeleton = objectives[0].skeleton
-    region = confidence_region(skeleton, data.measured, settings.level, data.events)
-    bounds = [guaranteed_bounds(each, region, settings.semantics) for each in objectives]
+    bounds = bounds_of_chain(objectives, data, settings, Effort(certificates=False))
     return tuple(
         Confidence(interval, found)
         for interval, found in zip(_intervals(objectives, data, settings), bounds, strict=True)
     )
+
+
+def bounds_of_chain(
+    objectives: Sequence[Objective], data: Data, settings: ConfidenceSettings, effort: Effort
+) -> tuple[GuaranteedBounds, ...]:
+    """The guaranteed bounds of each of the objectives of one chain; all bounds of a run hold at once.
+
+    Raises:
+        VerifierError: as `guaranteed_bounds`.
+    """
+    region = confidence_region(objectives[0].skeleton, data.measured, settings.level, data.events)
+    return tuple(guaranteed_bounds(each, region, settings.semantics, effort) for each in objectives)
 
 
 def _intervals(objectives: Sequence[Objective], data: Data, settings: ConfidenceSettings) -> Iterator[Interval]:

@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv
+from scipy.special import betainc, betaincinv
 
 from verifier.analysis.adjoint import told_by
 from verifier.analysis.intervals import check_level
@@ -43,12 +43,15 @@ from verifier.systems.channel import Channel
 from verifier.systems.skeleton import Skeleton
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 UNIT = 10**9
 """Ends of intervals are whole numbers of 1/UNIT."""
-_OUTWARDS = 1 - 1e-11
-"""Covers the relative error of the inverse of the incomplete beta function, and of a product."""
+_OUTWARDS = 1 - 1e-9
+"""Covers the relative error of ends from the incomplete beta function and its inverse."""
+_TOLERANCE = 1e-6
+_HALVINGS = 100
 
 
 class Event(NamedTuple):
@@ -239,10 +242,25 @@ def clopper_pearson(items: Ints, total: Ints, tail: float) -> tuple[Ints, Ints]:
 
 def _lower_end(items: Ints, total: Ints, tail: float) -> Ints:
     some = items > 0
-    inside = np.where(some, items, 1)  # the end is 0 for x = 0
-    end = betaincinv(inside.astype(np.float64), np.maximum(total - inside, 0) + 1.0, tail)
+    least = np.where(some, items, 1).astype(np.float64)  # the end is 0 for x = 0
+    rest = np.maximum(total - items, 0) + 1.0
+    end = betaincinv(least, rest, tail)
+    # The inverse can fail, as it does for 1,000 of 10^9; the function itself is accurate.
+    wrong = ~(np.abs(betainc(least, rest, end) / tail - 1) < _TOLERANCE)
+    if np.any(wrong):
+        end = np.where(wrong, _bisected(least, rest, tail), end)
     rounded: Ints = np.where(some, np.floor(end * UNIT * _OUTWARDS), 0).astype(np.int64)
     return rounded
+
+
+def _bisected(least: Floats, rest: Floats, tail: float) -> Floats:
+    """The end below which Pr(Bin(n, end) >= least) is at most `tail`."""
+    low, high = np.zeros(np.broadcast_shapes(least.shape, rest.shape)), least / (least + rest - 1)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        beyond = betainc(least, rest, middle) > tail
+        low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
+    return low
 
 
 def _needed(skeleton: Skeleton, bins: int) -> Mask:

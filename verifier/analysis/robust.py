@@ -21,7 +21,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.attained import Attained, best_of, climbed, rates_of
+from verifier.analysis.attained import Attained, best_of, climbed, middle_of, rates_of
 from verifier.analysis.certificate import Certificate, Subject, Tree, certificate_of, claimed_bound, subject_of
 from verifier.analysis.common_choices import common_choices
 from verifier.analysis.objective import Objective
@@ -44,6 +44,7 @@ SEMANTICS = {
 LARGEST_CLIMBED = 20_000
 """Product states up to which better matrices are climbed for; beyond, that would cost more than the bounds."""
 _NUMBERS_FOR_STEPS = 20_000_000
+_NEXT_TO = 1e-6
 
 
 @dataclass(frozen=True)
@@ -156,10 +157,17 @@ def _sets_of_starts(objective: Objective) -> list[Ints]:
 
 
 def _attained(objective: Objective, found: SideBound) -> Attained:
-    """What single matrices attain: nature's common choices, and in small products what climbing from there gives."""
+    """What single matrices attain: nature's common choices, and in small products what climbing from there gives.
+
+    Where moves vanish at an end of an interval, a matrix next to it may attain more than the one at the end.
+    """
     choices = [common_choices(found, steps) for steps in found.reached.steps]
     sign, small = _sign(found.side), objective.state_count <= LARGEST_CLIMBED
-    tried = [each.best for each in choices] + [each.mean for each in choices if small]
+    tried = [each.best for each in choices]
+    if small:
+        middle = middle_of(found.region)
+        tried += [middle, *(each.mean for each in choices)]
+        tried += [each.best + _NEXT_TO * (middle - each.best) for each in choices]
     known = best_of(objective, found.region, None, np.unique(np.array(tried), axis=0), sign)
     return climbed(objective, found.region, known, sign) if small else known
 

@@ -125,7 +125,7 @@ def _legend(result: TradeOffs) -> list[str]:
 
 
 def _decision_lines(result: TradeOffs) -> list[str]:
-    drawn = any(row.winners is not None for table in result.tables for row in table.rows)
+    drawn = any(row.drawn is not None for table in result.tables for row in table.rows)
     header = ["metric", "row", "best", *(["P(best)"] if drawn else []), "changes", *(["P(change)"] if drawn else [])]
     flips = {(each.metrics[1], each.rows[1]): each for each in result.under_mutation}
     rows = []

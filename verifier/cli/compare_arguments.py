@@ -12,13 +12,10 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from verifier.cli.arguments import (
-    INTERVALS,
     add_channel_arguments,
+    add_confidence_arguments,
     add_engine_arguments,
     add_scenario_arguments,
-    positive,
-    prior,
-    share,
 )
 from verifier.errors import UsageError, shown
 
@@ -42,7 +39,7 @@ def add_compare_arguments(commands: Any) -> None:
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    compare.set_defaults(command=_compare, no_confidence=False, verdict_from="point", semantics="every-state")
+    compare.set_defaults(command=_compare)
     compare.add_argument("spec", nargs="+", metavar="SPEC", help="requirements in LTL (.ltl)")
     compare.add_argument(
         "--cm", action="append", required=True, metavar="NAME=FILE", help="a detector's matrices (.json); repeat"
@@ -50,25 +47,13 @@ def add_compare_arguments(commands: Any) -> None:
     _add_comparison_arguments(compare.add_argument_group("comparison"))
     add_scenario_arguments(compare.add_argument_group("scenarios (what is named here replaces what the specs name)"))
     add_channel_arguments(compare.add_argument_group("what the matrices mean"))
+    add_confidence_arguments(compare.add_argument_group("how sure"))
     add_engine_arguments(compare.add_argument_group("engines and limits"))
     _add_output_arguments(compare.add_argument_group("output"))
 
 
 def _add_comparison_arguments(group: Any) -> None:
     group.add_argument("--pareto", metavar="A,B", help="look at two requirements together")
-    group.add_argument(
-        "--confidence", type=share, default=0.95, metavar="LEVEL", help="of the intervals (default: 0.95)"
-    )
-    group.add_argument(
-        "--interval", choices=INTERVALS, default="auto", help="what is drawn: posterior or sequences (default: auto)"
-    )
-    group.add_argument(
-        "--prior", type=prior, default="jeffreys", metavar="PRIOR", help="jeffreys, uniform or a number per label"
-    )
-    group.add_argument(
-        "--draws", type=positive(int), metavar="N", help="matrices drawn of each detector (default: 10000, or fewer)"
-    )
-    group.add_argument("--seed", type=int, default=0, metavar="N", help="of the draws (default: 0)")
     group.add_argument("--baseline", metavar="FILE", help="the JSON of an earlier verify run or verify compare")
     group.add_argument(
         "--max-drop",

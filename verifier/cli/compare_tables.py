@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from verifier.cli.tables import aligned, probability_text
+from verifier.cli.tables import aligned, percent, probability_text
 from verifier.compare.gate import Gate
 from verifier.compare.results import CompareResult
 from verifier.compare.tables import Contender, Course, RequirementComparison, SpecComparison
@@ -45,7 +45,7 @@ def _contender_table(each: RequirementComparison, level: float) -> list[str]:
         *(["detector"] if len(detectors) > 1 or len(planners) == 1 else []),
         *(["planner"] if len(planners) > 1 else []),
         "P",
-        f"{100 * level:g} % interval",
+        f"{percent(level)} interval",
         "best",
         "worst scenario",
         "verdict",
@@ -171,7 +171,18 @@ def _notes(result: CompareResult) -> Iterator[str]:
         f"Chances and intervals are from {result.draws} common draws of the matrices; a chance is off by about "
         f"{1 / result.draws**0.5:.1g} at most."
     )
+    yield _verdicts_from(result)
     for each in dict.fromkeys(each for spec in result.specs for each in spec.drawn):
         yield f"{one_line(each.detector)}: {each.reason}."
     for remark in result.remarks:
         yield f"note: {one_line(remark)}"
+
+
+def _verdicts_from(result: CompareResult) -> str:
+    """What is held against the targets; the same for all."""
+    settings = next(iter(next(iter(result.settings["specs"].values())).values()))
+    if settings["verdict_from"] == "point":
+        return "Verdicts are those of the measured matrices alone."
+    return (
+        f"Verdicts hold for {percent(result.level)} of all data sets or more: they come from the guaranteed bounds."
+    )

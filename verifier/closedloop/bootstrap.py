@@ -85,11 +85,16 @@ class LogSums:
         return safety, np.broadcast_to(1 - np.minimum(rate / self.limit, 1), safety.shape)
 
 
-def closed_loop_sums(found: ClosedLoop) -> LogSums:
-    """What each log adds to a closed-loop curve: whether it was safe; true time, and time with the cost of stops."""
+def closed_loop_sums(found: ClosedLoop, kept: NDArray[np.bool_] | None = None) -> LogSums:
+    """What each log adds to a closed-loop curve: whether it was safe; true time, and time with the cost of stops.
+
+    Args:
+        found: the runs.
+        kept: (P, K) another notion of safety in the positive logs, as `ClosedLoop.kept`; None for `ClosedLoop.safe`.
+    """
     logs, levels = found.outcomes.time_s.shape
     safe, true_s, cost_s = np.zeros((logs, levels)), np.zeros((logs, 1)), np.zeros((logs, levels))
-    safe[found.positive] = found.safe
+    safe[found.positive] = found.safe if kept is None else kept
     true_s[~found.positive, 0] = found.true_time_s
     cost_s[~found.positive] = found.cost_s
     return LogSums(found.sensitivity, found.positive, safe, found.positive.astype(np.float64), true_s, cost_s)

@@ -6,6 +6,9 @@ controller but is told where people are.
 * Safety S(tau): share of the positive logs in which the vehicle stops no later than the truth-driven one, "later" by
   position along the path. (By time, a vehicle that drives carefully would count as late.) Where the truth-driven
   vehicle never stops, every run is safe by definition; `never_stops` says in which logs.
+* The safety radius asks for less: that the vehicle is never in motion within that distance of a person (Sec. 3). The
+  controller keeps a greater distance, the control radius, so a vehicle that stops too late by the measure above may
+  still have kept the safety radius; and where somebody appears too near to stop, the truth-driven one breaks it, too.
 * Efficiency (eq. 12): E(tau) = sum t_truth / sum (t + nu n) over the negative logs, n the number of stops and nu what
   one costs in seconds. It is one ratio of sums, not a mean of ratios.
 """
@@ -90,6 +93,23 @@ class ClosedLoop:
         latest_m = found.true_stop_m[self.positive] + self.settings.tolerance_m
         return found.stop_m[self.positive] <= latest_m[:, None]
 
+    def kept(self, violation_m: Floats) -> NDArray[np.bool_]:
+        """(P, K) of each positive log: the vehicle is never in motion within the safety radius of a person.
+
+        Args:
+            violation_m: (L,) where the path of each log comes within it, as `pathifier.violation_m`; inf: nowhere.
+        """
+        return ~self._drives_beyond(self.outcomes.stop_m, violation_m)[self.positive]
+
+    def truth_breaks(self, violation_m: Floats) -> NDArray[np.int64]:
+        """The positive logs, by their number among all, in which the truth-driven vehicle does not keep it."""
+        beyond = self._drives_beyond(self.outcomes.true_stop_m[:, None], violation_m)[:, 0]
+        return np.flatnonzero(self.positive & beyond)
+
+    def _drives_beyond(self, stop_m: Floats, limit_m: Floats) -> NDArray[np.bool_]:
+        # Where nothing stops the vehicle it drives to the end of the path, and a limit on the path is before that.
+        return stop_m > limit_m[:, None] + self.settings.tolerance_m
+
     @property
     def cost_s(self) -> Floats:
         """(N, K) t + nu n of each negative log."""
@@ -109,8 +129,12 @@ class ClosedLoop:
     @property
     def curve(self) -> TradeOffCurve:
         """Safety and efficiency at every level."""
+        return self.curve_of(self.safe)
+
+    def curve_of(self, safe: NDArray[np.bool_]) -> TradeOffCurve:
+        """The same with another notion of safety, (P, K) of each positive log, as `kept`."""
         efficiency = self.true_time_s.sum() / self.cost_s.sum(axis=0)
-        return TradeOffCurve(self.sensitivity, self.safe.mean(axis=0), at_most_one(efficiency))
+        return TradeOffCurve(self.sensitivity, safe.mean(axis=0), at_most_one(efficiency))
 
 
 def at_most_one(efficiency: Floats) -> Floats:

@@ -9,7 +9,7 @@ rPC of Michaelis et al. 2019), which asks how well a detector does on average an
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -75,20 +75,33 @@ class Row:
         kind: "baseline", "condition" or "group".
         conditions: that the worst case is over, the baseline first.
         cells: one per detector that has all of them.
-        winners: (D, B) bool over the table's detectors, best in each draw; None without a bootstrap.
+        drawn: (D, B) areas of the table's detectors in each draw, NaN where there is none; None without a bootstrap.
     """
 
     name: str
     kind: str
     conditions: tuple[str, ...]
     cells: tuple[Cell, ...]
-    winners: NDArray[np.bool_] | None = None
+    drawn: Floats | None = None
 
     @property
     def best(self) -> tuple[str, ...]:
         """The detectors with the greatest area; more than one only where areas are equal."""
-        greatest = max((each.area for each in self.cells), default=0.0)
-        return tuple(each.detector for each in self.cells if each.area > greatest - EQUAL)
+        return self.best_of([each.detector for each in self.cells])
+
+    def best_of(self, detectors: Collection[str]) -> tuple[str, ...]:
+        """The best among these."""
+        cells = [each for each in self.cells if each.detector in detectors]
+        greatest = max((each.area for each in cells), default=0.0)
+        return tuple(each.detector for each in cells if each.area > greatest - EQUAL)
+
+
+def winners(drawn: Floats) -> NDArray[np.bool_]:
+    """(D, B) which of D detectors are best in each draw, by (D, B) areas; none where all areas are NaN."""
+    areas_or_none = np.where(np.isnan(drawn), -np.inf, drawn)
+    greatest = areas_or_none.max(axis=0)
+    best: NDArray[np.bool_] = (areas_or_none > greatest - EQUAL) & (greatest > -np.inf)
+    return best
 
 
 @dataclass(frozen=True)
@@ -223,10 +236,10 @@ def _row(entry: _Entry, at: int, columns: Sequence[_Column], draws: Draws | None
     cells = [column.cells[at] for column in columns]
     if draws is None:
         return Row(*entry, tuple(each for each in cells if each is not None))
-    drawn = np.stack([np.where(np.isnan(each.drawn[at]), -np.inf, each.drawn[at]) for each in columns])
-    greatest = drawn.max(axis=0)
-    winners = (drawn > greatest - EQUAL) & (greatest > -np.inf)
-    shares = winners[:, winners.any(axis=0)] / np.maximum(winners.sum(axis=0), 1)[winners.any(axis=0)]
+    drawn = np.stack([each.drawn[at] for each in columns])
+    best = winners(drawn)
+    known = best.any(axis=0)
+    shares = best[:, known] / best[:, known].sum(axis=0)
     found = []
     for number, (cell, column) in enumerate(zip(cells, columns, strict=True)):
         if cell is not None:
@@ -240,7 +253,7 @@ def _row(entry: _Entry, at: int, columns: Sequence[_Column], draws: Draws | None
                     best_probability=float(shares[number].mean()) if shares.size else math.nan,
                 )
             )
-    return Row(*entry, tuple(found), winners)
+    return Row(*entry, tuple(found), drawn)
 
 
 def _means(

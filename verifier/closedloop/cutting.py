@@ -46,6 +46,36 @@ def windows(logs: Logs, length_s: float) -> Logs:
     return replace(logs, names=names, positive=logs.positive[parent], image_log=image_log.reshape(-1))
 
 
+def selected(logs: Logs, kept: Bools) -> Logs:
+    """Some of the logs, with their images, people and detections.
+
+    Args:
+        logs: to choose from.
+        kept: (L,) at least one.
+    """
+    image_kept = kept[logs.image_log]
+    number = np.cumsum(image_kept) - 1
+    person = image_kept[logs.person_image]
+
+    def cut(found: Detections) -> Detections:
+        rest = found.take(image_kept[found.image])
+        return replace(rest, image=number[rest.image])
+
+    return replace(
+        logs,
+        names=tuple(name for name, keep in zip(logs.names, kept.tolist(), strict=True) if keep),
+        positive=logs.positive[kept],
+        image_log=(np.cumsum(kept) - 1)[logs.image_log[image_kept]],
+        time_s=logs.time_s[image_kept],
+        position_m=logs.position_m[image_kept],
+        heading_rad=None if logs.heading_rad is None else logs.heading_rad[image_kept],
+        person_image=number[logs.person_image[person]],
+        person_m=logs.person_m[person],
+        person_box_2d=None if logs.person_box_2d is None else logs.person_box_2d[person],
+        detections={name: cut(each) for name, each in logs.detections.items()},
+    )
+
+
 def positive_by_path(logs: Logs, control_radius_m: float, settings: PathSettings | None = None) -> Logs:
     """The same logs, positive exactly where somebody blocks the path ahead in some image.
 

@@ -19,10 +19,12 @@ from numpy.typing import NDArray
 
 from verifier.closedloop.batch import Batch
 from verifier.closedloop.vehicle import VehicleSettings
+from verifier.errors import LimitError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+MOST_ROUNDS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,10 +106,21 @@ class Fleet:
         self._ended = Runs(np.full(count, np.inf), np.zeros(count), np.zeros(count, dtype=np.int64))
 
     def run(self) -> Runs:
-        """Let every run come to its end."""
+        """Let every run come to its end.
+
+        Raises:
+            LimitError: one does not; the vehicle creeps, or the time step is tiny.
+        """
         everyone = np.arange(len(self._run))
         self._look(everyone)
+        rounds = 0
         while len(self._run):
+            rounds += 1
+            if rounds > MOST_ROUNDS:
+                raise LimitError(
+                    f"after {MOST_ROUNDS} steps within reach of an obstacle {len(self._run)} runs are under way",
+                    hint="take longer time steps or greater accelerations",
+                )
             resting = self._engine.approach(self)
             if resting.any():
                 self._rest(np.flatnonzero(resting))

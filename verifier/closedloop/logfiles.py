@@ -28,7 +28,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.closedloop.logs import Bools, Detections, Floats, Ints, Logs
+from verifier.closedloop.logs import FARTHEST_M, Bools, Detections, Floats, Ints, Logs
 from verifier.closedloop.plausible import LogLimits, check_plausible
 from verifier.closedloop.tables import SUFFIXES, Kind, Table, read_table, table_bytes
 from verifier.detections.columns import faulty_boxes
@@ -70,7 +70,7 @@ def read_logs(folder: str | Path, limits: LogLimits | None = None) -> Logs:
         logs.columns["positive"],
         index.log[order],
         images.columns["time_s"][order],
-        images.stack("x_m", "y_m")[order],
+        _coordinates(images)[order],
         images.columns["heading_rad"][order] if "heading_rad" in images.columns else None,
         index.image_of(people),
         _points(people),
@@ -192,8 +192,19 @@ def _again(key: NDArray[Any]) -> Bools:
     return again
 
 
-def _points(table: Table) -> Floats:
+def _coordinates(table: Table) -> Floats:
     point = table.stack("x_m", "y_m")
+    far = np.abs(point) > FARTHEST_M
+    _refuse(
+        table,
+        far.any(axis=1),
+        lambda row: f"a coordinate of {float(point[row][far[row]][0]):g} m; at most {FARTHEST_M:g} m are accepted",
+    )
+    return point
+
+
+def _points(table: Table) -> Floats:
+    point = _coordinates(table)
     empty = np.isnan(point)
     _refuse(table, empty[:, 0] != empty[:, 1], lambda row: "one of x_m and y_m is empty: give both or none")
     return point

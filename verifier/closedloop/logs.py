@@ -24,6 +24,8 @@ from verifier.errors import UsageError, unknown_name
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
+FARTHEST_M = 1e9
+"""Of any coordinate: there, doubles still tell tenths of a micrometre apart."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +128,8 @@ class Logs:
             value = getattr(self, name)
             if value is not None and not np.isfinite(value).all():
                 raise ValueError(f"{name}: a value is not finite")
+        if (np.abs(self.position_m) > FARTHEST_M).any():
+            raise ValueError(f"position_m: a coordinate beyond {FARTHEST_M:g} m")
         if not (np.diff(self.time_s)[np.diff(self.image_log) == 0] > 0).all():
             raise ValueError("times must increase within a log")
 
@@ -177,7 +181,7 @@ def _check_shapes(owner: Any, expected: Mapping[str, tuple[int, ...]]) -> None:
 
 def _check_points(name: str, point_m: Floats, box_2d: Floats | None) -> None:
     unknown = np.isnan(point_m)
-    if (unknown.any(axis=1) & ~unknown.all(axis=1)).any() or np.isinf(point_m).any():
-        raise ValueError(f"{name}: a point is partly NaN or infinite")
+    if (unknown.any(axis=1) & ~unknown.all(axis=1)).any() or (np.abs(point_m) > FARTHEST_M).any():
+        raise ValueError(f"{name}: a point is partly NaN, or a coordinate beyond {FARTHEST_M:g} m")
     if box_2d is not None and (bad := faulty_boxes(box_2d)).any():
         raise ValueError(f"box of row {int(bad.argmax())} is partly NaN, infinite or of negative size")

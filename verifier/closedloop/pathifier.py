@@ -12,7 +12,6 @@ it only says that the control radius is the greater. Both have to be given, as `
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 from verifier.closedloop.course import Course
 from verifier.closedloop.logs import Logs
 from verifier.closedloop.nearby import near_pairs
-from verifier.closedloop.paths import Paths, PathSettings, paths_of
+from verifier.closedloop.paths import LONGEST_M, Paths, PathSettings, paths_of
 from verifier.closedloop.roboticizer import Standardizer
 from verifier.errors import InputError, shown
 
@@ -40,15 +39,18 @@ class Radii:
         safety_m: coming closer than this is a violation. Less than the control radius.
 
     Raises:
-        ValueError: not 0 < safety_m < control_m < inf.
+        ValueError: not 0 < safety_m < control_m <= `LONGEST_M`.
     """
 
     control_m: float
     safety_m: float
 
     def __post_init__(self) -> None:
-        if not 0 < self.safety_m < self.control_m < math.inf:
-            raise ValueError(f"expected 0 < safety radius < control radius, got {self.safety_m} and {self.control_m}")
+        if not 0 < self.safety_m < self.control_m <= LONGEST_M:
+            raise ValueError(
+                f"expected 0 < safety radius < control radius <= {LONGEST_M:g} m, "
+                f"got {self.safety_m:g} and {self.control_m:g}"
+            )
 
 
 def pathified_distance(paths: Paths, image: Ints, point_m: Floats, radius_m: float) -> Floats:
@@ -58,13 +60,13 @@ def pathified_distance(paths: Paths, image: Ints, point_m: Floats, radius_m: flo
         paths: of all logs.
         image: (n,) the image in which each point is seen.
         point_m: (n, 2) in the ground plane; a point of NaN is in nobody's way.
-        radius_m: of the disc, positive and finite.
+        radius_m: of the disc, above 0 and at most `LONGEST_M`.
 
     Raises:
-        ValueError: the radius is not positive and finite.
+        ValueError: the radius is not.
     """
-    if not 0 < radius_m < math.inf:
-        raise ValueError(f"expected a positive radius, got {radius_m}")
+    if not 0 < radius_m <= LONGEST_M:
+        raise ValueError(f"expected a radius above 0, at most {LONGEST_M:g} m, got {radius_m}")
     found = np.full(len(image), np.inf)
     for rows, segments in _candidates(paths, image, point_m, radius_m):
         ahead = segments >= image[rows]

@@ -22,6 +22,8 @@ from verifier.closedloop.logs import Logs
 from verifier.errors import InputError, shown
 
 Floats = NDArray[np.float64]
+LONGEST_M = 1e6
+"""Of any radius or extension; the squares of greater ones swallow the positions."""
 
 
 @dataclass(frozen=True)
@@ -33,15 +35,15 @@ class PathSettings:
         knot_spacing_m: least distance between knots of the spline.
 
     Raises:
-        ValueError: a length is negative or not finite, or the spacing is 0.
+        ValueError: a length is negative or beyond `LONGEST_M`, or the spacing is 0.
     """
 
     extension_m: float = 10.0
     knot_spacing_m: float = 0.5
 
     def __post_init__(self) -> None:
-        if not (0 <= self.extension_m < math.inf and 0 < self.knot_spacing_m < math.inf):
-            raise ValueError(f"expected finite lengths, the spacing above 0, got {self}")
+        if not (0 <= self.extension_m <= LONGEST_M and 0 < self.knot_spacing_m <= LONGEST_M):
+            raise ValueError(f"expected lengths up to {LONGEST_M:g} m, the spacing above 0, got {self}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,11 +27,15 @@ class LogsUsed:
     Attributes:
         positive, negative: how many logs of each kind.
         never_stops: positive logs in which the truth-driven vehicle never stops; they are safe by definition.
+        truth_breaks: positive logs in which the truth-driven vehicle moves within the safety radius of a person.
+        left_out: logs that were left out because the truth-driven vehicle never stops in them.
     """
 
     positive: int
     negative: int
     never_stops: tuple[str, ...] = ()
+    truth_breaks: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,8 @@ class TradeOffs:
                 "positive": self.logs.positive,
                 "negative": self.logs.negative,
                 "truth_never_stops": list(self.logs.never_stops),
+                "truth_breaks_safety_radius": list(self.logs.truth_breaks),
+                "left_out": list(self.logs.left_out),
             }
         if self.second is not None:
             document["second_engine"] = {

@@ -21,9 +21,11 @@ from verifier.closedloop.events import EventEngine
 from verifier.closedloop.fleet import Engine, Fleet
 from verifier.closedloop.stretches import NEAR, Ramp, ramp
 from verifier.closedloop.vehicle import VehicleSettings, safe_speed_mps
+from verifier.errors import LimitError
 
 Floats = NDArray[np.float64]
 EngineName: TypeAlias = Literal["steps", "events"]
+MOST_STEPS = 100_000
 LARGEST_TABLE = 8_000_000
 """Entries of the tables of one batch (levels x places); more courses than fit make several batches."""
 
@@ -104,11 +106,14 @@ def simulate(
 
     Raises:
         ValueError: the sensitivities do not increase, the engine is unknown.
+        LimitError: the time step is so short that braking takes too many, or a run never comes to its end.
     """
     if sensitivity.ndim != 1 or len(sensitivity) == 0 or not np.all(np.diff(sensitivity) > 0):
         raise ValueError("the sensitivities must be one increasing row")
     if engine not in get_args(EngineName):
         raise ValueError(f"unknown engine {engine!r}; known: {', '.join(get_args(EngineName))}")
+    if engine == "steps":
+        _check_steps(vehicle)
     chosen: Engine = StepEngine(vehicle) if engine == "steps" else EventEngine(vehicle)
     parts = []
     for some in _chunks(courses, LARGEST_TABLE // (len(sensitivity) + 1)):
@@ -122,6 +127,16 @@ def simulate(
         *(np.ascontiguousarray(each[:, :-1]) for each in whole),
         *(each[:, -1].copy() for each in whole),
     )
+
+
+def _check_steps(vehicle: VehicleSettings) -> None:
+    weakest = min(vehicle.braking_mps2, vehicle.a_max_mps2)
+    steps = vehicle.top_speed_mps / (weakest * vehicle.dt_s)
+    if steps > MOST_STEPS:
+        raise LimitError(
+            f"between rest and top speed lie {steps:.3g} steps of {vehicle.dt_s:g} s; at most {MOST_STEPS} are made",
+            hint="take longer time steps or greater accelerations",
+        )
 
 
 def _chunks(courses: Iterable[Course], most_places: int) -> Iterator[list[Course]]:

@@ -15,28 +15,36 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
-from verifier.closedloop.bootstrap import FEWEST_LOGS, Draws, closed_loop_sums, draw_logs, judged_sums
+from verifier.closedloop.bootstrap import FEWEST_LOGS, Draws, LogSums, closed_loop_sums, draw_logs, judged_sums
 from verifier.closedloop.closed_loop_curve import ClosedLoop, ClosedLoopSettings, check_logs, closed_loop
 from verifier.closedloop.comparison import BASELINE, MetricTable, NamedCurve, compare
 from verifier.closedloop.course import Course
-from verifier.closedloop.curves import judged_curve
+from verifier.closedloop.curves import TradeOffCurve, judged_curve
+from verifier.closedloop.cutting import selected
 from verifier.closedloop.judged import Judged, judge_pathifier, judge_roboticizer, judge_roc_a, judge_roc_b
-from verifier.closedloop.logs import Logs
+from verifier.closedloop.logs import Floats, Logs
 from verifier.closedloop.matched import IOU_HALF
-from verifier.closedloop.pathifier import courses
-from verifier.closedloop.paths import PathSettings
+from verifier.closedloop.pathifier import Radii, courses, violation_m
+from verifier.closedloop.paths import PathSettings, paths_of
 from verifier.closedloop.results import LogsUsed, SecondEngine
 from verifier.closedloop.roboticizer import Standardizer, standardizer_of
 from verifier.closedloop.robroc import area
 from verifier.closedloop.traces import Trace, trace
-from verifier.errors import InputError, UsageError, shown, unknown_name
+from verifier.closedloop.truth_driven import never_stopped
+from verifier.errors import InputError, LimitError, UsageError, shown, unknown_name
 from verifier.matching import MatchingPolicy
 
-Metric: TypeAlias = Literal["roc_a", "roc_b", "roboticizer", "pathifier", "closed_loop"]
+Metric: TypeAlias = Literal["roc_a", "roc_b", "roboticizer", "pathifier", "safety_radius", "closed_loop"]
+NeverStops: TypeAlias = Literal["safe", "drop"]
 METRICS: tuple[Metric, ...] = get_args(Metric)
 Progress: TypeAlias = Callable[[Sequence["Source"]], Iterable["Source"]]
+DRIVEN = ("safety_radius", "closed_loop")
+"""The metrics that are simulated."""
+LARGEST_BOOTSTRAP = 2 * 10**8
+"""Numbers that are drawn and held; 8 bytes each."""
+FEW_NAMES = 6
+"""Of logs in a remark; the document lists all."""
 FEW_LOGS = 10
 """Of a kind; below, what the bootstrap says about them is itself unsure, and a remark says so."""
 
@@ -55,7 +63,8 @@ class StudySettings:
     """Every choice of a study beside its data.
 
     Attributes:
-        control_radius_m: nobody may come closer; the paper gives no number, so there is no default.
+        radii: the distance that the controller keeps, and the lesser one that is safe; the paper gives no numbers,
+            so there is no default.
         loop: vehicle, engine, cost of a stop.
         sensitivity: (K,) increasing levels, for every metric.
         metrics: in rising order of context.
@@ -63,19 +72,22 @@ class StudySettings:
         policy: what counts as a match with a person, for the standardizer and both ROCs.
         severities: condition -> "mild" or "severe".
         groups: name -> conditions, beside Any and AnyMild.
+        never_stops: positive logs in which the truth-driven vehicle never stops are "safe" by definition, or "drop"
+            leaves them out of every metric.
         draws: of the bootstrap over logs; 0 for none.
         seed: of the bootstrap.
         confidence: of its intervals.
     """
 
-    control_radius_m: float
+    radii: Radii
     loop: ClosedLoopSettings
-    sensitivity: NDArray[np.float64]
-    metrics: tuple[Metric, ...] = ("roboticizer", "pathifier", "closed_loop")
+    sensitivity: Floats
+    metrics: tuple[Metric, ...] = ("roboticizer", "pathifier", "safety_radius", "closed_loop")
     path: PathSettings = field(default_factory=PathSettings)
     policy: MatchingPolicy = IOU_HALF
     severities: Mapping[str, str] = field(default_factory=dict)
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    never_stops: NeverStops = "safe"
     draws: int = 1000
     seed: int = 0
     confidence: float = 0.95
@@ -106,33 +118,26 @@ def study(logs: Logs, validation: Logs | None, settings: StudySettings, progress
     """
     sources = sources_of(logs)
     _check(sources, settings)
-    if set(settings.metrics) != {"roc_a"}:  # which judges all logs alike
-        check_logs(np.asarray(logs.positive))
     nominal = logs if validation is None else validation
     tables = {
         each: standardizer_of(nominal, each, settings.policy)
         for each in dict.fromkeys(source.detector for source in sources)
     }
+    logs, left_out = _without_unstopped(logs, settings)
+    if set(settings.metrics) != {"roc_a"}:  # which judges all logs alike
+        check_logs(np.asarray(logs.positive))
     draws, remarks = _draws(logs, settings)
     found: dict[str, list[NamedCurve]] = {each: [] for each in settings.metrics}
     loops: list[_Driven] = []
+    limit_m = violation_m(logs, paths_of(logs, settings.path), settings.radii.safety_m)
     for source in progress(sources):
-        standardizer = tables[source.detector]
         severity = settings.severities.get(source.condition, "")
-        for metric in settings.metrics:
-            if metric == "closed_loop":
-                ahead = courses(logs, source.name, standardizer, settings.control_radius_m, settings.path)
-                driven = closed_loop(ahead, settings.sensitivity, settings.loop)
-                loops.append(_compared(driven, ahead, settings))
-                curve, sums = driven.curve, closed_loop_sums(driven)
-            else:
-                with _naming(metric):
-                    judged = _judged(metric, logs, source.name, standardizer, settings)
-                curve = judged_curve(judged, settings.sensitivity)
-                sums = judged_sums(judged, settings.sensitivity, np.asarray(logs.positive))
+        curves, driven = _curves(logs, source.name, tables[source.detector], limit_m, settings)
+        loops += driven
+        for metric, (curve, sums) in curves.items():
             found[metric].append(NamedCurve(metric, source.detector, source.condition, curve, severity, sums))
     compared = tuple(compare(each, settings.groups, draws) for each in found.values())
-    used, second = _logs_used(logs, loops), _second(loops, settings)
+    used, second = _logs_used(logs, left_out, loops), _second(loops, settings)
     return Study(compared, used, second, (*_remarks(logs, validation, tables, settings, used), *remarks))
 
 
@@ -155,7 +160,7 @@ def study_trace(
         raise UsageError(f"{message} ({hint})")
     nominal = logs if validation is None else validation
     standardizer = standardizer_of(nominal, sources[name].detector, settings.policy)
-    ahead = courses(logs, name, standardizer, settings.control_radius_m, settings.path)
+    ahead = courses(logs, name, standardizer, settings.radii.control_m, settings.path)
     return trace(ahead[logs.names.index(log)], None if source is None else level, settings.loop.vehicle)
 
 
@@ -187,20 +192,56 @@ def _check(sources: Sequence[Source], settings: StudySettings) -> None:
             raise UsageError(f"severity: {message} ({hint})")
 
 
+def _without_unstopped(logs: Logs, settings: StudySettings) -> tuple[Logs, tuple[str, ...]]:
+    """The logs to judge by, and the names of those that are left out."""
+    if settings.never_stops == "safe":
+        return logs, ()
+    loop = settings.loop
+    out = never_stopped(logs, settings.radii.control_m, loop.vehicle, loop.engine, settings.path)
+    if out.all():
+        raise InputError("the truth-driven vehicle never stops in any log, so that none is left")
+    return selected(logs, ~out), tuple(logs.names[at] for at in np.flatnonzero(out).tolist())
+
+
 @dataclass(frozen=True)
 class _Driven:
-    """What is kept of a source's runs: where the truth never stops, and how the other engine differs."""
+    """What is kept of a source's runs: what the truth does, and how the other engine differs."""
 
     never_stops: tuple[int, ...]
+    truth_breaks: tuple[int, ...]
     area_difference: float
     runs: int
     safety_differs: int
 
 
-def _compared(driven: ClosedLoop, ahead: Sequence[Course], settings: StudySettings) -> _Driven:
+def _curves(
+    logs: Logs, source: str, standardizer: Standardizer, limit_m: Floats, settings: StudySettings
+) -> tuple[dict[Metric, tuple[TradeOffCurve, LogSums]], list[_Driven]]:
+    """The curve of every metric with what each log adds to it, and of the simulated ones what is kept."""
+    found: dict[Metric, tuple[TradeOffCurve, LogSums]] = {}
+    for metric in settings.metrics:
+        if metric not in DRIVEN:
+            with _naming(metric):
+                judged = _judged(metric, logs, source, standardizer, settings)
+            sums = judged_sums(judged, settings.sensitivity, np.asarray(logs.positive))
+            found[metric] = judged_curve(judged, settings.sensitivity), sums
+    if not set(settings.metrics) & set(DRIVEN):
+        return found, []
+    ahead = courses(logs, source, standardizer, settings.radii.control_m, settings.path)
+    driven = closed_loop(ahead, settings.sensitivity, settings.loop)
+    if "safety_radius" in settings.metrics:
+        kept = driven.kept(limit_m)
+        found["safety_radius"] = driven.curve_of(kept), closed_loop_sums(driven, kept)
+    if "closed_loop" in settings.metrics:
+        found["closed_loop"] = driven.curve, closed_loop_sums(driven)
+    return found, [_compared(driven, ahead, limit_m, settings)]
+
+
+def _compared(driven: ClosedLoop, ahead: Sequence[Course], limit_m: Floats, settings: StudySettings) -> _Driven:
     other = closed_loop(ahead, settings.sensitivity, replace(settings.loop, engine=_other(settings.loop.engine)))
     return _Driven(
         tuple(driven.never_stops.tolist()),
+        tuple(driven.truth_breaks(limit_m).tolist()),
         abs(area(driven.curve) - area(other.curve)),
         driven.safe.size,
         int(np.count_nonzero(driven.safe != other.safe)),
@@ -217,7 +258,8 @@ def _naming(metric: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(f"{metric}: {error.message}", error.place, error.hint) from None
+        hint = f"{error.hint}, or leave this metric out" if error.hint else None
+        raise InputError(f"{metric}: {error.message}", error.place, hint) from None
 
 
 def _judged(metric: Metric, logs: Logs, source: str, standardizer: Standardizer, settings: StudySettings) -> Judged:
@@ -227,7 +269,7 @@ def _judged(metric: Metric, logs: Logs, source: str, standardizer: Standardizer,
         return judge_roc_b(logs, source, standardizer, settings.policy)
     if metric == "roboticizer":
         return judge_roboticizer(logs, source, standardizer)
-    return judge_pathifier(logs, source, standardizer, settings.control_radius_m, settings=settings.path)
+    return judge_pathifier(logs, source, standardizer, settings.radii.control_m, settings=settings.path)
 
 
 def _draws(logs: Logs, settings: StudySettings) -> tuple[Draws | None, list[str]]:
@@ -238,15 +280,23 @@ def _draws(logs: Logs, settings: StudySettings) -> tuple[Draws | None, list[str]
     fewest = int(min(positive.sum(), (~positive).sum()))
     if fewest < FEWEST_LOGS:
         return None, [f"no bootstrap: it needs {FEWEST_LOGS} positive and {FEWEST_LOGS} negative logs"]
+    numbers = settings.draws * (len(positive) + 4 * len(settings.sensitivity))
+    if numbers > LARGEST_BOOTSTRAP:
+        raise LimitError(
+            f"{settings.draws} draws of {len(positive)} logs at {len(settings.sensitivity)} levels need about "
+            f"{numbers * 8 / 2**30:.1f} GiB; at most {LARGEST_BOOTSTRAP * 8 / 2**30:.1f} GiB are taken",
+            hint="take fewer draws or levels",
+        )
     weights = draw_logs(positive, settings.draws, np.random.default_rng(settings.seed))
     few = [f"only {fewest} logs of one kind: the intervals are themselves unsure"] if fewest < FEW_LOGS else []
     return Draws(weights, settings.confidence), few
 
 
-def _logs_used(logs: Logs, loops: Sequence[_Driven]) -> LogsUsed:
-    never = tuple(logs.names[at] for at in loops[0].never_stops) if loops else ()
+def _logs_used(logs: Logs, left_out: tuple[str, ...], loops: Sequence[_Driven]) -> LogsUsed:
     positive = int(np.count_nonzero(logs.positive))
-    return LogsUsed(positive, len(logs.names) - positive, never)
+    numbers = (loops[0].never_stops, loops[0].truth_breaks) if loops else ((), ())
+    never, breaks = (tuple(logs.names[at] for at in each) for each in numbers)
+    return LogsUsed(positive, len(logs.names) - positive, never, breaks, left_out)
 
 
 def _second(loops: Sequence[_Driven], settings: StudySettings) -> SecondEngine | None:
@@ -281,9 +331,17 @@ def _remarks(
             f"{images} validation images cannot tell sensitivities below {1 / images:.2g} false positives per image "
             "apart; the levels below let through what is stronger than every false positive of theirs"
         )
-    if used.never_stops:
-        remarks.append(
-            f"the truth-driven vehicle never stops in {len(used.never_stops)} positive logs, which count as safe: "
-            + ", ".join(used.never_stops)
-        )
+    for names, what in (
+        (used.never_stops, "the truth-driven vehicle never stops in {}, where every detector counts as safe"),
+        (used.left_out, "left out, for the truth-driven vehicle never stops in them: {}"),
+        (used.truth_breaks, "even the truth-driven vehicle does not keep the safety radius in {}"),
+    ):
+        if names:
+            remarks.append(what.format(_counted(names)))
     return remarks
+
+
+def _counted(names: Sequence[str]) -> str:
+    """How many positive logs, and the names of the first."""
+    more = ", ..." if len(names) > FEW_NAMES else ""
+    return f"{len(names)} positive log{'s' * (len(names) > 1)} ({', '.join(names[:FEW_NAMES])}{more})"

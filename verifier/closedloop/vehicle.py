@@ -16,7 +16,6 @@ need not mean an earlier stop. Under the other three combinations they never mak
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -25,6 +24,8 @@ from numpy.typing import NDArray
 
 BetweenImages: TypeAlias = Literal["continuous", "hold"]
 TooClose: TypeAlias = Literal["cannot_stop", "zero_distance"]
+LEAST = 1e-6
+"""Of speeds, rates and steps in SI units; their greatest is its inverse. Beyond, squares lose their meaning."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +33,10 @@ class VehicleSettings:
     """Limits of the vehicle, the time step, and how eq. (7) is read; the defaults are the paper's numbers.
 
     Attributes:
-        top_speed_mps: S_max, > 0.
+        top_speed_mps: S_max, 1e-6..1e6 as the rates and the step.
         a_min_mps2: greatest deceleration as a negative acceleration.
-        a_max_mps2: greatest acceleration, > 0.
-        dt_s: time step of the step engine, > 0.
+        a_max_mps2: greatest acceleration.
+        dt_s: time step of the step engine.
         start_speed_mps: speed at the start of every log, 0..S_max. The paper does not give it.
         between_images, too_close: see above.
 
@@ -54,8 +55,9 @@ class VehicleSettings:
     def __post_init__(self) -> None:
         for name, sign in (("top_speed_mps", 1), ("a_min_mps2", -1), ("a_max_mps2", 1), ("dt_s", 1)):
             value = getattr(self, name)
-            if not (math.isfinite(value) and sign * value > 0):
-                raise ValueError(f"{name} must be a number {'above' if sign > 0 else 'below'} 0, got {value}")
+            if not LEAST <= sign * value <= 1 / LEAST:
+                low, high = sorted((sign * LEAST, sign / LEAST))
+                raise ValueError(f"{name} must lie in {low:g}..{high:g}, got {value:g}")
         if not 0 <= self.start_speed_mps <= self.top_speed_mps:
             raise ValueError(f"start_speed_mps must lie in 0..{self.top_speed_mps:g}, got {self.start_speed_mps}")
         for name, known in (("between_images", get_args(BetweenImages)), ("too_close", get_args(TooClose))):

@@ -2,7 +2,7 @@
 
 Detectors are compared on the same drawn objects and images, so what is common must be known. Images are the same when
 they have the same name; without names, when they have the same number. Objects of one image are the same when they
-have the same true distance (the k-th with that distance is the k-th).
+have the same true distance, up to `SAME_M` (the k-th with that distance is the k-th): tables round distances.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 
 from verifier.collision.pairs import Pairs
 from verifier.errors import UsageError
+
+SAME_M = 0.001
+"""Metres by which the true distances of one object may differ between two files, for each of two roundings."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,15 +88,20 @@ def _pair_of(detectors: Sequence[Pairs]) -> NDArray[np.int64]:
     pair = np.concatenate([np.arange(len(each)) for each in detectors])
     image = np.concatenate([each.image for each in detectors])
     true = np.concatenate([each.true_m for each in detectors])
-    order = np.lexsort((pair, owner, true, image))
+    order = np.lexsort((pair, true, image))
     owner, pair, image, true = owner[order], pair[order], image[order], true[order]
+    # Numbers the places: runs of pairs of one image whose distances are steps of at most SAME_M apart.
+    place = np.zeros(len(order), dtype=np.int64)
+    place[1:] = np.cumsum((np.diff(image) != 0) | (np.diff(true) > SAME_M))
+    by_owner = np.lexsort((owner, place))
     new = np.ones(len(order), dtype=bool)
-    new[1:] = (np.diff(image) != 0) | (np.diff(true) != 0) | (np.diff(owner) != 0)
+    new[1:] = (np.diff(place[by_owner]) != 0) | (np.diff(owner[by_owner]) != 0)
     starts = np.flatnonzero(new)
-    rank = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
-    key = np.lexsort((owner, rank, true, image))
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[by_owner] = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
+    key = np.lexsort((owner, rank, place))
     fresh = np.ones(len(key), dtype=bool)
-    fresh[1:] = (np.diff(image[key]) != 0) | (np.diff(true[key]) != 0) | (np.diff(rank[key]) != 0)
+    fresh[1:] = (np.diff(place[key]) != 0) | (np.diff(rank[key]) != 0)
     index = np.cumsum(fresh) - 1
     found = np.full((len(detectors), int(fresh.sum())), -1, dtype=np.int64)
     found[owner[key], index] = pair[key]

@@ -15,11 +15,14 @@ from fractions import Fraction
 from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 
-from verifier.analysis.confidence import Data, data_of_run
+from verifier.analysis.confidence import Data, bounds_of_chain, data_of_run
 from verifier.analysis.measured import measured
+from verifier.analysis.objective import Objective
+from verifier.analysis.robust import Effort, GuaranteedBounds
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.blocks import CheckedBlock, block_objectives, check_block
 from verifier.checking.process import StormProcess
+from verifier.checking.verdicts import verdict_of
 from verifier.collection import collected
 from verifier.compare.draws import drawn_probabilities, shared_draws
 from verifier.compare.gate import Baseline
@@ -33,7 +36,7 @@ from verifier.errors import UsageError
 from verifier.options import RunOptions
 from verifier.pipeline import Inputs, read_inputs
 from verifier.provenance import input_files, program_versions, reading_remarks, run_remarks, run_settings
-from verifier.results import InputFile, Point
+from verifier.results import InputFile, Point, RequirementResult
 from verifier.scenarios import Block, Grid, number_text
 
 Job: TypeAlias = "tuple[str, Block]"
@@ -74,8 +77,8 @@ def compare(
         specs: `.ltl` files of different names.
         detectors: name -> confusion document.
         asked: what to look at.
-        options: see `RunOptions`; the same for all. Its `confidence` says what is drawn; verdicts are those of the
-            measured matrices.
+        options: see `RunOptions`; the same for all. Its `confidence` says what is drawn, and its `verdict_from`
+            whether the guaranteed bounds or the measured matrices are held against the targets.
         progress: wraps the chains to be checked (of one spec at a time), for a progress bar.
 
     Raises:
@@ -89,7 +92,8 @@ def compare(
     settings = options.confidence
     if settings is None:
         raise UsageError("to compare needs draws of the matrices: say how they are made")
-    options = replace(options, verdict_from="point")
+    if options.verdict_from == "interval":
+        raise UsageError("verdicts of a comparison come from the guaranteed bounds or from the point")
     with StormProcess() as storm:
         tasks = [_Task.of(spec, detectors, asked, options) for spec in specs]
         data = [each.data(settings) for each in tasks]
@@ -217,18 +221,35 @@ class _Task:
         objectives = block_objectives(found.block, self.grid, matrices, self.options)
         where = places_of(found.block, objectives[0].skeleton)
         results = collected(self.grid, [found], [None], "point")
+        held = self._held_against(objectives, data, settings)
         for index, (result, objective) in enumerate(zip(results, objectives, strict=True)):
             sign = -1 if result.comparison in ("<=", "<") else 1
-            points.setdefault((index, contender), []).extend(result.points)
+            judged = result.points if held is None else _judged(result, held[index])
+            points.setdefault((index, contender), []).extend(judged)
             scores.add_points(index, contender, sign, where, result.points)
             drawn = drawn_probabilities(objective, data, settings)
             scores.add(index, contender, sign, where, drawn)
+
+    def _held_against(
+        self, objectives: Sequence[Objective], data: Data, settings: ConfidenceSettings
+    ) -> tuple[GuaranteedBounds, ...] | None:
+        """The guaranteed bounds that decide the verdicts; None where the point does."""
+        if self.options.verdict_from == "point":
+            return None
+        effort = Effort(attained=settings.semantics == "one_matrix", certificates=False)
+        return bounds_of_chain(objectives, data, settings, effort)
 
     def _remarks(self, data: Mapping[str, Data], assumed: Mapping[str, list[str]]) -> Iterable[str]:
         for name, inputs in self.inputs.items():
             before = f"{name}: " if len(self.inputs) > 1 else ""
             said = run_remarks(inputs.confusion.matrices, self.options, assumed.get(name, ()), (), data[name])
             yield from (before + text for text in said)
+
+
+def _judged(result: RequirementResult, bounds: GuaranteedBounds) -> Iterable[Point]:
+    """The points with the verdicts that the bounds give."""
+    for point, lower, upper in zip(result.points, bounds.lower.tolist(), bounds.upper.tolist(), strict=True):
+        yield replace(point, verdict=verdict_of(lower, upper, result.comparison, result.target))
 
 
 def _input_files(tasks: Sequence[_Task]) -> tuple[InputFile, ...]:

@@ -68,7 +68,7 @@ class Entry:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst verdict over the scenarios, with the measured matrices."""
+        """The worst verdict over the scenarios."""
         return worst_verdict(each.verdict for each in self.points)
 
 
