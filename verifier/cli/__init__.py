@@ -69,6 +69,7 @@ def _complain(message: str) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     from verifier.cli.arguments import add_run_arguments
+    from verifier.cli.assess_arguments import add_assess_arguments
     from verifier.cli.closedloop_arguments import add_closedloop_arguments
     from verifier.cli.collision_arguments import add_collision_arguments
     from verifier.cli.compare_arguments import add_compare_arguments
@@ -91,4 +92,5 @@ def _parser() -> argparse.ArgumentParser:
     add_compare_arguments(commands)
     add_collision_arguments(commands)
     add_closedloop_arguments(commands)
+    add_assess_arguments(commands)
     return parser

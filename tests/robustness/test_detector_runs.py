@@ -1,0 +1,272 @@
+"""Running a detector over many images: batches, what is kept, going on after a kill, and what becomes of classes."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from lanes import lane_set
+
+from verifier.detections import class_map
+from verifier.errors import InputError, UsageError
+from verifier.matching import MatchingPolicy, match
+from verifier.robustness.detectors import Detections, Image, StoredDetector, run_detector, with_detections
+from verifier.robustness.detectors.cache import Cache, identity_digest, image_digest
+
+
+class Lamp:
+    """Reports one box as bright as the image; remembers what it was given."""
+
+    classes = ("lamp", "sun")
+    by_name = False
+
+    def __init__(self, version=1):
+        self.identity = {"detector": "lamp", "version": version}
+        self.batches = []
+
+    def __call__(self, images):
+        self.batches.append([image.name for image in images])
+        return [self.one(image) for image in images]
+
+    def one(self, image):
+        mean = float(image.pixels.mean())
+        return Detections(np.array([[0, 0, mean / 3, 0.1]]), np.array([mean / 7]), np.array([int(mean > 100)]))
+
+
+def images(number, first=0):
+    return [Image(f"i{k}", np.full((4, 5, 3), k, np.uint8)) for k in range(first, first + number)]
+
+
+def rows_of(run):
+    return {
+        name: (each.box_2d.tolist(), each.score.tolist(), each.label.tolist()) for name, each in run.found.items()
+    }
+
+
+# Keys
+
+
+def test_the_key_of_an_image_is_its_content():
+    one = np.arange(24, dtype=np.uint8).reshape(2, 4, 3)
+    digest = image_digest(Image("a", one))
+    assert digest == image_digest(Image("b", np.asfortranarray(one)))
+    assert digest == image_digest(Image("a", np.repeat(one, 2, axis=1)[:, ::2]))
+    assert digest != image_digest(Image("a", one.reshape(4, 2, 3)))  # the same bytes in another shape
+    changed = one.copy()
+    changed[1, 3, 2] ^= 1
+    assert digest != image_digest(Image("a", changed))
+
+
+def test_the_key_of_a_detector_is_its_identity():
+    assert identity_digest({"a": 1, "b": [1.5, None]}) == identity_digest({"b": [1.5, None], "a": 1})
+    assert identity_digest({"a": 1}) != identity_digest({"a": 2})
+    for wrong in ({"a": object()}, {"a": float("nan")}):
+        with pytest.raises(ValueError, match="JSON"):
+            identity_digest(wrong)
+
+
+# Batches and what is kept
+
+
+def test_batches_keep_the_order():
+    lamp = Lamp()
+    run = run_detector(lamp, iter(images(7)), batch_size=3)
+    assert lamp.batches == [["i0", "i1", "i2"], ["i3", "i4", "i5"], ["i6"]]
+    assert list(run.found) == [f"i{k}" for k in range(7)]
+    assert (run.computed, run.cached, run.replaced) == (7, 0, 0)
+    assert rows_of(run)["i6"] == ([[0, 0, 2.0, 0.1]], [6 / 7], [0])
+    assert run_detector(lamp, []).found == {}
+
+
+def test_what_is_kept_is_not_computed_again(tmp_path):
+    first = run_detector(Lamp(), images(5), tmp_path / "cache")
+    lamp = Lamp()
+    second = run_detector(lamp, images(7), tmp_path / "cache")
+    assert (second.computed, second.cached) == (2, 5)
+    assert lamp.batches == [["i5", "i6"]]
+    third = run_detector(lamp, images(7), tmp_path / "cache")
+    assert (third.computed, third.cached) == (0, 7)
+    # Numbers come back to the last bit: 1/7 of a mean is no short decimal.
+    assert rows_of(third) == rows_of(second) == rows_of(run_detector(Lamp(), images(7)))
+    assert rows_of(first).items() <= rows_of(second).items()
+    assert run_detector(Lamp(2), images(3), tmp_path / "cache").computed == 3  # another detector
+
+
+def test_equal_images_go_through_once(tmp_path):
+    lamp = Lamp()
+    twins = [Image(name, np.full((4, 5, 3), 9, np.uint8)) for name in "abc"]
+    run = run_detector(lamp, twins, tmp_path)
+    assert list(map(len, lamp.batches)) == [1]
+    assert rows_of(run)["a"] == rows_of(run)["c"]
+    assert (run.computed, run.cached) == (1, 0)
+    assert run_detector(lamp, twins[1:], tmp_path).cached == 2
+
+
+def test_a_detector_that_goes_by_name_is_asked_for_every_name(tmp_path):
+    lamp = Lamp()
+    lamp.by_name = True
+    twins = [Image(name, np.full((4, 5, 3), 9, np.uint8)) for name in "abc"]
+    assert run_detector(lamp, twins, tmp_path).computed == 3
+    assert run_detector(lamp, twins, tmp_path).cached == 3
+    assert lamp.batches == [["a", "b", "c"]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text[: len(text) // 2],
+        lambda text: "",
+        lambda text: "[]",
+        lambda text: text.replace('"version": 1', '"version": 2'),
+        lambda text: text.replace('"score": [', '"score": [NaN, '),
+        lambda text: text.replace('"label": [0]', '"label": [-1]'),
+        lambda text: text.replace('"label": [0]', '"label": "x"'),
+        lambda text: text.replace('"box_2d": [[0', '"box_2d": [[9'),
+        lambda text: text.replace('"box_2d"', '"boxes"'),
+        lambda text: text.replace('"image": "', '"image": "0'),
+    ],
+)
+def test_a_damaged_file_is_replaced_and_counted(tmp_path, change):
+    whole = rows_of(run_detector(Lamp(), images(2, 1), tmp_path))
+    path = sorted(tmp_path.rglob("*.json"))[0]
+    text = path.read_text()
+    assert change(text) != text
+    path.write_text(change(text))
+    again = run_detector(Lamp(), images(2, 1), tmp_path)
+    assert (again.computed, again.cached, again.replaced) == (1, 1, 1)
+    assert rows_of(again) == whole
+    assert path.read_text() == text
+
+
+def test_a_cache_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be made"):
+        run_detector(Lamp(), images(1), tmp_path / "file")
+
+
+def test_progress_wraps_the_images():
+    seen = []
+
+    def watched(stream):
+        for image in stream:
+            seen.append(image.name)
+            yield image
+
+    run_detector(Lamp(), images(3), progress=watched)
+    assert seen == ["i0", "i1", "i2"]
+
+
+def test_programming_errors():
+    with pytest.raises(ValueError, match="positive batch size"):
+        run_detector(Lamp(), images(1), batch_size=0)
+    with pytest.raises(ValueError, match="'i0' occurs twice"):
+        run_detector(Lamp(), images(1) * 2)
+    short, wide = Lamp(), Lamp()
+    short.one = None
+    short.__class__ = type("Short", (Lamp,), {"__call__": lambda self, images: []})
+    with pytest.raises(ValueError, match="0 results for 1 images"):
+        run_detector(short, images(1))
+    wide.classes = ()
+    with pytest.raises(ValueError, match="label 0 of a detector of 0 classes"):
+        run_detector(wide, images(1))
+
+
+# A kill
+
+SLOW = """
+import sys, time
+from pathlib import Path
+sys.path.insert(0, {folder!r})
+from test_detector_runs import Lamp, images
+from verifier.robustness.detectors import run_detector
+
+class Slow(Lamp):
+    def one(self, image):
+        time.sleep(0.05)
+        return super().one(image)
+
+run_detector(Slow(), images(200), Path({cache!r}), batch_size=2)
+"""
+
+
+def test_a_killed_run_goes_on_where_it_stopped(request, tmp_path):
+    cache = tmp_path / "cache"
+    code = SLOW.format(folder=str(request.path.parent), cache=str(cache))
+    support = request.path.parent.parent / "support"
+    process = subprocess.Popen([sys.executable, "-c", f"import sys; sys.path.insert(0, {str(support)!r})\n{code}"])
+    deadline = time.monotonic() + 60
+    while len(list(cache.rglob("*.json"))) < 6 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    files = list(cache.rglob("*.json"))
+    assert 6 <= len(files) < 200
+    assert all(json.loads(path.read_text())["schema"] == "verifier.detections" for path in files)  # whole files only
+    lamp = Lamp()
+    run = run_detector(lamp, images(200), cache, batch_size=2)
+    assert (run.computed, run.cached, run.replaced) == (200 - len(files), len(files), 0)
+    assert rows_of(run) == rows_of(run_detector(Lamp(), images(200)))
+
+
+def test_two_runs_share_a_cache(tmp_path):
+    detector = identity_digest(Lamp().identity)
+    cache = Cache(tmp_path)
+    (image,) = images(1)
+    digest = image_digest(image)
+    cache.put(digest, detector, Lamp().one(image))
+    cache.put(digest, detector, Lamp().one(image))
+    assert cache.get(digest, detector).detections is not None
+    assert cache.get(digest, "0" * 64).detections is None
+
+
+# Beside the annotations
+
+
+def test_detections_beside_annotations():
+    truth = lane_set(3, [(0, 0), (1, 0)], [(2, 2, 0.1)], ("person", "car"))
+    stored = StoredDetector(lane_set(3, [], [(1, 0, 0.7, 1), (0, 0, 0.9), (1, 3, 0.2)], ("man", "dog")))
+    run = run_detector(stored, [Image(f"{k:04d}", np.zeros((1, 1, 3), np.uint8)) for k in (2, 0, 1)])
+    data = with_detections(truth, run, class_map({"man": "person", "dog": "ignore"}))
+    assert data.classes == ("person", "car")
+    assert data.detections.frame.tolist() == [0, 1]
+    assert data.detections.score.tolist() == [0.9, 0.2]  # the dog is left out
+    assert data.origin["detector"]["left_out"] == 1
+    assert data.origin["detector"]["images"]["count"] == 3
+    assert data.origin["detector"]["class_map"] == [["man", "person"], ["dog", "ignore"]]
+    json.dumps(data.origin["detector"], allow_nan=False)
+    assert match(data, MatchingPolicy("iou_2d", 0.5)).match_count == 1
+    assert data.files[int(data.detections.file[0])] == "<detector>"
+
+
+def test_the_record_of_replaced_detections_is_dropped(shared):
+    from verifier.detections import Reading, read_detections
+
+    folder = shared / "data/kitti_tracking"
+    reading = Reading(sequences=("0016",))
+    truth = read_detections("kitti_tracking", folder / "label_02", folder / "det_rrc2d", reading)
+    run = run_detector(StoredDetector(truth), (Image(n, np.zeros((1, 1, 3), np.uint8)) for n in truth.frame_name))
+    data = with_detections(truth, run)
+    assert [each["role"] for each in truth.origin["sources"]] == ["annotations", "detections"]
+    assert [each["role"] for each in data.origin["sources"]] == ["annotations"]
+    one, two = (match(each, MatchingPolicy("iou_2d", 0.5)) for each in (truth, data))
+    assert one.match_count == two.match_count > 100
+
+
+def test_frames_and_images_belong_together():
+    truth = lane_set(2, [(0, 0)], [], ("lamp", "sun"))
+    frames = [Image(f"{k:04d}", np.full((1, 1, 3), k, np.uint8)) for k in range(3)]
+    with pytest.raises(InputError, match="frame '0001': every frame needs an image"):
+        with_detections(truth, run_detector(Lamp(), frames[:1]))
+    with pytest.raises(InputError, match="frame '0002': every image needs a frame"):
+        with_detections(truth, run_detector(Lamp(), frames))
+    run = run_detector(Lamp(), frames[:2])
+    assert with_detections(truth, run).detections.label.tolist() == [0, 0]
+    with pytest.raises(UsageError, match="class 'sun' fits no rule"):
+        with_detections(truth, run, class_map({"lamp": "lamp"}))
+    with pytest.raises(UsageError, match="unknown class of the detector 'light'"):
+        with_detections(truth, run, class_map({"*": "light"}))
+    nobody = lane_set(0, [], [], ("lamp", "sun"))
+    assert len(with_detections(nobody, run_detector(Lamp(), [])).detections) == 0

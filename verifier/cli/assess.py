@@ -1,0 +1,117 @@
+"""The command `verify assess`: read, judge, print and write. Nothing is computed here."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path, PurePath
+
+from verifier.cli.assess_tables import assess_markdown, assess_tables
+from verifier.cli.plots import check_plot_target
+from verifier.errors import InputError, Place, UsageError, unknown_name
+from verifier.provenance import program_versions
+from verifier.robustness.assessment.datasets import computed_distances, input_records, source_names
+from verifier.robustness.assessment.definition import Assessment
+from verifier.robustness.assessment.detected import with_measured
+from verifier.robustness.assessment.plan import Plan, follow_up_plan
+from verifier.robustness.assessment.reader import AssessmentFile, read_assessment
+from verifier.robustness.assessment.result import AssessmentResult, SystemResult
+from verifier.robustness.assessment.story import assess
+from verifier.textfiles import write_bytes, write_text
+
+OUTPUTS = ("output", "markdown", "plan", "plot")
+
+
+def assess_command(arguments: argparse.Namespace) -> int:
+    """Run `verify assess` and give its exit code."""
+    _check_targets(arguments)
+    file = read_assessment(arguments.file)
+    chosen = tuple(_chosen(arguments, file))
+    folder = Path(arguments.file).absolute().parent
+    if arguments.plan is not None and not any(each.follow_up for each in chosen):
+        raise UsageError("--plan: no system that is assessed has a table 'follow_up'")
+    systems = tuple(_system(each, folder) for each in chosen)
+    assessment_file = {"role": "assessment", "name": PurePath(file.name).name, "sha256": file.sha256}
+    inputs = (assessment_file, *(record for each in chosen for record in input_records(each, folder)))
+    result = AssessmentResult(file.title, inputs, systems, program_versions())
+    _give(arguments, result)
+    return int(result.verdict.exit_code)
+
+
+def _chosen(arguments: argparse.Namespace, file: AssessmentFile) -> Iterator[Assessment]:
+    known = {each.key: each for each in file.assessments}
+    for name in arguments.system:
+        if name not in known:
+            message, hint = unknown_name("system", name, known)
+            raise UsageError(f"--system: {message} ({hint})")
+    return (each for each in file.assessments if not arguments.system or each.key in arguments.system)
+
+
+def _system(given: Assessment, folder: Path) -> SystemResult:
+    plan = _plan(given, folder)
+    assessment = with_measured(given, folder)
+    computed = computed_distances(assessment, folder)
+    degradation = None
+    if assessment.degradation is not None:
+        from verifier.cli.assess_severities import degradation_of  # Storm is loaded only where it is asked
+
+        degradation = degradation_of(assessment, folder)
+    return assess(assessment, computed, plan, degradation)
+
+
+def _plan(assessment: Assessment, folder: Path) -> Plan | None:
+    asked = assessment.follow_up
+    if asked is None:
+        return None
+    return follow_up_plan(
+        assessment.circumstances,
+        source_names(assessment, folder),
+        occurrence=assessment.occurrence,
+        proportions=asked.proportions,
+        size=asked.size,
+        seed=asked.seed,
+    )
+
+
+def _give(arguments: argparse.Namespace, result: AssessmentResult) -> None:
+    """Everything is made before anything is written."""
+    texts = {}
+    if arguments.output is not None:
+        texts[arguments.output] = result.json_text()
+    if arguments.markdown is not None:
+        texts[arguments.markdown] = assess_markdown(result)
+    if arguments.plan is not None:
+        texts[arguments.plan] = _plans_text(result)
+    picture = b""
+    if arguments.plot is not None:
+        from verifier.cli.assess_plots import assess_plot
+
+        picture = assess_plot(result, arguments.plot)
+    printed = result.json_text() if arguments.json else assess_tables(result)
+    for path, text in texts.items():
+        write_text(path, text)
+    if arguments.plot is not None:
+        write_bytes(arguments.plot, picture)
+    print(printed, end="")
+
+
+def _plans_text(result: AssessmentResult) -> str:
+    plans = {each.assessment.key: each.plan.document() for each in result.systems if each.plan is not None}
+    document = {"schema": "verifier.follow_up_plan", "version": 1, "title": result.title, "systems": plans}
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+
+
+def _check_targets(arguments: argparse.Namespace) -> None:
+    """Refuse outputs that could not be written, or would overwrite the input, before anything is computed."""
+    targets = {name: getattr(arguments, name) for name in OUTPUTS if getattr(arguments, name) is not None}
+    for name, target in targets.items():
+        if name == "plot":
+            check_plot_target(target)
+        if Path(target).exists() and Path(arguments.file).exists() and Path(target).samefile(arguments.file):
+            raise UsageError(f"--{name}: {target} is an input of this assessment")
+        if not target or Path(target).is_dir() or not Path(target).absolute().parent.is_dir():
+            raise InputError("cannot be written: no such folder, or a folder itself", Place(target or "''"))
+    if len({os.path.realpath(each) for each in targets.values()}) < len(targets):
+        raise UsageError("two outputs would be written to the same file")

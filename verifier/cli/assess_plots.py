@@ -1,0 +1,122 @@
+"""Pictures of an assessment: change of performance against distance, margins against the level of a disturbance."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from verifier.errors import UsageError, one_line
+from verifier.robustness.assessment.result import AssessmentResult, SystemResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_PANELS = 12
+MARKS = "osD^vPX*"
+
+
+def assess_plot(result: AssessmentResult, path: str) -> bytes:
+    """A row per system and distance: |change| with epsilon(d) above it; a row per degradation: its margins.
+
+    Args:
+        result: to draw.
+        path: its ending names the format.
+
+    Raises:
+        UsageError: nothing to draw, or too much.
+    """
+    os.environ["MPLBACKEND"] = "Agg"  # whatever the environment says: nothing is shown
+    import matplotlib
+
+    matplotlib.rcParams["svg.hashsalt"] = "verifier"
+    from matplotlib import pyplot
+
+    panels = _panels(result)
+    if not 0 < len(panels) <= MOST_PANELS:
+        raise UsageError(f"--plot: {len(panels)} panels to draw; 1 to {MOST_PANELS} are. Choose with --system")
+    figure, axes = pyplot.subplots(len(panels), 1, figsize=(7.2, 3.4 * len(panels)), squeeze=False)
+    for axis, (system, rule) in zip(axes[:, 0], panels, strict=True):
+        if rule is None:
+            _draw_margins(axis, system)
+        else:
+            _draw_relation(axis, system, rule)
+    figure.tight_layout()
+    buffer = io.BytesIO()
+    ending = Path(path).suffix.lstrip(".").lower()
+    when: dict[str, Any] = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[ending]
+    figure.savefig(buffer, format=ending, dpi=150, metadata=when)
+    pyplot.close(figure)
+    return buffer.getvalue()
+
+
+def _panels(result: AssessmentResult) -> list[tuple[SystemResult, str | None]]:
+    """System and distance of each picture; no distance for the margins of a degradation."""
+    found: list[tuple[SystemResult, str | None]] = []
+    for system in result.systems:
+        names = dict.fromkeys(one.distance_name for each in system.targets for one in each.outcomes)
+        found += [(system, name) for name in names]
+        if system.degradation is not None:
+            found.append((system, None))
+    return found
+
+
+def _draw_relation(axis: Axes, system: SystemResult, name: str) -> None:
+    tolerance = system.assessment.rules[name].tolerance
+    outcomes = [one for each in system.targets for one in each.outcomes if one.distance_name == name]
+    farthest = max([float(one.distance) for one in outcomes] + [0.0])
+    if tolerance is not None:
+        start, pieces = 0.0, tolerance.pieces
+        bounds = [float(each.up_to) for each in pieces if each.up_to is not None]
+        farthest = max([farthest, *bounds]) * 1.25 or 1.0
+        for number, piece in enumerate(pieces):
+            end = farthest if piece.up_to is None else float(piece.up_to)
+            ends = np.array([start, end])
+            label = "tolerance" if number == 0 else None
+            axis.plot(ends, float(piece.slope) * ends + float(piece.constant), color="black", lw=1.2, label=label)
+            start = end
+    for number, metric in enumerate(dict.fromkeys(one.metric for one in outcomes)):
+        points = [(float(one.distance), float(one.change)) for one in outcomes if one.metric == metric]
+        axis.plot(*zip(*points, strict=True), MARKS[number % len(MARKS)], label=_plain(metric), mfc="none")
+    scaled = [(float(one.distance), float(one.tolerance)) for one in outcomes if one.scale != 1]
+    if scaled:
+        axis.plot(*zip(*scaled, strict=True), "_", color="black", markersize=14, label="tolerance where it is scaled")
+    axis.set_xlabel(_plain(f"distance d by {name}"))
+    axis.set_ylabel("|change| of performance")
+    axis.set_ylim(bottom=0)
+    axis.grid(True, linewidth=0.3)
+    axis.legend(fontsize="small", frameon=False)
+    axis.set_title(
+        _plain(f"{system.assessment.title}: robust where no mark is above its tolerance"), fontsize="small"
+    )
+
+
+def _draw_margins(axis: Axes, system: SystemResult) -> None:
+    asked, result = system.assessment.degradation, system.degradation
+    if asked is None or result is None:
+        raise ValueError("a system without a degradation")
+    places = np.arange(len(result.levels))
+    for number, (each, one) in enumerate(zip(result.criteria, result.breaks, strict=True)):
+        margins = [math.nan if margin is None else margin for margin in each.margins]
+        style = MARKS[number % len(MARKS)] + "-"
+        line = axis.plot(places, margins, style, mfc="none", lw=1.0, label=_plain(f"{each.name}: {each.limit}"))
+        if one.fails_at is not None:
+            at = result.levels.index(one.fails_at)
+            axis.plot(at, margins[at], "x", color=line[0].get_color(), markersize=10)
+    axis.axhline(0, color="black", linewidth=0.8)
+    axis.set_xticks(places, ["∞" if math.isinf(each) else f"{each:g}" for each in result.levels])
+    unit = f" ({asked.unit})" if asked.unit else ""
+    axis.set_xlabel(_plain(f"{asked.parameter}{unit}, the mildest level first"))
+    axis.set_ylabel("margin")
+    axis.grid(True, linewidth=0.3)
+    axis.legend(fontsize="small", frameon=False)
+    axis.set_title(_plain(f"{system.assessment.title}: fails below 0, first at the cross"), fontsize="small")
+
+
+def _plain(text: str) -> str:
+    """A name as matplotlib shows it letter by letter; between dollar signs it would read formulas."""
+    return one_line(text).replace("$", r"\$")

@@ -1,0 +1,237 @@
+"""Average detection rate (ADR): how much a detector finds, at sensitivities fixed before the image degraded.
+
+Pezzementi et al. 2018 ("Putting Image Manipulations in Context", section II-A). A system is deployed with a
+sensitivity that was chosen under known conditions, and meets others. So:
+
+1. On the baseline, the images as they were taken, a score threshold is picked for each of some levels of false
+   positives per image, from 1e-3 to 1e-1: the loosest with at most so many.
+2. On any other images the same thresholds are kept, whatever they do to the false positives there.
+3. ADR is the mean over the thresholds of the detection rate, the share of the annotated objects that are found. The
+   normalised ADR is ADR / ADR of the baseline: 1 is no loss.
+
+Easily confused with the log-average miss rate (Dollár et al. 2012): that picks new thresholds on each data set,
+averages logarithms, and so hides a shift of the scores. The paper gives neither number nor spacing of its levels;
+nine levels, evenly spaced in the logarithm, are the convention of the Caltech benchmark.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from verifier.closedloop.matched import IOU_HALF
+from verifier.closedloop.roboticizer import Standardizer
+from verifier.detections.columns import DetectionSet
+from verifier.errors import InputError, UsageError
+from verifier.matching import MatchingPolicy
+from verifier.robustness.judged import Floats, judged
+
+LEVELS = tuple(float(level) for level in np.logspace(-3, -1, 9))
+"""False positives per image, 1e-3 to 1e-1."""
+
+
+@dataclass(frozen=True)
+class AdrSettings:
+    """How ADR is computed.
+
+    Attributes:
+        levels: false positives per image on the baseline, increasing.
+        policy: what a found object is; the surest detection chooses first. Where it is class-aware a detection finds
+            only objects of its class. Objects of all classes count together: restrict the data to one where one is
+            meant.
+
+    Raises:
+        UsageError: the levels are not positive and increasing, or the policy has another order.
+    """
+
+    levels: tuple[float, ...] = LEVELS
+    policy: MatchingPolicy = IOU_HALF
+
+    def __post_init__(self) -> None:
+        levels = self.levels
+        increasing = all(low < high for low, high in pairwise(levels))
+        if not levels or not increasing or not levels[0] > 0 or not math.isfinite(levels[-1]):
+            raise UsageError(f"expected increasing, positive levels of false positives per image, got {levels}")
+        policy = self.policy
+        if policy.assignment != "greedy" or policy.order != "score" or policy.same_class_first:
+            raise UsageError(
+                "a detection rate over thresholds needs a matching in which the surest detection chooses first: "
+                "assignment 'greedy' and order 'score'"
+            )
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Score thresholds, picked on a baseline.
+
+    A level below 1 / images cannot be told from "no false positive at all": its threshold is the surest false
+    positive. Where even all detections together stay within a level, its threshold is -inf and lets all through.
+
+    Attributes:
+        levels: (k) false positives per image asked for.
+        scores: (k) a detection takes part when its score is **greater**.
+        false_positives: (k) of the baseline at each threshold.
+        images: of the baseline.
+    """
+
+    levels: tuple[float, ...]
+    scores: tuple[float, ...]
+    false_positives: tuple[int, ...]
+    images: int
+
+    @property
+    def at_least(self) -> tuple[float, ...]:
+        """(k) the same for whoever keeps the scores **at least** so great, as `Filters.lowest_score` does."""
+        return tuple(math.nextafter(score, math.inf) for score in self.scores)
+
+    @property
+    def unresolved(self) -> tuple[float, ...]:
+        """The levels that the baseline has too few images for: they all have the threshold of no false positive."""
+        return tuple(level for level in self.levels if level * self.images < 1)
+
+    @property
+    def all_pass(self) -> tuple[float, ...]:
+        """The levels at which every detection takes part: the detector has no more false positives than that."""
+        pairs = zip(self.levels, self.scores, strict=True)
+        return tuple(level for level, score in pairs if score == -math.inf)
+
+
+@dataclass(frozen=True)
+class DetectionRates:
+    """What a detector finds at fixed thresholds, under one condition.
+
+    Attributes:
+        thresholds: where a detection begins to count.
+        objects: annotated objects that can be judged.
+        images: number of images.
+        found: (k) objects found at each threshold.
+        false_positives: (k) detections that explain no object, at each threshold.
+    """
+
+    thresholds: Thresholds
+    objects: int
+    images: int
+    found: tuple[int, ...]
+    false_positives: tuple[int, ...]
+
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """(k) share of the objects that are found."""
+        return tuple(found / self.objects for found in self.found)
+
+    @property
+    def false_positive_rates(self) -> tuple[float, ...]:
+        """(k) false positives per image: what has become of the levels."""
+        return tuple(false / self.images for false in self.false_positives)
+
+    @property
+    def adr(self) -> float:
+        """Average detection rate, in [0, 1]."""
+        return sum(self.found) / (self.objects * len(self.found))
+
+    def normalised(self, baseline: DetectionRates) -> float:
+        """ADR / ADR of the baseline.
+
+        Raises:
+            InputError: the baseline finds nothing.
+            ValueError: the two were not computed with the same thresholds.
+        """
+        if self.thresholds != baseline.thresholds:
+            raise ValueError("detection rates at different thresholds cannot be compared")
+        if not any(baseline.found):
+            raise InputError(
+                "the detector finds nothing in the baseline, so that nothing can be compared with it",
+                hint="allow more false positives per image, or use more images",
+            )
+        return self.adr / baseline.adr
+
+
+@dataclass(frozen=True)
+class AdrStudy:
+    """ADR of one detector under several conditions; `baseline` is not among them."""
+
+    baseline: DetectionRates
+    conditions: Mapping[str, DetectionRates]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per condition, the baseline first: ADR, normalised ADR, and false positives per image."""
+        listed = {"baseline": self.baseline, **self.conditions}
+        return [
+            {
+                "condition": name,
+                "adr": each.adr,
+                "normalised_adr": each.normalised(self.baseline),
+                "detection_rates": list(each.rates),
+                "false_positive_rates": list(each.false_positive_rates),
+            }
+            for name, each in listed.items()
+        ]
+
+
+def pick_thresholds(baseline: DetectionSet, settings: AdrSettings | None = None) -> Thresholds:
+    """The thresholds for the levels, from the images as they were taken.
+
+    Raises:
+        InputError: there are no images.
+        UsageError: the policy compares boxes that the data does not have.
+    """
+    settings = settings or AdrSettings()
+    found = judged(baseline, settings.policy)
+    if not found.images:
+        raise InputError("no images, so that no false positives per image")
+    table = Standardizer.from_validation(found.false, found.images)
+    scores = tuple(table.raw_threshold(level) for level in settings.levels)
+    return Thresholds(settings.levels, scores, _above(found.false, scores), found.images)
+
+
+def detection_rates(
+    data: DetectionSet, thresholds: Thresholds, settings: AdrSettings | None = None
+) -> DetectionRates:
+    """What is found at these thresholds.
+
+    Raises:
+        InputError: there is no object that can be judged.
+        UsageError: the policy compares boxes that the data does not have.
+    """
+    settings = settings or AdrSettings()
+    found = judged(data, settings.policy)
+    if not len(found.hit):
+        raise InputError("no annotated object that can be judged, so that no detection rate")
+    return DetectionRates(
+        thresholds,
+        len(found.hit),
+        found.images,
+        _above(found.hit, thresholds.scores),
+        _above(found.false, thresholds.scores),
+    )
+
+
+def adr_study(
+    baseline: DetectionSet, conditions: Mapping[str, DetectionSet], settings: AdrSettings | None = None
+) -> AdrStudy:
+    """ADR of one detector: thresholds from the baseline, kept under every condition.
+
+    Args:
+        baseline: annotations and detections of the images as they were taken.
+        conditions: by name, those of the images after a mutation.
+        settings: see `AdrSettings`.
+
+    Raises:
+        InputError, UsageError: as `pick_thresholds` and `detection_rates`.
+    """
+    settings = settings or AdrSettings()
+    thresholds = pick_thresholds(baseline, settings)
+    found = {name: detection_rates(data, thresholds, settings) for name, data in conditions.items()}
+    return AdrStudy(detection_rates(baseline, thresholds, settings), found)
+
+
+def _above(scores: Floats, thresholds: tuple[float, ...]) -> tuple[int, ...]:
+    """How many scores are greater than each threshold; -inf, the score of an object not found, never is."""
+    rising = np.sort(scores)
+    below = np.searchsorted(rising, np.array(thresholds), side="right")
+    return tuple((len(rising) - below).tolist())

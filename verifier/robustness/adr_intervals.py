@@ -1,0 +1,118 @@
+"""How sure an ADR is, given that only so many images were taken: a paired bootstrap over images or drives.
+
+Units (images, or whole sequences, whose images resemble each other) are drawn with replacement, as many as there are
+(Efron 1979; Davison and Hinkley 1997, section 2.4). In each draw the thresholds are picked anew on the drawn
+baseline, because they too hang on which images were taken, and the same units are drawn under every condition, so
+that a normalised ADR compares the same images. Intervals are percentile intervals.
+
+With few units, or a level that a handful of false positives decides, the interval says little; `Thresholds` tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.closedloop.bootstrap import interval
+from verifier.detections.columns import DetectionSet
+from verifier.errors import UsageError
+from verifier.robustness.adr import AdrSettings
+from verifier.robustness.judged import Floats, Ints, Judged, judged
+
+BLOCK_ENTRIES = 4_000_000
+"""Numbers of a table held at a time: 32 MB."""
+FEWEST_UNITS = 2
+
+
+@dataclass(frozen=True)
+class AdrInterval:
+    """Percentile intervals (low, high) of ADR and of normalised ADR.
+
+    Attributes:
+        adr, normalised: NaN where no draw has a value.
+        undefined: draws without a normalised ADR, for nothing is to be found, or nothing is found in the baseline.
+            They are left out.
+    """
+
+    adr: tuple[float, float]
+    normalised: tuple[float, float]
+    undefined: int
+
+
+def adr_intervals(
+    baseline: DetectionSet,
+    conditions: Mapping[str, DetectionSet],
+    rng: np.random.Generator,
+    settings: AdrSettings | None = None,
+    *,
+    draws: int = 1000,
+    confidence: float = 0.95,
+    unit: Literal["frame", "sequence"] = "frame",
+) -> dict[str, AdrInterval]:
+    """An interval for each condition, and for "baseline".
+
+    Every data set has the same frames in the same order: frame i of a condition is the mutated frame i.
+
+    Raises:
+        UsageError: the frames differ, there are too few units, or a number is out of range; see also `judged`.
+    """
+    settings = settings or AdrSettings()
+    if draws < 1 or not 0 < confidence < 1 or unit not in ("frame", "sequence"):
+        raise UsageError(
+            f"expected at least one draw, a confidence in (0, 1) and the unit 'frame' or 'sequence', got {draws}, "
+            f"{confidence:g}, {unit!r}"
+        )
+    for name, data in conditions.items():
+        if data.frame_name != baseline.frame_name or (data.frame_sequence != baseline.frame_sequence).any():
+            raise UsageError(f"condition '{name}' has other frames than the baseline")
+    units = baseline.frame_sequence if unit == "sequence" else np.arange(baseline.frame_count)
+    _, unit_of, frames = np.unique(units, return_inverse=True, return_counts=True)
+    if len(frames) < FEWEST_UNITS:
+        raise UsageError(f"a bootstrap needs at least {FEWEST_UNITS} {unit}s, got {len(frames)}")
+    reference = judged(baseline, settings.policy)
+    all_found = {"baseline": reference} | {name: judged(each, settings.policy) for name, each in conditions.items()}
+    largest = max(max(len(each.hit), len(each.false), len(frames)) for each in all_found.values())
+    parts: list[dict[str, Floats]] = []
+    for begin in range(0, draws, block := max(BLOCK_ENTRIES // max(largest, 1), 1)):
+        count = min(block, draws - begin)
+        weight = rng.multinomial(len(frames), np.full(len(frames), 1 / len(frames)), size=count)
+        score = _thresholds(reference, unit_of, weight, weight @ frames, np.array(settings.levels))
+        parts.append({name: _adr(each, unit_of, weight, score) for name, each in all_found.items()})
+    drawn = {name: np.concatenate([part[name] for part in parts]) for name in all_found}
+    return {name: _interval(drawn[name], drawn["baseline"], confidence) for name in all_found}
+
+
+def _thresholds(found: Judged, unit_of: Ints, weight: Ints, images: Ints, levels: Floats) -> Floats:
+    """(B, k) the score to exceed: that of the first false positive too many, -inf where there is none."""
+    order = np.argsort(-found.false, kind="stable")
+    score = np.append(found.false[order], -np.inf)
+    counted = np.cumsum(weight[:, unit_of[found.false_frame[order]]], axis=1)
+    rate = counted / images[:, np.newaxis]
+    # How many stand before the rate exceeds the level, in every draw: rows differ, so one search per level.
+    first = [np.count_nonzero(rate <= level, axis=1) for level in levels.tolist()]
+    threshold: Floats = score[np.stack(first, axis=1)]
+    return threshold
+
+
+def _adr(found: Judged, unit_of: Ints, weight: Ints, threshold: Floats) -> Floats:
+    """(B,) ADR; NaN where nothing is to be found."""
+    order = np.argsort(-found.hit, kind="stable")
+    falling = found.hit[order]
+    share = weight[:, unit_of[found.hit_frame[order]]]
+    counted = np.hstack([np.zeros((len(weight), 1), dtype=np.int64), np.cumsum(share, axis=1)])
+    above = np.searchsorted(-falling, -threshold, side="left")
+    hits = np.take_along_axis(counted, above, axis=1).sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        rate: Floats = hits / (counted[:, -1] * threshold.shape[1])
+    return rate
+
+
+def _interval(adr: Floats, baseline: Floats, confidence: float) -> AdrInterval:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        normalised: NDArray[np.float64] = np.where(baseline > 0, adr / baseline, np.nan)
+    undefined = int(np.count_nonzero(np.isnan(normalised)))
+    return AdrInterval(interval(adr, confidence), interval(normalised, confidence), undefined)

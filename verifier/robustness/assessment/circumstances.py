@@ -1,0 +1,122 @@
+"""Target circumstances: how often they are met, how much depends on them, and which test cases are missing.
+
+Tasks 1 to 3 of Wozniak, Segura and Mazo 2024 (Electronics 13(7), 1368), Tables 2, 4 and 5, Boxes 1 to 3:
+
+    significance (M6) = exposure (M3) x likelihood (M4) x severity (M5), each from 1 to 5, so 1 to 125
+    missing           = max(0, target frequency - source frequency)
+
+A frequency is a probability (M1) or a relative frequency (M2). What the source data hold more often than the target
+asks is not missing: the difference is cut at 0. All numbers are exact fractions.
+
+Significance is not a probability and not a risk in the sense of ISO 26262: it orders test cases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from verifier.robustness.assessment.transformations import Transformation
+
+EXPOSURE = ("Rare", "Unusual", "Occasional", "Frequent", "Continuous")
+LIKELIHOOD = ("Rare", "Unlikely", "Possible", "Likely", "Certain")
+SEVERITY = ("Insignificant", "Minor", "Marginal", "Critical", "Catastrophic")
+"""Table 5: what the values 1 to 5 mean."""
+
+
+@dataclass(frozen=True)
+class Risk:
+    """The three factors of significance, each 1 to 5 as in Table 5.
+
+    Raises:
+        ValueError: a factor is no whole number from 1 to 5.
+    """
+
+    exposure: int
+    likelihood: int
+    severity: int
+
+    def __post_init__(self) -> None:
+        for factor in (self.exposure, self.likelihood, self.severity):
+            if isinstance(factor, bool) or not isinstance(factor, int) or not 1 <= factor <= 5:
+                raise ValueError(f"expected a whole number from 1 to 5, got {factor!r}")
+
+    @property
+    def significance(self) -> int:
+        """M6, 1 to 125.
+
+        >>> Risk(exposure=1, likelihood=2, severity=5).significance
+        10
+        """
+        return self.exposure * self.likelihood * self.severity
+
+    @property
+    def words(self) -> tuple[str, str, str]:
+        """The three factors in the words of Table 5."""
+        return EXPOSURE[self.exposure - 1], LIKELIHOOD[self.likelihood - 1], SEVERITY[self.severity - 1]
+
+
+@dataclass(frozen=True)
+class Circumstance:
+    """One target circumstance.
+
+    Attributes:
+        name: short, for tables; unique in an assessment.
+        description: in words.
+        measure: "probability" (M1) or "relative frequency" (M2); what `frequency` is.
+        frequency: how often it is met in use, in 0..1; None where nobody said.
+        source_frequency: relative frequency in the source data; None where nobody said.
+        risk: the factors of significance; None where nobody assessed them.
+        transformation: what turns a source image into one in this circumstance; None where there is none.
+        tolerance_scale: what the greatest accepted change of performance is multiplied by here.
+        part_of: circumstances of another point of view that this one belongs to (Table 3).
+
+    Raises:
+        ValueError: a frequency outside 0..1, or a scale that is not positive.
+    """
+
+    name: str
+    description: str = ""
+    measure: str = "relative frequency"
+    frequency: Fraction | None = None
+    source_frequency: Fraction | None = None
+    risk: Risk | None = None
+    transformation: Transformation | None = None
+    tolerance_scale: Fraction = Fraction(1)
+    part_of: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for value in (self.frequency, self.source_frequency):
+            if value is not None and not 0 <= value <= 1:
+                raise ValueError(f"expected a frequency from 0 to 1, got {float(value)}")
+        if self.tolerance_scale <= 0:
+            raise ValueError("expected a positive scale")
+
+    @property
+    def label(self) -> str:
+        """What a report calls it: the description where there is one."""
+        return self.description or self.name
+
+    @property
+    def significance(self) -> int | None:
+        """M6; None where the factors were not assessed."""
+        return None if self.risk is None else self.risk.significance
+
+    @property
+    def missing(self) -> Fraction | None:
+        """The share of follow-up test cases that the source data lack; None where a frequency is not known."""
+        if self.frequency is None or self.source_frequency is None:
+            return None
+        return max(Fraction(0), self.frequency - self.source_frequency)
+
+
+def priorities(circumstances: Sequence[Circumstance]) -> tuple[Circumstance, ...]:
+    """The circumstances that follow-up test cases are missing for, the most significant first.
+
+    Of equal significance the one that lacks more comes first, then the earlier one. Those without an assessed
+    significance come last; those of which nobody knows what is missing count as lacking nothing known and stand
+    after their equals. What lacks nothing is left out.
+    """
+    found = [each for each in circumstances if each.missing is None or each.missing > 0]
+    return tuple(sorted(found, key=lambda each: (-(each.significance or 0), -(each.missing or Fraction(0)))))

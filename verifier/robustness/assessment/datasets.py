@@ -1,0 +1,218 @@
+"""Distances that an assessment asks for and its file does not give, computed from folders of images or features.
+
+A target image belongs to the source image of the same name, whatever the endings; where the folder has a table
+`pairs.csv` with the columns `target` and `source`, that table says so instead. Every image of the target folder must
+have its source; source images without a target are not used.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path, PurePath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.detections.sources import read_bytes
+from verifier.errors import InputError, Place, UsageError, shown
+from verifier.robustness.assessment.cw_ssim import CwSsimSettings, cw_ssim
+from verifier.robustness.assessment.definition import Assessment
+from verifier.robustness.assessment.feature_distances import cosine, euclidean, frechet, linkage
+from verifier.robustness.assessment.feature_files import read_features
+from verifier.robustness.assessment.image_distances import luma, mse, psnr, ssim
+from verifier.robustness.assessment.measures import (
+    FEATURE_MEASURES,
+    IMAGE_MEASURES,
+    SIMILARITIES,
+    DatasetDistance,
+    DistanceRule,
+)
+from verifier.robustness.detectors.images import SUFFIXES, read_image
+from verifier.textfiles import read_text
+
+Floats = NDArray[np.float64]
+PAIRS_FILE = "pairs.csv"
+
+
+def computed_distances(assessment: Assessment, folder: Path) -> dict[str, dict[str, DatasetDistance]]:
+    """By target and distance, what can be computed and is not given.
+
+    Args:
+        assessment: names the folders and files.
+        folder: where its paths start from.
+
+    Raises:
+        InputError: an image or a table that cannot be read or does not fit its partner.
+        UsageError: a library that reads images is missing.
+    """
+    found: dict[str, dict[str, DatasetDistance]] = {}
+    source = assessment.source.files
+    for target in assessment.targets:
+        open_rules = [each for each in assessment.rules.values() if each.name not in target.distances]
+        own: dict[str, DatasetDistance] = {}
+        by_image = [each for each in open_rules if each.measure in IMAGE_MEASURES]
+        if by_image and source.images is not None and target.files.images is not None:
+            own |= _of_images(by_image, folder / source.images, folder / target.files.images)
+        by_feature = [each for each in open_rules if each.measure in FEATURE_MEASURES]
+        if by_feature and source.features is not None and target.files.features is not None:
+            own |= _of_features(by_feature, folder / source.features, folder / target.files.features)
+        found[target.name] = own
+    return found
+
+
+def source_names(assessment: Assessment, folder: Path) -> tuple[str, ...]:
+    """Names of the source images: those in its folder, or numbers where only their count is known.
+
+    Raises:
+        InputError: no such folder, or no image in it.
+        UsageError: neither a folder nor a count is given.
+    """
+    files = assessment.source.files
+    if files.images is not None:
+        return tuple(path.name for path in image_files(folder / files.images))
+    if files.count is None:
+        raise UsageError(f"{assessment.key}: a plan needs 'images' or 'count' in the table 'source'")
+    return tuple(f"image {number}" for number in range(1, files.count + 1))
+
+
+def input_records(assessment: Assessment, folder: Path) -> Iterator[dict[str, str]]:
+    """Role, name and SHA-256 of the images, features, annotations and detections that the data sets name.
+
+    That of a folder is the SHA-256 of its files' names and digests, in the order of their names.
+
+    Raises:
+        InputError: something cannot be read.
+    """
+    for data in (assessment.source, *assessment.targets):
+        named = {"images": data.files.images, "features": data.files.features}
+        if data.detections is not None:
+            named |= {"annotations": data.detections.annotations, "detections": data.detections.detections}
+            named |= {"class map": data.detections.class_map}
+        for role, name in named.items():
+            if name is not None:
+                yield {
+                    "role": f"{role} of {data.name}",
+                    "name": PurePath(name).name,
+                    "sha256": _digest(folder / name),
+                }
+
+
+def _digest(path: Path) -> str:
+    if not path.is_dir():
+        return hashlib.sha256(read_bytes(path)).hexdigest()
+    found = hashlib.sha256()
+    for each in sorted(path.rglob("*")):
+        if each.is_file():
+            inner = hashlib.sha256(read_bytes(each)).hexdigest()
+            found.update(f"{each.relative_to(path).as_posix()}\0{inner}\n".encode())
+    return found.hexdigest()
+
+
+def image_files(folder: Path) -> tuple[Path, ...]:
+    """The image files of a folder, by name; InputError where there is none, or two of one name."""
+    place = Place(str(folder))
+    try:
+        found = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
+    except OSError as error:
+        raise InputError(f"cannot be read as a folder: {error.strerror}", place) from None
+    if not found:
+        raise InputError("no image in this folder", place, f"looked for {', '.join(SUFFIXES)}")
+    stems: dict[str, str] = {}
+    for path in found:
+        if path.stem in stems:
+            raise InputError(f"two images of one name: {stems[path.stem]} and {path.name}", place)
+        stems[path.stem] = path.name
+    return tuple(found)
+
+
+def _of_images(rules: Sequence[DistanceRule], source: Path, target: Path) -> dict[str, DatasetDistance]:
+    values: dict[str, list[float]] = {each.name: [] for each in rules}
+    for first, second in _paired(source, target):
+        one, other = luma(read_image(first).pixels), luma(read_image(second).pixels)
+        for rule in rules:
+            try:
+                values[rule.name].append(_image_measure(rule)(one, other))
+            except ValueError as error:
+                raise InputError(f"{rule.name} with {first.name}: {error}", Place(str(second))) from None
+    return {rule.name: _over_pairs(rule, values[rule.name]) for rule in rules}
+
+
+def _image_measure(rule: DistanceRule) -> Callable[[Floats, Floats], float]:
+    settings = CwSsimSettings(level=rule.level)
+    known: Mapping[str, Callable[[Floats, Floats], float]] = {
+        "mse": mse,
+        "psnr": psnr,
+        "ssim": ssim,
+        "cw_ssim": lambda one, other: cw_ssim(one, other, settings),
+    }
+    return known[rule.measure]
+
+
+def _over_pairs(rule: DistanceRule, values: Sequence[float]) -> DatasetDistance:
+    """The mean over the pairs, and from it the distance."""
+    mean = math.fsum(values) / len(values)
+    deviation = float(np.std(values, ddof=1)) if len(values) > 1 and math.isfinite(mean) else None
+    how = {"pairs": len(values), "deviation": deviation, "given": False}
+    if rule.measure == "psnr":
+        return DatasetDistance(None, Fraction(mean) if math.isfinite(mean) else None, **how)  # type: ignore[arg-type]
+    if rule.measure in SIMILARITIES:
+        # Equal images can come out above 1 by a rounding error.
+        similarity = min(Fraction(mean), Fraction(1)) if mean < 1 + 1e-9 else Fraction(mean)
+        return DatasetDistance(1 - similarity, similarity, **how)  # type: ignore[arg-type]
+    return DatasetDistance(Fraction(mean), None, **how)  # type: ignore[arg-type]
+
+
+def _of_features(rules: Sequence[DistanceRule], source: Path, target: Path) -> dict[str, DatasetDistance]:
+    one, other = read_features(source), read_features(target)
+    found = {}
+    for rule in rules:
+        try:
+            if rule.measure in ("euclidean", "cosine"):
+                values = (euclidean if rule.measure == "euclidean" else cosine)(one, other)
+                found[rule.name] = _over_pairs(rule, values.tolist())
+            else:
+                value = frechet(one, other) if rule.measure == "frechet" else linkage(one, other, rule.measure)
+                found[rule.name] = DatasetDistance(Fraction(value), given=False)
+        except ValueError as error:
+            raise InputError(f"{rule.name} with {source.name}: {error}", Place(str(target))) from None
+    return found
+
+
+def _paired(source: Path, target: Path) -> Iterator[tuple[Path, Path]]:
+    """Source and target image of every pair."""
+    sources = {path.stem: path for path in image_files(source)}
+    targets = image_files(target)
+    table = target / PAIRS_FILE
+    named = _pairs_table(table) if table.is_file() else {path.name: path.stem for path in targets}
+    for path in targets:
+        if path.name not in named:
+            raise InputError(f"no line for {path.name}", Place(str(table)))
+        stem = Path(named[path.name]).stem if table.is_file() else named[path.name]
+        if stem not in sources:
+            hint = f"name the pairs in a table {PAIRS_FILE} with the columns target and source"
+            raise InputError(f"no source image {shown(stem)} in {source.name}", Place(str(path)), hint)
+        yield sources[stem], path
+
+
+def _pairs_table(path: Path) -> dict[str, str]:
+    text, _ = read_text(path)
+    rows = csv.reader(io.StringIO(text))
+    found: dict[str, str] = {}
+    try:
+        header = [each.strip() for each in next(rows, [])]
+        if header[:2] != ["target", "source"]:
+            raise InputError("expected the columns target and source", Place(str(path), 1))
+        for row in rows:
+            if len(row) < 2:
+                raise InputError("expected two names", Place(str(path), rows.line_num))
+            if row[0] in found:
+                raise InputError(f"{shown(row[0])} has two lines", Place(str(path), rows.line_num))
+            found[row[0]] = row[1]
+    except csv.Error as error:
+        raise InputError(f"not a readable CSV file: {error}", Place(str(path), rows.line_num)) from None
+    return found

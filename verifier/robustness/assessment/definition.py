@@ -1,0 +1,192 @@
+"""What an assessment file says, as one value per system: circumstances, data sets, distances, tolerance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from verifier.robustness.assessment.circumstances import Circumstance
+from verifier.robustness.assessment.degradation import Degradation
+from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule
+from verifier.robustness.assessment.numbers import decimal_text
+from verifier.robustness.assessment.performance import Performance
+from verifier.robustness.assessment.plan import Occurrence, Proportions
+
+
+@dataclass(frozen=True)
+class DataFiles:
+    """Where the images of a data set, or features of them, are; paths as in the file, from its folder.
+
+    Attributes:
+        images: a folder of images.
+        features: a table of feature vectors, one row per image (.npy or .csv).
+        count: the number of images, where only that is known.
+    """
+
+    images: str | None = None
+    features: str | None = None
+    count: int | None = None
+
+
+@dataclass(frozen=True)
+class DetectionFiles:
+    """Annotations and detections of a data set; paths as in the file, from its folder.
+
+    Attributes:
+        format: one of `verifier.detections.formats.FORMATS`.
+        annotations, detections: what its reader takes.
+        class_map: file of a class map, None to keep the names of the data set.
+        min_score: detections below do not count for TP, FP, FN, precision and recall; None to count all.
+        iou: from which IoU on a detection of the right class is a true positive.
+    """
+
+    format: str
+    annotations: str
+    detections: str
+    class_map: str | None = None
+    min_score: Fraction | None = None
+    iou: Fraction = Fraction(1, 2)
+
+
+@dataclass(frozen=True)
+class FollowUp:
+    """How the target data set is to be drawn; see `plan.follow_up_plan`."""
+
+    proportions: Proportions = "target"
+    size: int | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A data set, source or target.
+
+    Attributes:
+        name: for people; unique among the targets.
+        circumstances: names of those that it shows; all of the assessment's for a target where none are named.
+        performance: what the detector achieves on it; None where nobody measured.
+        distances: by name, how far it is from the source; empty for the source.
+        files: where its images are.
+        detections: what its performance is to be measured from; None where it is given, or not known.
+    """
+
+    name: str
+    circumstances: tuple[str, ...] = ()
+    performance: Performance | None = None
+    distances: Mapping[str, DatasetDistance] = field(default_factory=dict)
+    files: DataFiles = DataFiles()
+    detections: DetectionFiles | None = None
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Target data sets made by one transformation at several settings of a parameter (Box 6).
+
+    Raises:
+        ValueError: no setting, or not one data set per setting.
+    """
+
+    name: str
+    parameter: str
+    settings: tuple[Fraction, ...]
+    targets: tuple[DataSet, ...]
+
+    def __post_init__(self) -> None:
+        if not self.settings or len(self.settings) != len(self.targets):
+            raise ValueError("expected one data set per setting")
+        if len(set(self.settings)) < len(self.settings):
+            raise ValueError("a setting is given twice")
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """One system and its assessment.
+
+    Attributes:
+        key: what the file calls it.
+        title: for people.
+        citation: where the numbers come from.
+        viewpoint: whose circumstances these are (Table 3).
+        perspectives: other points of view, by name the circumstances they list.
+        occurrence: whether circumstances can occur together.
+        circumstances: the target circumstances, with unique names.
+        metrics: the performance metrics that the verdict is over.
+        rules: the distances, by name.
+        source: the source data set.
+        targets: the target data sets.
+        sweeps: more of them, by a setting.
+        follow_up: how to draw a target data set; None where none is to be drawn.
+        degradation: what a growing disturbance does to the whole system; None where nobody asked.
+
+    Raises:
+        ValueError: names that are not unique or not known, frequencies of exclusive circumstances that sum to more
+            than 1, or performance without one of the metrics.
+    """
+
+    key: str
+    title: str
+    citation: str = ""
+    viewpoint: str = ""
+    perspectives: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    occurrence: Occurrence = "independent"
+    circumstances: tuple[Circumstance, ...] = ()
+    metrics: tuple[str, ...] = ()
+    rules: Mapping[str, DistanceRule] = field(default_factory=dict)
+    source: DataSet = DataSet("source")
+    targets: tuple[DataSet, ...] = ()
+    sweeps: tuple[Sweep, ...] = ()
+    follow_up: FollowUp | None = None
+    degradation: Degradation | None = None
+
+    def __post_init__(self) -> None:
+        _check_unique("circumstance", [each.name for each in self.circumstances])
+        _check_unique("target", [each.name for each in self.all_targets()])
+        known = {each.name for each in self.circumstances}
+        for target in self.all_targets():
+            for name in target.circumstances:
+                if name not in known:
+                    raise ValueError(f"target '{target.name}': unknown circumstance '{name}'")
+            if set(target.distances) - set(self.rules):
+                raise ValueError(f"target '{target.name}': a distance that is not declared")
+        listed = {name for names in self.perspectives.values() for name in names}
+        for each in self.circumstances:
+            for name in each.part_of:
+                if name not in listed:
+                    raise ValueError(f"circumstance '{each.name}' is part of '{name}', which no perspective lists")
+        total = self.total_frequency
+        if self.occurrence == "exclusive" and total > 1:
+            raise ValueError(f"the frequencies of exclusive circumstances sum to {decimal_text(total)}, more than 1")
+        if self.source.performance is None and self.source.detections is None and any(self.measured_targets()):
+            raise ValueError("performance on a target data set needs performance on the source")
+        for data in (self.source, *self.measured_targets()):
+            for name in self.metrics:
+                if data.performance is not None and name not in data.performance.values:
+                    raise ValueError(f"'{data.name}' has no value of {name}")
+
+    @property
+    def total_frequency(self) -> Fraction:
+        """Sum of the frequencies that are known; need not be 1 where circumstances occur together."""
+        return sum((each.frequency or Fraction(0) for each in self.circumstances), Fraction(0))
+
+    def all_targets(self) -> Iterator[DataSet]:
+        """Target data sets, those of sweeps included."""
+        yield from self.targets
+        for sweep in self.sweeps:
+            yield from sweep.targets
+
+    def measured_targets(self) -> Iterator[DataSet]:
+        """Those on which performance was measured."""
+        return (each for each in self.all_targets() if each.performance is not None)
+
+    def shown_in(self, target: DataSet) -> tuple[Circumstance, ...]:
+        """The circumstances that a target data set shows."""
+        if not target.circumstances:
+            return self.circumstances
+        return tuple(each for each in self.circumstances if each.name in target.circumstances)
+
+
+def _check_unique(kind: str, names: list[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"two of one name: {kind} '{name}'")

@@ -1,0 +1,248 @@
+"""What a growing disturbance does to the system: where each requirement breaks, and which number saw it first.
+
+The metamorphic relation compares detection metrics. What matters is whether the *system* still meets its
+requirements. So for each level of a disturbance (visibility, blur, ...), from mild to severe, these are looked at:
+
+    kind          criterion                         margin
+    metric        |P_x - P_x'| <= allowed change    allowed change - |P_x - P_x'|
+    requirement   P(phi) >= target (or <=)          P(phi) - target (or target - P(phi)), P(phi) by model checking
+    collision     lambda(y, v) <= limit             limit - lambda(y, v)        (Xu et al. 2021, eq. (1))
+    trade-off     RobROC / baseline >= limit        RobROC / baseline - limit   (Pezzementi et al. 2021, eq. (14))
+
+A criterion *holds* where its margin is 0 or more. It *breaks* between the last level before its first failure and
+that failure. The place in between is read off a straight line between the two tested margins: it is interpolated,
+not tested, and the bracket is what is known. With `reciprocal` the line is straight in 1/level, as fits visibility,
+whose reciprocal is the extinction; a level may then be infinite.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import pairwise
+from typing import Literal, TypeAlias, get_args
+
+Scale: TypeAlias = Literal["linear", "log", "reciprocal"]
+Kind: TypeAlias = Literal["metric", "requirement", "collision", "trade-off"]
+SCALES: tuple[Scale, ...] = get_args(Scale)
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level of the disturbance, with what was measured there.
+
+    Attributes:
+        at: the level, in the unit of the degradation; may be infinite.
+        confusion: file of confusion matrices.
+        pairs: file of pairs of true and reported distance.
+        curves: file of trade-off curves.
+        performance: metric -> value.
+    """
+
+    at: float
+    confusion: str | None = None
+    pairs: str | None = None
+    curves: str | None = None
+    performance: Mapping[str, Fraction] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CollisionLimit:
+    """The probability of collision that is accepted at a reported distance and a speed.
+
+    `lambda(y, v)` at y = `distance_m`, v = `speed_mps`, for a car that brakes with `deceleration_mps2` after
+    `reaction_s`, must not exceed `at_most`.
+    """
+
+    distance_m: float
+    speed_mps: float
+    deceleration_mps2: float
+    reaction_s: float
+    at_most: Fraction
+
+
+@dataclass(frozen=True)
+class TradeOffLimit:
+    """The share of the baseline's area that RobROC must keep, for one detector and one metric of the curves."""
+
+    detector: str
+    metric: str
+    at_least: Fraction
+
+
+@dataclass(frozen=True)
+class SystemModelRun:
+    """How the requirements are checked: spec, planner, constants, and policies as in `verify run`."""
+
+    spec: str
+    planner: str | None = None
+    environments: tuple[str, ...] = ()
+    constants: Mapping[str, Fraction] = field(default_factory=dict)
+    empty_columns: str = "error"
+
+
+@dataclass(frozen=True)
+class Degradation:
+    """A disturbance at several levels, the mildest first.
+
+    Attributes:
+        parameter, unit: what grows worse, for people.
+        levels: at least two; the first is the undisturbed one, which changes of metrics are measured from.
+        scale: along what a place between two levels is interpolated.
+        allowed_change: metric -> greatest accepted |P_x - P_x'|.
+        run: how requirements are checked; None where matrices are not looked at.
+        collision, trade_off: limits, None where not looked at.
+
+    Raises:
+        ValueError: levels that are not in order, or of which the scale makes no sense, or a criterion without data.
+    """
+
+    parameter: str
+    unit: str
+    levels: tuple[Level, ...]
+    scale: Scale = "linear"
+    allowed_change: Mapping[str, Fraction] = field(default_factory=dict)
+    run: SystemModelRun | None = None
+    collision: CollisionLimit | None = None
+    trade_off: TradeOffLimit | None = None
+
+    def __post_init__(self) -> None:
+        at = [each.at for each in self.levels]
+        if len(at) < 2 or not (_rises(at) or _rises(at[::-1])):
+            raise ValueError("expected at least two levels, from the mildest to the most severe")
+        if any(math.isnan(each) for each in at):
+            raise ValueError("a level is not a number")
+        if self.scale != "linear" and min(at) <= 0:
+            raise ValueError(f"scale '{self.scale}' needs levels above 0")
+        wanted = {
+            "confusion": self.run is not None,
+            "pairs": self.collision is not None,
+            "curves": self.trade_off is not None,
+        }
+        for level in self.levels:
+            for name, asked in wanted.items():
+                if asked is not (getattr(level, name) is not None):
+                    raise ValueError(
+                        f"level {level.at:g} has {'no' if asked else 'a file of'} {name}, and "
+                        f"{'what to hold against it is asked for' if asked else 'nothing to hold against it'}"
+                    )
+            for metric in self.allowed_change:
+                if metric not in level.performance:
+                    raise ValueError(f"level {level.at:g} has no value of {metric}")
+        if not self.allowed_change and not any(wanted.values()):
+            raise ValueError("nothing is asked: name an allowed change, a spec, or a limit")
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One thing that should hold at every level.
+
+    Attributes:
+        kind, name: what it is; `limit` says what is asked, for people.
+        values: the number at each level; None where it is not defined there.
+        margins: the margin at each level; None likewise.
+        notes: per level what else is known, for people; empty where there is nothing to add.
+        strict: whether a margin of 0 fails, as with P > target.
+    """
+
+    kind: Kind
+    name: str
+    limit: str
+    values: tuple[float | None, ...]
+    margins: tuple[float | None, ...]
+    notes: tuple[str, ...] = ()
+    strict: bool = False
+
+    def fails(self, margin: float) -> bool:
+        """Whether this margin is too small."""
+        return margin < 0 or (self.strict and margin == 0)
+
+
+@dataclass(frozen=True)
+class Break:
+    """Where a criterion breaks.
+
+    Attributes:
+        kind, name, limit: of the criterion.
+        holds_at: the last level before the first failure; None where it fails at the mildest level already.
+        fails_at: the first level where it fails; None where it never does.
+        place: interpolated; None where it never fails, fails at once, or nothing can be interpolated.
+        recovers: whether it holds again at a severer level.
+        undefined: how many levels have no value; they are passed over.
+    """
+
+    kind: Kind
+    name: str
+    limit: str
+    holds_at: float | None
+    fails_at: float | None
+    place: float | None
+    recovers: bool
+    undefined: int
+
+    @property
+    def breaks(self) -> bool:
+        """Whether it fails anywhere."""
+        return self.fails_at is not None
+
+
+def break_of(criterion: Criterion, levels: Sequence[float], scale: Scale) -> Break:
+    """Where the criterion breaks; `levels` from the mildest on, as many as margins."""
+    known = [(at, each) for at, each in zip(levels, criterion.margins, strict=True) if each is not None]
+    undefined = len(levels) - len(known)
+    names = criterion.kind, criterion.name, criterion.limit
+    first = next((number for number, (_, margin) in enumerate(known) if criterion.fails(margin)), None)
+    if first is None:
+        return Break(*names, known[-1][0] if known else None, None, None, False, undefined)
+    recovers = any(not criterion.fails(margin) for _, margin in known[first:])
+    if first == 0:
+        return Break(*names, None, known[0][0], None, recovers, undefined)
+    (mild, good), (severe, bad) = known[first - 1], known[first]
+    place = interpolated(mild, good, severe, bad, scale)
+    return Break(*names, mild, severe, place, recovers, undefined)
+
+
+def interpolated(mild: float, good: float, severe: float, bad: float, scale: Scale) -> float | None:
+    """Where the straight line from margin `good` (>= 0) to `bad` (< 0) crosses 0; None between infinite ends.
+
+    >>> interpolated(400.0, 0.1, 200.0, -0.1, "linear")
+    300.0
+    >>> round(interpolated(math.inf, 0.1, 200.0, -0.1, "reciprocal"))
+    400
+    """
+    if good == 0:
+        return mild
+    start, end = _along(mild, scale), _along(severe, scale)
+    if not (math.isfinite(start) and math.isfinite(end)):
+        return None
+    crossing = start + good / (good - bad) * (end - start)
+    if scale == "reciprocal":
+        return 1 / crossing if crossing else math.inf
+    return math.exp(crossing) if scale == "log" else crossing
+
+
+def _along(level: float, scale: Scale) -> float:
+    """Where a level lies on the scale."""
+    if scale == "reciprocal":
+        return 1 / level
+    return math.log(level) if scale == "log" else level
+
+
+def in_order(breaks: Sequence[Break], levels: Sequence[float]) -> tuple[tuple[Break, ...], ...]:
+    """Those that break, in groups: who saw it first, then who saw it next.
+
+    Only tested levels order them: criteria that fail first at the same level are in one group, since where in
+    between they broke was not tested.
+    """
+    order = {at: number for number, at in enumerate(levels)}
+    failing = [each for each in breaks if each.fails_at is not None]
+    places = sorted({order[each.fails_at] for each in failing if each.fails_at is not None})
+    return tuple(
+        tuple(each for each in failing if each.fails_at is not None and order[each.fails_at] == at) for at in places
+    )
+
+
+def _rises(values: Sequence[float]) -> bool:
+    return all(one < other for one, other in pairwise(values))

@@ -1,0 +1,240 @@
+"""The plan of the target data set: which source images get which transformations. Plan first, images second.
+
+Task 4 of Wozniak, Segura and Mazo 2024: transformations are applied at random to images of the source data set, in
+proportion to the frequencies of the target circumstances; the target data hold images in target circumstances only.
+
+* `independent` circumstances: each is applied with its own probability; an image that would get none is drawn again.
+  That asks for "at least one", so circumstance i is expected in p_i / (1 - prod (1 - p_j)) of the images, *more* than
+  p_i: the plan tells this share beside the number it drew.
+* `exclusive` circumstances: each image gets exactly one. Circumstance i is expected in p_i / sum p_j of the images,
+  which is p_i where the frequencies sum to 1. Numbers of images are the shares rounded by largest remainder, so
+  nothing but *which* images is left to chance.
+
+The drawing of images, circumstances and parameters is fixed by the seed; each image has a seed of its own for
+mutations that draw noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.errors import UsageError
+from verifier.robustness.assessment.circumstances import Circumstance
+from verifier.robustness.assessment.transformations import Plain, Transformation
+
+Occurrence: TypeAlias = Literal["independent", "exclusive"]
+Proportions: TypeAlias = Literal["target", "missing"]
+OCCURRENCES: tuple[Occurrence, ...] = get_args(Occurrence)
+PROPORTIONS: tuple[Proportions, ...] = get_args(Proportions)
+MOST_IMAGES = 1_000_000
+"""About a gigabyte of plan."""
+
+
+@dataclass(frozen=True)
+class PlannedImage:
+    """One image of the target data set.
+
+    Attributes:
+        number: from 0.
+        source: name of the source image.
+        circumstances: which it shows, in their order.
+        mutations: name and parameters of each, in the same order.
+        seed: for the noise of this image's mutations, a list of whole numbers for `numpy.random.default_rng`.
+    """
+
+    number: int
+    source: str
+    circumstances: tuple[str, ...]
+    mutations: tuple[tuple[str, Mapping[str, Plain]], ...]
+    seed: tuple[int, int]
+
+    def document(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "number": self.number,
+            "source": self.source,
+            "circumstances": list(self.circumstances),
+            "mutations": [{"name": name, "parameters": dict(each)} for name, each in self.mutations],
+            "seed": list(self.seed),
+        }
+
+
+@dataclass(frozen=True)
+class Share:
+    """How often a circumstance is in the target data set.
+
+    Attributes:
+        name: of the circumstance.
+        asked: its frequency, or what is missing of it.
+        expected: the share that the plan aims at, given that every image shows at least one.
+        images: how many images of the plan show it.
+    """
+
+    name: str
+    asked: Fraction
+    expected: Fraction
+    images: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The target data set before it is made."""
+
+    images: tuple[PlannedImage, ...]
+    shares: tuple[Share, ...]
+    occurrence: Occurrence
+    proportions: Proportions
+    seed: int
+
+    def summary(self) -> dict[str, Any]:
+        """The shares, as JSON values."""
+        return {
+            "occurrence": self.occurrence,
+            "proportions": self.proportions,
+            "seed": self.seed,
+            "images": len(self.images),
+            "shares": [
+                {
+                    "circumstance": each.name,
+                    "asked": float(each.asked),
+                    "expected": float(each.expected),
+                    "images": each.images,
+                }
+                for each in self.shares
+            ],
+        }
+
+    def document(self) -> dict[str, Any]:
+        """All of it, as JSON values."""
+        return {**self.summary(), "images": [each.document() for each in self.images]}
+
+
+def follow_up_plan(
+    circumstances: Sequence[Circumstance],
+    sources: Sequence[str],
+    *,
+    occurrence: Occurrence,
+    proportions: Proportions = "target",
+    size: int | None = None,
+    seed: int = 0,
+) -> Plan:
+    """Draw the plan.
+
+    Args:
+        circumstances: those to be shown; one whose share is 0 is left out.
+        sources: names of the source images, all different.
+        occurrence: whether an image can show several.
+        proportions: of the frequencies in use, or of what the source data lack.
+        size: of the target data set; None for one image per source image. Every source image is used equally
+            often, but for one.
+        seed: of every draw.
+
+    Raises:
+        UsageError: no image, no circumstance with a share, a circumstance without frequency or transformation,
+            or exclusive ones that sum to more than 1.
+    """
+    count = len(sources) if size is None else size
+    if not sources or not 1 <= count <= MOST_IMAGES:
+        raise UsageError(f"a plan needs source images and 1 to {MOST_IMAGES} images to make, got {count}")
+    if seed < 0:
+        raise UsageError(f"expected a seed from 0, got {seed}")
+    asked = [(each, _asked(each, proportions)) for each in circumstances]
+    shown = [(each, share) for each, share in asked if share > 0]
+    if not shown:
+        raise UsageError("no circumstance is asked for in any image: all shares are 0")
+    for each, _ in shown:
+        if each.transformation is None:
+            raise UsageError(f"circumstance '{each.name}' has no transformation: it cannot be shown in an image")
+    chosen, shares = [each for each, _ in shown], [share for _, share in shown]
+    total = sum(shares, Fraction(0))
+    if occurrence == "exclusive" and total > 1:
+        raise UsageError(f"exclusive circumstances cannot occur {float(total):g} times per image")
+    rng = np.random.default_rng([seed, 0])
+    expected = _expected(shares, occurrence)
+    table = _exclusive(expected, count, rng) if occurrence == "exclusive" else _independent(shares, count, rng)
+    images = _images(chosen, sources, table, seed, rng)
+    drawn = table.sum(axis=0).tolist()
+    found = zip(chosen, shares, expected, drawn, strict=True)
+    return Plan(images, tuple(Share(each.name, *numbers) for each, *numbers in found), occurrence, proportions, seed)
+
+
+def _asked(each: Circumstance, proportions: Proportions) -> Fraction:
+    share = each.frequency if proportions == "target" else each.missing
+    if share is None:
+        wanted = "frequency" if proportions == "target" or each.frequency is None else "source frequency"
+        raise UsageError(f"circumstance '{each.name}' has no {wanted}: its share of the images is not known")
+    return share
+
+
+def _expected(shares: Sequence[Fraction], occurrence: Occurrence) -> list[Fraction]:
+    if occurrence == "exclusive":
+        whole = sum(shares, Fraction(0))
+    else:
+        none = Fraction(1)
+        for share in shares:
+            none *= 1 - share
+        whole = 1 - none
+    return [share / whole for share in shares]
+
+
+def _exclusive(expected: Sequence[Fraction], count: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """(count, circumstances) one each, in numbers by largest remainder; of equal remainders the earlier wins."""
+    exact = [share * count for share in expected]
+    numbers = [int(each) for each in exact]
+    order = sorted(range(len(exact)), key=lambda at: numbers[at] - exact[at])
+    for at in order[: count - sum(numbers)]:
+        numbers[at] += 1
+    which = rng.permutation(np.repeat(np.arange(len(numbers)), numbers))
+    table: NDArray[np.bool_] = which[:, None] == np.arange(len(numbers))
+    return table
+
+
+def _independent(shares: Sequence[Fraction], count: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """(count, circumstances) each with its probability, given that there is at least one.
+
+    Drawing an image again until it shows something has the law that is drawn here at once: the first circumstance
+    that an image shows is j with probability p_j prod_{k<j} (1 - p_k) / P(at least one), and the later ones are as
+    likely as ever.
+    """
+    probabilities = np.array([float(share) for share in shares])
+    before = np.cumprod(np.concatenate(([1.0], 1 - probabilities[:-1])))
+    first = probabilities * before
+    which = rng.choice(len(shares), size=count, p=first / first.sum())
+    table: NDArray[np.bool_] = rng.random((count, len(shares))) < probabilities
+    places = np.arange(len(shares))
+    table &= places > which[:, None]
+    table |= places == which[:, None]
+    return table
+
+
+def _images(
+    chosen: Sequence[Circumstance],
+    sources: Sequence[str],
+    table: NDArray[np.bool_],
+    seed: int,
+    rng: np.random.Generator,
+) -> tuple[PlannedImage, ...]:
+    rounds, rest = divmod(len(table), len(sources))
+    used = np.concatenate(
+        [np.tile(np.arange(len(sources)), rounds), np.sort(rng.choice(len(sources), rest, replace=False))]
+    )
+    found = []
+    for number, (source, row) in enumerate(zip(used.tolist(), table, strict=True)):
+        own = np.random.default_rng([seed, 1, number])
+        shown = [chosen[at] for at in np.flatnonzero(row).tolist()]
+        mutations = [_drawn(each.transformation, own) for each in shown]
+        names = tuple(each.name for each in shown)
+        found.append(PlannedImage(number, sources[source], names, tuple(mutations), (seed, number)))
+    return tuple(found)
+
+
+def _drawn(transformation: Transformation | None, rng: np.random.Generator) -> tuple[str, Mapping[str, Plain]]:
+    if transformation is None:
+        raise ValueError("a circumstance without transformation was planned")
+    return transformation.mutation, transformation.drawn(rng)

@@ -1,0 +1,234 @@
+"""Assessment files (TOML): one table per system under `systems`.
+
+    [systems.mds]
+    title = "Medical Diagnosis System"
+    occurrence = "independent"                     # or "exclusive"
+    metrics = ["AP", "precision", "recall"]        # those the verdict is over
+
+    [[systems.mds.circumstances]]
+    name = "salt and pepper"
+    frequency = 0.1                                # or probability = 0.1
+    source_frequency = 0
+    exposure = 2
+    likelihood = 3
+    severity = 4
+    transformation = { mutation = "salt_and_pepper", share = { low = 0.01, high = 0.05 } }
+
+    [systems.mds.distances.cw_ssim]
+    tolerance = [{ up_to = 0.25, constant = 0.01 }, { slope = 1 }]
+
+    [systems.mds.source]
+    performance = { AP = 0.34, precision = 0.564, recall = 0.51 }
+
+    [[systems.mds.targets]]
+    name = "all circumstances"
+    performance = { AP = 0.246, precision = 0.498, recall = 0.384 }
+    distances = { cw_ssim = 0.154 }                # or similarities = { cw_ssim = 0.846 }
+
+Reading executes nothing. A complaint names the file, the line and the dotted key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TypeVar, cast
+
+from verifier.robustness.assessment.circumstances import Circumstance, Risk
+from verifier.robustness.assessment.data_reader import read_source, read_sweep, read_target
+from verifier.robustness.assessment.definition import (
+    Assessment,
+    DataSet,
+    FollowUp,
+)
+from verifier.robustness.assessment.degradation_reader import read_degradation
+from verifier.robustness.assessment.measures import MEASURES, DistanceRule
+from verifier.robustness.assessment.plan import MOST_IMAGES, OCCURRENCES, PROPORTIONS, Occurrence, Proportions
+from verifier.robustness.assessment.tolerance import Piece, Tolerance
+from verifier.robustness.assessment.tomldata import Element, read_toml
+from verifier.robustness.assessment.transformations import Plain, Span, Transformation
+
+Made = TypeVar("Made")
+
+SYSTEM_KEYS = (
+    "title",
+    "citation",
+    "viewpoint",
+    "perspectives",
+    "occurrence",
+    "circumstances",
+    "metrics",
+    "distances",
+    "source",
+    "targets",
+    "sweeps",
+    "follow_up",
+    "degradation",
+)
+CIRCUMSTANCE_KEYS = (
+    "name",
+    "description",
+    "probability",
+    "frequency",
+    "source_frequency",
+    "exposure",
+    "likelihood",
+    "severity",
+    "transformation",
+    "tolerance_scale",
+    "part_of",
+)
+
+
+@dataclass(frozen=True)
+class AssessmentFile:
+    """What a file holds, its name as given and the SHA-256 of its bytes."""
+
+    name: str
+    sha256: str
+    title: str
+    assessments: tuple[Assessment, ...]
+
+
+def read_assessment(path: str | Path) -> AssessmentFile:
+    """Read an assessment file.
+
+    Raises:
+        InputError: naming the file, the line and the dotted key of the first thing that is wrong.
+    """
+    top = read_toml(path)
+    top.table(("title", "systems"), required=("systems",))
+    systems = list(top.at("systems").entries())
+    if not systems:
+        raise top.at("systems").fail("expected at least one system")
+    title = top.at("title").string() if top.has("title") else Path(path).stem
+    return AssessmentFile(str(path), top.sha256, title, tuple(_assessment(key, each) for key, each in systems))
+
+
+def _assessment(key: str, found: Element) -> Assessment:
+    found.table(SYSTEM_KEYS)
+    rules = {name: _rule(name, each) for name, each in found.table_at("distances")}
+    circumstances = tuple(_circumstance(each) for each in found.list_at("circumstances"))
+    _refuse_twice([(each, each.at("name").value) for each in found.list_at("circumstances")])
+    names = tuple(each.name for each in circumstances)
+    source = read_source(found.at("source")) if found.has("source") else DataSet("source")
+    targets = tuple(read_target(each, rules, names) for each in found.list_at("targets"))
+    _refuse_twice([(each, each.at("name").value) for each in found.list_at("targets")])
+    sweeps = tuple(read_sweep(each, rules, names) for each in found.list_at("sweeps"))
+    metrics = tuple(each.string() for each in found.list_at("metrics"))
+    if not metrics and source.performance is not None:
+        metrics = tuple(source.performance.values)
+    perspectives = {
+        name: tuple(each.string() for each in view.items(least=1)) for name, view in found.table_at("perspectives")
+    }
+    return found.made(
+        lambda: Assessment(
+            key,
+            found.at("title").string() if found.has("title") else key,
+            found.at("citation").string() if found.has("citation") else "",
+            found.at("viewpoint").string() if found.has("viewpoint") else "",
+            perspectives,
+            cast(Occurrence, found.at("occurrence").one_of(OCCURRENCES))
+            if found.has("occurrence")
+            else "independent",
+            circumstances,
+            metrics,
+            rules,
+            source,
+            targets,
+            sweeps,
+            _follow_up(found.at("follow_up")) if found.has("follow_up") else None,
+            read_degradation(found.at("degradation")) if found.has("degradation") else None,
+        ),
+    )
+
+
+def _circumstance(found: Element) -> Circumstance:
+    found.table(CIRCUMSTANCE_KEYS, required=("name",))
+    if found.has("probability") and found.has("frequency"):
+        raise found.at("frequency").fail("expected either 'probability' or 'frequency', not both")
+    stated = "probability" if found.has("probability") else "frequency"
+    factors = [key for key in ("exposure", "likelihood", "severity") if found.has(key)]
+    if factors and len(factors) < 3:
+        raise found.fail("expected all of exposure, likelihood and severity, or none")
+    scale = found.at("tolerance_scale") if found.has("tolerance_scale") else None
+    if scale is not None and scale.number() <= 0:
+        raise scale.fail(f"expected a number above 0, got {scale.value}")
+    return Circumstance(
+        name=found.at("name").string(),
+        description=found.at("description").string() if found.has("description") else "",
+        measure="probability" if stated == "probability" else "relative frequency",
+        frequency=found.at(stated).number(0, 1) if found.has(stated) else None,
+        source_frequency=found.at("source_frequency").number(0, 1) if found.has("source_frequency") else None,
+        risk=Risk(*(found.at(key).whole(1, 5) for key in factors)) if factors else None,
+        transformation=_transformation(found.at("transformation")) if found.has("transformation") else None,
+        tolerance_scale=Fraction(1) if scale is None else scale.number(),
+        part_of=tuple(each.string() for each in found.list_at("part_of")),
+    )
+
+
+def _transformation(found: Element) -> Transformation:
+    entries = dict(found.entries())
+    if "mutation" not in entries:
+        raise found.fail("missing key 'mutation'")
+    name = entries.pop("mutation").string()
+    return Transformation(name, {key: _parameter(each) for key, each in entries.items()})
+
+
+def _parameter(found: Element) -> Plain | Span:
+    if isinstance(found.value, dict):
+        found.table(("low", "high"), required=("low", "high"))
+        low, high = (_plain_number(found.at(key)) for key in ("low", "high"))
+        return found.made(lambda: Span(low, high))
+    if isinstance(found.value, bool):
+        return found.value
+    if isinstance(found.value, str):
+        return found.string()
+    return _plain_number(found)
+
+
+def _plain_number(found: Element) -> int | float:
+    value = found.number()
+    return int(value) if isinstance(found.value, int) else float(value)
+
+
+def _rule(name: str, found: Element) -> DistanceRule:
+    found.table(("measure", "tolerance", "level"))
+    if not found.has("measure") and name not in MEASURES:
+        raise found.fail("missing key 'measure'", f"one of {', '.join(MEASURES)}")
+    measure = found.at("measure").one_of(MEASURES) if found.has("measure") else name
+    tolerance = _tolerance(found.at("tolerance")) if found.has("tolerance") else None
+    if found.has("level") and measure != "cw_ssim":
+        raise found.at("level").fail("'level' goes with cw_ssim")
+    level = found.at("level").whole(1, 12) if found.has("level") else 6
+    return found.made(lambda: DistanceRule(name, measure, tolerance, level))
+
+
+def _tolerance(found: Element) -> Tolerance:
+    if not isinstance(found.value, list):
+        constant = found.number(0)
+        return Tolerance((Piece(Fraction(0), constant),))
+    pieces = []
+    for each in found.items(least=1):
+        each.table(("slope", "constant", "up_to"))
+        if not each.has("slope") and not each.has("constant"):
+            raise each.fail("expected 'slope', 'constant' or both")
+        slope, constant = (each.at(key).number() if each.has(key) else Fraction(0) for key in ("slope", "constant"))
+        pieces.append(Piece(slope, constant, each.at("up_to").number(0) if each.has("up_to") else None))
+    return found.made(lambda: Tolerance(tuple(pieces)))
+
+
+def _follow_up(found: Element) -> FollowUp:
+    found.table(("proportions", "size", "seed"))
+    return FollowUp(
+        cast(Proportions, found.at("proportions").one_of(PROPORTIONS)) if found.has("proportions") else "target",
+        found.at("size").whole(1, MOST_IMAGES) if found.has("size") else None,
+        found.at("seed").whole(0, 2**63 - 1) if found.has("seed") else 0,
+    )
+
+
+def _refuse_twice(named: list[tuple[Element, str]]) -> None:
+    for number, (element, name) in enumerate(named):
+        if name in [other for _, other in named[:number]]:
+            raise element.at("name").fail(f"the name '{name}' is taken")

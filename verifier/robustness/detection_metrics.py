@@ -1,0 +1,251 @@
+"""How well a detector does on one set of images: hits and misses, precision and recall, and the COCO metrics.
+
+* A **true positive** is a detection matched with an object of its class; every other detection is a **false
+  positive** (unless it lies in a region to ignore), every other object a **false negative** (Wozniak et al. 2024,
+  section 2.1: IoU from a threshold on, and the right class). Precision is TP / (TP + FP), recall TP / (TP + FN).
+* **COCO**: average precision (AP) is the mean of the interpolated precision at the 101 recalls 0, .01, ..., 1,
+  averaged over classes and over the IoU thresholds .50, .55, ..., .95; average recall (AR) is the greatest recall
+  with so many detections per image, averaged likewise (Lin et al. 2014; cocodataset.org, "detection evaluation").
+
+Easily confused: AP at IoU .5 (PASCAL VOC) with AP over .50:.95; and COCO's matching, which keeps the 100 surest
+detections of a class and image, with a `MatchingPolicy`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.detections.columns import ANY_CLASS, Boxes, DetectionSet
+from verifier.detections.filters import keep_scores
+from verifier.errors import InputError, UsageError
+from verifier.matching import CONVENTIONS, MatchingPolicy, match
+from verifier.robustness.libraries import library
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+
+COCO_SIZES = ("all", "small", "medium", "large")
+"""Areas: all, below 32^2, from 32^2 to 96^2, above 96^2 square pixels."""
+COCO_MOST = (1, 10, 100)
+"""Detections of a class and image that count, for average recall."""
+TABLE_6 = {
+    "AP": "ap",
+    "AP0.5": "ap_50",
+    "AP0.75": "ap_75",
+    "AP_S": "ap_small",
+    "AP_M": "ap_medium",
+    "AP_L": "ap_large",
+    "AR1": "ar_1",
+    "AR10": "ar_10",
+    "AR100": "ar_100",
+    "AR_S": "ar_small",
+    "AR_M": "ar_medium",
+    "AR_L": "ar_large",
+}
+
+
+@dataclass(frozen=True)
+class Hits:
+    """True positives, false positives and false negatives of each class (c)."""
+
+    classes: tuple[str, ...]
+    true_positives: tuple[int, ...]
+    false_positives: tuple[int, ...]
+    false_negatives: tuple[int, ...]
+
+    @property
+    def precision(self) -> float:
+        """TP / (TP + FP) over all classes; NaN without any detection."""
+        found = sum(self.true_positives)
+        return _share(found, found + sum(self.false_positives))
+
+    @property
+    def recall(self) -> float:
+        """TP / (TP + FN) over all classes; NaN without any object."""
+        found = sum(self.true_positives)
+        return _share(found, found + sum(self.false_negatives))
+
+    def of(self, name: str) -> Hits:
+        """Those of one class.
+
+        Raises:
+            KeyError: there is no such class.
+        """
+        if name not in self.classes:
+            raise KeyError(name)
+        at = self.classes.index(name)
+        counts = (self.true_positives, self.false_positives, self.false_negatives)
+        return Hits((name,), *((each[at],) for each in counts))
+
+
+@dataclass(frozen=True)
+class CocoMetrics:
+    """The twelve numbers of the COCO benchmark, in [0, 1]; NaN where there is no object of that kind.
+
+    Attributes:
+        ap: over IoU .50:.95; `ap_50` and `ap_75` at one IoU.
+        ap_small, ap_medium, ap_large: of objects by area (`COCO_SIZES`).
+        ar_1, ar_10, ar_100: with at most so many detections of a class and image.
+        ar_small, ar_medium, ar_large: with 100.
+        ap_by_class: `ap` of each class.
+    """
+
+    ap: float
+    ap_50: float
+    ap_75: float
+    ap_small: float
+    ap_medium: float
+    ap_large: float
+    ar_1: float
+    ar_10: float
+    ar_100: float
+    ar_small: float
+    ar_medium: float
+    ar_large: float
+    ap_by_class: Mapping[str, float]
+
+    @property
+    def named(self) -> dict[str, float]:
+        """The twelve under the names of Wozniak et al. 2024, Table 6 (M12, M13); those that are NaN are left out."""
+        values = {name: getattr(self, field) for name, field in TABLE_6.items()}
+        return {name: value for name, value in values.items() if not math.isnan(value)}
+
+
+def count_hits(data: DetectionSet, policy: MatchingPolicy | None = None, lowest_score: float | None = None) -> Hits:
+    """Match the detections that reach a score with the objects, and count.
+
+    Without class-aware matching a detection matched with an object of another class is a false positive of its own
+    class, and the object a false negative of its.
+
+    Args:
+        data: annotations and detections.
+        policy: None: as COCO matches at IoU .5.
+        lowest_score: detections below do not take part.
+
+    Raises:
+        UsageError: the policy compares boxes that the data does not have.
+    """
+    if lowest_score is not None:
+        data = keep_scores(data, lowest_score)
+    matches = match(data, policy or CONVENTIONS["coco"])
+    true, reported = data.annotations.label, data.detections.label
+    right = matches.annotation_of >= 0
+    right[right] = true[matches.annotation_of[right]] == reported[right]
+    found = np.zeros(len(true), dtype=np.bool_)
+    found[matches.annotation_of[right]] = True
+    number = len(data.classes)
+    counts = (reported[right], reported[~right & ~matches.ignored], true[~found])
+    listed = (tuple(np.bincount(each, minlength=number).tolist()) for each in counts)
+    return Hits(data.classes, *listed)
+
+
+def coco_metrics(data: DetectionSet) -> CocoMetrics:
+    """The COCO metrics, computed by pycocotools (whose greatest precision is 1 - 2.2e-16: it keeps 0 / 0 away).
+
+    The area of an object is its attribute `area` where the data has one (COCO: the area of the mask), else that of
+    its rectangle. Regions not to be judged are COCO's crowds; a region of no class is one of every class.
+
+    Raises:
+        UsageError: objects or detections without rectangles in the image, or pycocotools is missing.
+        InputError: there are no images, or no object to find.
+    """
+    if not data.frame_count or not len(data.annotations):
+        raise InputError("no images, or no annotated object, so that precision and recall are not defined")
+    coco, evaluator = library("pycocotools.coco"), library("pycocotools.cocoeval")
+    truth = _index(coco, data, _truth_entries(data))
+    found = _index(coco, data, _entries(data.detections, "detections", None, 0))
+    with contextlib.redirect_stdout(io.StringIO()):
+        evaluation = evaluator.COCOeval(truth, found, "bbox")
+        evaluation.params.maxDets = list(COCO_MOST)
+        evaluation.evaluate()
+        evaluation.accumulate()
+    # (IoU, recall, class, area, most) and (IoU, class, area, most); -1 where a class has no object of that area.
+    precision, recall = (np.asarray(evaluation.eval[name], dtype=np.float64) for name in ("precision", "recall"))
+    at = {round(iou * 100): row for row, iou in enumerate(evaluation.params.iouThrs.tolist())}
+    return CocoMetrics(
+        ap=_mean(precision[..., 0, -1]),
+        ap_50=_mean(precision[at[50], ..., 0, -1]),
+        ap_75=_mean(precision[at[75], ..., 0, -1]),
+        **{f"ap_{name}": _mean(precision[..., area, -1]) for area, name in enumerate(COCO_SIZES) if area},
+        **{f"ar_{most}": _mean(recall[..., 0, place]) for place, most in enumerate(COCO_MOST)},
+        **{f"ar_{name}": _mean(recall[..., area, -1]) for area, name in enumerate(COCO_SIZES) if area},
+        ap_by_class={name: _mean(precision[:, :, label, 0, -1]) for label, name in enumerate(data.classes)},
+    )
+
+
+def _truth_entries(data: DetectionSet) -> list[dict[str, Any]]:
+    area = data.annotations.attributes.get("area")
+    entries = _entries(data.annotations, "annotations", area, 0)
+    if data.ignored is None or data.ignored.box_2d is None:
+        return entries
+    known = data.ignored.take(np.flatnonzero(~np.isnan(data.ignored.box_2d).any(axis=1)))
+    everywhere = known.label == ANY_CLASS
+    regions = _entries(known.take(~everywhere), "regions", None, 1)
+    for label in range(len(data.classes)):
+        regions += _entries(known.take(everywhere), "regions", None, 1, label)
+    return entries + regions
+
+
+def _entries(
+    boxes: Boxes, what: str, area: NDArray[Any] | None, crowd: int, label: int | None = None
+) -> list[dict[str, Any]]:
+    """COCO's dictionaries; ids are given later."""
+    if not len(boxes):
+        return []
+    box = boxes.box_2d
+    if box is None or np.isnan(box).any():
+        raise UsageError(f"the COCO metrics compare rectangles in the image, which the {what} do not all have")
+    size = box[:, 2:] - box[:, :2]
+    own = size.prod(axis=1)
+    if area is not None:
+        given = area.astype(np.float64)
+        own = np.where(np.isnan(given), own, given)
+    columns = zip(
+        boxes.frame.tolist(),
+        boxes.label.tolist(),
+        np.hstack([box[:, :2], size]).tolist(),
+        own.tolist(),
+        (np.zeros(len(boxes)) if boxes.score is None else boxes.score).tolist(),
+        strict=True,
+    )
+    return [
+        {
+            "image_id": frame,
+            "category_id": own_label if label is None else label,
+            "bbox": corner,
+            "area": space,
+            "iscrowd": crowd,
+            "score": score,
+        }
+        for frame, own_label, corner, space, score in columns
+    ]
+
+
+def _index(coco: Any, data: DetectionSet, entries: list[dict[str, Any]]) -> Any:
+    made = coco.COCO()
+    made.dataset = {
+        "images": [{"id": frame} for frame in range(data.frame_count)],
+        "categories": [{"id": label} for label in range(len(data.classes))],
+        # From 1: pycocotools takes the id 0 for "not matched".
+        "annotations": [{"id": number, **entry} for number, entry in enumerate(entries, 1)],
+    }
+    with contextlib.redirect_stdout(io.StringIO()):
+        made.createIndex()
+    return made
+
+
+def _mean(values: Floats) -> float:
+    known = values[values > -1]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else float("nan")

@@ -1,0 +1,198 @@
+"""A detector in an ONNX file, run by onnxruntime: the only module that knows onnxruntime."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.detections.sources import read_bytes
+from verifier.errors import InputError, Place, UsageError, shown, unknown_name
+from verifier.robustness.detectors.onnx_decode import decoded, network_input, placement
+from verifier.robustness.detectors.onnx_layout import OnnxLayout
+from verifier.robustness.detectors.protocol import Detections, Image
+from verifier.robustness.libraries import library
+
+QUIET = 4
+"""Severity from which onnxruntime writes to stderr: fatal. What goes wrong comes back as an error of ours."""
+
+
+@dataclass(frozen=True)
+class OnnxDetector:
+    """A network that is loaded, with the layout of its input and outputs; `open_onnx` makes one.
+
+    Attributes:
+        file: name as given, for messages.
+        sha256: of the file.
+        classes: the names of the labels, in order.
+        layout: how to read the network.
+        providers: what onnxruntime runs on.
+        session: of onnxruntime.
+        stacked: whether images of equal size go through together.
+    """
+
+    file: str
+    sha256: str
+    classes: tuple[str, ...]
+    layout: OnnxLayout
+    providers: tuple[str, ...]
+    session: Any
+    stacked: bool
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The content of the file, its layout and classes, what it runs on, and the version of onnxruntime."""
+        version = library("onnxruntime").__version__
+        return {
+            "detector": "onnx",
+            "sha256": self.sha256,
+            "classes": list(self.classes),
+            "layout": self.layout.record(),
+            "providers": list(self.providers),
+            "onnxruntime": version,
+        }
+
+    @property
+    def by_name(self) -> bool:
+        """The pixels decide."""
+        return False
+
+    def __call__(self, images: Sequence[Image]) -> list[Detections]:
+        """Images of equal input size together where the network takes batches, else one by one.
+
+        Raises:
+            InputError: the network fails, or its output is not what the layout declares.
+        """
+        inputs = [network_input(image, self.layout.input) for image in images]
+        same = len({each.shape for each in inputs}) == 1
+        groups = [list(range(len(images)))] if self.stacked and same else [[row] for row in range(len(images))]
+        found: list[Detections] = []
+        for rows in groups:
+            given = np.stack([inputs[row] for row in rows]) if self.layout.input.batch_axis else inputs[rows[0]]
+            outputs = self._run(given, images[rows[0]])
+            for place, row in enumerate(rows):
+                image = images[row]
+                own = {name: self._own(name, value, place, len(rows), image) for name, value in outputs.items()}
+                at = placement(image.size, self.layout.input)
+                found.append(decoded(own, self.layout.output, at, len(self.classes), image.name, self.file))
+        return found
+
+    def _run(self, given: NDArray[Any], image: Image) -> dict[str, NDArray[Any]]:
+        name = self.layout.input.name or self.session.get_inputs()[0].name
+        names = self.layout.output.names
+        try:
+            outputs = self.session.run(list(names), {name: given})
+        except _failures() as error:
+            where = f"image {shown(image.name)}: the network fails on an input of shape {given.shape}"
+            raise InputError(f"{where}: {_first_line(error)}", Place(self.file)) from None
+        for each, value in zip(names, outputs, strict=True):
+            if not isinstance(value, np.ndarray):
+                raise InputError(f"output {shown(each)} is no array of numbers", Place(self.file))
+        return dict(zip(names, outputs, strict=True))
+
+    def _own(self, name: str, value: NDArray[Any], place: int, count: int, image: Image) -> NDArray[Any]:
+        """The part of an output that belongs to one image of a batch."""
+        if not self.layout.output.batch_axis:
+            return value
+        if value.ndim == 0 or value.shape[0] != count:
+            raise InputError(
+                f"output {shown(name)}, image {shown(image.name)}: expected a first axis for the batch, of length "
+                f"{count}, found shape {value.shape}",
+                Place(self.file),
+                "batch_axis=False declares outputs without that axis",
+            )
+        part: NDArray[Any] = value[place, ...]
+        return part
+
+
+def open_onnx(
+    path: str | Path,
+    layout: OnnxLayout,
+    classes: Sequence[str],
+    providers: Sequence[str] = ("CPUExecutionProvider",),
+) -> OnnxDetector:
+    """Load a network. Weights must be in the file itself, not beside it: its SHA-256 stands for them.
+
+    Raises:
+        InputError: the file is missing or holds no network that onnxruntime can run, or the network has other
+            inputs or outputs than the layout declares.
+        UsageError: classes and layout do not fit together, or there is no such provider.
+    """
+    if not classes or len(set(classes)) != len(classes):
+        raise UsageError(f"expected different class names, at least one, got {tuple(classes)}")
+    layout.output.numbers(len(classes))
+    runtime = library("onnxruntime")
+    for provider in providers:
+        if provider not in runtime.get_available_providers():
+            message, hint = unknown_name("provider of onnxruntime", provider, runtime.get_available_providers())
+            raise UsageError(f"{message}\n  hint: {hint}")
+    raw = read_bytes(path)
+    options = runtime.SessionOptions()
+    options.log_severity_level = QUIET
+    options.use_deterministic_compute = True
+    place = Place(str(path))
+    try:
+        session = runtime.InferenceSession(raw, options, providers=list(providers))
+    except _failures() as error:
+        raise InputError(f"not a network that onnxruntime can run: {_first_line(error)}", place) from None
+    stacked = _check(session, layout, place)
+    digest = hashlib.sha256(raw).hexdigest()
+    return OnnxDetector(str(path), digest, tuple(classes), layout, tuple(providers), session, stacked)
+
+
+def _check(session: Any, layout: OnnxLayout, place: Place) -> bool:
+    """Whether the network takes batches; InputError where the layout does not fit it."""
+    inputs = {each.name: each for each in session.get_inputs()}
+    wanted = layout.input.name or next(iter(inputs), "")
+    if wanted not in inputs:
+        message, hint = unknown_name("input", wanted, inputs)
+        raise InputError(message, place, hint)
+    if len(inputs) > 1:
+        raise InputError(f"the network has several inputs: {', '.join(inputs)}; expected one", place)
+    outputs = [each.name for each in session.get_outputs()]
+    for name in layout.output.names:
+        if name not in outputs:
+            message, hint = unknown_name("output", name, outputs)
+            raise InputError(message, place, hint)
+    kinds = {"float32": "tensor(float)", "float16": "tensor(float16)", "uint8": "tensor(uint8)"}
+    found = inputs[wanted]
+    if found.type != kinds[layout.input.type]:
+        raise InputError(f"input {shown(wanted)} takes {found.type}; declared is {layout.input.type}", place)
+    return _check_shape(found.shape, layout, shown(wanted), place)
+
+
+def _check_shape(shape: Sequence[Any], layout: OnnxLayout, name: str, place: Place) -> bool:
+    declared = layout.input
+    height, width = declared.size or (None, None)
+    sides = {"C": 3, "H": height, "W": width}
+    # Axes that the file leaves open are names. One that it fixes fits only what is declared; batches come later.
+    fits = len(shape) == len(declared.axes) and all(
+        axis == "N" or not isinstance(length, int) or length == sides[axis]
+        for axis, length in zip(declared.axes, shape, strict=True)
+    )
+    if not fits:
+        expected = ", ".join(str(sides.get(axis) or axis) for axis in declared.axes)
+        raise InputError(f"input {name} has the shape {shown(list(shape))}; declared is ({expected})", place)
+    if not declared.batch_axis:
+        return False
+    if isinstance(shape[0], int) and shape[0] != 1:
+        raise InputError(
+            f"input {name} takes batches of exactly {shape[0]}", place, "export it with batches of one or any number"
+        )
+    return not isinstance(shape[0], int) and layout.output.batch_axis
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """What onnxruntime raises: its classes share no base of their own."""
+    state = library("onnxruntime.capi.onnxruntime_pybind11_state")
+    own = [each for each in vars(state).values() if isinstance(each, type) and issubclass(each, Exception)]
+    return (*own, RuntimeError, ValueError)
+
+
+def _first_line(error: Exception) -> str:
+    return shown((str(error).strip() or type(error).__name__).splitlines()[0], 160)
