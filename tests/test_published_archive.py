@@ -46,7 +46,9 @@ def points_of(spec, columns, environment, speeds, decimals):
         requirements=("stops" if environment == "ped" else "drives_on",),
     )
     matrix = write_matrix(spec.with_name("matrix.json"), columns)
-    [result] = verify_spec(spec, matrix, RunOptions(selection=selection, decimals=decimals)).requirements
+    [result] = verify_spec(
+        spec, matrix, RunOptions(selection=selection, decimals=decimals, confidence=None)
+    ).requirements
     found = {}
     for point in result.points:
         assert point.scenario.initial["x"] == 1

@@ -297,7 +297,7 @@ def test_group_labelled_matrices_are_verified_like_class_labelled_ones(run, tmp_
     (tmp_path / "group.json").write_text(text.replace('"labelling": "class"', '"labelling": "group"'))
     found = []
     for name in ("class", "group"):
-        options = RunOptions(empty_columns="miss")
+        options = RunOptions(empty_columns="miss", confidence=None)
         result = verify_spec(root / "specs/car_pedestrian.ltl", tmp_path / f"{name}.json", options)
         found.append([point.probability for each in result.requirements for point in each.points])
     assert found[0] == found[1]

@@ -79,7 +79,7 @@ def _verified(asked: Degradation, run: SystemModelRun, folder: Path) -> list[Run
     constants = {name: int(value) if value.denominator == 1 else value for name, value in run.constants.items()}
     planners = () if run.planner is None else (run.planner,)
     selection = Selection(planners=planners, environments=run.environments, settings=constants)
-    options = RunOptions(selection=selection, empty_columns=run.empty_columns)
+    options = RunOptions(selection=selection, empty_columns=run.empty_columns, confidence=None)
     found = []
     with StormProcess() as storm:
         for level in progress_bar(asked.levels, "levels"):

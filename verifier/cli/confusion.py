@@ -100,7 +100,7 @@ def _audit(arguments: argparse.Namespace, data: DetectionSet, measure: str) -> i
     from verifier.options import RunOptions
 
     rule = counting_rule(arguments, data.classes, measure)
-    options = RunOptions(empty_columns=arguments.empty_columns)
+    options = RunOptions(empty_columns=arguments.empty_columns, confidence=None)
     ignored = matching_policy(arguments, default_policy(data)).ignore_overlap
     found = list(audit(data, rule, arguments.spec, options, _progress_bar, ignored))
     if arguments.json:

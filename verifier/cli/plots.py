@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from verifier.cli.tables import percent
 from verifier.errors import UsageError, one_line
 from verifier.results import Point, RequirementResult, RunResult
 
@@ -68,7 +69,7 @@ def run_plot(panels: Sequence[tuple[str, RunResult]], path: str, scale: str = "l
             _draw(axes[row][column], each, f"{title}\n{heading}" if heading else title)
             axes[row][column].set_xlabel(_axes_of(each)[0][0] if row == rows - 1 else "")
     for row in range(rows):
-        axes[row][0].set_ylabel("probability (worst environment)", fontsize="small")
+        axes[row][0].set_ylabel(_y_label(panels[0][1]), fontsize="small")
         axes[row][0].set_yscale(scale)
         if scale == "linear":  # the axis is shared along the row, so its top is that of the largest panel
             axes[row][0].set_ylim(bottom=0)
@@ -88,14 +89,25 @@ def run_plot(panels: Sequence[tuple[str, RunResult]], path: str, scale: str = "l
     return buffer.getvalue()
 
 
+def _y_label(result: RunResult) -> str:
+    found = result.settings["confidence"]
+    return "P (worst environment)" + (f", {percent(found['level'])} interval" if found else "")
+
+
 def _draw(axis: Axes, each: RequirementResult, title: str) -> None:
     from matplotlib.ticker import MaxNLocator
 
     lines = _lines(each)
     colours = _colours(len(lines))
     for (label, points), colour in zip(lines.items(), colours, strict=True):
-        places, values = zip(*points, strict=True)
+        places = [place for place, _ in points]
+        values = [point.probability for _, point in points]
         axis.plot(places, values, marker="o", markersize=4, linewidth=1.2, label=label, color=colour)
+        sure = [point.sureness for _, point in points if point.sureness is not None]
+        if len(sure) == len(points):
+            ends = [each.lower for each in sure], [each.upper for each in sure]
+            axis.fill_between(places, *ends, color=colour, alpha=0.15, linewidth=0)
+            axis.vlines(places, *ends, color=colour, alpha=0.5, linewidth=1)
     if each.target is not None:
         axis.axhline(float(each.target), color="0.4", linestyle="--", linewidth=0.9)
         axis.text(0.01, float(each.target), f" {each.target_text}", transform=axis.get_yaxis_transform(), va="bottom",
@@ -133,14 +145,14 @@ def _axes_of(each: RequirementResult) -> list[tuple[str, Callable[[Point], float
     return varying or getters[:1]
 
 
-def _lines(each: RequirementResult) -> dict[str, list[tuple[float, float]]]:
-    """Label -> (place on the x axis, probability in the worst environment), in order."""
+def _lines(each: RequirementResult) -> dict[str, list[tuple[float, Point]]]:
+    """Label -> (place on the x axis, point of the worst environment), in order."""
     (_, place), *others = _axes_of(each)
-    pick = max if each.comparison in ("<=", "<") else min
-    lines: dict[str, dict[float, float]] = {}
+    sign = -1 if each.comparison in ("<=", "<") else 1
+    lines: dict[str, dict[float, Point]] = {}
     for point in each.points:
         label = ", ".join(f"{name} = {get(point):g}" for name, get in others)
         line = lines.setdefault(label, {})
         x = place(point)
-        line[x] = pick(line.get(x, point.probability), point.probability)
-    return {label: sorted(line.items()) for label, line in lines.items()}
+        line[x] = min(line.get(x, point), point, key=lambda found: sign * found.probability)
+    return {label: sorted(line.items(), key=lambda pair: pair[0]) for label, line in lines.items()}
