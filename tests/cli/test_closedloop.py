@@ -59,6 +59,7 @@ def data(tmp_path, monkeypatch):
 
 
 USUAL = ["closed-loop", "logs", "--validation", "validation", "--control-radius", "2", "--match-distance", "1",
+         "--safety-radius", "1.5",
          "--engine", "events", "--levels", "9", "--draws", "50"]  # fmt: skip
 
 
@@ -91,7 +92,9 @@ def test_areas_by_hand(data, capsys):
     assert means == {"good": 0.5, "jumpy": 1}
     (flip,) = [each for each in document["flips"]["under_mutation"] if each["to"]["metric"] == "closed_loop"]
     assert flip["flips"]
-    assert document["logs"] == {"positive": 2, "negative": 2, "truth_never_stops": []}
+    assert document["logs"] == {
+        "positive": 2, "negative": 2, "truth_never_stops": [], "truth_breaks_safety_radius": [], "left_out": []
+    }  # fmt: skip
     assert document["second_engine"]["engine"] == "steps"
     # "good" under fog is safe in one of two logs: drawn twice, once or never, 1, 1/2 or 0; "jumpy" stays above 0.9
     # and is best but where the safe log is drawn twice, which happens in a quarter of all draws.
@@ -108,12 +111,37 @@ def test_the_stop_cost_and_the_readings_reach_the_simulator(data, capsys):
     # Held, the distance at the image of 30 m (the last before the person) is never 0: nobody ever stops (A10).
     held = result(capsys, *USUAL, "--between-images", "hold", "--too-close", "zero_distance")
     assert held["logs"]["truth_never_stops"] == ["person 1", "person 2"]
-    assert any("never stops in 2 positive logs" in each for each in held["remarks"])
+    assert any("never stops in 2 positive logs (person 1, person 2)" in each for each in held["remarks"])
     assert areas(held)["fog", "good"] == 1
+    # Nor does it keep the safety radius then: the vehicle drives on, past the person.
+    assert held["logs"]["truth_breaks_safety_radius"] == ["person 1", "person 2"]
+    assert areas(held, "safety_radius")["baseline", "good"] == 0
+    dropped = [*USUAL, "--between-images", "hold", "--too-close", "zero_distance", "--never-stops", "drop"]
+    assert "there is no positive log" in complaint(capsys, ExitCode.BAD_INPUT, *dropped)
+
+
+def test_the_choices_of_the_image_metrics_reach_them(data, capsys):
+    # "jumpy": one false alarm in the 82 images of the free logs, from 0.1 on, where it also finds everybody:
+    # efficiency 1 - (1 / 82) / 0.1, and with twice that limit 1 - (1 / 82) / 0.2.
+    roc = [*USUAL, "--metric", "roc_b"]
+    for more, limit in (([], 0.1), (["--fpr-max", "0.2"], 0.2)):
+        assert areas(result(capsys, *roc, *more), "roc_b")["baseline", "jumpy"] == pytest.approx(1 - 1 / 82 / limit)
+    # Two logs that begin 4 m ahead of the person's disc; "late" misses their first frames and finds the two others.
+    drives = {name: (each[0], straight(3, 27) if each[0] else each[1]) for name, each in DRIVES.items()}
+    reports = {"late": [(image, 0.9, 33, 0) for image in (1, 2, 4, 5)]}
+    write_logs(made_logs(drives, [(image, 33, 0) for image in range(6)], reports), "other")
+    write_logs(made_logs({"v": (False, straight(10))}, [], {"late": []}), "nothing")
+    path = ["closed-loop", "other", "--validation", "nothing", *USUAL[4:], "--metric", "pathifier"]
+    assert areas(result(capsys, *path), "pathifier")["baseline", "late"] == 1
+    counted = result(capsys, *path, "--first-frame", "counted")
+    assert areas(counted, "pathifier")["baseline", "late"] == pytest.approx(4 / 6)
+    both = [*USUAL, "--match-iou", "0.5"]
+    assert "--match-distance and --match-iou" in complaint(capsys, ExitCode.USAGE, *both)
 
 
 def test_every_metric_and_every_output(data, capsys):
-    metrics = [f"--metric={each}" for each in ("closed_loop", "roc_a", "pathifier", "roc_b", "roboticizer")]
+    every = ("closed_loop", "roc_a", "pathifier", "roc_b", "safety_radius", "roboticizer")
+    metrics = [f"--metric={each}" for each in every]
     outputs = ["--output", "a.json", "--csv", "a.csv", "--curves", "curves.json", "--plot", "a.png"]
     more = ["--plot-table", "a.svg", "--severity", "fog=mild", "--group", "dark=fog", "--trace", "person 1,good,0.1"]
     assert main([*USUAL, *metrics, *outputs, *more, "trace.csv"]) == ExitCode.SATISFIED
@@ -121,13 +149,13 @@ def test_every_metric_and_every_output(data, capsys):
     document = json.loads(Path("a.json").read_text())
     jsonschema.validate(document, SCHEMA)
     assert [each["metric"] for each in document["metrics"]] == [
-        "roc_a", "roc_b", "roboticizer", "pathifier", "closed_loop"
+        "roc_a", "roc_b", "roboticizer", "pathifier", "safety_radius", "closed_loop"
     ]  # fmt: skip
     assert "logs: good, jumpy" in printed
     assert "dark           0.500 (0.50)  0.956*(1.00)" in printed
     assert "The second engine (steps: time steps)" in printed
     rows = list(csv.DictReader(Path("a.csv").read_text().splitlines()))
-    assert len(rows) == 5 * 3 * 2
+    assert len(rows) == 6 * 3 * 2
     assert {row["row"] for row in rows} == {"baseline", "fog", "dark"}
     assert Path("a.png").read_bytes().startswith(b"\x89PNG")
     assert b"<svg" in Path("a.svg").read_bytes()
@@ -138,7 +166,7 @@ def test_every_metric_and_every_output(data, capsys):
 
     # The curves that were written give the same areas again.
     again = result(capsys, "robroc", "curves.json", "--group", "dark=fog")
-    for metric in ("roc_a", "roc_b", "roboticizer", "pathifier", "closed_loop"):
+    for metric in every:
         assert areas(again, metric) == pytest.approx(areas(document, metric), abs=1e-15)
 
 
@@ -204,8 +232,12 @@ def test_arguments_that_do_not_fit(data, capsys, more, message):
 
 
 def test_what_has_to_be_named(data, capsys):
-    assert "--control-radius M" in complaint(capsys, ExitCode.USAGE, "closed-loop", "logs", "--validation", "self")
-    assert "--validation self" in complaint(capsys, ExitCode.USAGE, "closed-loop", "logs", "--control-radius", "2")
+    given = ["closed-loop", "logs", "--validation", "self", "--control-radius", "2", "--safety-radius", "1"]
+    for at, message in ((2, "--validation self"), (4, "--control-radius M"), (6, "--safety-radius M")):
+        assert message in complaint(capsys, ExitCode.USAGE, *given[:at], *given[at + 2 :])
+    assert "no rectangles in the image: say from which" in complaint(capsys, ExitCode.USAGE, *given)
+    big = [*given[:-1], "2", "--match-distance", "1"]
+    assert "0 < safety radius < control radius" in complaint(capsys, ExitCode.USAGE, *big)
 
 
 @pytest.mark.parametrize("option", ["--control-radius=0", "--levels=1", "--draws=-1", "--confidence=1", "--step=inf"])
@@ -296,6 +328,14 @@ def test_robroc_arguments_that_do_not_fit(tmp_path, monkeypatch, capsys, argumen
     assert message in complaint(capsys, ExitCode.USAGE, "robroc", *arguments)
 
 
+def test_one_detector_is_no_choice_and_sensitivities_may_be_negative(tmp_path, capsys):
+    (tmp_path / "a.csv").write_text(curve_rows(("d,baseline", [(-2, 0.5, 1), (-1, 1, 0.5)])))
+    document = result(capsys, "robroc", str(tmp_path / "a.csv"))
+    assert document["metrics"][0]["curves"][0]["sensitivity"] == [-2, -1]
+    assert main(["robroc", str(tmp_path / "a.csv")]) == ExitCode.SATISFIED
+    assert "Which detector" not in capsys.readouterr().out
+
+
 def test_robroc_of_a_faulty_file_names_the_place(tmp_path, capsys):
     (tmp_path / "a.csv").write_text(curve_rows(("d,baseline", [(1, 0.5, 1), (2, "?", 1)])))
     assert "a.csv:3: safety: expected a number, got '?'" in complaint(
@@ -351,7 +391,7 @@ def test_verified_curves_by_hand(families, capsys):
         ("fog", "yolo"): pytest.approx(21 / 158, abs=1e-12),
     }
     assert {each["role"] for each in document["inputs"]} == {"spec", "model", "confusion"}
-    assert document["settings"]["sensitivity"].endswith("(0.75)")
+    assert document["settings"]["sensitivity"] == "highest score threshold (0.75) - score threshold"
     assert document["versions"]["storm"]
 
 

@@ -91,6 +91,7 @@ def document(*entries, **changes):
         (document(entry(saftey=[1])), "unknown key 'saftey'\n  hint: did you mean 'safety'?"),
         (document(entry(detector=1)), "/curves/0/detector: expected a string, got 1"),
         (document(entry(detector=" ")), "/curves/0/detector: expected a name, got ' '"),
+        (document(entry(severity="bad")), "/curves/0/severity: expected mild, severe or nothing, got 'bad'"),
         (document(entry(safety=0.5)), "/curves/0/safety: expected a list of numbers"),
         (document(entry(safety=[0, "1"])), "/curves/0/safety/1: expected a number, got '1'"),
         (document(entry(safety=[0, True])), "/curves/0/safety/1: expected a number, got True"),
@@ -125,6 +126,10 @@ HEADER = "detector,condition,sensitivity,safety,efficiency\n"
         (
             HEADER + "a,baseline,1,0,1\na,baseline,1,1,1\n",
             "a.csv:2: the curve that begins here: a sensitivity occurs",
+        ),
+        (
+            HEADER.replace("\n", ",severity\n") + "a,fog,1,0,1,Mild\n",
+            "a.csv:2: severity: expected mild, severe or nothing, got 'Mild'",
         ),
         (HEADER + "a, ,1,0,1\n", "a.csv:2: condition: expected a name, got ' '"),
         (HEADER + "a,baseline,1,2,1\n", "a.csv:2: the curve that begins here: safety: a value lies outside"),

@@ -15,7 +15,8 @@ from verifier.closedloop.judged import judge_pathifier, judge_roboticizer, judge
 from verifier.closedloop.logs import Detections, Logs
 from verifier.closedloop.pathifier import Radii
 from verifier.closedloop.roboticizer import Standardizer
-from verifier.closedloop.study import METRICS, StudySettings, study
+from verifier.closedloop.study import study
+from verifier.closedloop.study_settings import METRICS, StudySettings
 from verifier.closedloop.vehicle import VehicleSettings
 from verifier.matching import MatchingPolicy
 

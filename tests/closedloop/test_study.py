@@ -19,7 +19,8 @@ from verifier.closedloop.pathifier import Radii, courses, violation_m
 from verifier.closedloop.paths import paths_of
 from verifier.closedloop.readers import fieldsafe_logs, nuscenes_logs
 from verifier.closedloop.roboticizer import standardizer_of
-from verifier.closedloop.study import METRICS, StudySettings, sources_of, study
+from verifier.closedloop.study import sources_of, study
+from verifier.closedloop.study_settings import METRICS, StudySettings
 from verifier.closedloop.truth_driven import never_stopped
 from verifier.closedloop.vehicle import VehicleSettings
 from verifier.confusion.bins import Bins
@@ -161,4 +162,8 @@ def test_a_metric_that_is_undefined_is_named():
     far = settings(2.0, metrics=("roboticizer",))
     with pytest.raises(InputError, match="roboticizer: no person that counts here"):
         study(logs, None, far)
+    # With leave to skip, it is left out, which a remark says.
+    found = study(logs, None, replace(far, metrics=("roboticizer", "closed_loop"), skip_undefined=True))
+    assert [each.metric for each in found.tables] == ["closed_loop"]
+    assert any(each.startswith("roboticizer is left out: no person that counts") for each in found.remarks)
     assert study(logs, None, settings(2.0, metrics=("closed_loop",))).tables[0].rows[0].cells[0].detector == "x"

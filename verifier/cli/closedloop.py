@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import hashlib
 import io
 import os
 import platform
@@ -16,48 +15,43 @@ from typing import Any, TypeVar
 
 from verifier import __version__
 from verifier.cli.closedloop_arguments import study_settings
+from verifier.cli.closedloop_data import data_record, given_logs, input_files
 from verifier.cli.closedloop_plots import curves_plot, table_plot
 from verifier.cli.closedloop_tables import trade_off_tables
 from verifier.cli.plots import check_plot_target
 from verifier.closedloop.curvefiles import curves_csv, curves_json
-from verifier.closedloop.logfiles import read_logs
+from verifier.closedloop.logfiles import write_logs
 from verifier.closedloop.logs import Logs
 from verifier.closedloop.results import TradeOffs
-from verifier.closedloop.study import Study, StudySettings, study, study_trace
+from verifier.closedloop.study import Study, study, study_trace
+from verifier.closedloop.study_settings import StudySettings
 from verifier.closedloop.traces import Trace
 from verifier.errors import InputError, Place, UsageError, shown
 from verifier.textfiles import write_bytes, write_text
 
 Item = TypeVar("Item")
-SELF = "self"
 OUTPUTS = ("output", "csv", "plot", "plot_table")
 
 
 def closed_loop_command(arguments: argparse.Namespace) -> int:
     """Run `verify closed-loop` and give its exit code."""
     settings = study_settings(arguments)
-    folders = {"logs": arguments.logs, "validation": arguments.validation}
-    if arguments.validation == SELF:
-        del folders["validation"]
     trace_file = None if arguments.trace is None else arguments.trace[1]
-    files = {role: _files(folder) for role, folder in folders.items()}
-    inputs = [str(path) for each in files.values() for path in each]
-    check_targets(arguments, {"curves": arguments.curves, "trace": trace_file}, inputs)
-    logs = read_logs(arguments.logs)
-    validation = None if arguments.validation == SELF else read_logs(arguments.validation)
+    files = input_files(arguments)
+    check_targets(arguments, {"curves": arguments.curves, "trace": trace_file}, [str(each.path) for each in files])
+    _check_new_folder(arguments.write_logs)
+    logs, validation = given_logs(arguments)
+    _check_rectangles(logs, arguments)
     traced = None if arguments.trace is None else _trace(arguments.trace[0], logs, validation, settings)
     found = study(logs, validation, settings, progress_bar)
-    rows = [
-        {"role": role, "name": path.relative_to(folders[role]).as_posix(), "sha256": _sha256(path)}
-        for role, each in files.items()
-        for path in each
-    ]
-    result = _result(arguments, found, settings, rows)
+    result = _result(arguments, found, settings, [each.record() for each in files])
     texts = {trace_file: traced} if trace_file is not None and traced is not None else {}
     if arguments.curves is not None:
         curves = [each for table in result.tables for each in table.curves.values()]
         as_csv = Path(arguments.curves).suffix.lower() == ".csv"
         texts[arguments.curves] = curves_csv(curves) if as_csv else curves_json(curves, result.title)
+    if arguments.write_logs is not None:
+        write_logs(logs, arguments.write_logs)
     give(arguments, result, texts)
     return 0
 
@@ -115,10 +109,22 @@ def versions() -> dict[str, str]:
     return {"verifier": __version__, "python": platform.python_version(), "numpy": version("numpy")}
 
 
-def _files(folder: str) -> list[Path]:
-    """The files that logs are read from."""
-    patterns = ("logs.*", "images.*", "people.*", "remarks.txt", "detections/*")
-    return [path for pattern in patterns for path in sorted(Path(folder).glob(pattern)) if path.is_file()]
+def _check_new_folder(target: str | None) -> None:
+    """Refuse to write logs where something is; before anything is computed."""
+    if target is None:
+        return
+    folder = Path(target)
+    if not target or (folder.exists() and not (folder.is_dir() and not any(folder.iterdir()))):
+        raise UsageError(f"--write-logs: {shown(target)} exists already; name a new folder")
+
+
+def _check_rectangles(logs: Logs, arguments: argparse.Namespace) -> None:
+    """Refuse to match by rectangles what has none; UsageError."""
+    if arguments.match_distance is None and logs.person_box_2d is None and len(logs.person_image):
+        raise UsageError(
+            "these logs have no rectangles in the image: say from which distance on the ground on a detection "
+            "matches a person, --match-distance M"
+        )
 
 
 def _result(
@@ -127,7 +133,7 @@ def _result(
     return TradeOffs(
         f"{Path(arguments.logs).resolve().name}: {', '.join(found.tables[0].detectors)}",
         tuple(inputs),
-        _record(settings, arguments.validation == SELF),
+        data_record(arguments) | _record(settings),
         versions(),
         found.remarks,
         found.tables,
@@ -136,11 +142,12 @@ def _result(
     )
 
 
-def _record(settings: StudySettings, self_validated: bool) -> dict[str, Any]:
+def _record(settings: StudySettings) -> dict[str, Any]:
     """Every choice that can change a number, by name."""
     levels = settings.sensitivity
     return {
-        "control_radius_m": settings.control_radius_m,
+        "control_radius_m": settings.radii.control_m,
+        "safety_radius_m": settings.radii.safety_m,
         "path_extension_m": settings.path.extension_m,
         "knot_spacing_m": settings.path.knot_spacing_m,
         "metrics": list(settings.metrics),
@@ -150,16 +157,13 @@ def _record(settings: StudySettings, self_validated: bool) -> dict[str, Any]:
         "stop_cost_s": settings.loop.stop_cost_s,
         "tolerance_m": settings.loop.tolerance_m,
         "matching": settings.policy.record(),
-        "validation": SELF if self_validated else "other",
+        "fpr_max": settings.fpr_max,
+        "first_frame": settings.pathifier.first_frame,
+        "never_stops": settings.never_stops,
         "severities": dict(settings.severities),
         "groups": {name: list(each) for name, each in settings.groups.items()},
         "bootstrap": {"draws": settings.draws, "seed": settings.seed, "confidence": settings.confidence},
     }
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _trace(run: str, logs: Logs, validation: Logs | None, settings: StudySettings) -> str:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from verifier.cli.closedloop_data_arguments import add_data_arguments, check_data_arguments
+from verifier.cli.closedloop_numbers import above_0, from_0, metres_from_0, seconds_from_0, share, whole
 from verifier.errors import UsageError, shown
 
 if TYPE_CHECKING:
-    from verifier.closedloop.study import StudySettings
+    from verifier.closedloop.study_settings import StudySettings
     from verifier.matching import MatchingPolicy
 
-METRICS = ("roc_a", "roc_b", "roboticizer", "pathifier", "closed_loop")
-USUAL_METRICS = ("roboticizer", "pathifier", "closed_loop")
+METRICS = ("roc_a", "roc_b", "roboticizer", "pathifier", "safety_radius", "closed_loop")
+USUAL_METRICS = ("roboticizer", "pathifier", "safety_radius", "closed_loop")
+MOST_LEVELS = 10_000
 SEVERITIES = ("mild", "severe")
 
 CLOSED_LOOP_DESCRIPTION = """\
@@ -21,10 +23,13 @@ Judge detectors by what a vehicle does that acts on them: drive recorded logs ag
 sensitivities, compare safety and efficiency with a vehicle that is told the truth, and take the worst case over
 conditions (RobROC).
 
-  verify closed-loop LOGS --validation OTHER_LOGS --control-radius 2
+  verify closed-loop LOGS --validation OTHER_LOGS --control-radius 2 --safety-radius 1.5
 
 LOGS is a folder of tables (logs, images, people, detections/NAME; CSV or Parquet). A source of detections is named
-DETECTOR or DETECTOR@CONDITION.
+DETECTOR or DETECTOR@CONDITION. nuScenes, KITTI tracking and FieldSAFE are read as well:
+
+  verify closed-loop gt.json --format nuscenes --detections a=det_a --detections b=det_b --window 5 \\
+      --validation self --match-distance 2 --control-radius 2 --safety-radius 1.5
 """
 
 ROBROC_DESCRIPTION = """\
@@ -47,7 +52,7 @@ def add_closedloop_arguments(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     loop.set_defaults(command=_closed_loop)
-    _add_data_arguments(loop.add_argument_group("data"))
+    add_data_arguments(loop)
     _add_metric_arguments(loop.add_argument_group("metrics"))
     _add_vehicle_arguments(loop.add_argument_group("vehicle and controller"))
     _add_comparison_arguments(loop.add_argument_group("comparison"), bootstrap=True)
@@ -115,27 +120,6 @@ def _add_run_arguments(group: Any) -> None:
     )
 
 
-def _add_data_arguments(group: Any) -> None:
-    group.add_argument("logs", metavar="LOGS", help="folder with the logs")
-    group.add_argument(
-        "--validation",
-        metavar="LOGS",
-        help="folder with the logs whose false positives standardize the scores, or 'self' for the evaluated ones",
-    )
-    group.add_argument(
-        "--control-radius", type=_above_0, metavar="M", help="how near the path may come to anybody; required"
-    )
-    group.add_argument(
-        "--path-extension", type=_from_0, default=10.0, metavar="M", help="straight path after the end (default: 10)"
-    )
-    group.add_argument(
-        "--match-distance",
-        type=_above_0,
-        metavar="M",
-        help="a detection so near a person on the ground is no false positive (default: IoU of rectangles >= 0.5)",
-    )
-
-
 def _add_metric_arguments(group: Any) -> None:
     group.add_argument(
         "--metric",
@@ -143,37 +127,63 @@ def _add_metric_arguments(group: Any) -> None:
         default=[],
         choices=METRICS,
         metavar="NAME",
-        help=f"{', '.join(METRICS)}; repeat (default: {', '.join(USUAL_METRICS)})",
+        help=f"{', '.join(METRICS)}; repeat (default: of {', '.join(USUAL_METRICS)} those that the logs allow)",
     )
-    group.add_argument("--levels", type=_whole(2), default=100, metavar="N", help="sensitivities (default: 100)")
     group.add_argument(
-        "--lowest", type=_above_0, default=1e-4, metavar="X", help="false positives per image (default: 1e-4)"
+        "--levels", type=whole(2, MOST_LEVELS), default=100, metavar="N", help="sensitivities (default: 100)"
     )
-    group.add_argument("--highest", type=_above_0, default=1.0, metavar="X", help="(default: 1)")
     group.add_argument(
-        "--stop-cost", type=_from_0, default=0.0, metavar="S", help="what a needless stop costs, seconds (default: 0)"
+        "--lowest", type=above_0, default=1e-4, metavar="X", help="false positives per image (default: 1e-4)"
+    )
+    group.add_argument("--highest", type=above_0, default=1.0, metavar="X", help="(default: 1)")
+    group.add_argument(
+        "--stop-cost",
+        type=seconds_from_0,
+        default=0.0,
+        metavar="S",
+        help="what a needless stop costs, seconds (default: 0)",
     )
     group.add_argument(
         "--tolerance",
-        type=_from_0,
+        type=metres_from_0,
         default=1e-6,
         metavar="M",
         help="a stop so much later is no later (default: 1e-6)",
     )
+    group.add_argument(
+        "--fpr-max",
+        type=above_0,
+        default=0.1,
+        metavar="X",
+        help="false alarms per image at which efficiency is 0, where nothing is simulated (default: 0.1)",
+    )
+    group.add_argument(
+        "--first-frame",
+        choices=("forgiven", "counted"),
+        default="forgiven",
+        help="pathifier, lenient bin: a mistake in a frame that has no previous one (default: forgiven)",
+    )
+    group.add_argument(
+        "--never-stops",
+        choices=("safe", "drop"),
+        default="safe",
+        help="positive logs in which even the truth-driven vehicle never stops: safe by definition, or left out "
+        "(default: safe)",
+    )
 
 
 def _add_vehicle_arguments(group: Any) -> None:
-    group.add_argument("--top-speed", type=_above_0, default=3.0, metavar="M/S", help="(default: 3)")
-    group.add_argument("--deceleration", type=_above_0, default=4.572, metavar="M/S2", help="(default: 4.572)")
-    group.add_argument("--acceleration", type=_above_0, default=1.524, metavar="M/S2", help="(default: 1.524)")
-    group.add_argument("--start-speed", type=_from_0, default=0.0, metavar="M/S", help="(default: 0)")
+    group.add_argument("--top-speed", type=above_0, default=3.0, metavar="M/S", help="(default: 3)")
+    group.add_argument("--deceleration", type=above_0, default=4.572, metavar="M/S2", help="(default: 4.572)")
+    group.add_argument("--acceleration", type=above_0, default=1.524, metavar="M/S2", help="(default: 1.524)")
+    group.add_argument("--start-speed", type=from_0, default=0.0, metavar="M/S", help="(default: 0)")
     group.add_argument(
         "--engine",
         choices=("steps", "events"),
         default="steps",
         help="time steps, or their limit in closed form (default: steps); the other one checks it",
     )
-    group.add_argument("--step", type=_above_0, default=0.05, metavar="S", help="time step (default: 0.05)")
+    group.add_argument("--step", type=above_0, default=0.05, metavar="S", help="time step (default: 0.05)")
     group.add_argument(
         "--between-images",
         choices=("continuous", "hold"),
@@ -205,11 +215,17 @@ def _add_comparison_arguments(group: Any, *, bootstrap: bool) -> None:
     )
     if bootstrap:
         group.add_argument(
-            "--draws", type=_whole(0), default=1000, metavar="N", help="bootstrap over logs (default: 1000; 0: none)"
+            "--draws", type=whole(0), default=1000, metavar="N", help="bootstrap over logs (default: 1000; 0: none)"
         )
-        group.add_argument("--seed", type=_whole(0), default=0, metavar="N", help="of the bootstrap (default: 0)")
         group.add_argument(
-            "--confidence", type=_share, default=0.95, metavar="LEVEL", help="of its intervals (default: 0.95)"
+            "--seed",
+            type=whole(0),
+            default=0,
+            metavar="N",
+            help="of the bootstrap, and of drawn detections (default: 0)",
+        )
+        group.add_argument(
+            "--confidence", type=share, default=0.95, metavar="LEVEL", help="of its intervals (default: 0.95)"
         )
 
 
@@ -234,17 +250,14 @@ def _add_output_arguments(group: Any) -> None:
 def study_settings(arguments: argparse.Namespace) -> StudySettings:
     """The choices of a study; UsageError for an argument that cannot be read or is missing."""
     from verifier.closedloop.closed_loop_curve import ClosedLoopSettings, standard_sensitivities
+    from verifier.closedloop.judged import PathifierMetric
+    from verifier.closedloop.pathifier import Radii
     from verifier.closedloop.paths import PathSettings
-    from verifier.closedloop.study import METRICS as ORDER
-    from verifier.closedloop.study import StudySettings
+    from verifier.closedloop.study_settings import METRICS as ORDER
+    from verifier.closedloop.study_settings import StudySettings
     from verifier.closedloop.vehicle import VehicleSettings
 
-    if arguments.control_radius is None:
-        raise UsageError("name the control radius: --control-radius M (there is no usual one)")
-    if arguments.validation is None:
-        raise UsageError(
-            "name the logs whose false positives standardize the scores: --validation LOGS, or --validation self"
-        )
+    check_data_arguments(arguments)
     chosen = arguments.metric or USUAL_METRICS
     try:
         vehicle = VehicleSettings(
@@ -257,17 +270,22 @@ def study_settings(arguments: argparse.Namespace) -> StudySettings:
             arguments.too_close,
         )
         levels = standard_sensitivities(arguments.levels, arguments.lowest, arguments.highest)
+        radii = Radii(arguments.control_radius, arguments.safety_radius)
     except ValueError as error:
         raise UsageError(str(error)) from None
     return StudySettings(
-        arguments.control_radius,
+        radii,
         ClosedLoopSettings(vehicle, arguments.engine, arguments.stop_cost, arguments.tolerance),
         levels,
         tuple(each for each in ORDER if each in chosen),
+        not arguments.metric,
         PathSettings(arguments.path_extension),
         matching_policy(arguments),
+        arguments.fpr_max,
+        PathifierMetric(first_frame=arguments.first_frame),
         severities(arguments),
         groups(arguments),
+        arguments.never_stops,
         arguments.draws,
         arguments.seed,
         arguments.confidence,
@@ -276,11 +294,12 @@ def study_settings(arguments: argparse.Namespace) -> StudySettings:
 
 def matching_policy(arguments: argparse.Namespace) -> MatchingPolicy:
     """What counts as a match with a person."""
-    from verifier.closedloop.matched import IOU_HALF
     from verifier.matching import MatchingPolicy
 
     if arguments.match_distance is None:
-        return IOU_HALF
+        return MatchingPolicy("iou_2d", 0.5 if arguments.match_iou is None else arguments.match_iou)
+    if arguments.match_iou is not None:
+        raise UsageError("--match-distance and --match-iou are two ways to match; choose one")
     return MatchingPolicy("centre_bev", arguments.match_distance)
 
 
@@ -304,28 +323,6 @@ def _pair(text: str, option: str, expected: str) -> tuple[str, str]:
     if not equals or not name or not value:
         raise UsageError(f"{option}: expected {expected}, got {shown(text)}")
     return name, value
-
-
-def _limited(kind: type, accepts: Callable[[Any], bool], expected: str) -> Callable[[str], Any]:
-    def convert(text: str) -> Any:
-        try:
-            value = kind(text)
-        except ValueError:
-            value = None
-        if value is None or not accepts(value):
-            raise argparse.ArgumentTypeError(f"expected {expected}, got {text!r}")
-        return value
-
-    return convert
-
-
-def _whole(least: int) -> Callable[[str], Any]:
-    return _limited(int, lambda value: least <= value < 2**31, f"a whole number from {least}")
-
-
-_above_0 = _limited(float, lambda value: 0 < value < float("inf"), "a number above 0")
-_from_0 = _limited(float, lambda value: 0 <= value < float("inf"), "a number from 0")
-_share = _limited(float, lambda value: 0 < value < 1, "a number between 0 and 1, both excluded")
 
 
 def _closed_loop(arguments: argparse.Namespace) -> int:

@@ -58,6 +58,7 @@ def curves_plot(result: TradeOffs, path: str, detectors: Sequence[str] = (), row
         curves = _curves(table, detector, row)
         _draw_levels(left, curves)
         _draw_trade_off(right, curves)
+        left.set_ylabel("safety (thick), efficiency (thin)", fontsize="small")
         left.set_title(one_line(f"{detector}, {row.name}"), fontsize="small", parse_math=False)
         right.set_title(
             "areas: " + ", ".join(f"{name} {area(curve):.3f}" for name, curve, _ in curves), fontsize="small"
@@ -65,7 +66,8 @@ def curves_plot(result: TradeOffs, path: str, detectors: Sequence[str] = (), row
     axes[-1][0].set_xlabel(_level_name(result))
     axes[-1][1].set_xlabel("efficiency")
     heading = one_line(f"{result.title}: {table.metric.replace('_', ' ')}")
-    figure.suptitle(heading, fontsize="medium", parse_math=False)
+    height_in = figure.get_size_inches()[1]
+    figure.suptitle(heading, fontsize="medium", parse_math=False, y=1 - 0.12 / height_in, va="top")
     figure.tight_layout()
     return _written(figure, path)
 
@@ -149,11 +151,11 @@ def _sorted(curve: TradeOffCurve) -> tuple[NDArray[np.float64], ...]:
 
 
 def _draw_levels(axis: Axes, curves: Sequence[_Curve]) -> None:
-    """Safety (thick) and efficiency (thin) against sensitivity."""
-    for name, curve, style in curves:
+    """Safety (thick) and efficiency (thin) against sensitivity; the panel beside it names colours and lines."""
+    for _, curve, style in curves:
         level, safety, efficiency = _sorted(curve)
-        axis.plot(level, safety, linewidth=2.0, label=f"safety, {name}", **style)
-        axis.plot(level, efficiency, linewidth=0.9, label=f"efficiency, {name}", **style)
+        axis.plot(level, safety, linewidth=2.4, **style)
+        axis.plot(level, efficiency, linewidth=0.8, **style)
     levels = np.concatenate([curve.sensitivity for _, curve, _ in curves])
     if levels.min() > 0 and levels.max() / levels.min() > 20:
         axis.set_xscale("log")
@@ -162,7 +164,6 @@ def _draw_levels(axis: Axes, curves: Sequence[_Curve]) -> None:
         axis.plot(at, 1.06, mark, markersize=5, color="0.35", mfc="none", clip_on=False)
     axis.set_ylim(-0.03, 1.12)
     axis.grid(True, axis="y", linewidth=0.3)
-    axis.legend(fontsize="x-small", frameon=False, loc="best", ncols=2)
 
 
 def _draw_trade_off(axis: Axes, curves: Sequence[_Curve]) -> None:

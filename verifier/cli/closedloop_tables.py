@@ -18,6 +18,7 @@ TITLES = {
     "roc_b": "ROC B: recall in positive logs against false positives in negative logs",
     "roboticizer": "Roboticizer: people and false positives within 10 m, localized within 1 m",
     "pathifier": "Pathifier: people and false positives on the path, with their urgency",
+    "safety_radius": "Safety radius: never in motion within it, against time lost",
     "closed_loop": "Closed loop: stopping no later than told the truth, against time lost",
     "verified": "Verified: probability of the safety requirement against that of the progress requirement",
 }
@@ -29,10 +30,12 @@ def trade_off_tables(result: TradeOffs, *, colour: bool = False) -> str:
     for table in result.tables:
         lines += ["", TITLES.get(table.metric, one_line(table.metric))]
         lines += _area_lines(table, colour)
-    lines += ["", *_legend(result), "", "Which detector has the greatest area:", *_decision_lines(result)]
-    between = [each for each in result.between_metrics if each.flips]
-    if len(result.tables) > 1:
-        lines += ["", *_between_lines(between, result)]
+    lines += ["", *_legend(result)]
+    if any(len(each.detectors) > 1 for each in result.tables):
+        lines += ["", "Which detector has the greatest area:", *_decision_lines(result)]
+        between = [each for each in result.between_metrics if each.flips]
+        if len(result.tables) > 1:
+            lines += ["", *_between_lines(between, result)]
     lines += ["", *_second_lines(result), *(f"note: {one_line(each)}" for each in result.remarks)]
     return "\n".join(lines).rstrip("\n") + "\n"
 
@@ -45,9 +48,10 @@ def _head(result: TradeOffs) -> list[str]:
     if "control_radius_m" in choices:
         vehicle = choices["vehicle"]
         lines.append(
-            f"control radius {choices['control_radius_m']:g} m; top speed {vehicle['top_speed_mps']:g} m/s, "
-            f"{vehicle['a_min_mps2']:g} and {vehicle['a_max_mps2']:g} m/s^2; {choices['engine']}, "
-            f"{vehicle['between_images']}, {vehicle['too_close']}"
+            f"control radius {choices['control_radius_m']:g} m, safety radius {choices['safety_radius_m']:g} m; "
+            f"top speed {vehicle['top_speed_mps']:g} m/s, {vehicle['a_min_mps2']:g} and "
+            f"{vehicle['a_max_mps2']:g} m/s^2; {choices['engine']}, {vehicle['between_images']}, "
+            f"{vehicle['too_close']}"
         )
     if "safety" in choices:
         lines.append(f"safety: {choices['safety']}, efficiency: {choices['progress']}")

@@ -7,7 +7,8 @@ that trade are probabilities that the model checker finds; nothing is simulated.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import PurePath
@@ -26,8 +27,6 @@ from verifier.options import RunOptions
 from verifier.pipeline import read_inputs, verified
 from verifier.results import RunResult
 from verifier.specs import read_spec
-
-SENSITIVITY = "highest score threshold - score threshold"
 
 
 @dataclass(frozen=True)
@@ -70,11 +69,20 @@ def verified_curves(arguments: argparse.Namespace, families: Mapping[str, str]) 
             "spec": spec,
             "safety": arguments.safety,
             "progress": arguments.progress,
-            "sensitivity": f"{SENSITIVITY} ({highest:g})",
+            "sensitivity": f"highest score threshold ({highest:g}) - score threshold",
             "run": {key: value for key, value in last.settings.items() if key != "score_threshold"},
         },
         {**versions(), "stormpy": version("stormpy"), "storm": last.versions["storm"]},
-        tuple(dict.fromkeys(each for result in found.values() for each in result.remarks)),
+        _remarks(list(found.values())),
+    )
+
+
+def _remarks(results: Sequence[RunResult]) -> tuple[str, ...]:
+    """What every run says, and what only some of them say."""
+    counted = Counter(each for result in results for each in dict.fromkeys(result.remarks))
+    total = len(results)
+    return tuple(
+        each if count == total else f"at {count} of {total} thresholds: {each}" for each, count in counted.items()
     )
 
 

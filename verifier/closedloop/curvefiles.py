@@ -9,7 +9,7 @@ JSON, with the schema `curves.schema.json` beside this file:
 CSV: one line per point, with a header that names the columns `detector`, `condition`, `sensitivity`, `safety`,
 `efficiency` and, where wanted, `metric` and `severity`. Points stand in any order.
 
-The condition "baseline" is the one that the others are compared with. The sensitivity can be any number from 0 whose
+The condition "baseline" is the one that the others are compared with. The sensitivity can be any number whose
 order is that of the detector's settings; two curves are compared at equal ones. Safety and efficiency lie in [0, 1].
 """
 
@@ -37,6 +37,7 @@ SCHEMA_VERSION = 1
 NUMBERS = ("sensitivity", "safety", "efficiency")
 NAMES = ("metric", "detector", "condition", "severity")
 NEEDED = ("detector", "condition", *NUMBERS)
+SEVERITIES = ("", "mild", "severe")
 WITHOUT_METRIC = "trade_off"
 LARGEST = 1e300
 
@@ -127,6 +128,8 @@ def _from_json(document: Any, file: str) -> tuple[str, tuple[NamedCurve, ...]]:
         for key in NAMES:
             if not isinstance(entry.get(key, ""), str):
                 raise fail(f"{at}/{key}", f"expected a string, got {shown(entry[key])}")
+        if entry.get("severity", "") not in SEVERITIES:
+            raise fail(f"{at}/severity", f"expected mild, severe or nothing, got {shown(entry['severity'])}")
         for key in ("detector", "condition"):
             if not entry[key].strip():
                 raise fail(f"{at}/{key}", f"expected a name, got {shown(entry[key])}")
@@ -187,6 +190,11 @@ def _from_rows(rows: Any, file: str) -> Iterator[NamedCurve]:
             if not row[at[key]].strip():
                 raise InputError(f"{key}: expected a name, got {shown(row[at[key]])}", Place(file, rows.line_num))
         names = tuple(row[at[key]].strip() if key in at else "" for key in NAMES)
+        if names[NAMES.index("severity")] not in SEVERITIES:
+            raise InputError(
+                f"severity: expected mild, severe or nothing, got {shown(names[NAMES.index('severity')])}",
+                Place(file, rows.line_num),
+            )
         numbers = tuple(_number(row[at[key]], key, file, rows.line_num) for key in NUMBERS)
         points.setdefault(names, (rows.line_num, []))[1].append(numbers)
     for names, (line, numbers_of) in points.items():

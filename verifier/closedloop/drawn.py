@@ -150,7 +150,7 @@ def _check_known(channel: _Channel, rate: Floats, needed: Ints, what: str) -> No
         low, high = channel.low_m[unknown[0]], channel.high_m[unknown[0]]
         raise InputError(
             f"[{low:g}, {high:g}) m: the confusion file has no item {what}",
-            hint="choose a policy for columns without items: Drawing(empty_columns='neighbour' or another)",
+            hint="choose a policy for columns without items (empty_columns), as 'neighbour'",
         )
 
 

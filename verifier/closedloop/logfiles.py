@@ -194,10 +194,10 @@ def _again(key: NDArray[Any]) -> Bools:
 
 def _coordinates(table: Table) -> Floats:
     point = table.stack("x_m", "y_m")
-    far = np.abs(point) > FARTHEST_M
+    far: Bools = np.abs(point) > FARTHEST_M
     _refuse(
         table,
-        far.any(axis=1),
+        np.asarray(far.any(axis=1)),
         lambda row: f"a coordinate of {float(point[row][far[row]][0]):g} m; at most {FARTHEST_M:g} m are accepted",
     )
     return point

@@ -123,7 +123,7 @@ def people_ahead(logs: Logs, paths: Paths, control_radius_m: float) -> Floats:
         raise InputError(
             f"log {shown(logs.names[log[row]])} is negative, but in its image {image} somebody blocks the path "
             f"{ahead[row]:g} m ahead (control radius {control_radius_m:g} m)",
-            hint="say that it is positive: `positive_by_path` finds out which logs are",
+            hint="a log with somebody in the way is positive: say so, or take a smaller control radius",
         )
     return ahead
 

@@ -11,36 +11,36 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias, get_args
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from verifier.closedloop.bootstrap import FEWEST_LOGS, Draws, LogSums, closed_loop_sums, draw_logs, judged_sums
-from verifier.closedloop.closed_loop_curve import ClosedLoop, ClosedLoopSettings, check_logs, closed_loop
+from verifier.closedloop.closed_loop_curve import ClosedLoop, check_logs, closed_loop
 from verifier.closedloop.comparison import BASELINE, MetricTable, NamedCurve, compare
 from verifier.closedloop.course import Course
 from verifier.closedloop.curves import TradeOffCurve, judged_curve
 from verifier.closedloop.cutting import selected
-from verifier.closedloop.judged import Judged, judge_pathifier, judge_roboticizer, judge_roc_a, judge_roc_b
+from verifier.closedloop.judged import (
+    Judged,
+    judge_pathifier,
+    judge_roboticizer,
+    judge_roc_a,
+    judge_roc_b,
+)
 from verifier.closedloop.logs import Floats, Logs
-from verifier.closedloop.matched import IOU_HALF
-from verifier.closedloop.pathifier import Radii, courses, violation_m
-from verifier.closedloop.paths import PathSettings, paths_of
+from verifier.closedloop.pathifier import courses, violation_m
+from verifier.closedloop.paths import paths_of
 from verifier.closedloop.results import LogsUsed, SecondEngine
 from verifier.closedloop.roboticizer import Standardizer, standardizer_of
 from verifier.closedloop.robroc import area
+from verifier.closedloop.study_settings import DRIVEN, Metric, StudySettings
 from verifier.closedloop.traces import Trace, trace
 from verifier.closedloop.truth_driven import never_stopped
 from verifier.errors import InputError, LimitError, UsageError, shown, unknown_name
-from verifier.matching import MatchingPolicy
 
-Metric: TypeAlias = Literal["roc_a", "roc_b", "roboticizer", "pathifier", "safety_radius", "closed_loop"]
-NeverStops: TypeAlias = Literal["safe", "drop"]
-METRICS: tuple[Metric, ...] = get_args(Metric)
 Progress: TypeAlias = Callable[[Sequence["Source"]], Iterable["Source"]]
-DRIVEN = ("safety_radius", "closed_loop")
-"""The metrics that are simulated."""
 LARGEST_BOOTSTRAP = 2 * 10**8
 """Numbers that are drawn and held; 8 bytes each."""
 FEW_NAMES = 6
@@ -56,41 +56,6 @@ class Source:
     detector: str
     condition: str
     name: str
-
-
-@dataclass(frozen=True)
-class StudySettings:
-    """Every choice of a study beside its data.
-
-    Attributes:
-        radii: the distance that the controller keeps, and the lesser one that is safe; the paper gives no numbers,
-            so there is no default.
-        loop: vehicle, engine, cost of a stop.
-        sensitivity: (K,) increasing levels, for every metric.
-        metrics: in rising order of context.
-        path: how the path goes on after the last image.
-        policy: what counts as a match with a person, for the standardizer and both ROCs.
-        severities: condition -> "mild" or "severe".
-        groups: name -> conditions, beside Any and AnyMild.
-        never_stops: positive logs in which the truth-driven vehicle never stops are "safe" by definition, or "drop"
-            leaves them out of every metric.
-        draws: of the bootstrap over logs; 0 for none.
-        seed: of the bootstrap.
-        confidence: of its intervals.
-    """
-
-    radii: Radii
-    loop: ClosedLoopSettings
-    sensitivity: Floats
-    metrics: tuple[Metric, ...] = ("roboticizer", "pathifier", "safety_radius", "closed_loop")
-    path: PathSettings = field(default_factory=PathSettings)
-    policy: MatchingPolicy = IOU_HALF
-    severities: Mapping[str, str] = field(default_factory=dict)
-    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    never_stops: NeverStops = "safe"
-    draws: int = 1000
-    seed: int = 0
-    confidence: float = 0.95
 
 
 @dataclass(frozen=True)
@@ -127,6 +92,7 @@ def study(logs: Logs, validation: Logs | None, settings: StudySettings, progress
     if set(settings.metrics) != {"roc_a"}:  # which judges all logs alike
         check_logs(np.asarray(logs.positive))
     draws, remarks = _draws(logs, settings)
+    settings, skipped = _defined(logs, sources[0].name, tables[sources[0].detector], settings)
     found: dict[str, list[NamedCurve]] = {each: [] for each in settings.metrics}
     loops: list[_Driven] = []
     limit_m = violation_m(logs, paths_of(logs, settings.path), settings.radii.safety_m)
@@ -138,7 +104,7 @@ def study(logs: Logs, validation: Logs | None, settings: StudySettings, progress
             found[metric].append(NamedCurve(metric, source.detector, source.condition, curve, severity, sums))
     compared = tuple(compare(each, settings.groups, draws) for each in found.values())
     used, second = _logs_used(logs, left_out, loops), _second(loops, settings)
-    return Study(compared, used, second, (*_remarks(logs, validation, tables, settings, used), *remarks))
+    return Study(compared, used, second, (*_remarks(logs, validation, tables, settings, used), *skipped, *remarks))
 
 
 def study_trace(
@@ -223,8 +189,8 @@ def _curves(
         if metric not in DRIVEN:
             with _naming(metric):
                 judged = _judged(metric, logs, source, standardizer, settings)
-            sums = judged_sums(judged, settings.sensitivity, np.asarray(logs.positive))
-            found[metric] = judged_curve(judged, settings.sensitivity), sums
+            sums = judged_sums(judged, settings.sensitivity, np.asarray(logs.positive), settings.fpr_max)
+            found[metric] = judged_curve(judged, settings.sensitivity, settings.fpr_max), sums
     if not set(settings.metrics) & set(DRIVEN):
         return found, []
     ahead = courses(logs, source, standardizer, settings.radii.control_m, settings.path)
@@ -235,6 +201,24 @@ def _curves(
     if "closed_loop" in settings.metrics:
         found["closed_loop"] = driven.curve, closed_loop_sums(driven)
     return found, [_compared(driven, ahead, limit_m, settings)]
+
+
+def _defined(
+    logs: Logs, source: str, standardizer: Standardizer, settings: StudySettings
+) -> tuple[StudySettings, list[str]]:
+    """The settings without metrics that are undefined for the logs, whatever the detector, and why."""
+    if not settings.skip_undefined:
+        return settings, []
+    kept: list[Metric] = []
+    remarks = []
+    for metric in settings.metrics:
+        try:
+            if metric not in DRIVEN:
+                _judged(metric, logs, source, standardizer, settings)
+            kept.append(metric)
+        except InputError as error:
+            remarks.append(f"{metric} is left out: {error.message}")
+    return replace(settings, metrics=tuple(kept)), remarks
 
 
 def _compared(driven: ClosedLoop, ahead: Sequence[Course], limit_m: Floats, settings: StudySettings) -> _Driven:
@@ -258,7 +242,7 @@ def _naming(metric: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        hint = f"{error.hint}, or leave this metric out" if error.hint else None
+        hint = f"{error.hint}, or leave this metric out (--metric)" if error.hint else None
         raise InputError(f"{metric}: {error.message}", error.place, hint) from None
 
 
@@ -269,7 +253,7 @@ def _judged(metric: Metric, logs: Logs, source: str, standardizer: Standardizer,
         return judge_roc_b(logs, source, standardizer, settings.policy)
     if metric == "roboticizer":
         return judge_roboticizer(logs, source, standardizer)
-    return judge_pathifier(logs, source, standardizer, settings.radii.control_m, settings=settings.path)
+    return judge_pathifier(logs, source, standardizer, settings.radii.control_m, settings.pathifier, settings.path)
 
 
 def _draws(logs: Logs, settings: StudySettings) -> tuple[Draws | None, list[str]]:
@@ -324,7 +308,7 @@ def _remarks(
             "validation images"
         )
     else:
-        remarks += [f"validation logs: {each}" for each in validation.remarks]
+        remarks += [f"validation logs: {each}" for each in validation.remarks if each not in logs.remarks]
     images = min(each.image_count for each in tables.values())
     if settings.sensitivity[0] * images < 1:
         remarks.append(
@@ -338,6 +322,8 @@ def _remarks(
     ):
         if names:
             remarks.append(what.format(_counted(names)))
+    if used.never_stops and len(used.never_stops) == used.positive:
+        remarks.append("closed-loop safety says nothing here, for in no positive log there is anything to stop for")
     return remarks
 
 

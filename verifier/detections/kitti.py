@@ -31,7 +31,7 @@ from verifier.detections.reading import Reading
 from verifier.detections.rows import UNKNOWN_FRAME, Frames, Material, Rows, numbered_frames
 from verifier.detections.sources import Member, Source, read_source
 from verifier.detections.texttables import Kind, Layout, TextTable, read_tables
-from verifier.errors import InputError, Place, shown
+from verifier.errors import InputError, Place, UsageError, shown, unknown_name
 from verifier.textfiles import read_text
 
 CLASSES = ("Car", "Van", "Truck", "Pedestrian", "Person_sitting", "Person", "Cyclist", "Tram", "Misc")
@@ -114,9 +114,15 @@ def kitti_tracking(
 
     Raises:
         InputError: a file cannot be read, with file, line and column; see also `reading.IGNORABLE`.
+        UsageError: `reading.sequences` names one that is not there.
     """
     reading = reading or Reading()
-    truth = _of_sequences(read_source(annotations, "annotations"), reading.sequences)
+    truth = read_source(annotations, "annotations")
+    for name in reading.sequences or ():
+        if name not in _stems(truth):
+            message, hint = unknown_name("sequence", name, _stems(truth))
+            raise UsageError(f"{message}\n  hint: {hint}")
+    truth = _of_sequences(truth, reading.sequences)
     found = _of_sequences(read_source(detections, "detections"), reading.sequences)
     labels = read_tables(truth.members, [Layout(TRACKING)])
     results = read_tables(found.members, [Layout(TRACKING | SCORE), Layout(AB3DMOT, ","), Layout(FLAT, ",")])
