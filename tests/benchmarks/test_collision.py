@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,10 +15,14 @@ CASES = Path(__file__).resolve().parent / "collision_cases.py"
 
 
 def measured(case, what, peer, target=""):
-    """The figures of a case, measured in a process of its own."""
-    done = subprocess.run(
-        [sys.executable, str(CASES), case], capture_output=True, text=True, check=False, timeout=600
-    )
+    """The figures of a case, measured in a process of its own.
+
+    One thread each: threads that wait for each other make scipy's many small products ten times slower on a busy
+    machine, which would flatter us.
+    """
+    environment = {**os.environ, **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")}
+    command = [sys.executable, str(CASES), case]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600, env=environment)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     speedup = found["peer_s"] / found["ours_s"]

@@ -201,7 +201,7 @@ def test_p_values_are_uniform_where_neither_is_better():
 def test_what_cannot_be_compared():
     bad, good = both(50)
     rng = np.random.default_rng(0)
-    with pytest.raises(UsageError, match=r"^the threshold of the losses must be at least 0, got -0.1$"):
+    with pytest.raises(UsageError, match=r"^the threshold of the losses must be a finite number from 0, got -0.1$"):
         compare(bad, good, GRID, POLICY, rng=rng, threshold=-0.1)
     none = Pairs(np.empty(0), np.empty(0), np.empty(0, dtype=np.int64), 50)
     with pytest.raises(UsageError, match=r"^a detector without pairs cannot be compared$"):

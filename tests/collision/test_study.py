@@ -90,7 +90,8 @@ def test_what_does_not_fit_is_refused():
 
 # Real detectors. Numbers of objects and signs of mean errors are those of the data's own description: M3D-RPN reports
 # cars and pedestrians 0.4 to 0.8 m too far, the regression 1 m too near.
-CSV_COLUMNS = {"image": "image_id", "true_m": "range_true", "predicted_m": "z_pred_int", "class": "cls"}
+# The regression reports z, the distance forward: it is set beside the true z, and M3D-RPN is measured forward, too.
+CSV_COLUMNS = {"image": "image_id", "true_m": "z_true", "predicted_m": "z_pred_int", "class": "cls"}
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +164,7 @@ def test_a_study_of_two_detectors_on_kitti(kitti, root, tmp_path, monkeypatch, c
     monkeypatch.chdir(tmp_path)
     folder = kitti / "kitti_object_val"
     arguments = ["collision", "--format", "kitti_object", "--annotations", folder / "label_2.zip",
-                 "--detections", f"M3D-RPN={folder / 'det_m3d_rpn.zip'}", "--class", "Car",
+                 "--detections", f"M3D-RPN={folder / 'det_m3d_rpn.zip'}", "--class", "Car", "--distance", "forward",
                  "--pairs", f"regression={kitti / 'kitti_distance_regression/predictions_joined.csv'}",
                  "--negative-reports", "zero", "--deceleration", "3.92", "--deceleration", "6.86",
                  "--bootstrap", "0", "--ranking-replicates", "30", "--closed-loop", "38", "--empty-bins", "neighbour",

@@ -20,6 +20,7 @@ from verifier.cli.collision_options import (
     grid,
     loop_settings,
     shown_speeds,
+    tables_of,
 )
 from verifier.cli.collision_plots import closed_loop_plot, comparison_plot, interval_plot, map_plot, ranking_plot
 from verifier.cli.collision_tables import collision_tables
@@ -122,8 +123,7 @@ def _count(given: int | None, usual: int, option: str, least: int) -> int:
 
 def _detectors(arguments: argparse.Namespace) -> Iterator[ReadPairs]:
     """The pairs of every detector that the arguments name."""
-    tables = [*([arguments.table] if arguments.table is not None else []), *arguments.pairs]
-    sources = {"--pairs": tables, "--record": arguments.record, "--detections": arguments.detections}
+    sources = {"--pairs": tables_of(arguments), "--record": arguments.record, "--detections": arguments.detections}
     if not any(sources.values()):
         raise UsageError(
             "name the data: PAIRS.csv, --pairs NAME=FILE, --record FILE, or --format NAME --annotations PATH "
@@ -210,6 +210,8 @@ def _check_targets(arguments: argparse.Namespace) -> None:
         for path in paths:
             if Path(target).exists() and Path(path).exists() and Path(target).samefile(path):
                 raise UsageError(f"{option}: {target} is an input of this run")
+            if Path(path).is_dir() and Path(path).resolve() in Path(target).resolve().parents:
+                raise UsageError(f"{option}: {target} is in an input of this run, {path}")
         if not target or Path(target).is_dir() or not Path(target).absolute().parent.is_dir():
             raise InputError("cannot be written: no such folder, or a folder itself", Place(target or "''"))
 

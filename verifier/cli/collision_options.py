@@ -63,7 +63,7 @@ def speeds_of(text: str, option: str) -> tuple[list[float], str]:
 def _values(text: str, option: str) -> list[float]:
     """The numbers of `LOW..HIGH`, `LOW..HIGH:STEP` or a list, exact decimals; rising."""
     span = re.fullmatch(r"([^.,:]*(?:\.\d[^.,:]*)?)\.\.([^,:]+?)(?::([^,:]+))?", text.replace(" ", ""))
-    parts = [each or "1" for each in span.groups()] if span else text.split(",")
+    parts = [span[1], span[2], span[3] or "1"] if span else text.split(",")
     numbers = [_decimal(part) for part in parts]
     known = [number for number in numbers if number is not None]
     if len(known) < len(numbers):
@@ -104,13 +104,18 @@ def detector_names(sources: Mapping[str, Sequence[str]]) -> dict[str, list[tuple
     return found
 
 
+def tables_of(arguments: argparse.Namespace) -> list[str]:
+    """The tables of pairs that the arguments name, `NAME=FILE` or a path alone."""
+    return [*([arguments.table] if arguments.table is not None else []), *arguments.pairs]
+
+
 def check_that_options_apply(arguments: argparse.Namespace) -> None:
     """Refuse options that would change nothing.
 
     Raises:
         UsageError: naming the option and what it goes with.
     """
-    tables = arguments.table is not None or arguments.pairs
+    tables = tables_of(arguments)
     measured = arguments.record or arguments.detections
     # By what they go with: the options, and what each is where it is not given.
     matching = {"affinity": None, "match_threshold": None, "min_score": None}
@@ -123,8 +128,11 @@ def check_that_options_apply(arguments: argparse.Namespace) -> None:
         "ignore": [],
     }
     driving = {"loop_speeds": None, "period": None, "near": 0.0, "margin": 0.0, "braking": "to_rest"}
+    several = len(tables_of(arguments)) + len(arguments.record) + len(arguments.detections) > 1
+    comparing = {"good_loss": None, "ranking_replicates": None, "held_out": 0.5}
     channel = {"bin": 2.0, "drawn": "error", "empty_bins": "error", "no_misses": False, "exact": False}
     groups: list[tuple[dict[str, Any], Any, str]] = [
+        (comparing, several, "two detectors or more"),
         ({**reading, **matching}, arguments.detections, "--detections"),
         ({"images": None, "negative_reports": "error"}, tables, "tables of pairs"),
         ({"column": []}, tables or arguments.detections, "tables"),

@@ -86,6 +86,12 @@ def comparison_plot(result: CollisionResult, path: str) -> bytes:
         )
         for axis, title in zip(axes[row][1:], titles, strict=True):
             axis.set_title(f"p-value of what the colour says,\n{title}", fontsize="small")
+        thin = compared.found.thin_share
+        if thin > 0:
+            axes[row][1].set_title(
+                f"p-value by subsampling; too few subsamples\nhave a value at {thin:.0%} of the points",
+                fontsize="small",
+            )
         bar = figure.colorbar(drawn, ax=axes[row][-1], fraction=0.05, pad=0.02, extend="max")
         bar.ax.tick_params(labelsize="x-small")
     labels = [

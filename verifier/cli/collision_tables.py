@@ -233,7 +233,9 @@ def _which_lines(result: CollisionResult) -> Iterator[str]:
     total = sum(counts.values())
     yield "Which interval to trust:"
     for trust in sorted(counts, key=lambda each: -counts[each]):
-        yield f"  {trust.kind.value} at {counts[trust] / total:.0%} of all points: {trust.text}"
+        share = counts[trust] / total
+        part = "less than 1%" if share < 0.005 else f"{share:.0%}"
+        yield f"  {trust.kind.value} at {part} of all points: {trust.text}"
     kinds = list(dict.fromkeys(kind for policy in result.policies for each in policy.detectors
                                for kind in each.confidence.intervals))  # fmt: skip
     yield "What each covers, and what it takes for granted:"

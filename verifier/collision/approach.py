@@ -44,6 +44,8 @@ Braking: TypeAlias = Literal["to_rest", "while_near"]
 
 CLOSER = "closer"
 USUAL_PERIOD_S = 0.1
+LEAST_PERIOD_S, LARGEST = 1e-9, 1e6
+"""Seconds and metres beyond which no vehicle is meant."""
 MOST_PENDING = 12
 """Commands under way at a time: a state holds them all."""
 WHOLE = 1e-9
@@ -80,9 +82,9 @@ class DriveSettings:
 
     def __post_init__(self) -> None:
         for name in ("period_s", "near_m", "margin_m", "margin_s"):
-            value = getattr(self, name)
-            if value is not None and not (0 <= value < math.inf and (name != "period_s" or value > 0)):
-                raise UsageError(f"{name}: expected a finite number {'above' if name == 'period_s' else 'from'} 0")
+            value, least = getattr(self, name), LEAST_PERIOD_S if name == "period_s" else 0.0
+            if value is not None and not least <= value <= LARGEST:
+                raise UsageError(f"{name}: expected a number from {least:g} to {LARGEST:g}, got {value:g}")
         if self.braking not in get_args(Braking):
             raise UsageError(f"unknown way of braking {self.braking!r}; known: {', '.join(get_args(Braking))}")
         if self.refinement < 1:

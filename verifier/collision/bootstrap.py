@@ -90,8 +90,10 @@ class Weighted:
 
     def _part(self, distances_m: Array, draws: Array) -> Array:
         weights = np.ascontiguousarray(draws.T)[self.image]
-        away = (distances_m[:, None] - self.predicted_m) / self.width_m
-        mass = self._running(np.exp(-0.5 * away * away), weights)
+        with np.errstate(over="ignore"):  # infinitely many widths away: no weight
+            away = (distances_m[:, None] - self.predicted_m) / self.width_m
+            near = np.exp(-0.5 * away * away)
+        mass = self._running(near, weights)
         further = self._running((self.predicted_m >= distances_m[:, None]).astype(np.float64), weights)
         total, seen = mass[-1], further[-1]
         defined = (total > 0) & (total >= np.exp(-0.5 * self.reach**2))

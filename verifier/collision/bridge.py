@@ -14,7 +14,8 @@ Three numbers stand beside each other for every speed:
 * `closer`: the closed loop in which every report is drawn anew, independently. That is what a Markov chain of
   detector and planner assumes; a bad report is soon followed by another draw.
 * `error_kept`: the other extreme. Each car keeps the error of its first report for the whole approach: as high among
-  the errors of every bin as it was in its own. The errors of a real detector on one object lie in between.
+  the errors of every bin as it was in its own. A real detector's errors on one object depend on each other to a
+  degree in between; its probability need not lie between the two.
 
 Everything is conditional on a first report: objects that are never reported are not here. Later reports may be
 missing, where the data say how often objects are missed.

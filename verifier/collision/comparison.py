@@ -18,6 +18,7 @@ common; in worlds where neither detector is better its p-values were closer to u
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -106,6 +107,13 @@ class Comparison:
     threshold: float
     penalty: Penalty
 
+    @property
+    def thin_share(self) -> float:
+        """Share of the points with a p-value where more than a fifth of the subsamples have no value; they count
+        against the claim, so that p says little there."""
+        tested = np.isfinite(self.p_value)
+        return float(np.mean(self.undefined[tested] > self.subsamples / 5)) if tested.any() else 0.0
+
 
 def compare(
     first: Pairs,
@@ -125,11 +133,11 @@ def compare(
     Subsamples are of objects: of all that either detector has a pair for, b = s = floor(sqrt(n)).
 
     Raises:
-        UsageError: images that cannot be recognised (`joint.joined`), no pair, or a negative threshold.
+        UsageError: images that cannot be recognised (`joint.joined`), no pair, or a threshold that is negative or
+            not finite.
         LimitError: it would need more memory than the limit.
     """
-    if not threshold >= 0:
-        raise UsageError(f"the threshold of the losses must be at least 0, got {threshold:g}")
+    check_threshold(threshold)
     joint = joined([first, second])
     if not len(first) or not len(second):
         raise UsageError("a detector without pairs cannot be compared")
@@ -187,7 +195,9 @@ def bootstrap_p_values(
     for pairs, each in zip(joint.pairs, of.maps, strict=True):
         each.check_made_from(pairs)
         if not each.width_m > 0:
-            raise UsageError("a detector whose reported distances have no spread cannot be resampled")
+            raise UsageError(
+                f"{pairs.title or 'a detector'} cannot be resampled: its reported distances have no spread"
+            )
         sides.append(Weighted.of(pairs, each))
     draws = image_draws(joint.image_count, replicates, rng)
     sides += [each.as_oracle() for each in sides]
@@ -196,6 +206,12 @@ def bootstrap_p_values(
         sampled = _losses(found, [oracle_1, oracle_2], of.penalty)
         p_value[block] = _p_values(of.area[block], of.losses[:, block], sampled, of.threshold, 1.0)
     return p_value
+
+
+def check_threshold(threshold: float) -> None:
+    """UsageError unless the threshold of the losses is a finite number from 0."""
+    if not 0 <= threshold < math.inf:
+        raise UsageError(f"the threshold of the losses must be a finite number from 0, got {threshold:g}")
 
 
 def areas(losses: Array, threshold: float) -> NDArray[np.uint8]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.collision.bandwidth import WidthRule, cross_validated_constant
+from verifier.collision.bandwidth import CONSTANTS, WidthRule, cross_validated_constant
 from verifier.collision.kernel import Reason, Samples, estimate, rows_per_block, samples_of
 from verifier.collision.memory import check_memory, predicted_bytes
 from verifier.collision.pairs import Pairs
@@ -101,6 +101,12 @@ class CollisionMap:
     def oversmooths(self) -> bool:
         """The kernel is so wide beside the one that forecasts best that its blur is taken for collisions."""
         return self.width_m > OVERSMOOTHING * self.cross_validated_m
+
+    @property
+    def narrowest(self) -> bool:
+        """The kernel is the narrowest that cross-validation tries, so the best may be narrower still, or there is
+        none: near copies among the pairs (frames of one drive) forecast each other at any width."""
+        return self.settings.bandwidth == "cross_validated" and self.rule.constant <= CONSTANTS[0]
 
     @property
     def reasons(self) -> dict[Reason, int]:

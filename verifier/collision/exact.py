@@ -101,8 +101,7 @@ def exact_interval(
         ValueError: another kind.
     """
     check_level(level)
-    if not 0 < window_m < np.inf:
-        raise UsageError(f"the window must be positive, got {window_m:g} m")
+    check_window(window_m)
     if kind is IntervalKind.EXACT_WINDOW:
         trials, events = window_counts(pairs, grid, policy, window_m / 2, window_m / 2)
         lower, upper = clopper_pearson(events, trials[:, None], level)
@@ -114,3 +113,9 @@ def exact_interval(
     else:
         raise ValueError(f"{kind} is not exact")
     return IntervalMap(kind, level, lower, upper, 0, np.zeros(grid.shape, dtype=np.int64))
+
+
+def check_window(window_m: float) -> None:
+    """UsageError unless the window is positive and finite."""
+    if not 0 < window_m < np.inf:
+        raise UsageError(f"the window must be positive, got {window_m:g} m")

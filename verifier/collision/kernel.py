@@ -171,8 +171,9 @@ def rows_per_block(samples: int, pairs: int, speeds: int) -> int:
 def _kernel(predicted_m: Array, distances_m: Array, width: Array) -> Array:
     """(B, Y, n) exp(-((y - D^) / h)^2 / 2)."""
     away = distances_m[None, :, None] - predicted_m[:, None, :]
-    away /= width[:, None, None]
-    away *= away
+    with np.errstate(over="ignore"):  # infinitely many widths away: no weight
+        away /= width[:, None, None]
+        away *= away
     away *= -0.5
     return np.asarray(np.exp(away, out=away))
 

@@ -39,7 +39,7 @@ class Penalty:
         heavy: which side has beta: "below" the oracle, as the paper prints it, or "above" it; see the module.
 
     Raises:
-        UsageError: a weight that is negative or not finite, both 0, or an unknown side.
+        UsageError: a weight that is negative or not finite, both 0, a ratio beyond all numbers, or an unknown side.
     """
 
     alpha: float = 1.0
@@ -52,6 +52,8 @@ class Penalty:
                 raise UsageError(f"{name} must be at least 0, got {value:g}")
         if self.alpha == self.beta == 0:
             raise UsageError("alpha and beta cannot both be 0")
+        if self.alpha and not math.isfinite(self.beta / self.alpha):
+            raise UsageError(f"beta / alpha is too large for a number: {self.beta:g} / {self.alpha:g}")
         if self.heavy not in ("below", "above"):
             raise UsageError(f"the heavy side is 'below' or 'above' the oracle, got '{self.heavy}'")
 

@@ -58,6 +58,9 @@ class ColumnTable:
         """
         cells = self.cells[name]
         if cells.dtype != object:
+            if cells.dtype.kind not in "iuf":
+                message = f"{self.own[name]}: expected a column of numbers, got {cells.dtype}"
+                raise InputError(message, Place(self.file))
             return np.asarray(cells, dtype=np.float64)
         values = np.full(len(cells), np.nan)
         for row, cell in enumerate(cells.tolist()):

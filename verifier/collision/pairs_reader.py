@@ -27,12 +27,14 @@ from numpy.typing import NDArray
 
 from verifier.collision.pair_tables import ColumnTable, read_columns
 from verifier.collision.pairs import Pairs
-from verifier.errors import InputError, Place, UsageError, shown, unknown_name
+from verifier.errors import InputError, LimitError, Place, UsageError, shown, unknown_name
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 REQUIRED = ("image", "true_m", "predicted_m")
+MOST_IMAGES = 2_000_000
+"""Images that a number may stand for; each gets a name of some 100 bytes."""
 LARGEST_M = 1e5
 """Metres; a larger distance is refused as not being in metres."""
 NegativeReports: TypeAlias = Literal["error", "zero", "left_out"]
@@ -113,6 +115,7 @@ def read_pairs(
     Raises:
         InputError: with file, line and column of what cannot be read; or no pair is left.
         UsageError: no such class, or fewer images than the file names.
+        LimitError: more images than `MOST_IMAGES`.
     """
     named = dict(columns or {})
     wanted = [*REQUIRED, *(["class"] if classes else [])]
@@ -137,6 +140,8 @@ def read_pairs(
         kept &= _of_classes(table.cells["class"], classes, str(path), kept)
     if image_count is not None and image_count < len(names):
         raise UsageError(f"{image_count} images are too few: {path} names {len(names)}")
+    if image_count is not None and image_count > MOST_IMAGES:
+        raise LimitError(f"{image_count} images are too many; at most {MOST_IMAGES} are counted")
     origin = {**_digest(path, raw), "format": "pairs", "classes": list(classes)}
     origin |= {"negative_reports": below, "negative_reports_are": negative_reports}
     found = Objects(image[kept], true_m[kept], predicted_m[kept], names)

@@ -158,7 +158,8 @@ def rank(
     maps = with_common_width(joint.pairs, grid, policy, settings)
     for at, each in enumerate(maps):
         if not each.width_m > 0:
-            raise UsageError(f"detector {at + 1} cannot be ranked: its reported distances have no spread")
+            name = each.title or f"detector {at + 1}"
+            raise UsageError(f"{name} cannot be ranked: its reported distances have no spread")
     oracles = [oracle_map(each, of) for each, of in zip(joint.pairs, maps, strict=True)]
     among = common_points([*maps, *oracles])
     scores = tuple(score(m.probability, o.probability, weight, among) for m, o in zip(maps, oracles, strict=True))

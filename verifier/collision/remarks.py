@@ -45,6 +45,11 @@ def _of_data(found: ReadPairs) -> Iterator[str]:
             f"{title}: the {origin['images']} images are frames of {drives}. Frames that follow each other are "
             "alike, but every interval takes images, or pairs, for independent: it is too narrow"
         )
+    if origin.get("measure") not in (None, "given"):
+        yield (
+            f"{title}: distances are to the centres of boxes. A surface is nearer by up to half the object's length: "
+            "take that off the distances, or keep it as a margin"
+        )
     if origin.get("without_distance"):
         yield f"{title}: {origin['without_distance']} objects of unknown distance are left out"
     if origin.get("behind"):
@@ -62,6 +67,13 @@ def _of_map(result: DetectorResult) -> Iterator[str]:
             f"{chart.title}: the kernel is {chart.width_m:.3g} m wide, {times:.3g} times the width that forecasts "
             "best. It blurs: near y = S(v) probabilities are pulled towards the middle, and subsampling intervals "
             "miss the truth nearly always"
+        )
+    if chart.narrowest:
+        yield (
+            f"{chart.title}: cross-validation took the narrowest kernel that it tries, {chart.width_m:.3g} m. Either "
+            "the probability changes within so little, or pairs are near copies of each other, such as frames of "
+            "one drive: then the kernel is too narrow, and the map shows single drives. Compare with a kernel of a "
+            "stated width"
         )
     lower, upper = result.confidence.trusted
     outside = int(np.sum((chart.probability < lower) | (chart.probability > upper)))
@@ -92,8 +104,8 @@ def _of_loop(loop: ClosedLoop, title: str, settings: StudySettings) -> Iterator[
             "every period"
         )
     yield (
-        "closed loop: every report is drawn anew, independently of those before; 'error kept' is the other extreme. "
-        "The numbers hold for objects that are reported at all"
+        "closed loop: every report is drawn anew, independently of those before; 'error kept' is the other extreme "
+        "of dependence, not of the result. The numbers hold for objects that are reported at all"
     )
 
 
@@ -103,12 +115,10 @@ def _of_comparison(
     for each in policies[0].comparisons:
         comparison = each.found
         names = f"{found[each.first].pairs.title} and {found[each.second].pairs.title}"
-        tested = np.isfinite(comparison.p_value)
-        thin = comparison.undefined[tested] > comparison.subsamples / 5
-        if thin.any():
+        if comparison.thin_share > 0:
             yield (
-                f"{names}: at {thin.mean():.0%} of the points compared more than a fifth of the subsamples of "
-                f"{comparison.subsample_size} have no value; they count against the claim. Take larger ones"
+                f"{names}: at {comparison.thin_share:.0%} of the points compared more than a fifth of the subsamples "
+                f"of {comparison.subsample_size} have no value; they count against the claim. Take larger ones"
             )
         if comparison.common_objects < comparison.objects / 2:
             yield (

@@ -73,10 +73,19 @@ class BrakingPolicy:
         [0.0, 10.221]
 
         Raises:
+            UsageError: a distance is too large for a number.
             ValueError: a speed is negative or NaN.
         """
         speed = _at_least_0(speed_mps, "speeds")
-        return np.asarray(speed * speed / (2 * self.deceleration_mps2) + self.reaction_s * speed)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            distance = np.asarray(speed * speed / (2 * self.deceleration_mps2) + self.reaction_s * speed)
+        lost = ~np.isfinite(distance)
+        if lost.any():
+            raise UsageError(
+                f"the stopping distance from {speed[lost].min():g} m/s is too large for a number: deceleration "
+                f"{self.deceleration_mps2:g} m/s^2, reaction time {self.reaction_s:g} s"
+            )
+        return distance
 
     def speed_at(self, distance_m: ArrayLike) -> NDArray[np.float64]:
         """The speed from which a vehicle stops within `distance_m`: the inverse of S, in the same shape.

@@ -18,12 +18,13 @@ from verifier.collision.approach import DriveSettings
 from verifier.collision.bootstrap import REPLICATES
 from verifier.collision.bridge import ClosedLoop, closed_loop
 from verifier.collision.combination import Combination, combine
-from verifier.collision.comparison import THRESHOLD, Comparison, bootstrap_p_values, compare
+from verifier.collision.comparison import THRESHOLD, Comparison, bootstrap_p_values, check_threshold, compare
 from verifier.collision.distance_channel import ChannelSettings
 from verifier.collision.estimator import CollisionMap, EstimatorSettings, Grid, collision_map
-from verifier.collision.exact import WINDOW_M
+from verifier.collision.exact import WINDOW_M, check_window
+from verifier.collision.intervals import check_level
 from verifier.collision.oracle import EVEN, Penalty, oracle_map
-from verifier.collision.pairs import Pairs
+from verifier.collision.pairs import Pairs, check_share
 from verifier.collision.pairs_reader import ReadPairs, on_common_images
 from verifier.collision.ranking import REPLICATES as RANKING_REPLICATES
 from verifier.collision.ranking import Ranking, rank
@@ -84,7 +85,8 @@ class StudySettings:
         loop: the closed loop, if any.
 
     Raises:
-        UsageError: no policy, or a speed to show that is not on the grid.
+        UsageError: no policy, a speed to show that is not on the grid, a stopping distance beyond all numbers, or a
+            level, a window, a threshold or a share out of range.
     """
 
     grid: Grid
@@ -112,6 +114,12 @@ class StudySettings:
         for speed in self.shown_mps:
             if speed not in self.grid.speeds_mps:
                 raise UsageError(f"the speed of {speed:g} m/s is not on the grid")
+        check_level(self.level)
+        check_window(self.window_m)
+        check_threshold(self.threshold)
+        check_share(self.held_out)
+        for policy in self.policies:
+            policy.stopping_distance_m(self.grid.speeds_mps)  # refused now rather than after minutes of work
 
 
 @dataclass(frozen=True, eq=False)

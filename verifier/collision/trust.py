@@ -9,8 +9,11 @@ fails they can miss nearly always, and the exact interval is trusted:
 | y is at least 3 kernel widths | the kernel reaches below distance 0, where nothing can be reported |
 | of the images near y at least 10 collide and 10 do not | the roots have no spread, or are far from normal |
 
+| cross-validation did not take the narrowest kernel that it tries | near copies among the pairs forecast each other |
+
 The exact interval that is trusted is EXACT_MONOTONE; for a speed where the data contradict its assumption (the share
-of collisions rises with the reported distance beyond chance) it is EXACT_WINDOW, which covers an average only.
+of collisions rises with the reported distance beyond chance), and where its ends cross, so that it holds no
+probability at all, it is EXACT_WINDOW, which covers an average only.
 
 These limits were found by measuring coverage in worlds whose lambda is known, with errors from 5 % to 60 %.
 """
@@ -52,13 +55,16 @@ class Trust(IntEnum):
     OVERSMOOTHED = 3
     NOT_ESTIMATED = 4
     RISING = 5
+    CROSSED = 6
+    NARROWEST = 7
 
     @property
     def kind(self) -> IntervalKind:
         """The interval to trust."""
         if self is Trust.SUBSAMPLING:
             return IntervalKind.SUBSAMPLING
-        return IntervalKind.EXACT_WINDOW if self is Trust.RISING else IntervalKind.EXACT_MONOTONE
+        averages = self in (Trust.RISING, Trust.CROSSED)
+        return IntervalKind.EXACT_WINDOW if averages else IntervalKind.EXACT_MONOTONE
 
     @property
     def text(self) -> str:
@@ -73,6 +79,8 @@ _TEXTS = {
     Trust.OVERSMOOTHED: "the kernel is much wider than the one that forecasts best: it blurs",
     Trust.NOT_ESTIMATED: "the estimate is not defined here",
     Trust.RISING: "the share of collisions rises with the reported distance, beyond chance",
+    Trust.CROSSED: "the ends of the exact monotone interval cross: a share that falls does not fit here",
+    Trust.NARROWEST: "cross-validation took the narrowest kernel that it tries: pairs may be near copies",
 }
 
 
@@ -143,7 +151,11 @@ def confidence(
         made += bootstrap_intervals(pairs, of, rng=second, level=level, replicates=replicates, progress=progress)
     images, collisions = window_counts(pairs, of.grid, of.policy, window_m / 2, window_m / 2)
     intervals = MappingProxyType({each.kind: each for each in made})
-    return Confidence(intervals, which(of, images, collisions, window_m), images, collisions, window_m, level)
+    trust = which(of, images, collisions, window_m)
+    monotone = intervals[IntervalKind.EXACT_MONOTONE]
+    crossed = (monotone.lower > monotone.upper) & (trust != Trust.SUBSAMPLING) & (trust != Trust.RISING)
+    trust = np.where(crossed, np.uint8(Trust.CROSSED), trust)
+    return Confidence(intervals, trust, images, collisions, window_m, level)
 
 
 def which(of: CollisionMap, images: Counts, collisions: Counts, window_m: float) -> NDArray[np.uint8]:
@@ -152,8 +164,13 @@ def which(of: CollisionMap, images: Counts, collisions: Counts, window_m: float)
     near_zero = of.grid.distances_m[:, None] < WIDTHS_FROM_0 * of.width_m
     rising = contradicted(of.grid.distances_m, images, collisions, window_m)
     code = np.select(
-        [np.isnan(of.probability), np.full(of.grid.shape, of.oversmooths), np.broadcast_to(near_zero, of.grid.shape)],
-        [Trust.NOT_ESTIMATED, Trust.OVERSMOOTHED, Trust.NEAR_ZERO],
+        [
+            np.isnan(of.probability),
+            np.full(of.grid.shape, of.oversmooths),
+            np.full(of.grid.shape, of.narrowest),
+            np.broadcast_to(near_zero, of.grid.shape),
+        ],
+        [Trust.NOT_ESTIMATED, Trust.OVERSMOOTHED, Trust.NARROWEST, Trust.NEAR_ZERO],
         np.where(fewest < FEWEST, Trust.FEW_IMAGES, Trust.SUBSAMPLING),
     )
     return np.where((code != Trust.SUBSAMPLING) & rising, Trust.RISING, code).astype(np.uint8)
