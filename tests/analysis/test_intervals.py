@@ -15,6 +15,7 @@ from verifier.analysis.intervals import (
     PercentileStream,
     check_draws,
     check_level,
+    fewest_draws,
     percentile_interval,
 )
 from verifier.errors import LimitError, UsageError
@@ -125,6 +126,12 @@ def test_there_is_at_least_one_draw(count):
         check_draws(count)
 
 
+@pytest.mark.parametrize("count", [10**9 + 1, 2**63 - 1, 10**26])
+def test_an_interval_needs_no_more_draws_than_a_billion(count):
+    with pytest.raises(UsageError, match="at most 1000000000 draws, got"):
+        PercentileStream(count, 1, 0.9999999999999999, "credible")
+
+
 def test_draws_that_are_no_probabilities_or_too_few_are_refused():
     for wrong in (np.nan, -1e-9, 1 + 1e-9):
         with pytest.raises(ValueError, match="no probability"):
@@ -153,3 +160,21 @@ def test_an_interval_is_valid_from_birth():
         interval(around=((0.25, 0.3), (0.3, 0.5)))
     with pytest.raises(UsageError, match="a level strictly"):
         interval(level=1.0)
+
+
+@pytest.mark.parametrize("level", [1e-300, 0.5, 0.8, 0.95, 0.99, 0.999])
+def test_the_fewest_draws_are_those_from_which_on_both_ends_have_a_range(level):
+    fewest = fewest_draws(level)
+    assert fewest == {0.95: 301, 0.99: 1517}.get(level, fewest)  # .975^301 < .0005 < .975^300, and so with .995
+    enough, short = (percentile_interval(ladder(draws), level, "credible") for draws in (fewest, fewest - 1))
+    assert enough.lower_range[0, 0] > 0
+    assert enough.upper_range[0, 1] < 1
+    assert (short.lower_range[0, 0], short.upper_range[0, 1]) == (0, 1)
+
+
+def test_a_certain_probability_has_a_range_without_width_from_any_number_of_draws():
+    known = np.array([0.0, 0.25, 1.0])
+    found = PercentileStream(1, 3, 0.95, "credible").of_certain(known)
+    for end, both in ((found.lower, found.lower_range), (found.upper, found.upper_range)):
+        assert end.tolist() == known.tolist()
+        assert both.tolist() == [[each, each] for each in known]

@@ -4,10 +4,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from recall_chains import binary, product_of_recalls
 from scipy.stats import beta
 
-from verifier.analysis.planning import Question, evidence_needed
+from verifier.analysis.measured import Measured
+from verifier.analysis.planning import Question, evidence_needed, planned_counts
 from verifier.analysis.region import confidence_region
 from verifier.analysis.robust import guaranteed_bounds
 from verifier.checking.verdicts import Verdict, verdict_of
@@ -101,3 +104,51 @@ def test_what_does_not_depend_on_the_detector_needs_no_items():
     objective = product_of_recalls([0])
     fixed = binary((1, 2), fixed=[[False, True]])
     assert evidence_needed(objective, fixed, Question(0, ">=", Fraction(1, 2))) is None
+
+
+def test_items_go_where_they_narrow_the_bounds_most():
+    # Recall .6 from 50 items and .999 from 5,000: scaling both alike takes many more.
+    objective, measured = product_of_recalls([0, 1]), binary((30, 50), (4995, 5000))
+    plan = evidence_needed(objective, measured, Question(0, ">=", Fraction(1, 2)))
+    assert plan.columns.tolist() == [[0, 1]]
+    assert plan.uniform > 10 * plan.total
+
+
+def test_a_column_without_items_gets_some():
+    # Nothing is known of the second recall, and the policy assumes 9/10 for it.
+    objective, measured = product_of_recalls([0, 1]), binary((97, 100), (0, 0))
+    measured.rates[1, :, 1] = [0.1, 0.9]
+    plan = evidence_needed(objective, measured, Question(0, ">=", Fraction(3, 4)))
+    assert plan.columns[0].tolist() == [1, 1]
+    assert plan.items[0] == 0
+    assert plan.lower >= 0.75
+
+
+def test_a_column_without_rates_cannot_be_planned_with():
+    objective, measured = product_of_recalls([0, 1]), binary((97, 100), (0, 0))
+    with pytest.raises(ValueError, match="no rates"):
+        evidence_needed(objective, measured, Question(0, ">=", Fraction(3, 4)))
+
+
+def test_where_the_present_items_decide_nothing_more_is_asked_for():
+    plan = evidence_needed(product_of_recalls([0]), binary((97, 100)), Question(0, ">=", Fraction(1, 2)))
+    assert plan.total == 0
+    assert plan.verdict is Verdict.SATISFIED
+    assert plan.lower == pytest.approx(lower_end(97, 100, 0.025), abs=1e-8)
+
+
+@given(st.integers(0, 10**6))
+def test_planned_counts_show_the_present_rates(seed):
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(0, 50, (2, 3, 3))
+    counts[:, 0] += counts.sum(axis=1) == 0
+    rates = counts / counts.sum(axis=1, keepdims=True)
+    further = rng.integers(0, 10**9, (2, 3))
+    planned = planned_counts(Measured(counts, rates, np.zeros((2, 3), dtype=bool)), further)
+    assert np.array_equal(planned.sum(axis=1), counts.sum(axis=1) + further)
+    assert np.all(np.abs(planned - counts - rates * further[:, None, :]) < 1)
+
+
+def test_nothing_can_be_decided_about_no_target():
+    with pytest.raises(ValueError, match="nothing to decide"):
+        Question(0, "=", Fraction(1, 2))

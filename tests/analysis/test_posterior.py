@@ -222,7 +222,7 @@ def test_the_default_number_of_draws_is_a_rule_of_size():
     cost = len(line.product.edge)
     assert default_draws([line]) == 2 * 10**8 // cost // 100 * 100
     assert default_draws([line, line]) == 2 * 10**8 // (2 * cost) // 100 * 100
-    assert default_draws([line] * 100) == 200
+    assert default_draws([line] * 100) == 301
     # 300 states in a circle, one component: every transition counts twenty times more. 100: k^2 more.
     for size, more in ((300, lambda edges: 20 * (edges - 300)), (100, lambda edges: 100**2)):
         around = np.column_stack([(np.arange(size) + 1) % size, np.full(size, size)])

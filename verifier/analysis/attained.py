@@ -18,6 +18,7 @@ from verifier.analysis.adjoint import expected_visits, gradient, state_values
 from verifier.analysis.objective import Objective
 from verifier.analysis.region import UNIT, Region
 from verifier.analysis.robust_step import greatest_masses, inner_masses
+from verifier.errors import EngineError
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -52,11 +53,10 @@ def climbed(objective: Objective, region: Region, known: Attained, sign: float) 
         known: where to start.
         sign: 1 for the least probability, -1 for the greatest.
     """
-    moving = np.arange(len(known.value))
+    moving = np.flatnonzero(np.isfinite(known.value))
     for _ in range(MOST_ROUNDS):
-        better = best_of(
-            objective, region, known, _candidates(objective, region, known.masses[moving], moving, sign), sign
-        )
+        tried = _candidates(objective, region, known.masses[moving], moving, sign)
+        better = best_of(objective, region, known, tried, sign)
         moving = np.flatnonzero(sign * better.value < sign * known.value - _GAIN)
         known = better
         if len(moving) == 0:
@@ -65,17 +65,34 @@ def climbed(objective: Objective, region: Region, known: Attained, sign: float) 
 
 
 def best_of(objective: Objective, region: Region, known: Attained | None, masses: Floats, sign: float) -> Attained:
-    """For each initial state the best of what is known, if anything, and of (c, bins, groups, true) matrices."""
-    found = objective.probabilities(rates_of(region, masses))
-    value, error = found.probability, found.error_bound
-    if known is not None:
-        value, error = np.concatenate([known.value[None], value]), np.concatenate([known.error[None], error])
-    choice = np.argmin(sign * value, axis=0)
+    """For each initial state the best of what is known, if anything, and of (c, bins, groups, true) matrices.
+
+    Matrices whose chain is too close to singular for doubles are passed over; without any other, values are NaN.
+    """
+    found = _evaluated(objective, region, masses)
+    tried = found if known is None else [(known.value, known.error, known.masses), *found]
+    if not tried:
+        nothing = np.full(len(objective.product.start), np.nan)
+        return Attained(nothing, nothing, np.full((len(nothing), *region.lower.shape), np.nan))
+    value, error, matrices = (np.array(each) for each in zip(*tried, strict=True))
+    choice = np.argmin(np.where(np.isnan(value), np.inf, sign * value), axis=0)
     every = np.arange(value.shape[1])
-    if known is None:
-        return Attained(value[choice, every], error[choice, every], masses[choice])
-    chosen = np.where((choice == 0)[:, None, None, None], known.masses, masses[np.maximum(choice, 1) - 1])
-    return Attained(value[choice, every], error[choice, every], chosen)
+    return Attained(value[choice, every], error[choice, every], matrices[choice, every])
+
+
+def _evaluated(objective: Objective, region: Region, masses: Floats) -> list[tuple[Floats, Floats, Floats]]:
+    """Of each matrix that can be evaluated the (m,) values, their errors, and its masses m times."""
+    count = len(objective.product.start)
+    try:
+        found = objective.probabilities(rates_of(region, masses))
+    except EngineError:
+        if len(masses) == 1:
+            return []
+        return [each for matrix in masses for each in _evaluated(objective, region, matrix[None])]
+    return [
+        (value, error, np.broadcast_to(matrix, (count, *matrix.shape)))
+        for value, error, matrix in zip(found.probability, found.error_bound, masses, strict=True)
+    ]
 
 
 def rates_of(region: Region, masses: Floats) -> Floats:
@@ -98,14 +115,17 @@ def _candidates(objective: Objective, region: Region, masses: Floats, starts: In
     first = np.unique(region.group, return_index=True)[1]
     result = []
     for number, here in enumerate(distinct):
-        values = state_values(objective, rates_of(region, here))
-        visits = expected_visits(objective, values)[starts[owner.ravel() == number]]
+        try:
+            values = state_values(objective, rates_of(region, here))
+            visits = expected_visits(objective, values)[starts[owner.ravel() == number]]
+        except EngineError:  # too close to singular; there is no gradient to follow
+            continue
         for cells in gradient(objective, values, visits).cells[:, :, first]:
             slope = -sign * cells.swapaxes(1, 2).reshape(-1, region.group_count)
             vertex = per_column(greatest_masses(slope, *_columns(region)).astype(np.float64), region)
             result += [here + part * (vertex - here) for part in _ON_THE_WAY]
             result += _single_columns(objective, region, here, vertex)
-    return np.unique(np.array(result), axis=0)
+    return np.unique(np.array(result), axis=0) if result else np.zeros((0, *region.lower.shape))
 
 
 def _single_columns(objective: Objective, region: Region, here: Floats, vertex: Floats) -> list[Floats]:

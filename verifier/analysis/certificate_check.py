@@ -6,7 +6,7 @@ whole numbers and is decided exactly. `certificate` says what is checked and why
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -250,35 +250,41 @@ class _Step:
 
 
 def _check_components(certificate: Certificate, claims: list[str]) -> int:
-    """Who stays in a component must not decide against the bound; how many were looked up."""
-    letters = [
-        frozenset(f"p{bit}" for bit in range(each.bit_length()) if each >> bit & 1)
-        for each in certificate.subject.letters.tolist()
-    ]
-    formula = parse_formula(certificate.subject.formula)
-    wanted = certificate.side == "lower"
-    work = checked = 0
-    done: set[int] = set()
+    """Who stays in a component must not decide against the bound; how many of them were looked up."""
+    formula, wanted = parse_formula(certificate.subject.formula), certificate.side == "lower"
+    verb = "meets" if wanted else "violates"
+    single: set[int] = set()
+    several: set[tuple[int, ...]] = set()
     for box in certificate.boxes:
         members: dict[int, list[int]] = {}
         for state, own in enumerate(box.component.tolist()):
             if own >= 0 and state > 1:
                 members.setdefault(own, []).append(state)
-        for states in members.values():
-            if len(states) > 1 or work > LONGEST_WORK:
-                verb = "meets" if wanted else "violates"
-                claims.append(
-                    f"who stays forever in the product states {states[:10]} ({len(states)}) {verb} the formula"
-                )
-            elif states[0] not in done:
-                stem = _stem(certificate, states[0])
-                word = [letters[state] for state in stem]
-                work += len(word) ** 2
-                if holds_on_lasso(formula, word[:-1], word[-1:]) != wanted:
-                    raise InputError(f"staying in state {states[0]} decides against the bound")
-                checked += 1
-                done.add(states[0])
-    return checked
+        single.update(states[0] for states in members.values() if len(states) == 1)
+        several.update(tuple(states) for states in members.values() if len(states) > 1)
+    looked_up = work = 0
+    for state in sorted(single):
+        word = [_letter(int(certificate.subject.letters[each])) for each in _stem(certificate, state)]
+        work += len(word) ** 2
+        if work > LONGEST_WORK:
+            break
+        if holds_on_lasso(formula, word[:-1], word[-1:]) != wanted:
+            raise InputError(f"staying in state {state} decides against the bound")
+        looked_up += 1
+    if looked_up < len(single):
+        rest = sorted(single)[looked_up:]
+        claims.append(f"who stays forever in one of {len(rest)} product states ({_some(rest)}) {verb} the formula")
+    for states in sorted(several):
+        claims.append(f"who stays forever among {len(states)} product states ({_some(states)}) {verb} the formula")
+    return looked_up
+
+
+def _letter(bits: int) -> frozenset[str]:
+    return frozenset(f"p{bit}" for bit in range(bits.bit_length()) if bits >> bit & 1)
+
+
+def _some(states: Sequence[int], most: int = 5) -> str:
+    return ", ".join(map(str, states[:most])) + (", ..." if len(states) > most else "")
 
 
 def _stem(certificate: Certificate, state: int) -> list[int]:

@@ -121,12 +121,12 @@ def _intervals(objectives: Sequence[Objective], data: Data, settings: Confidence
     certain = [_certain(each, data.measured) for each in objectives]
     for matrices in _draws(objectives[0], data, settings):
         for objective, stream, known in zip(objectives, streams, certain, strict=True):
-            if known is not None:
-                stream.add(np.repeat(known[None], len(matrices), axis=0))
-                continue
-            for probabilities in probability_draws(objective, [matrices]):
+            for probabilities in probability_draws(objective, [matrices] if known is None else []):
                 stream.add(probabilities)
-    return (stream.interval() for stream in streams)
+    return (
+        stream.interval() if known is None else stream.of_certain(known)
+        for stream, known in zip(streams, certain, strict=True)
+    )
 
 
 def _certain(objective: Objective, measured: Measured) -> NDArray[np.float64] | None:

@@ -32,6 +32,8 @@ Kind: TypeAlias = Literal["credible", "bootstrap", "guaranteed"]
 
 RANGE_LEVEL = 0.999
 """How sure the range of each end of a simulated interval is."""
+LARGEST_DRAWS = 10**9
+"""Most draws behind an interval, whose ends are far surer then than the model that they are drawn from."""
 MEMORY_BYTES = 2**31
 """Most memory for the draws that an interval is read from."""
 
@@ -81,11 +83,26 @@ def check_level(level: float) -> float:
     return level
 
 
-def check_draws(count: int) -> int:
-    """`count`, if it can be a number of draws; UsageError if not."""
+def check_draws(count: int, most: int | None = None) -> int:
+    """`count`, if it can be a number of draws, of which there are `most` at most; UsageError if not."""
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise UsageError(f"expected at least one draw, got {shown(count)}")
+    if most is not None and count > most:
+        raise UsageError(f"expected at most {most} draws, got {shown(count)}")
     return count
+
+
+def fewest_draws(level: float) -> int:
+    """The fewest draws of which some lie beyond the ends that infinitely many would give, as surely as `RANGE_LEVEL`.
+
+    From fewer the range of an end (see `Interval`) goes on to 0 or 1: the draws say nothing against any end beyond
+    them. The chance that none of M draws lies beyond an end with the share p beyond it is (1 - p)^M.
+
+    >>> fewest_draws(0.95)
+    301
+    """
+    tail, doubt = (1 - Fraction(repr(float(level)))) / 2, (1 - RANGE_LEVEL) / 2
+    return math.ceil(math.log(doubt) / math.log1p(-float(tail)))
 
 
 def percentile_interval(probabilities: Floats, level: float, kind: Kind) -> Interval:
@@ -115,12 +132,13 @@ class PercentileStream:
         kind: see `Interval`.
 
     Raises:
-        UsageError: the level does not lie strictly between 0 and 1, or there is no draw.
+        UsageError: the level does not lie strictly between 0 and 1, or there is no draw, or more than
+            `LARGEST_DRAWS`.
         LimitError: the tails of so many draws do not fit into `MEMORY_BYTES`.
     """
 
     def __init__(self, draws: int, width: int, level: float, kind: Kind) -> None:
-        self._draws, self._level, self._kind = check_draws(draws), check_level(level), kind
+        self._draws, self._level, self._kind = check_draws(draws, LARGEST_DRAWS), check_level(level), kind
         self._rank, self._first, self._last = _ranks(draws, level)
         self._kept = min(self._last, draws)
         # Two tails of up to twice the draws that matter, and what it takes to add a part to one and cut it back.
@@ -158,6 +176,11 @@ class PercentileStream:
         upper, upper_range = self._end(highest, -1.0)
         upper, upper_range = 0.0 - upper, 0.0 - upper_range[:, ::-1]  # no -0.0
         return Interval(lower, upper, self._level, self._kind, lower_range, upper_range, self._draws)
+
+    def of_certain(self, known: Floats) -> Interval:
+        """The interval of (m,) probabilities that are the same in every draw, without looking at any."""
+        both = np.stack([known, known], axis=1)
+        return Interval(known, known, self._level, self._kind, both, both, self._draws)
 
     def _end(self, tail: Floats, least: float) -> tuple[Floats, Floats]:
         """(m,) the end of the interval and (m, 2) its range, from a sorted tail of numbers in [least, least + 1]."""

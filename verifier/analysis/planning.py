@@ -115,6 +115,7 @@ def evidence_needed(objective: Objective, measured: Measured, question: Question
         ValueError: a column that is needed has no rates.
         EngineError, LimitError: as `guaranteed_bounds`.
     """
+    present, useful = measured.counts.sum(axis=1), _useful(objective, measured)
     here = objective.probabilities(measured.rates[None])
     k = question.start
     margin = float(here.error_bound[0, k] + here.representation_bound[0, k])
@@ -128,7 +129,6 @@ def evidence_needed(objective: Objective, measured: Measured, question: Question
         ends = float(found.lower[k]), float(found.upper[k])
         return found if verdict_of(*ends, question.comparison, question.target) is verdict else None
 
-    present, useful = measured.counts.sum(axis=1), _useful(objective, measured)
     nothing = np.zeros_like(present)
     found = decided(nothing)
     if found is not None:

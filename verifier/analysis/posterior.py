@@ -43,7 +43,7 @@ Prior: TypeAlias = "str | float"
 PRIORS = {"jeffreys": 0.5, "uniform": 1.0}
 """Named weights on every label: the prior of Jeffreys, and all matrices equally likely."""
 SMALLEST_PRIOR, LARGEST_PRIOR = 1e-6, 1e6
-MOST_DRAWS, FEWEST_DRAWS = 10_000, 200
+MOST_DRAWS, FEWEST_DRAWS = 10_000, 301  # as many as a 95 % interval needs, see `fewest_draws`
 WORK = 2 * 10**8
 """What the default number of draws may cost, in transitions visited once: some 20 seconds."""
 

@@ -1,7 +1,8 @@
 """Guaranteed bounds: the least and the greatest probability of an LTL formula over all matrices of a region.
 
 *Semantics.* "every_state": every product state, and every draw, may have a matrix of its own. That is more freedom
-than the truth has, so the bounds hold for it; they are exact for this freedom unless they say `conservative`.
+than the truth has, so the bounds hold for it; they are exact for this freedom unless they say `conservative`. They
+hold for rates that change with time, too, except where rule 4 of `robust_graph` decided a component.
 "one_matrix": one matrix holds throughout. Where a single matrix attains the bounds for every state, both semantics
 have the same bounds; elsewhere branch and bound brings them closer together (`one_matrix`).
 
@@ -43,6 +44,8 @@ SEMANTICS = {
 
 LARGEST_CLIMBED = 20_000
 """Product states up to which better matrices are climbed for; beyond, that would cost more than the bounds."""
+MOST_STARTS = 32
+"""Initial states up to which each gets attained matrices of its own; beyond, they share them."""
 _NUMBERS_FOR_STEPS = 20_000_000
 _NEXT_TO = 1e-6
 
@@ -80,7 +83,8 @@ class GuaranteedBounds:
         lower_matrix, upper_matrix: (m, bins, predicted, true) matrices of the region. The planner cannot tell the
             labels of a group apart; their rate stands on the first of them.
         semantics: "every_state" or "one_matrix".
-        conservative: whether some end component is only assumed to be as bad as it may be.
+        conservative: whether the bounds may be wider than their semantics asks for: some end component is only
+            assumed to be as bad as it may be, or doubles did not suffice (`Reached.merged`).
         iterations: linear solves.
         certificates: what proves the bounds; none if they were not asked for.
     """
@@ -149,9 +153,9 @@ def guaranteed_bounds(
 
 
 def _sets_of_starts(objective: Objective) -> list[Ints]:
-    """Each initial state for itself, or all together where there are too many."""
+    """Each initial state for itself, or all together where there are many."""
     starts = objective.product.start
-    if len(starts) * objective.state_count > _NUMBERS_FOR_STEPS:
+    if len(starts) > MOST_STARTS or len(starts) * objective.state_count > _NUMBERS_FOR_STEPS:
         return [starts]
     return [starts[k : k + 1] for k in range(len(starts))]
 
@@ -169,7 +173,8 @@ def _attained(objective: Objective, found: SideBound) -> Attained:
         tried += [middle, *(each.mean for each in choices)]
         tried += [each.best + _NEXT_TO * (middle - each.best) for each in choices]
     known = best_of(objective, found.region, None, np.unique(np.array(tried), axis=0), sign)
-    return climbed(objective, found.region, known, sign) if small else known
+    few = len(objective.product.start) <= MOST_STARTS
+    return climbed(objective, found.region, known, sign) if small and few else known
 
 
 @dataclass(frozen=True, eq=False)

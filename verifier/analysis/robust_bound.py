@@ -42,7 +42,8 @@ class SideBound:
         step, nodes: nature's choices and the end components.
         target: (p,) bool, where nature has won.
         reached: the greatest probability of getting there, bounded from above in every product state.
-        conservative: whether a component that matters counts as won only because that could not be ruled out.
+        conservative: whether nature may have been given too much: a component that matters counts as won because that
+            could not be ruled out, or parts were merged (`Reached.merged`).
     """
 
     side: Side
@@ -75,13 +76,16 @@ def bound_sides(
     begun = np.zeros(step.state_count, dtype=bool)
     begun[objective.product.start] = True
     met = reachable(step.state_count, nodes.sources, nodes.targets, begun)
-    result = []
+    result: list[SideBound] = []
     for side in sides:
         won, assumed = (
             (found.can_fail, found.fail_assumed) if side == "lower" else (found.can_hold, found.hold_assumed)
         )
         target = (found.of >= 0) & won[found.of]
         doubtful = (found.of >= 0) & assumed[found.of]
-        reached = greatest_reach(step, nodes, target, starts)
-        result.append(SideBound(side, region, step, nodes, target, reached, bool(np.any(doubtful & met))))
+        # What is bad for one side is good for the other.
+        guide = 1 - result[-1].reached.value if result else None
+        reached = greatest_reach(step, nodes, target, starts, guide)
+        conservative = reached.merged or bool(np.any(doubtful & met))
+        result.append(SideBound(side, region, step, nodes, target, reached, conservative))
     return result

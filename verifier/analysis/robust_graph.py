@@ -17,8 +17,8 @@ reached from every other for free, so the answer is one for all of M. It is foun
    bottom component decides (`verifier.checking.recurrence`).
 4. The sets of moves that the states can be reduced to are tried in all combinations, as long as these are not too
    many; each gives a graph whose bottom components are decided. The value with all moves possible is one of them.
-5. Otherwise the answer beside that value is not known. Both are taken as possible, and the component is `unsettled`:
-   bounds stay sound and may be wider than need be.
+5. Otherwise the answer beside that value is not known. Both are taken as possible, one of them by assumption: bounds
+   stay sound and may be wider than need be.
 
 Rules 1, 2 and 5 hold for rates that change with time and history. Rule 3 holds for those too, as all moves keep rates
 bounded away from 0. Rule 4 is about rates that depend on the product state alone, as one matrix does.
@@ -45,7 +45,9 @@ from verifier.ltl.progression import ACCEPT, REJECT
 Ints = NDArray[np.int64]
 
 MOST_COMBINATIONS = 1024
-"""Combinations of moves that are tried for one component, and for all together that are tried at all."""
+"""Combinations of moves that are tried for all components together."""
+MOST_MOVES = 2_000_000
+"""Combinations times states, for one component."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,28 +211,36 @@ def _other_value(
     Returns:
         True, False, or None where that is not known; and how many combinations have been tried so far.
     """
-    inside = np.isin(step.following[members], members)
-    choices = []
-    combinations = 1
-    for place, member in enumerate(members.tolist()):
-        found = _reduced_moves(step, member, inside[place], MOST_COMBINATIONS)
-        if found is None:
-            return None, tried
-        choices.append(found)
-        combinations *= len(found)
-        if combinations > 1 and tried + combinations > MOST_COMBINATIONS:
-            return None, tried
-    if combinations == 1:
-        return False, tried
     following = step.following[members]
-    for combination in itertools.product(*choices):
+    inside = np.isin(following, members)
+    moves = step.usable(inside, members)
+    optional = np.flatnonzero(_can_refuse(step, members, inside, moves))
+    if len(optional) == 0:
+        return False, tried
+    if 2 ** min(len(optional), 64) > MOST_COMBINATIONS:
+        return None, tried
+    choices = [_reduced_moves(step, int(members[place]), inside[place], MOST_COMBINATIONS) for place in optional]
+    combinations = math.prod(MOST_COMBINATIONS + 1 if each is None else len(each) for each in choices)
+    if tried + combinations > MOST_COMBINATIONS or combinations * len(members) > MOST_MOVES:
+        return None, tried
+    for combination in itertools.product(*(each for each in choices if each is not None)):
         tried += 1
-        moves = np.zeros(following.shape, dtype=bool)
-        for place, seen in enumerate(combination):
+        moves[optional] = False
+        for place, seen in zip(optional.tolist(), combination, strict=True):
             moves[place, list(seen)] = True
         if np.any(_bottom_values(objective, members, following, moves) != value):
             return True, tried
     return False, tried
+
+
+def _can_refuse(step: UncertainStep, members: Ints, inside: Mask, moves: Mask) -> Mask:
+    """(k,) whether a state can stay without going to every state that it can go to."""
+    following = step.following[members]
+    result = np.zeros(len(members), dtype=bool)
+    for seen in np.flatnonzero(moves.any(axis=0)).tolist():
+        elsewhere = inside & (following != following[:, [seen]])
+        result |= moves[:, seen] & step.usable(elsewhere, members).any(axis=1)
+    return result
 
 
 def _bottom_values(objective: Objective, members: Ints, following: Ints, moves: Mask) -> Mask:

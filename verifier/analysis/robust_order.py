@@ -1,18 +1,17 @@
 """An order that shows, without any number, that every run is decided.
 
 Nodes are as in `robust_policy`: components in which nature can stay forever, and single states outside them. An order
-r gives a whole number to every product state, the same to all states of a node, such that, whatever nature chooses,
+gives a whole number r to every product state, the same to all states of a node, such that with every choice
 
-    if she may leave the node, she gives probability above 0 to states of smaller r,                    (1)
+    with which the node may be left, some probability goes to states of smaller r,                                (1)
 
 where a single state outside the components counts as left with every step, even if the step leads back to it.
 
-Then every run stays in one component from some time on, with probability 1, whatever nature chooses. For the chance
-of going to a smaller r, given that the node is left, has a minimum above 0 over all choices: it is a quotient of two
-linear functions on a polytope, the numerator is above 0 wherever the denominator is, so its infimum is the quotient
-at one of the finitely many vertices. With d the least of these minima over all states and R the number of values of
-r, every R departures in a row contain, with probability at least d^R, a fall to a node that cannot be left. So with
-probability 1 there are only finitely many departures.
+Then every run stays in one component from some time on, with probability 1, whatever nature chooses. For every choice
+is a mixture of the finitely many choices of a vertex for each draw. With d the least chance of a fall (to a smaller
+r), given a departure, among those of them that may depart, every choice has a fall with at least d times the chance
+of a departure. So of R departures in a row, R being the number of values of r, all are falls with probability at
+least d^R; but after R falls there is no smaller r to depart to. Hence there are only finitely many departures.
 
 Conversely such an order exists whenever the components are all maximal end components: states from which no order
 leads on form a set that nature can avoid to leave, and such a set contains an end component. It is built from the

@@ -7,13 +7,12 @@
 so that rows are scaled by the chance of leaving, without the cancellation in 1 - p. They are solved by a sparse LU
 factorisation. When only few nodes have been switched since, corrections x + B^-1 (w - (I - W) x) with the matrix B of
 the earlier policy lead to the solution in a few steps; they are used while they shrink the residual fast. Otherwise
-the present policy is factorised. A first part of the iteration looks for large gains only and needs no values to the
-last bit; the second part ends the iteration with values that have the residual of a direct solution. Nothing rests
-on their accuracy: they are judged later.
+the present policy is factorised. Nothing rests on the accuracy of the values: they are judged later.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -32,17 +31,20 @@ Floats = NDArray[np.float64]
 MOST_ITERATIONS = 1000
 _NOISE = 2.0**-46
 """A choice is better if it gains more than this share of what is at stake: less could be rounding."""
-_COARSE = 2.0**-24
-"""The same for the first part of an iteration, in which the equations need not be solved to the last bit."""
+_ROUGH = 2.0**-24
+"""The same where the solution need not be good to the last bit."""
 _STILL = 2.0**-50
 """Values that grow by less than this share have stopped growing."""
 _FEW = 0.1
 """Share of switched nodes up to which an earlier factorisation is tried."""
 _MANY = 2000
 """Nodes from which on it pays to begin with values that are not solved to the last bit."""
-_SHRINKING = 4
+_SHRINKING = 1.5
 """By what factor each correction with it must make the residual smaller."""
-_RESIDUAL = 2.0**-48
+_WORTH = 16
+"""Corrections that cost about as much as a factorisation."""
+_SMALLEST = np.finfo(np.float64).tiny
+_RESIDUAL = 2.0**-46
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,12 +83,17 @@ def make_nodes(step: UncertainStep, component: Ints) -> Nodes:
 class PolicySearch:
     """Policy iteration over a fixed set of unknown states; one search goes on where the last one stopped.
 
+    Args:
+        step, nodes: nature's choices.
+        unknown: whole nodes.
+        guide: (p,) values; the first policy makes the best choice for them instead of one that allows every move.
+
     Attributes:
         open: (k,) the unknown product states, whole nodes.
         iterations: linear solves so far.
     """
 
-    def __init__(self, step: UncertainStep, nodes: Nodes, unknown: Ints) -> None:
+    def __init__(self, step: UncertainStep, nodes: Nodes, unknown: Ints, guide: Floats | None = None) -> None:
         self._step, self._nodes, self.open = step, nodes, unknown
         self.iterations = 0
         self._behind = nodes.of[step.following[unknown]]
@@ -97,16 +104,27 @@ class PolicySearch:
         self._place[self._owners] = np.arange(len(self._owners))
         self._row = self._place[nodes.of[unknown]]
         self._weights = np.where(self._jumps, step.inner_weights(unknown), 0)
+        if guide is not None:
+            self._follow(guide)
         self._leaving = np.ones(len(unknown), dtype=bool)
         self._solver: SuperLU | None = None
         self._switched = len(unknown)
 
-    def optimum(self, known: Floats, jump: Floats, stay: Floats) -> Floats:
+    def _follow(self, guide: Floats) -> None:
+        """Begin with the best choices for other values, where they leave a node that is a single state."""
+        at = self.open
+        gained = np.where(self._jumps, guide[self._behind] - guide[at, None], 0)
+        weights = np.where(self._jumps, self._step.weights(self._step.greatest(gained, at)[1], at), 0)
+        taken = (weights.sum(axis=1) > 0) & ~self._nodes.component[at]
+        self._weights[taken] = weights[taken]
+
+    def optimum(self, known: Floats, cost: Floats, roughly: bool = False) -> Floats:
         """(p,) the solution of equation (1) of `robust_solve`, nearly.
 
         Args:
             known: (p,) the values; those of unknown states are not read.
-            jump, stay: (p,) the costs, equal within a node; `stay` is the cost of a step.
+            cost: (p,) of leaving a node, equal within each.
+            roughly: in large problems the solution need not be good to the last bit.
 
         Raises:
             EngineError: the equations are singular in doubles.
@@ -114,23 +132,37 @@ class PolicySearch:
         value = known.copy()
         if len(self.open) == 0:
             return value
-        coarse = [(_COARSE, _COARSE / 16)] if len(self._owners) >= _MANY else []
-        for noise, residual in (*coarse, (_NOISE, _RESIDUAL)):
-            for _ in range(MOST_ITERATIONS):
-                old = value[self.open]
-                self._solve(value, jump, stay, residual)
-                if not np.any(value[self.open] > old * (1 + _STILL)) or not self._improve(value, jump, stay, noise):
-                    break
+        rough = roughly and len(self._owners) >= _MANY
+        noise, residual = (_ROUGH, _ROUGH / 16) if rough else (_NOISE, _RESIDUAL)
+        for number in range(MOST_ITERATIONS):
+            old = value[self.open]
+            self._solve(value, cost, residual)
+            grown = number == 0 or bool(np.any(value[self.open] > old * (1 + _STILL)))
+            if not grown or not self._improve(value, cost, noise):
+                break
         return value
 
+    def burden(self, cost: Floats) -> float:
+        """How much (p,) costs of leaving a node add to the values of the present policy, at most."""
+        if len(self.open) == 0:
+            return 0.0
+        matrix, _ = self._matrix()
+        right = cost[self._owners]
+        added = self._corrected(matrix, right, np.zeros_like(right), _ROUGH)
+        return float(np.max(self._factorised(matrix).solve(right) if added is None else added))
+
     def steps_from(self, starts: Ints) -> Floats:
-        """(p,) expected number of steps that the policy makes in each state, from a random one of `starts`."""
+        """(p,) expected number of steps that the policy makes in each state, from a random one of `starts`.
+
+        A weighting, no result: the factorisation of a policy that differs in few nodes will do.
+        """
         result = np.zeros(self._step.state_count)
         begun = self._place[self._nodes.of[starts]]
         right = np.bincount(begun[begun >= 0], minlength=len(self._owners)) / len(starts)
         if np.any(right):
             matrix, out = self._matrix()
-            solver = self._factorised(matrix)
+            near = self._solver is not None and self._switched <= _FEW * len(right)
+            solver = self._solver if near and self._solver is not None else self._factorised(matrix)
             jumps = np.maximum(solver.solve(right, "T"), 0)  # type: ignore[call-overload]
             result[self.open] = np.where(self._leaving, (jumps / out)[self._row], 0)
         return result
@@ -159,14 +191,13 @@ class PolicySearch:
             self._switched = 0
         return self._solver
 
-    def _solve(self, value: Floats, jump: Floats, stay: Floats, residual: float) -> None:
+    def _solve(self, value: Floats, cost: Floats, residual: float) -> None:
         """Fill in the values of the unknown states under the present policy."""
         matrix, out = self._matrix()
         used = self._leaving
         behind = self._behind[used]
         told = np.where(self._place[behind] >= 0, 0, self._weights[used] * value[behind]).sum(axis=1)
-        gained = np.bincount(self._row[used], told + stay[self.open[used]], len(self._owners))
-        right = gained / out + jump[self._owners]
+        right = np.bincount(self._row[used], told, len(self._owners)) / out + cost[self._owners]
         solved = self._corrected(matrix, right, value[self._owners], residual)
         if solved is None:
             solver = self._factorised(matrix)
@@ -185,23 +216,21 @@ class PolicySearch:
         found, before = value, np.inf
         while True:
             rest = right - matrix @ found
-            excess = np.abs(rest) - residual * (right + np.abs(found))
-            if np.all(excess <= 0):
+            excess = float(np.max(np.abs(rest) / (residual * (right + np.abs(found)) + _SMALLEST)))
+            if excess <= 1:
                 return found
-            worst = float(np.abs(rest).max())
-            if not worst <= before / _SHRINKING:
+            if not excess * _SHRINKING <= before or (before < np.inf and _still_to_do(before, excess) > _WORTH):
                 return None
-            found, before = found + solver.solve(rest), worst
+            found, before = found + solver.solve(rest), excess
 
-    def _improve(self, value: Floats, jump: Floats, stay: Floats, noise: float) -> bool:
+    def _improve(self, value: Floats, cost: Floats, noise: float) -> bool:
         """Switch the nodes that have a better choice; whether there were any."""
         at, row = self.open, self._row
-        gained = np.where(self._jumps, value[self._behind] - value[at, None] + jump[at, None], 0)
-        best, masses = self._step.greatest(gained, at)
-        gain = best + stay[at]
+        gained = np.where(self._jumps, value[self._behind] - value[at, None] + cost[at, None], 0)
+        gain, masses = self._step.greatest(gained, at)
         weights = np.where(self._jumps, self._step.weights(masses, at), 0)
         out = weights.sum(axis=1)
-        stake = (weights * np.abs(gained)).sum(axis=1) + out * value[at] + stay[at]
+        stake = (weights * np.abs(gained)).sum(axis=1) + out * value[at]
         better = np.flatnonzero((gain > noise * stake) & (out > 0))
         if len(better) == 0:
             return False
@@ -215,3 +244,8 @@ class PolicySearch:
         self._weights[switched] = weights[switched]
         self._switched += len(switched)
         return True
+
+
+def _still_to_do(before: float, excess: float) -> float:
+    """How many more corrections it takes until `excess` is 1, at the pace of the last one."""
+    return math.log(excess) / math.log(before / excess)

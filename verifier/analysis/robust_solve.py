@@ -4,14 +4,13 @@ Nature chooses the rates in every product state (`robust_step`). States are gath
 which nature can stay forever (an end component that has been decided, `robust_graph`) is one node, every other state
 is a node of its own. Some nodes have a known value. For the others the least solution y >= 0 is wanted of
 
-    y(N) = max over states s of N and choices mu that may leave N of
-           E_mu[ y(next node) + jump(N) | N is left ] + step(N) / mu(N is left)                                  (1)
+    y(N) = cost(N) + max { E_mu[ y(next node) | N is left ] : s in N, mu a choice in s that may leave N }         (1)
 
-with costs jump, step >= 0. Without costs, 1 known on a target and 0 where it cannot be reached, that is the greatest
-probability of reaching the target: staying in a node forever earns nothing, and any state of a node can be reached
-from any other for free, so a node may choose from where it is left (de Alfaro, Formal verification of probabilistic
-systems, 1997, section 3; Baier and Katoen, Principles of Model Checking, section 10.6). As nodes swallow all end
-components, no choice can avoid the known nodes forever.
+with costs >= 0 of leaving a node. Without costs, 1 known on a target and 0 where it cannot be reached, that is the
+greatest probability of reaching the target: staying in a node forever earns nothing, and any state of a node can be
+reached from any other for free, so a node may choose from where it is left (de Alfaro, Formal verification of
+probabilistic systems, 1997, section 3; Baier and Katoen, Principles of Model Checking, section 10.6). As nodes
+swallow all end components, no choice can avoid the known nodes forever.
 
 **Policy iteration.** Solve the equations of a policy, switch the nodes in which another choice is strictly better for
 its values, and so on. *Every policy is regular*: states that it visits infinitely often form an end component, and
@@ -25,14 +24,19 @@ y = max E[y(next)] has a solution for every constant that is large enough, polic
 or meet a singular matrix, and value iteration from above does not move. Value iteration from below does converge, but
 says nothing about how far it has come: with a loop of probability 1 - 10^-9 it stops a factor 10^9 too early.
 
-**Proof.** Doubles solve the equations only nearly. So a small cost is charged for every jump, which lifts y above the
-solution, and the lifted values are checked with rounding accounted for (`UncertainStep.upper_bound`): if
+**Proof.** Doubles solve the equations only nearly. So a small cost is charged for every departure, which lifts y
+above the solution, and the lifted values are checked with rounding accounted for (`UncertainStep.upper_bound`): if
 
     max over mu of E_mu[ y(next) - y(s) ] <= 0 in every state s outside the target,   y >= 0,   y >= 1 on it,     (2)
 
 then y(s) is an upper bound on the probability of reaching the target under every choice, whether it depends on the
 history or not: by (2), y at the visited states is a supermartingale that is at least 1 from the first visit to the
 target on, and the bound is Ville's inequality. The check needs nothing of what computed y.
+
+**Where doubles do not suffice.** A part of the graph that is left with a probability of 10^-15 has equations that are
+singular in doubles. Then nature is given more: the strongly connected parts concerned become nodes as if she could
+stay in them forever and leave them where she likes. The values are sound and may be larger than need be; of several
+vectors with (2) the least in every state has it, too (the mean of a minimum is at most the minimum of the means).
 """
 
 from __future__ import annotations
@@ -43,17 +47,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.robust_policy import Nodes, PolicySearch
+from verifier.analysis.robust_policy import Nodes, PolicySearch, make_nodes
 from verifier.analysis.robust_step import UncertainStep
-from verifier.checking.graphs import Mask, coreachable
+from verifier.checking.graphs import Mask, components, coreachable
 from verifier.errors import EngineError
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-_LEAST_LIFT = 2.0**-43
+_LEAST_LIFT = 2.0**-42
 _LIFTS = 12
 _TINY = 2.0**-900
+SMALL_LOSS = 1e-8
+"""Values may be lifted by so much before it is tried to do better with merged parts."""
+LARGE_LOSS = 1e-6
+"""From here on a bound is said to be wider than need be."""
+_MOST_MERGERS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,14 +74,18 @@ class Reached:
         steps: (s, p) for each of s sets of initial states the expected number of steps in each product state, under
             the last policy; 0 where nothing is chosen.
         iterations: linear solves.
+        merged: whether doubles did not suffice, so that the bound may be wider than need be.
     """
 
     value: Floats
     steps: Floats
     iterations: int
+    merged: bool
 
 
-def greatest_reach(step: UncertainStep, nodes: Nodes, target: Mask, starts: Sequence[Ints] = ()) -> Reached:
+def greatest_reach(
+    step: UncertainStep, nodes: Nodes, target: Mask, starts: Sequence[Ints] = (), guide: Floats | None = None
+) -> Reached:
     """A proven upper bound on the greatest probability of reaching `target`, close to it.
 
     Args:
@@ -80,40 +93,76 @@ def greatest_reach(step: UncertainStep, nodes: Nodes, target: Mask, starts: Sequ
         nodes: with every end component outside the target in one node.
         target: (p,) bool, whole nodes.
         starts: sets of product states, for `Reached.steps`.
+        guide: (p,) values for the first policy, see `PolicySearch`.
 
     Raises:
-        EngineError: the equations are too close to singular for doubles.
+        EngineError: no bound can be proven in doubles.
     """
     able = coreachable(step.state_count, nodes.of[nodes.sources], nodes.of[nodes.targets], target)[nodes.of]
-    value = target.astype(np.float64)
-    search = PolicySearch(step, nodes, np.flatnonzero(able & ~target))
-    nothing = np.zeros(step.state_count)
-    value = search.optimum(value, nothing, nothing)
-    lift = _LEAST_LIFT
-    for _ in range(_LIFTS):
-        jump = np.where(value > 0, lift * value + _TINY, 0)
-        lifted = search.optimum(value, jump, nothing)
-        lifted[search.open] = np.minimum(lifted[search.open], 1)
-        if is_proven(step, lifted, target):
-            steps = np.array([search.steps_from(each) for each in starts]).reshape(len(starts), step.state_count)
-            return Reached(lifted, steps, search.iterations)
-        lift *= 8
-    raise EngineError(
-        f"the bounds on {np.count_nonzero(able)} product states cannot be proven in doubles: some are left too rarely"
-    )
+    unknown = np.flatnonzero(able & ~target)
+    best: Floats | None = None
+    steps = np.zeros((len(starts), step.state_count))
+    present: Nodes | None = nodes
+    mergers, iterations, worse = 0, 0, False
+    while present is not None:
+        search = PolicySearch(step, present, unknown, guide)
+        value, loss, doubtful = _lifted(step, search, target)
+        iterations += search.iterations
+        if value is not None and best is None:
+            steps = np.array([search.steps_from(each) for each in starts]).reshape(steps.shape)
+            best = value
+        elif value is not None and best is not None and is_proven(step, np.minimum(best, value), target):
+            best = np.minimum(best, value)
+        worse |= mergers == 0 and loss > LARGE_LOSS
+        enough = loss <= SMALL_LOSS or mergers == _MOST_MERGERS
+        present = None if enough else _merged(step, present, unknown, doubtful)
+        mergers += present is not None
+    if best is None:
+        raise EngineError(f"no bound on {len(unknown)} product states can be proven in doubles")
+    return Reached(best, steps, iterations, worse)
 
 
 def is_proven(step: UncertainStep, value: Floats, target: Mask) -> bool:
     """Whether `value` satisfies (2), with all rounding accounted for."""
-    drift = _upwards(step, value, step.following, np.arange(len(value)))
-    return bool(np.all(value >= target) and np.all(np.isfinite(value)) and np.all(drift[~target] <= 0))
+    return bool(np.all(value >= target) and np.all(np.isfinite(value)) and not np.any(_unproven(step, value, target)))
 
 
-def _upwards(step: UncertainStep, value: Floats, following: Ints, at: Ints) -> Floats:
-    """Upper bounds on the greatest mean change of `value` in one step."""
-    return step.upper_bound(_widened(value[following] - value[at, None]), at)
+def _unproven(step: UncertainStep, value: Floats, target: Mask) -> Mask:
+    """(p,) where (2) is not shown to hold."""
+    difference = value[step.following] - value[:, None]
+    widened = difference + 4 * 2.0**-53 * np.abs(difference)  # not below the exact difference
+    result: Mask = ~(step.upper_bound(widened) <= 0) & ~target
+    return result
 
 
-def _widened(difference: Floats) -> Floats:
-    """Doubles not below the exact difference that was rounded to `difference`."""
-    return difference + 4 * 2.0**-53 * np.abs(difference)
+def _lifted(step: UncertainStep, search: PolicySearch, target: Mask) -> tuple[Floats | None, float, Ints]:
+    """Proven values, if any; how far they may be above the solution; and the states where that is from."""
+    try:
+        value = search.optimum(target.astype(np.float64), np.zeros(step.state_count), roughly=True)
+        lift, doubtful = _LEAST_LIFT, np.zeros(0, dtype=np.int64)
+        for _ in range(_LIFTS):
+            cost = lift * value + _TINY
+            lifted = search.optimum(value, cost)
+            lifted[search.open] = np.minimum(lifted[search.open], 1)
+            unproven = _unproven(step, lifted, target)
+            if not np.any(unproven) and np.all(np.isfinite(lifted)):
+                return lifted, search.burden(cost), doubtful
+            doubtful = np.union1d(doubtful, np.flatnonzero(unproven))
+            lift *= 8
+    except EngineError:
+        pass
+    return None, 1.0, search.open
+
+
+def _merged(step: UncertainStep, nodes: Nodes, unknown: Ints, doubtful: Ints) -> Nodes | None:
+    """Nodes in which the strongly connected parts of doubtful states are one each; None where nothing is merged."""
+    inside = np.zeros(step.state_count, dtype=bool)
+    inside[unknown] = True
+    kept = inside[nodes.sources] & inside[nodes.targets]
+    part = components(step.state_count, nodes.of[nodes.sources[kept]], nodes.of[nodes.targets[kept]])[nodes.of]
+    if len(doubtful) == 0:
+        doubtful = unknown
+    concerned = np.isin(part, part[doubtful]) & inside
+    of = np.where(concerned, step.state_count + part, np.where(nodes.component, nodes.of, -1))
+    found = make_nodes(step, of)
+    return None if np.array_equal(found.of, nodes.of) else found

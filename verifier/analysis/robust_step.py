@@ -188,10 +188,12 @@ def uncertain_step(objective: Objective, region: Region) -> UncertainStep:
     bins, groups, true = region.lower.shape
     if channel.labels != region.labels or not np.array_equal(groups_of(channel), region.group):
         raise ValueError("the region's labels or groups are not those of the objective")
-    if len(channel.bins) and channel.bins.max() >= bins:
+    if channel.bins.size and channel.bins.max() >= bins:
         raise ValueError("the region has fewer bins than the objective")
     drawn = np.where(channel.columns >= 0, channel.bins * true + channel.columns, -1)
-    columns = np.where(objective.row[:, None] >= 0, drawn[objective.row], -1)
+    columns = np.full((objective.state_count, drawn.shape[1]), -1, dtype=np.int64)
+    drawing = objective.row >= 0
+    columns[drawing] = drawn[objective.row[drawing]]
     told = np.array(list(dict.fromkeys(told_by(channel))), dtype=np.int64)
     union = unions(channel)
     before, possible = [], {0}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from verifier.analysis.intervals import check_level
+from verifier.analysis.intervals import LARGEST_DRAWS, check_draws, check_level
 from verifier.analysis.posterior import Prior, prior_weight
 from verifier.analysis.robust import Semantics
 
@@ -22,7 +22,7 @@ class ConfidenceSettings:
         semantics: of the guaranteed bounds, see `guaranteed_bounds`.
 
     Raises:
-        UsageError: a level or prior that cannot be.
+        UsageError: a level, prior or number of draws that cannot be.
     """
 
     level: float = 0.95
@@ -35,3 +35,5 @@ class ConfidenceSettings:
     def __post_init__(self) -> None:
         check_level(self.level)
         prior_weight(self.prior)
+        if self.draws is not None:
+            check_draws(self.draws, LARGEST_DRAWS)

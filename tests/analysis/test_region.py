@@ -1,0 +1,278 @@
+"""Confidence regions: events, ends checked with exact binomial tails, coverage, and the boxes of assumptions."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small_objectives import channel_of, objective_of
+
+from verifier.analysis.binomial import MOST_ITEMS, tail_is_at_most
+from verifier.analysis.measured import Measured
+from verifier.analysis.region import UNIT, Event, Region, clopper_pearson, confidence_region, events_of
+from verifier.confusion import rates
+from verifier.errors import LimitError, UsageError
+
+LABELS = ((), ("a",), ("b",), ("c",))
+
+
+def skeleton(asked, columns=(1,), bins=2):
+    """A state per bin that asks about the classes `asked` and goes on to the next bin unless it is told nothing."""
+    told = sorted({frozenset(each) & asked for each in LABELS}, key=lambda each: (len(each), sorted(each)))
+    rows = [[b] * len(columns) for b in range(bins)]
+    channel = channel_of(LABELS, rows, [list(columns)] * bins, tuple(told))
+    lost = bins + 1
+    following = [[lost] + [k + 1] * (len(told) - 1) for k in range(bins)] + [[bins] * len(told), [lost] * len(told)]
+    return objective_of(channel, following, [*range(bins), 0, 0], {"g": {bins}}, "F g", ended=(bins, lost)).skeleton
+
+
+def counts_of(columns, bins=2):
+    """(bins, 4, 4) counts from {(bin, true): four numbers}."""
+    counts = np.zeros((bins, 4, 4), dtype=np.int64)
+    for (index, true), column in columns.items():
+        counts[index, :, true] = column
+    return counts
+
+
+def measured_of(counts, fixed=()):
+    held = np.zeros((len(counts), 4), dtype=bool)
+    for place in fixed:
+        held[place] = True
+    with np.errstate(invalid="ignore"):
+        return Measured(counts, rates(counts), held)
+
+
+def exact_tail(total, least, rate):
+    return sum(math.comb(total, k) * rate**k * (1 - rate) ** (total - k) for k in range(least, total + 1))
+
+
+class TestEvents:
+    data = measured_of(counts_of({(0, 1): (3, 5, 1, 1), (1, 1): (0, 9, 1, 0)}))
+
+    def test_a_planner_that_asks_one_thing_has_one_event_per_column(self):
+        # {} and {b} and {c} are told alike; the event is "reported as a" = label 1.
+        found = events_of(skeleton(frozenset("a")), self.data)
+        assert found == {Event(0, 1, (1,)), Event(1, 1, (1,))}
+
+    def test_with_three_groups_each_is_an_event(self):
+        # Groups {} with c, a, b. The first stands for itself by its complement {a, b} = labels 1 and 2.
+        found = events_of(skeleton(frozenset("ab")), self.data)
+        assert {each.labels for each in found} == {(1, 2), (1,), (2,)}
+        assert len(found) == 6
+
+    def test_an_event_and_its_complement_are_one_for_different_planners(self):
+        # One asks about a, the other about b and c: {a} is the event of the first, {b, c}, {b} and {c} of the second.
+        first, second = (
+            events_of(skeleton(frozenset("a")), self.data),
+            events_of(skeleton(frozenset("bc")), self.data),
+        )
+        assert len(first | second) == 2 + 6
+        assert first & second == set()
+        assert first | events_of(skeleton(frozenset("a")), self.data) == first
+
+    def test_fixed_columns_and_columns_without_items_have_none(self):
+        data = measured_of(counts_of({(0, 1): (3, 5, 1, 1)}), fixed=[(0, 1)])
+        assert events_of(skeleton(frozenset("a")), data) == set()
+
+    def test_who_asks_nothing_has_none(self):
+        told = (frozenset(),)
+        channel = channel_of(LABELS, [[0]], [[1]], told)
+        blind = objective_of(channel, [[1], [1]], [0, 0], {"g": {1}}, "F g", ended=(1,)).skeleton
+        assert events_of(blind, self.data) == set()
+        region = confidence_region(blind, self.data)
+        assert not region.needed.any()
+
+    def test_the_events_of_a_run_must_include_those_of_its_chains(self):
+        with pytest.raises(ValueError, match="must include"):
+            confidence_region(skeleton(frozenset("a")), self.data, events=frozenset())
+
+
+class TestConfidenceRegion:
+    def test_one_column_has_the_interval_of_clopper_and_pearson(self):
+        # 0 of 3 with one event at alpha = 0.05: lower 0; upper 1 - 0.025^(1/3) = 0.70759822...
+        data = measured_of(counts_of({(0, 1): (3, 0, 0, 0)}, bins=1))
+        region = confidence_region(skeleton(frozenset("a"), bins=1), data)
+        assert region.lower[0, 1, 1] == 0
+        assert region.upper[0, 1, 1] == math.ceil((1 - 0.025 ** (1 / 3)) * UNIT)
+        # The other group is the complement.
+        assert region.lower[0, 0, 1] == UNIT - region.upper[0, 1, 1]
+        assert region.upper[0, 0, 1] == UNIT
+
+    def test_alpha_is_divided_among_all_events_of_the_run(self):
+        data = measured_of(counts_of({(0, 1): (0, 7, 0, 0)}, bins=1))
+        asked = skeleton(frozenset("a"), bins=1)
+        events = events_of(asked, data) | {Event(9, 9, (k,)) for k in range(1, 10)}
+        region = confidence_region(asked, data, 0.9, events)
+        # alpha = 1/10 among 10 events, two sides: 7 of 7 has the lower end (1/200)^(1/7).
+        assert region.lower[0, 1, 1] == math.floor(0.005 ** (1 / 7) * UNIT)
+        assert region.evidence.alpha == Fraction(1, 10)
+        assert region.evidence.events == 10
+
+    def test_a_column_without_items_is_free_and_a_fixed_one_is_a_point(self):
+        counts = counts_of({(0, 1): (0, 4, 0, 0)})
+        region = confidence_region(skeleton(frozenset("a")), measured_of(counts, fixed=[(0, 1)]))
+        assert region.lower[0, :, 1].tolist() == region.upper[0, :, 1].tolist() == [0, UNIT]
+        assert region.lower[1, :, 1].tolist() == [0, 0]
+        assert region.upper[1, :, 1].tolist() == [UNIT, UNIT]
+
+    def test_it_contains_the_observed_rates_and_tells_others_apart(self):
+        counts = counts_of({(0, 1): (30, 50, 10, 10), (1, 1): (0, 99, 1, 0)})
+        region = confidence_region(skeleton(frozenset("ab")), measured_of(counts))
+        exact = np.zeros((2, 4, 4), dtype=object)
+        exact[0, :, 1] = [Fraction(n, 100) for n in (30, 50, 10, 10)]
+        exact[1, :, 1] = [Fraction(n, 100) for n in (0, 99, 1, 0)]
+        assert region.contains(exact)
+        # c is told like nothing, so only the sum of the two counts.
+        exact[0, :, 1] = [Fraction(n, 100) for n in (0, 50, 10, 40)]
+        assert region.contains(exact)
+        exact[0, :, 1] = [Fraction(n, 100) for n in (10, 80, 10, 0)]
+        assert not region.contains(exact)
+
+    def test_the_very_ends_belong_to_it(self):
+        region = confidence_region(
+            skeleton(frozenset("a"), bins=1), measured_of(counts_of({(0, 1): (5, 5, 0, 0)}, bins=1))
+        )
+        end = int(region.upper[0, 1, 1])
+        exact = np.zeros((1, 4, 4), dtype=object)
+        exact[0, :2, 1] = [Fraction(UNIT - end, UNIT), Fraction(end, UNIT)]
+        assert region.contains(exact)
+        step = Fraction(1, 10**15)
+        exact[0, :2, 1] = [Fraction(UNIT - end, UNIT) - step, Fraction(end, UNIT) + step]
+        assert not region.contains(exact)
+
+    @pytest.mark.parametrize("level", [0, 1, -0.1, 1.5, math.nan])
+    def test_levels_outside_0_to_1_are_refused(self, level):
+        with pytest.raises(UsageError, match="strictly between 0 and 1"):
+            confidence_region(skeleton(frozenset("a")), TestEvents.data, level)
+
+
+class TestEnds:
+    @given(st.integers(1, 60), st.data())
+    def test_the_chance_of_missing_is_at_most_what_was_asked_in_exact_arithmetic(self, total, data):
+        items = data.draw(st.integers(0, total))
+        tail = Fraction(1, data.draw(st.integers(3, 5000)))
+        low, high = (int(each[0]) for each in clopper_pearson(np.array([items]), np.array([total]), float(tail)))
+        # Pr(Bin(n, lower) >= x) <= c, and the same for the complement; a billionth further in it no longer holds.
+        if items:
+            assert exact_tail(total, items, Fraction(low, UNIT)) <= tail
+            assert exact_tail(total, items, Fraction(low + 2, UNIT)) > tail
+        else:
+            assert low == 0
+        if items < total:
+            assert exact_tail(total, total - items, Fraction(UNIT - high, UNIT)) <= tail
+            assert exact_tail(total, total - items, Fraction(UNIT - high + 2, UNIT)) > tail
+        else:
+            assert high == UNIT
+
+    @pytest.mark.parametrize("total", [10**3, 10**5, 10**7, 10**9])
+    @pytest.mark.parametrize("share", [0.0, 1e-6, 0.001, 0.5, 1.0])
+    @pytest.mark.parametrize("tail", [Fraction(1, 40), Fraction(1, 10**6)])
+    def test_ends_hold_for_many_items(self, total, share, tail):
+        items = round(share * total)
+        if min(items, total - items) > 10**5:
+            return
+        low, high = (int(each[0]) for each in clopper_pearson(np.array([items]), np.array([total]), float(tail)))
+        assert low == 0 or tail_is_at_most(total, items, low, tail)
+        assert high == UNIT or tail_is_at_most(total, total - items, UNIT - high, tail)
+        if items and low + 3 < UNIT:
+            assert not tail_is_at_most(total, items, low + 3, tail)
+
+
+class TestTails:
+    @given(st.integers(1, 40), st.data())
+    def test_they_are_those_of_the_definition(self, total, data):
+        least = data.draw(st.integers(0, total))
+        billionths = data.draw(st.one_of(st.integers(0, UNIT), st.sampled_from([0, 1, UNIT - 1, UNIT])))
+        exact = exact_tail(total, least, Fraction(billionths, UNIT))
+        if 0 < exact < Fraction(1, 3):
+            assert tail_is_at_most(total, least, billionths, exact * (1 + Fraction(1, 10**18)))
+            assert not tail_is_at_most(total, least, billionths, exact * (1 - Fraction(1, 10**18)))
+        bound = Fraction(1, 7)
+        if tail_is_at_most(total, least, billionths, bound):
+            assert exact <= bound
+
+    def test_extremes(self):
+        half = Fraction(1, 2)
+        assert tail_is_at_most(5, 3, 0, half)
+        assert not tail_is_at_most(5, 3, UNIT, half)
+        assert not tail_is_at_most(5, 0, 5, half)
+        assert tail_is_at_most(5, 0, 5, Fraction(1))
+
+    def test_more_than_can_be_checked_is_refused(self):
+        with pytest.raises(LimitError, match="cannot be checked"):
+            tail_is_at_most(4 * MOST_ITEMS, 2 * MOST_ITEMS, UNIT // 3, Fraction(1, 2))
+
+    @pytest.mark.parametrize("wrong", [(3, 4, 0), (3, -1, 0), (3, 1, -1), (3, 1, UNIT + 1)])
+    def test_numbers_out_of_range_are_refused(self, wrong):
+        with pytest.raises(ValueError, match="expected"):
+            tail_is_at_most(*wrong, Fraction(1, 2))
+
+
+class TestBoxes:
+    def test_a_floor_for_one_recall(self):
+        lower, upper = np.zeros((2, 4, 4), dtype=object), np.ones((2, 4, 4), dtype=object)
+        lower[0, 1, 1] = Fraction(19, 20)
+        region = Region.of_bounds(skeleton(frozenset("a")), lower, upper)
+        assert region.lower[:, :, 1].tolist() == [[0, 950_000_000], [0, 0]]
+        assert region.upper[:, :, 1].tolist() == [[UNIT, UNIT], [UNIT, UNIT]]
+        assert region.evidence is None
+
+    def test_bounds_of_labels_told_alike_add_up_and_round_outwards(self):
+        lower, upper = np.zeros((1, 4, 4), dtype=object), np.ones((1, 4, 4), dtype=object)
+        third = Fraction(1, 3)
+        lower[0, :, 1] = upper[0, :, 1] = [third / 2, third, third / 2, third]
+        region = Region.of_bounds(skeleton(frozenset("a"), bins=1), lower, upper)
+        assert region.lower[0, :, 1].tolist() == [666_666_666, 333_333_333]
+        assert region.upper[0, :, 1].tolist() == [666_666_667, 333_333_334]
+
+    def test_a_double_is_taken_for_the_fraction_that_it_is(self):
+        lower, upper = np.zeros((1, 4, 4)), np.ones((1, 4, 4))
+        lower[0, 1, 1] = 0.95  # the nearest double lies below
+        region = Region.of_bounds(skeleton(frozenset("a"), bins=1), lower, upper)
+        assert region.lower[0, 1, 1] == 949_999_999
+
+    def test_a_column_without_any_rates_is_refused(self):
+        lower, upper = np.zeros((1, 4, 4)), np.ones((1, 4, 4))
+        lower[0, :, 1] = 0.25
+        upper[0, 0, 1] = lower[0, 0, 1] = 0.5
+        with pytest.raises(ValueError, match="empty"):
+            Region.of_bounds(skeleton(frozenset("a"), bins=1), lower, upper)
+
+
+def test_a_region_is_valid_from_birth():
+    labels, group = (frozenset(), frozenset("a")), np.array([0, 1])
+    good = np.zeros((1, 2, 2), dtype=np.int64), np.full((1, 2, 2), UNIT), np.ones((1, 2), dtype=bool)
+    Region(labels, group, *good)
+    low, high, needed = good
+    with pytest.raises(ValueError, match="whole numbers"):
+        Region(labels, group, low.astype(float), high, needed)
+    with pytest.raises(ValueError, match="0 <= lower"):
+        Region(labels, group, high, low, needed)
+    with pytest.raises(ValueError, match="empty"):
+        Region(labels, group, np.full_like(low, UNIT // 2 + 1), high, needed)
+    with pytest.raises(ValueError, match="empty"):
+        Region(labels, group, low, np.full_like(low, UNIT // 2 - 1), needed)
+    with pytest.raises(ValueError, match="every label"):
+        Region(labels, np.array([0, 2]), *good)
+    with pytest.raises(ValueError, match="fit together"):
+        Region(labels, group, low, high, np.ones((2, 2), dtype=bool))
+
+
+def test_the_true_matrices_lie_in_the_region_as_often_as_promised_exactly():
+    # Two columns with 6 items each, two groups: all 49 data sets with their exact chances. alpha = 1/5, two events.
+    asked = skeleton(frozenset("a"))
+    truth = (Fraction(1, 2), Fraction(9, 10))
+    exact = np.zeros((2, 4, 4), dtype=object)
+    for index, rate in enumerate(truth):
+        exact[index, :2, 1] = [1 - rate, rate]
+    covered = Fraction(0)
+    for hits in itertools.product(range(7), repeat=2):
+        chance = Fraction(1)
+        for count, rate in zip(hits, truth, strict=True):
+            chance *= math.comb(6, count) * rate**count * (1 - rate) ** (6 - count)
+        counts = counts_of({(index, 1): (6 - count, count, 0, 0) for index, count in enumerate(hits)})
+        covered += chance * confidence_region(asked, measured_of(counts), 0.8).contains(exact)
+    assert covered >= Fraction(8, 10)

@@ -1,0 +1,739 @@
+"""Guaranteed bounds: hand-solved models, brute force over vertices, Storm on decision processes, random matrices."""
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from interval_models import (
+    RECURRENT,
+    SIMPLE,
+    Model,
+    exactly,
+    random_member,
+    random_model,
+    random_region,
+    region_of,
+    vertices,
+)
+from scipy.stats import beta
+from small_objectives import channel_of, objective_of, random_objective
+
+from verifier.analysis import robust_graph
+from verifier.analysis.adjoint import state_values
+from verifier.analysis.measured import measured
+from verifier.analysis.objective import build_objective
+from verifier.analysis.region import UNIT, Region, confidence_region, events_of, groups_of
+from verifier.analysis.robust import Effort, guaranteed_bounds
+from verifier.analysis.robust_bound import bound_sides
+from verifier.analysis.robust_graph import end_components
+from verifier.analysis.robust_step import greatest_masses, inner_masses, uncertain_step
+from verifier.blocks import block_skeleton
+from verifier.chains.chain import MarkovChain
+from verifier.chains.decision_process import DecisionProcess
+from verifier.checking.process import StormProcess
+from verifier.checking.requirements import abstracted
+from verifier.checking.strategies import optimal_probabilities
+from verifier.errors import EngineError
+from verifier.ltl import parse_formula, to_storm
+from verifier.options import RunOptions
+from verifier.pipeline import read_inputs
+from verifier.scenarios import Selection
+
+TWO, THREE = ((), ("a",)), ((), ("a",), ("b",))
+NANO = Fraction(1, UNIT)
+UNPROVEN = Effort(certificates=False)
+BOUNDS_ONLY = Effort(attained=False, certificates=False)
+
+
+def f(text):
+    return Fraction(text)
+
+
+def fixed(*rates):
+    return [(f(each), f(each)) for each in rates]
+
+
+def bounds_of(model, formula, semantics="every_state", effort=UNPROVEN):
+    objective = model.objective(formula)
+    return guaranteed_bounds(objective, model.region(objective), semantics, effort)
+
+
+def ends(found, start=0):
+    return found.lower[start], found.upper[start]
+
+
+def near(value):
+    return pytest.approx(float(value), abs=1e-9)
+
+
+class TestByHand:
+    def test_the_greedy_choice_fills_the_best_groups_first(self):
+        # States 1, 2, 3 reach the goal with 1/5, 1/2 and 7/10. Report {} leads to 1, a to 2, b to 3, with
+        # mu{} in [1/10, 2/5], mu(a) in [1/5, 1/2], mu(b) in [3/10, 3/5].
+        # Least: {} 2/5, b 3/10, a the rest 3/10: 2/5 * 1/5 + 3/10 * 1/2 + 3/10 * 7/10 = 11/25.
+        # Greatest: b 3/5, {} 1/10, a 3/10: 1/10 * 1/5 + 3/10 * 1/2 + 3/5 * 7/10 = 59/100.
+        model = Model(
+            THREE,
+            [[1, 2, 3], [5, 4, 5], [5, 4, 5], [5, 4, 5], [4] * 3, [5] * 3],
+            {"g": {4}},
+            {
+                0: [(f("0.1"), f("0.4")), (f("0.2"), f("0.5")), (f("0.3"), f("0.6"))],
+                1: fixed("0.8", "0.2", 0),
+                2: fixed("0.5", "0.5", 0),
+                3: fixed("0.3", "0.7", 0),
+            },
+        )
+        assert ends(bounds_of(model, "F g")) == (near(f("11/25")), near(f("59/100")))
+
+    def test_value_iteration_stops_far_from_the_truth_and_the_bounds_do_not(self):
+        # From state 0: to the goal with 10^-9, to the bad state with 10^-9 to 2 * 10^-9, else it stays.
+        # Least: 1 / (1 + 2) = 1/3. Greatest: 1 / (1 + 1) = 1/2.
+        model = Model(
+            THREE,
+            [[1, 0, 2], [1] * 3, [2] * 3],
+            {"g": {2}},
+            {0: [(NANO, 2 * NANO), (0, 1), (NANO, NANO)]},
+        )
+        found = bounds_of(model, "F g")
+        assert ends(found) == (near(f("1/3")), near(f("1/2")))
+        value, change = 0.0, 1.0
+        while change > 1e-9:
+            new = 1e-9 + (1 - 3e-9) * value
+            value, change = new, new - value
+        assert abs(value - 1 / 3) > 0.33  # it stopped in its second round
+
+    def test_bounds_hold_as_exact_fractions_and_are_tight(self):
+        model = Model(THREE, [[1, 0, 2], [1] * 3, [2] * 3], {"g": {2}}, {0: fixed(2 * NANO, 1 - 3 * NANO, NANO)})
+        found = bounds_of(model, "F g")
+        assert Fraction(float(found.lower[0])) < Fraction(1, 3) < Fraction(float(found.upper[0]))
+        assert found.upper[0] - found.lower[0] < 1e-12
+
+    def test_the_graph_changes_at_the_end_of_an_interval(self):
+        # State 0 goes to the goal with 0 to 1/10 and stays otherwise: P(F g) is 1 for every rate above 0, and 0 at 0.
+        model = Model(TWO, [[0, 1], [1, 1]], {"g": {1}}, {0: [(f("0.9"), 1), (0, f("0.1"))]})
+        found = bounds_of(model, "F g")
+        assert ends(found) == (0, 1)
+        assert (found.lower_attained[0], found.upper_attained[0]) == (0, 1)
+        # One billionth is enough.
+        model.bounds[0] = [(f("0.9"), 1 - NANO), (NANO, f("0.1"))]
+        assert ends(bounds_of(model, "F g")) == (near(1), 1)
+
+    def test_for_safety_the_jump_is_the_other_way(self):
+        # To the bad state with 0 to 1/10: P(G !bad) is 0 for every rate above 0, and 1 at 0.
+        model = Model(TWO, [[0, 1], [1, 1]], {"bad": {1}}, {0: [(f("0.9"), 1), (0, f("0.1"))]})
+        assert ends(bounds_of(model, "G !bad")) == (0, 1)
+
+    def test_where_staying_earns_nothing_nature_leaves_in_the_best_way(self):
+        # State 0 may stay forever, or go to state 1, which reaches the goal with 1/2 at least and 3/4 at most.
+        # Staying never reaches g: least 0. For the greatest it must leave: 3/4.
+        model = Model(
+            TWO,
+            [[0, 1], [3, 2], [2] * 2, [3] * 2],
+            {"g": {2}},
+            {0: [(0, 1), (0, 1)], 1: [(f("0.25"), f("0.5")), (f("0.5"), f("0.75"))]},
+        )
+        found = bounds_of(model, "F g")
+        assert ends(found) == (0, near(f("3/4")))
+        assert ends(bounds_of(model, "G !g")) == (near(f("1/4")), 1)
+
+    def test_leaving_a_component_of_two_states_by_its_better_door(self):
+        # 0 and 1 lead to each other for as long as nature likes. State 0 has a door to a fair coin, state 1 one to a
+        # coin with 3/4. P(F g) is at most 3/4: the door of state 1, however seldom it opens.
+        model = Model(
+            THREE,
+            [[1, 2, 1], [0, 3, 0], [5, 4, 5], [5, 4, 5], [4] * 3, [5] * 3],
+            {"g": {4}},
+            {
+                0: [(0, 1), (0, f("0.1")), (0, 1)],
+                1: [(0, 1), (0, NANO), (0, 1)],
+                2: fixed("0.5", "0.5", 0),
+                3: fixed("0.25", "0.75", 0),
+            },
+        )
+        assert ends(bounds_of(model, "F g")) == (0, near(f("3/4")))
+
+    def test_recurrence_depends_on_whether_leaving_can_be_refused(self):
+        # 0 (where q holds) and 1 alternate; each stays with 0 to 1/2, or state 1 with 0 to 1.
+        following = [[1, 0], [0, 1]]
+        half, free = [(f("0.5"), 1), (0, f("0.5"))], [(0, 1), (0, 1)]
+        always = Model(TWO, following, {"q": {0}}, {0: half, 1: half})
+        assert ends(bounds_of(always, "G F q")) == (1, 1)
+        assert ends(bounds_of(always, "F G q")) == (0, 0)
+        sometimes = Model(TWO, following, {"q": {0}}, {0: half, 1: free})
+        assert ends(bounds_of(sometimes, "G F q")) == (0, 1)
+        assert ends(bounds_of(sometimes, "F G !q")) == (0, 1)
+        assert ends(bounds_of(sometimes, "F G q")) == (0, 0)
+        assert not bounds_of(sometimes, "G F q").conservative
+
+    def test_nature_may_need_to_refuse_some_moves_of_a_component_only(self):
+        # 0 goes to 1 or 2 and both go back; she can refuse one of them, not both.
+        # (G F a) & (G F b) can fail; (G F a) | (G F b) cannot.
+        model = Model(TWO, [[1, 2], [0, 0], [0, 0]], {"a": {1}, "b": {2}}, {k: [(0, 1), (0, 1)] for k in range(3)})
+        assert ends(bounds_of(model, "(G F a) & (G F b)")) == (0, 1)
+        assert ends(bounds_of(model, "(G F a) | (G F b)")) == (1, 1)
+        assert ends(bounds_of(model, "(G F a) -> (G F b)")) == (0, 1)
+        assert ends(bounds_of(model, "(F G !a) & (F G !b)")) == (0, 0)
+
+    def test_what_is_not_decided_is_taken_as_bad_and_as_good(self, monkeypatch):
+        model = Model(TWO, [[1, 2], [0, 0], [0, 0]], {"a": {1}, "b": {2}}, {k: [(0, 1), (0, 1)] for k in range(3)})
+        monkeypatch.setattr(robust_graph, "MOST_COMBINATIONS", 2)
+        found = bounds_of(model, "(G F a) | (G F b)")
+        assert ends(found) == (0, 1)
+        assert found.conservative
+        assert found.lower_attained[0] == 1  # so the reader sees how far the bound may be off
+
+    def test_a_run_that_ended_is_a_lasso(self):
+        # P(G F g) = P(F g) where both ends absorb.
+        model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(f("0.2"), f("0.4")), (f("0.6"), f("0.8"))]})
+        assert ends(bounds_of(model, "G F g")) == (near(f("3/5")), near(f("4/5")))
+        assert ends(bounds_of(model, "F G !g")) == (near(f("1/5")), near(f("2/5")))
+
+    @pytest.mark.parametrize("rare", [f("1/1000"), f("1/1000000"), NANO])
+    @pytest.mark.parametrize("length", [1, 2, 3, 6])
+    def test_a_circle_that_is_left_too_rarely_for_doubles(self, length, rare):
+        # Only after `length` rare reports in a row, each with `rare` to twice that, the circle is left, for a coin
+        # with 1/2 to 3/4; it is left for sure, be it with a chance of 10^-54.
+        following = [[0, k + 1] for k in range(length)] + [[length + 2, length + 1]]
+        following += [[length + 1] * 2, [length + 2] * 2]
+        bounds = {k: [(1 - 2 * rare, 1 - rare), (rare, 2 * rare)] for k in range(length)}
+        bounds[length] = [(f("1/4"), f("1/2")), (f("1/2"), f("3/4"))]
+        model = Model(TWO, following, {"g": {length + 1}}, bounds)
+        found = bounds_of(model, "F g")
+        assert ends(found) == (near(f("1/2")), near(f("3/4")))
+
+    def test_where_parts_must_be_merged_the_bound_is_wider_and_says_so(self):
+        # As before with three in a row of 10^-9, but from the first state it is lost with 10^-27 or so: the chance of
+        # the goal lies strictly between 0 and 1, and doubles cannot tell where.
+        following = [[5, 1], [0, 2], [0, 4], [3, 3], [4, 4], [0, 6], [0, 7], [0, 3]]
+        rare = [(1 - 2 * NANO, 1 - NANO), (NANO, 2 * NANO)]
+        model = Model(TWO, following, {"g": {4}}, dict.fromkeys((0, 1, 2, 5, 6, 7), rare))
+        found = bounds_of(model, "F g")
+        assert found.conservative
+        assert 0 <= found.lower[0] <= 0.5
+        assert 0.5 <= found.upper[0] <= 1
+
+    def test_every_initial_state_has_its_own_bounds(self):
+        model = Model(
+            TWO,
+            [[2, 1], [2, 3], [2] * 2, [3] * 2],
+            {"g": {3}},
+            {0: [(f("0.1"), f("0.2")), (f("0.8"), f("0.9"))], 1: [(f("0.4"), f("0.5")), (f("0.5"), f("0.6"))]},
+            starts=(0, 1, 3),
+        )
+        found = bounds_of(model, "F g")
+        assert found.lower == pytest.approx([0.4, 0.5, 1], abs=1e-9)
+        assert found.upper == pytest.approx([0.54, 0.6, 1], abs=1e-9)
+
+    def test_what_no_matrix_can_change_has_bounds_without_width(self):
+        model = Model(TWO, [[1, 1], [1, 1]], {"g": {1}}, {0: [(0, 1), (0, 1)]})
+        objective = model.objective("F g")
+        free = Region(
+            objective.skeleton.channel.labels,
+            groups_of(objective.skeleton.channel),
+            np.zeros((2, 2, 2), dtype=np.int64),
+            np.full((2, 2, 2), UNIT),
+            np.zeros((2, 2), dtype=bool),
+        )
+        assert ends(guaranteed_bounds(objective, free)) == (1, 1)
+
+
+def two_draws(following, formula, true_in, columns=(1, 1)):
+    """State 0 draws twice, from the given columns of bin 0; {} and a are told; the others have ended."""
+    channel = channel_of(TWO, [[0, 0]], [list(columns)], (frozenset(), frozenset("a")))
+    ended = range(1, len(following))
+    return objective_of(channel, following, [0] * len(following), true_in, formula, ended=ended)
+
+
+class TestTwoDraws:
+    def test_both_draws_are_at_their_worst(self):
+        # a is told if one of two draws with recall 4/5 to 9/10 reports it: 1 - 1/25 to 1 - 1/100.
+        objective = two_draws([[1, 2], [1] * 2, [2] * 2], "F g", {"g": {2}})
+        region = region_of(objective, {(0, 1): [(f("0.1"), f("0.2")), (f("0.8"), f("0.9"))]})
+        found = guaranteed_bounds(objective, region)
+        assert ends(found) == (near(f("24/25")), near(f("99/100")))
+        # One matrix attains that.
+        assert found.lower_attained[0] == near(f("24/25"))
+
+    def exactly_one(self):
+        """Good if exactly one of two draws reports: a, then b, told apart; P = 2 r (1 - r) for one matrix."""
+        told = tuple(map(frozenset, ("", "a", "b", "ab")))
+        channel = channel_of(THREE, [[0, 0]], [[1, 2]], told)
+        following = [[1, 2, 2, 1], [1] * 4, [2] * 4]
+        return objective_of(channel, following, [0] * 3, {"g": {2}}, "F g", ended=(1, 2))
+
+    def test_draws_from_two_columns(self):
+        # Draw 1 reports a with r, draw 2 reports b with s; P = r (1 - s) + (1 - r) s for r in [2/5, 3/5], s = 1/4:
+        # r * 3/4 + (1 - r) * 1/4 = 1/4 + r/2, from 9/20 to 11/20.
+        objective = self.exactly_one()
+        interval = [(f("0.4"), f("0.6")), (f("0.4"), f("0.6")), (0, 0)]
+        region = region_of(objective, {(0, 1): interval, (0, 2): fixed("0.75", 0, "0.25")})
+        assert ends(guaranteed_bounds(objective, region)) == (near(f("9/20")), near(f("11/20")))
+
+    def test_one_matrix_is_tighter_than_a_matrix_for_every_draw(self):
+        # Two states in a row that draw from one column with r in [2/5, 3/5], good if exactly one of them reports.
+        # P = 2 r (1 - r): from 12/25 to 1/2. With a matrix for every state: 2/5 to 3/5.
+        channel = channel_of(TWO, [[0]], [[1]], (frozenset(), frozenset("a")))
+        following = [[1, 2], [3, 4], [4, 3], [3] * 2, [4] * 2]
+        objective = objective_of(channel, following, [0] * 5, {"g": {4}}, "F g", ended=(3, 4))
+        region = region_of(objective, {(0, 1): [(f("0.4"), f("0.6")), (f("0.4"), f("0.6"))]})
+        every = guaranteed_bounds(objective, region)
+        assert ends(every) == (near(f("2/5")), near(f("3/5")))
+        assert every.lower_attained[0] == near(f("12/25"))
+        assert every.upper_attained[0] == pytest.approx(0.5, abs=1e-6)
+        one = guaranteed_bounds(objective, region, "one_matrix", Effort(boxes=200, gap=1e-3))
+        assert 0.479 - 1e-9 <= one.lower[0] <= 0.48
+        assert 0.5 <= one.upper[0] <= 0.501 + 1e-9
+        tighter = guaranteed_bounds(objective, region, "one_matrix", Effort(boxes=4, gap=0))
+        assert every.lower[0] < tighter.lower[0] <= 0.48
+        assert 0.5 <= tighter.upper[0] < every.upper[0]
+
+    def test_a_matrix_that_attains_the_bound_in_every_state_needs_no_boxes(self):
+        objective = two_draws([[1, 2], [1] * 2, [2] * 2], "F g", {"g": {2}})
+        region = region_of(objective, {(0, 1): [(f("0.1"), f("0.2")), (f("0.8"), f("0.9"))]})
+        one = guaranteed_bounds(objective, region, "one_matrix", Effort(boxes=0, gap=1e-9))
+        assert ends(one) == (near(f("24/25")), near(f("99/100")))
+
+
+class TestAgainstOtherEngines:
+    @pytest.mark.parametrize("formula", ["F p", "G p", "p U q"])
+    @pytest.mark.parametrize("seed", range(12))
+    def test_the_bounds_are_the_best_of_all_vertices_per_state(self, formula, seed):
+        # Every state has a column of its own and these formulas leave one obligation, so a matrix with a vertex in
+        # every column is a choice of a vertex in every state, and all of them are tried by the batch engine.
+        rng = np.random.default_rng(seed)
+        model = random_model(rng, states=6, labels=3, zeros=0.3)
+        objective = model.objective(formula)
+        values = objective.probabilities(model.all_vertex_rates()).probability
+        found = guaranteed_bounds(objective, model.region(objective), effort=BOUNDS_ONLY)
+        assert np.all(found.lower <= values.min(axis=0) + 1e-15)
+        assert np.all(found.upper >= values.max(axis=0) - 1e-15)
+        # At an end with vanishing moves the best may be a limit of matrices in which they do not vanish.
+        assert found.lower == pytest.approx(
+            np.minimum(values.min(axis=0), near_vertices(model, objective, min)), abs=1e-7
+        )
+        assert found.upper == pytest.approx(
+            np.maximum(values.max(axis=0), near_vertices(model, objective, max)), abs=1e-7
+        )
+
+    @pytest.mark.parametrize("formula", SIMPLE + RECURRENT)
+    def test_storm_finds_the_same_optima_on_the_decision_process(self, formula):
+        node = parse_formula(formula)
+        text = to_storm(node)
+        with StormProcess() as storm:
+            for seed in range(6):
+                model = random_model(np.random.default_rng([seed, len(formula)]), states=6, labels=3, zeros=0.4)
+                objective = model.objective(formula)
+                found = guaranteed_bounds(objective, model.region(objective), effort=BOUNDS_ONLY)
+                assert not found.conservative
+                process = model.process()
+                least = storm.check(process, [text], operator="Pmin=?")[0].value
+                most = storm.check(process, [text], operator="Pmax=?")[0].value
+                assert found.lower == pytest.approx(least, abs=1e-9), seed
+                assert found.upper == pytest.approx(most, abs=1e-9), seed
+
+    @pytest.mark.parametrize("formula", ["F p", "G p", "p U q", "G F p", "F G p"])
+    def test_two_draws_are_two_steps_of_a_decision_process(self, formula):
+        # For these formulas it does not matter that a step is made in two: what is between has the labels of before.
+        with StormProcess() as storm:
+            for seed in range(8):
+                objective, region, process = twice_drawn(np.random.default_rng([seed, 11]), formula)
+                found = guaranteed_bounds(objective, region, effort=BOUNDS_ONLY)
+                for bound, operator in ((found.lower, "Pmin=?"), (found.upper, "Pmax=?")):
+                    optimum = storm.check(process, [to_storm(parse_formula(formula))], operator=operator)[0].value
+                    assert bound == pytest.approx(optimum, abs=1e-9), (seed, operator)
+
+    @pytest.mark.parametrize("formula", SIMPLE)
+    def test_interval_iteration_brackets_the_bounds(self, formula):
+        for seed in range(8):
+            model = random_model(np.random.default_rng([seed, 7]), states=6, labels=3, zeros=0.0)
+            objective = model.objective(formula)
+            found = guaranteed_bounds(objective, model.region(objective), effort=BOUNDS_ONLY)
+            for greatest, bound in ((False, found.lower), (True, found.upper)):
+                low, high = optimal_probabilities(model.process(), parse_formula(formula), greatest)
+                assert np.all(low - 1e-9 <= bound)
+                assert np.all(bound <= high + 1e-9)
+
+    def test_exact_storm_at_vertices_is_never_outside(self):
+        formula = parse_formula("(F p) & (G (q | X p))")
+        with StormProcess() as storm:
+            for seed in range(5):
+                rng = np.random.default_rng([seed, 3])
+                model = random_model(rng, states=5, labels=2)
+                objective = model.objective("(F p) & (G (q | X p))")
+                found = guaranteed_bounds(objective, model.region(objective), effort=BOUNDS_ONLY)
+                for _ in range(6):
+                    chain = vertex_chain(model, rng)
+                    exact = storm.check(chain, [to_storm(formula)], exact=True)[0].fractions
+                    for k, value in enumerate(exact):
+                        assert Fraction(float(found.lower[k])) <= value <= Fraction(float(found.upper[k]))
+
+
+def twice_drawn(rng, formula, states=5, ended=2):
+    """A random objective whose states draw from columns 1 and 2 of their own bin, its region, and the decision
+    process in which nature picks a vertex for each draw, in a state of its own."""
+    told = tuple(map(frozenset, ("", "a", "b", "ab")))
+    reports = told[:3]
+    bins = np.repeat(np.arange(states)[:, None], 2, axis=1)
+    channel = channel_of(THREE, bins, np.tile([1, 2], (states, 1)), told)
+    following = rng.integers(0, states, (states, 4))
+    active = range(states - ended)
+    true_in = {"p": {states - 1, int(rng.integers(0, states - 2))}, "q": {states - 2}}
+    objective = objective_of(
+        channel, following, bins[:, 0], true_in, formula, starts=(0, 1), ended=range(states - ended, states)
+    )
+    bounds = {}
+    for place in itertools.product(active, (1, 2)):
+        point = rng.multinomial(100, rng.dirichlet(np.full(3, 0.8)))
+        spread = rng.integers(0, 25, (2, 3))
+        low = np.where(rng.random(3) < 0.4, 0, np.maximum(point - spread[0], 0)).tolist()
+        high = np.minimum(point + spread[1], 100).tolist()
+        bounds[place] = [(Fraction(a, 100), Fraction(b, 100)) for a, b in zip(low, high, strict=True)]
+    needed = {tuple(each) for each in objective.skeleton.columns_needed().tolist()}
+    region = region_of(objective, {place: each for place, each in bounds.items() if place in needed})
+    choices, labels = [], {name: [s in inside for s in range(states)] for name, inside in true_in.items()}
+
+    def vertices_at(place):
+        low, high = zip(*bounds[place], strict=True)
+        return vertices([exactly(each) for each in low], [exactly(each) for each in high])
+
+    for state in range(states):
+        between = [states + 3 * state + k for k in range(3)]
+        choices.append(
+            [dict(zip(between, chosen, strict=True)) for chosen in vertices_at((state, 1))]
+            if state in active
+            else [{state: UNIT}]
+        )
+    for state, seen in itertools.product(range(states), reports):
+        rows = []
+        for chosen in vertices_at((state, 2)) if state in active else [(UNIT, 0, 0)]:
+            row = {}
+            for report, mass in zip(reports, chosen, strict=True):
+                target = int(following[state, told.index(seen | report)])
+                row[target] = row.get(target, 0) + mass
+            rows.append(row)
+        choices.append(rows)
+        for name, inside in true_in.items():
+            labels[name].append(state in inside)
+    return objective, region, process_of(choices, labels, (0, 1))
+
+
+def process_of(choices, labels, starts):
+    """A decision process from a list of choices per state, each {successor: billionths}."""
+    rows = [{target: mass for target, mass in sorted(row.items()) if mass > 0} for state in choices for row in state]
+    return DecisionProcess(
+        np.concatenate([[0], np.cumsum([len(state) for state in choices])]),
+        np.concatenate([[0], np.cumsum([len(row) for row in rows])]),
+        np.array([target for row in rows for target in row]),
+        np.array([mass / UNIT for row in rows for mass in row.values()]),
+        {name: np.array(inside) for name, inside in labels.items()},
+        np.array(starts),
+    )
+
+
+def near_vertices(model, objective, pick):
+    """The best over matrices a little inside the polytopes, where nothing vanishes that can be positive."""
+    rates = model.all_vertex_rates()
+    inner = np.zeros_like(rates[0])
+    inner[:, :, 0] = rates[0][:, :, 0]
+    for state in range(model.size):
+        inner[state, :, 1] = np.mean(np.array(model.choices(state)) / UNIT, axis=0)
+    found = objective.probabilities((1 - 1e-9) * rates + 1e-9 * inner).probability
+    return getattr(found, pick.__name__)(axis=0)
+
+
+def vertex_chain(model, rng):
+    """The chain with a random vertex in every state, exact."""
+    indptr, indices, fractions = [0], [], []
+    for state in range(model.size):
+        choices = model.choices(state)
+        chosen = choices[rng.integers(len(choices))]
+        row = {}
+        for successor, mass in zip(model.following[state], chosen, strict=True):
+            target = state if state not in model.bounds else successor
+            row[target] = row.get(target, 0) + mass
+        kept = sorted(target for target, mass in row.items() if mass > 0)
+        indices += kept
+        fractions += [Fraction(row[target], UNIT) for target in kept]
+        indptr.append(len(indices))
+    return MarkovChain(
+        np.array(indptr),
+        np.array(indices),
+        np.array([float(each) for each in fractions]),
+        {name: np.isin(np.arange(model.size), list(states)) for name, states in model.true_in.items()},
+        np.array(sorted(model.starts)),
+        fractions=tuple(fractions),
+    )
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([*SIMPLE, *RECURRENT]),
+    st.sampled_from([1, 2]),
+    st.sampled_from(["every_state", "one_matrix"]),
+)
+def test_no_matrix_of_the_region_beats_the_bounds(seed, formula, draws, semantics):
+    rng = np.random.default_rng(seed)
+    objective = random_objective(rng, formula, states=6, bins=2, draws=draws)
+    region = random_region(rng, objective, 2, 3)
+    effort = Effort(boxes=6, gap=1e-3, certificates=False)
+    found = guaranteed_bounds(objective, region, semantics, effort)
+    rates = np.array([random_member(rng, region) for _ in range(60)])
+    result = objective.probabilities(rates)
+    assert np.all(found.lower <= result.upper + 1e-12)
+    assert np.all(found.upper >= result.lower - 1e-12)
+    assert np.all(found.lower <= found.lower_attained + 1e-12)
+    assert np.all(found.upper_attained <= found.upper + 1e-12)
+    for matrix in (*found.lower_matrix, *found.upper_matrix):
+        assert np.all(region.lower <= np.round(matrix * UNIT, 3))
+        assert np.all(np.round(matrix * UNIT, 3) <= region.upper)
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10**6), st.sampled_from([*SIMPLE, *RECURRENT]))
+def test_a_region_of_one_matrix_has_bounds_without_width(seed, formula):
+    rng = np.random.default_rng(seed)
+    objective = random_objective(rng, formula, states=7, bins=2, draws=1 + seed % 2)
+    region = random_region(rng, objective, 2, 3, zero=0.4)
+    point = greatest_masses(
+        rng.normal(size=(6, 3)), *(x.swapaxes(1, 2).reshape(6, 3) for x in (region.lower, region.upper))
+    )
+    masses = point.reshape(2, 3, 3).swapaxes(1, 2)
+    only = Region(region.labels, region.group, masses, masses, region.needed)
+    found = guaranteed_bounds(objective, only)
+    value = state_values(objective, masses / UNIT).value[objective.product.start]
+    assert found.lower == pytest.approx(value, abs=1e-9)
+    assert found.upper == pytest.approx(value, abs=1e-9)
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10**6), st.sampled_from(RECURRENT + SIMPLE))
+def test_the_formula_and_its_negation_have_opposite_bounds(seed, formula):
+    rng = np.random.default_rng(seed)
+    objective = random_objective(np.random.default_rng(seed), formula, states=6)
+    negation = random_objective(np.random.default_rng(seed), f"!({formula})", states=6)
+    region = random_region(rng, objective, 2, 3)
+    found, other = (guaranteed_bounds(each, region, effort=BOUNDS_ONLY) for each in (objective, negation))
+    if not (found.conservative or other.conservative):
+        assert found.lower == pytest.approx(1 - other.upper, abs=1e-9)
+        assert found.upper == pytest.approx(1 - other.lower, abs=1e-9)
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 10**6), st.sampled_from(SIMPLE + RECURRENT))
+def test_a_part_of_a_region_has_bounds_within(seed, formula):
+    rng = np.random.default_rng(seed)
+    objective = random_objective(rng, formula, states=6, draws=1 + seed % 2)
+    region = random_region(rng, objective, 2, 3)
+    middle = np.floor(inner_masses(*(x.swapaxes(1, 2).reshape(6, 3) for x in (region.lower, region.upper))))
+    middle = middle.reshape(2, 3, 3).swapaxes(1, 2).astype(np.int64)
+    lower = (region.lower + middle) // 2
+    upper = np.maximum((region.upper + middle + 1) // 2, lower)
+    small = Region(region.labels, region.group, lower, upper, region.needed)
+    outer, inner = (guaranteed_bounds(objective, each, effort=BOUNDS_ONLY) for each in (region, small))
+    if not inner.conservative:
+        assert np.all(outer.lower <= inner.lower + 1e-12)
+        assert np.all(outer.upper >= inner.upper - 1e-12)
+
+
+class TestStep:
+    @given(
+        st.lists(st.tuples(st.integers(0, UNIT), st.integers(0, UNIT), st.integers(-5, 5)), min_size=2, max_size=4)
+    )
+    def test_the_greedy_masses_are_a_best_vertex(self, columns):
+        low = np.array([min(a, b) for a, b, _ in columns]) // len(columns)
+        high = np.array([max(a, b) for a, b, _ in columns])
+        high[0] = UNIT
+        values = np.array([float(v) for _, _, v in columns])
+        chosen = greatest_masses(values[None], low[None], high[None])[0]
+        assert chosen.sum() == UNIT
+        assert np.all((low <= chosen) & (chosen <= high))
+        best = max(sum(v * m for v, m in zip(values, point, strict=True)) for point in vertices(low, high))
+        assert (chosen * values).sum() == best
+
+    def test_the_bound_rounded_up_is_above_the_exact_optimum(self):
+        rng = np.random.default_rng(5)
+        model = Model(
+            THREE,
+            [[1, 2, 3], *([k] * 3 for k in range(1, 4))],
+            {"g": {1}},
+            {0: [(f("0.1"), f("0.7")), (f("0.2"), f("0.5")), (0, f("0.6"))]},
+        )
+        objective = model.objective("X g | X X X g")
+        step = uncertain_step(objective, model.region(objective))
+        state = int(objective.product.start[0])
+        points = model.choices(0)
+        for _ in range(300):
+            values = rng.normal(size=(1, 3)) * 10.0 ** rng.integers(-12, 3, 3)
+            exact = max(
+                sum(Fraction(float(v)) * Fraction(m, UNIT) for v, m in zip(values[0], point, strict=True))
+                for point in points
+            )
+            bound = Fraction(float(step.upper_bound(values, np.array([state]))[0]))
+            size = sum(abs(Fraction(float(v))) for v in values[0])
+            assert exact <= bound <= exact + size / 10**14
+
+    def test_end_components_shrink_to_where_nature_can_stay(self):
+        # 0 and 1 alternate, but 1 must give 1/10 to the way out; 2 and 3 alternate and may stay; 4 has ended.
+        model = Model(
+            TWO,
+            [[1, 1], [0, 4], [3, 4], [2, 2], [4, 4]],
+            {"g": {4}},
+            {
+                0: [(0, 1), (0, 1)],
+                1: [(0, f("0.9")), (f("0.1"), 1)],
+                2: [(0, 1), (0, f("0.5"))],
+                3: [(0, 1), (0, 1)],
+            },
+            starts=(0, 2),
+        )
+        objective = model.objective("F (g & X !g)")
+        of = end_components(uncertain_step(objective, model.region(objective)))
+        state = objective.product.state
+        by_state = {int(s): int(c) for s, c in zip(state, of, strict=True) if s >= 0}
+        assert by_state[0] == by_state[1] == -1
+        assert by_state[2] == by_state[3] >= 0
+        assert by_state[4] >= 0
+        assert by_state[4] != by_state[2]
+
+    def test_a_region_of_another_planner_is_refused(self):
+        model = Model(TWO, [[0, 1], [1, 1]], {"g": {1}}, {0: [(0, 1), (0, 1)]})
+        objective = model.objective("F g")
+        region = model.region(objective)
+        labels = (frozenset(), frozenset("b"))
+        with pytest.raises(ValueError, match="labels or groups"):
+            guaranteed_bounds(objective, Region(labels, region.group, region.lower, region.upper, region.needed))
+        with pytest.raises(ValueError, match="fewer bins"):
+            guaranteed_bounds(
+                objective,
+                Region(region.labels, region.group, region.lower[:0], region.upper[:0], region.needed[:0]),
+            )
+
+
+def test_a_value_that_a_matrix_beats_is_an_error_of_the_program(monkeypatch):
+    model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(f("0.2"), f("0.4")), (f("0.6"), f("0.8"))]})
+    objective = model.objective("F g")
+    region = model.region(objective)
+    monkeypatch.setattr("verifier.analysis.robust.claimed_bound", lambda side, value: 0.7)
+    with pytest.raises(EngineError, match=r"lower bound at initial state 0 is 0\.7, and a matrix"):
+        guaranteed_bounds(objective, region)
+
+
+def test_unknown_semantics_and_efforts_are_refused():
+    model = Model(TWO, [[0, 1], [1, 1]], {"g": {1}}, {0: [(0, 1), (0, 1)]})
+    objective = model.objective("F g")
+    region = model.region(objective)
+    with pytest.raises(ValueError, match="semantics"):
+        guaranteed_bounds(objective, region, "some_state")
+    with pytest.raises(ValueError, match="semantics"):
+        guaranteed_bounds(objective, region, "one_matrix", BOUNDS_ONLY)
+    with pytest.raises(ValueError, match="number of boxes"):
+        Effort(boxes=-1)
+
+
+def ten_classes():
+    """Three objects of ten classes are seen at once, and the planner asks about three of the classes.
+
+    In a corridor of 8 cells it moves by what is reported: on, back, or not at all, and with b and c it is lost. The
+    rate of each report has a box of +-0.03 around random ones, in four bins of distance.
+    """
+    rng = np.random.default_rng(4)
+    labels = ((), *((name,) for name in "abcdefghi"))
+    told = tuple(frozenset(each) for n in range(4) for each in itertools.combinations("abc", n))
+    cells, bins, columns = 8, 4, [1, 2, 3]
+    channel = channel_of(labels, [[b] * 3 for b in range(bins)], [columns] * bins, told)
+    good, lost = cells, cells + 1
+    moves = {"": -1, "a": 1, "b": 0, "c": -2, "ab": 2, "ac": 0, "abc": 1}
+    following = [
+        [lost if each == {"b", "c"} else min(max(cell + moves["".join(sorted(each))], 0), good) for each in told]
+        for cell in range(cells)
+    ]
+    following += [[good] * len(told), [lost] * len(told)]
+    row = [min(cell * bins // cells, bins - 1) for cell in range(cells)] + [0, 0]
+    objective = objective_of(channel, following, row, {"g": {good}}, "F g", ended=(good, lost))
+    group = groups_of(channel)
+    lower, upper = np.zeros((bins, 4, 10), dtype=np.int64), np.full((bins, 4, 10), UNIT)
+    for index, column in itertools.product(range(bins), columns):
+        weights = np.full(10, 0.5)
+        weights[0], weights[column] = 1, 8
+        point = rng.dirichlet(weights)
+        for number in range(4):
+            rate = point[group == number].sum()
+            lower[index, number, column] = exactly(Fraction(round(max(rate - 0.03, 0) * 1000), 1000))
+            upper[index, number, column] = exactly(Fraction(round(min(rate + 0.03, 1) * 1000), 1000))
+    needed = np.zeros((bins, 10), dtype=bool)
+    needed[:, columns] = True
+    return objective, Region(channel.labels, group, lower, upper, needed), row, following
+
+
+def aggregated(objective, region, row, following):
+    """The bounds with one interval for every transition: the least and the greatest it can have on its own."""
+    step = uncertain_step(objective, region)
+    states = [k for k, each in enumerate(row) if following[k][0] != k or len(set(following[k])) > 1]
+    product_of = {int(s): k for k, s in enumerate(objective.product.state) if s >= 0}
+    successors = {k: sorted(set(following[k])) for k in states}
+    most = max(map(len, successors.values()))
+    names = ((), *((name,) for name in "abcdefghi"))[:most]
+    bounds, moves = {}, []
+    for k in range(len(following)):
+        if k not in successors:
+            moves.append([k] * most)
+            continue
+        at = np.array([product_of[k]])
+        moves.append((successors[k] + [successors[k][-1]] * most)[:most])
+        bounds[k] = []
+        for target in successors[k]:
+            led = (np.array(following[k]) == target)[None].astype(float)
+            least, greatest = 1 - step.upper_bound(1 - led, at)[0], step.upper_bound(led, at)[0]
+            bounds[k].append((Fraction(int(least * UNIT), UNIT), Fraction(min(int(greatest * UNIT) + 1, UNIT), UNIT)))
+        bounds[k] += [(0, 0)] * (most - len(bounds[k]))
+    model = Model(names, moves, {"g": {len(following) - 2}}, bounds)
+    return bounds_of(model, "F g", effort=BOUNDS_ONLY)
+
+
+def test_intervals_on_the_columns_are_tighter_than_on_the_transitions():
+    objective, region, row, following = ten_classes()
+    split = guaranteed_bounds(objective, region, effort=UNPROVEN)
+    plain = aggregated(objective, region, row, following)
+    print(
+        f"\nten classes, three objects: columns [{split.lower[0]:.4f}, {split.upper[0]:.4f}], transitions "
+        f"[{plain.lower[0]:.4f}, {plain.upper[0]:.4f}], attained by one matrix "
+        f"[{split.lower_attained[0]:.4f}, {split.upper_attained[0]:.4f}]"
+    )
+    assert plain.lower[0] + 0.005 < split.lower[0] <= split.lower_attained[0] + 1e-9
+    assert split.upper_attained[0] - 1e-9 <= split.upper[0] < plain.upper[0] - 0.01
+
+
+def test_both_sides_share_components():
+    model = Model(TWO, [[0, 1], [1, 1]], {"g": {1}}, {0: [(0, 1), (0, 1)]})
+    objective = model.objective("F g")
+    lower, upper = bound_sides(objective, model.region(objective), ("lower", "upper"))
+    start = int(objective.product.start[0])
+    # Nature can stay in state 0: that fails the formula, so it is a target for the lower side only.
+    assert lower.target[start]
+    assert not upper.target[start]
+    assert upper.nodes.component[start]
+
+
+def test_the_published_matrices(root):
+    # Within 10 m YOLOv3 saw 31 of 158 pedestrians. The planner "correct" stops exactly if it sees one there, so the
+    # bounds are the ends of Clopper and Pearson for 31 of 158, alpha divided among the events of the chain.
+    options = RunOptions(selection=Selection(settings={"vmax": 3}, planners=("correct",), environments=("ped",)))
+    inputs = read_inputs(root / "specs/car_pedestrian.ltl", root / "examples/nuscenes_yolov3_class.json", options)
+    grid, matrices = inputs.grid(options), inputs.matrices(options)
+    (block,) = grid.blocks
+    skeleton = block_skeleton(block, grid, matrices, options)
+    data = measured(matrices)
+    index = [each.name for each in grid.requirements].index("stops_for_pedestrians")
+    formula = abstracted([each.formula for each in grid.requirements])[index]
+    objective = build_objective(skeleton, formula.formula, formula.propositions, 10**6)
+    region = confidence_region(skeleton, data)
+    tail = 0.05 / 2 / len(events_of(skeleton, data))
+    found = guaranteed_bounds(objective, region)
+    assert found.lower == pytest.approx(beta.ppf(tail, 31, 158 - 31 + 1), abs=1e-8)
+    assert found.upper == pytest.approx(beta.ppf(1 - tail, 31 + 1, 158 - 31), abs=1e-8)
+    assert found.lower_attained == pytest.approx(found.lower, abs=1e-8)
+    assert found.upper_attained == pytest.approx(found.upper, abs=1e-8)
