@@ -71,7 +71,8 @@ def _points(
         if sureness is not None and verdict_from == "guaranteed":
             ends = (sureness.guaranteed_lower, sureness.guaranteed_upper)
         elif sureness is not None and verdict_from == "interval":
-            ends = (sureness.lower, sureness.upper)
+            # Not the ends themselves: those are simulated, and other draws would give others.
+            ends = (sureness.lower_range[0], sureness.upper_range[1])
         yield Point(
             Scenario(block.planner.name, block.swept, block.environment, initial),
             float(values.probability[k]),

@@ -13,7 +13,7 @@ from verifier.systems.scene import Limits
 
 VERDICT_SOURCES = {
     "guaranteed": "the bounds that no matrix within the confidence region goes beyond",
-    "interval": "the statistical interval",
+    "interval": "the statistical interval, as far as the draws determine its ends",
     "point": "the probability for the given matrices, with its numerical bounds",
 }
 """What can be held against a target."""
@@ -33,7 +33,8 @@ class RunOptions:
         endless: leave the model's terminal states out.
         decimals: round transition probabilities to so many decimals.
         strategies: for synthesised planners also find the range over all winning strategies.
-        confidence: how to make intervals and guaranteed bounds; None for none.
+        confidence: how to make intervals and guaranteed bounds; None for none. Rounded transitions get none: their
+            values are no probabilities of the system.
         verdict_from: one of `VERDICT_SOURCES`; without `confidence` it is the point.
         engines: how to check.
         limits: when to refuse a model.

@@ -79,7 +79,7 @@ def _with_confidence(
 ) -> tuple[Data | None, tuple[RequirementResult, ...]]:
     """What was found, how sure that is (all guaranteed bounds of a run hold at once), and what would decide more."""
     settings = options.confidence
-    if settings is None:
+    if settings is None or options.decimals is not None:
         return None, collected(grid, found, [None] * len(found), "point")
     matrices = inputs.matrices(options)
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from verifier import __version__
 from verifier.analysis.confidence import Data
 from verifier.analysis.dependence import dependence_remark
+from verifier.analysis.intervals import LARGEST_DRAWS, fewest_draws
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.checking.requirements import TwoEngineValues
 from verifier.checking.strategies import StrategyRange
@@ -121,6 +122,8 @@ def run_remarks(
         remarks.append(dependence)
     if data is not None and data.choice.remark is not None:
         remarks.append(data.choice.remark)
+    if data is not None and options.confidence is not None:
+        remarks += _draws_remark(data.draws, options.confidence.level)
     if options.false_alarms != "ignore" and not _reports_where_nothing_stands(matrices):
         stated = matrices.metadata.get("false_alarms")
         reason = {
@@ -136,6 +139,15 @@ def run_remarks(
     if options.endless:
         remarks.append("runs never end: after every stop the next misdetection counts")
     return tuple(remarks)
+
+
+def _draws_remark(draws: int, level: float) -> list[str]:
+    """Say where an interval has too few draws behind it."""
+    needed = fewest_draws(level)
+    if draws >= needed:
+        return []
+    plenty = "" if needed > LARGEST_DRAWS else f"; --draws {needed} or more would"
+    return [f"{draws} draws of the matrices do not determine the ends of intervals of this level{plenty}"]
 
 
 def reading_remarks(grid: Grid) -> Iterator[str]:

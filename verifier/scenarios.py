@@ -95,7 +95,8 @@ def make_grid(spec: Specification, model: SystemModel, selection: Selection) -> 
             raise UsageError(f"constant {name}: --set gives it one value and --sweep several; leave one out")
     sweeps = {each.name: each.values for each in spec.sweeps if each.name not in selection.settings}
     sweeps.update(selection.sweeps)
-    settings: dict[str, Setting] = {**{each.name: each.value for each in spec.settings}, **selection.settings}
+    named: dict[str, Setting] = {**{each.name: each.value for each in spec.settings}, **selection.settings}
+    settings = {name: value for name, value in named.items() if name not in sweeps}
     count = len(planner_names) * len(environments) * math.prod(len(values) for values in sweeps.values())
     if count > LARGEST_GRID:
         raise LimitError(f"the grid has {count} blocks; at most {LARGEST_GRID} are run at once")

@@ -59,7 +59,8 @@ def test_every_swept_constant_is_a_line_of_the_plot(root):
     found = _lines(RequirementResult("r", "p", "true", "=", None, points))
     assert list(found) == ["cell_m = 1", "cell_m = 2"]
     assert [x for x, _ in found["cell_m = 1"]] == [1.0, 2.0]
-    assert [p for _, p in found["cell_m = 2"]] == pytest.approx([0.12, 0.22])  # the worse environment
+    worse = [each.probability for _, each in found["cell_m = 2"]]  # of both environments
+    assert worse == pytest.approx([0.12, 0.22])
 
 
 def whole(root, redirection):

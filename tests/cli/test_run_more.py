@@ -215,3 +215,11 @@ def test_a_whole_process_refuses_a_faulty_file_with_its_message(root, tmp_path, 
     assert found.stdout == ""
     assert found.stderr == f"verify: {faulty.parent}/{expected}"
     assert found.returncode == ExitCode.BAD_INPUT == 4
+
+
+def test_a_sweep_replaces_the_one_value_that_the_spec_sets(run):
+    arguments = ("--sweep", "vmax=1..2", "--env", "ped", "--requirement", "stops_for_pedestrians", "--no-confidence")
+    _, out, _ = run(*arguments)
+    assert "vmax = 1" not in out  # the spec's; in the table vmax=2 is the worst
+    _, out, _ = run(*arguments, "--json")
+    assert json.loads(out)["settings"]["set"] == {}

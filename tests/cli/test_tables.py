@@ -19,6 +19,7 @@ SETTINGS = {
     "empty_columns": "error",
     "false_alarms": "as_counted",
     "round_transitions": None,
+    "verdict_from": "point",
     "confidence": None,
 }
 CONFIDENCE = {
@@ -126,6 +127,10 @@ def test_choices_that_are_not_the_default_stand_at_the_top():
         (0.99999999, Fraction(99999999, 10**8), "0.99999998999999995"),
         (0.25, Fraction(1, 2), "0.25"),
         (0.123456789, None, "0.123457"),
+        # Not certain, so not 1.
+        (0.99999961, Fraction(999, 1000), "0.99999961"),
+        (0.99999961, None, "0.99999961"),
+        (1.0, None, "1"),
     ],
 )
 def test_enough_digits_to_tell_a_probability_from_its_target(probability, target, text):

@@ -107,7 +107,6 @@ def add_confidence_arguments(group: Any) -> None:
     group.add_argument(
         "--verdict-from",
         choices=VERDICT_SOURCES,
-        default="guaranteed",
         help="what is held against the targets: guaranteed bounds, the statistical interval, or the point alone "
         "(default: guaranteed)",
     )
@@ -235,17 +234,17 @@ def run_options(arguments: argparse.Namespace) -> RunOptions:
         decimals=arguments.round_transitions,
         strategies=arguments.strategies,
         confidence=_confidence(arguments),
-        verdict_from=arguments.verdict_from,
+        verdict_from=_verdict_from(arguments),
         engines=EngineSettings(arguments.exact, arguments.timeout, arguments.max_states),
         limits=Limits(arguments.max_states, int(min(arguments.max_memory, 2.0**30) * 2**30)),
     )
 
 
 def _confidence(arguments: argparse.Namespace) -> ConfidenceSettings | None:
-    """How to make intervals; none for rounded transitions, whose values are no probabilities of the system."""
+    """How to make intervals, if at all."""
     from verifier.analysis.settings import ConfidenceSettings
 
-    if arguments.no_confidence or arguments.round_transitions is not None:
+    if arguments.no_confidence:
         return None
     return ConfidenceSettings(
         level=arguments.confidence,
@@ -255,6 +254,20 @@ def _confidence(arguments: argparse.Namespace) -> ConfidenceSettings | None:
         seed=arguments.seed,
         semantics=arguments.semantics.replace("-", "_"),
     )
+
+
+def _verdict_from(arguments: argparse.Namespace) -> str:
+    """What is held against the targets; UsageError where that is asked for and not made."""
+    asked: str | None = arguments.verdict_from
+    if asked in (None, "point"):
+        return asked or "guaranteed"
+    for given, option in (
+        (arguments.no_confidence, "--no-confidence"),
+        (arguments.round_transitions is not None, "--round-transitions"),
+    ):
+        if given:
+            raise UsageError(f"--verdict-from {asked} needs what {option} leaves out: name one of the two")
+    return asked
 
 
 def _selection(arguments: argparse.Namespace) -> Selection:

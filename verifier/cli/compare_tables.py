@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from verifier.cli.tables import aligned, percent, probability_text
+from verifier.cli.tables import aligned, interval_text, percent, probability_text
 from verifier.compare.gate import Gate
 from verifier.compare.results import CompareResult
 from verifier.compare.tables import Contender, Course, RequirementComparison, SpecComparison
@@ -57,7 +57,7 @@ def _contender_table(each: RequirementComparison, level: float) -> list[str]:
             [
                 *(names[name] for name in header if name in names),
                 probability_text(entry.worst_point, each.target),
-                f"{entry.lower:.4g} to {entry.upper:.4g}",
+                interval_text(entry.lower, entry.upper),
                 chance_text(entry.best),
                 str(entry.worst_point.scenario),
                 entry.verdict.value,

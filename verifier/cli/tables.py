@@ -73,10 +73,11 @@ def _bounds(point: Point) -> list[str]:
 def percent(level: float) -> str:
     """A level for people: `95 %`.
 
-    >>> percent(0.95), percent(0.999)
-    ('95 %', '99.9 %')
+    >>> percent(0.95), percent(0.999), percent(1e-12)
+    ('95 %', '99.9 %', '1e-10 %')
     """
-    return f"{(Decimal(repr(level)) * 100).normalize():f} %"
+    share = (Decimal(repr(level)) * 100).normalize()
+    return f"{share:f} %" if share.adjusted() >= -LARGEST_DECIMALS / 2 else f"{share:.3g} %"
 
 
 def interval_text(lower: float, upper: float) -> str:
@@ -116,7 +117,7 @@ def choices_made(result: RunResult, planners: Sequence[str]) -> list[str]:
 
 
 def probability_text(point: Point, target: Fraction | None = None) -> str:
-    """A probability with six significant digits, more where they are needed to tell it from the target.
+    """A probability with six significant digits, more where they are needed to tell it from the target or from 1.
 
     As a fraction where that is exact and short.
     """
@@ -124,7 +125,8 @@ def probability_text(point: Point, target: Fraction | None = None) -> str:
         return f"{point.exact} = {point.probability:.6g}" if point.exact.denominator > 1 else str(point.exact)
     for digits in (6, 9, 12, 17):
         text = f"{point.probability:.{digits}g}"
-        if target is None or _side(Fraction(text), target) == _side(Fraction(point.probability), target):
+        value, shown = Fraction(point.probability), Fraction(text)
+        if all(_side(shown, each) == _side(value, each) for each in (Fraction(1), target) if each is not None):
             break
     return text
 
@@ -170,9 +172,10 @@ def _strategy_lines(result: RunResult) -> list[str]:
 
 
 def _evidence_lines(result: RunResult) -> list[str]:
+    """What would decide the inconclusive requirements; it is looked for where guaranteed bounds decide."""
     lines: list[str] = []
     for each in result.requirements:
-        if each.verdict is not Verdict.INCONCLUSIVE or result.settings["confidence"] is None:
+        if each.verdict is not Verdict.INCONCLUSIVE or result.settings["verdict_from"] != "guaranteed":
             continue
         where = f"{each.name}, planner {each.planner}, {each.worst.scenario}"
         if each.evidence is None:

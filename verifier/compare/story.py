@@ -9,7 +9,8 @@ given the same resampled sequences, others independent draws.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path, PurePath
@@ -32,7 +33,7 @@ from verifier.compare.scores import Scores, places_of
 from verifier.compare.summary import pareto_view, requirement_comparison
 from verifier.compare.tables import Contender, Drawn, SpecComparison
 from verifier.confusion import ConfusionMatrices
-from verifier.errors import UsageError
+from verifier.errors import InputError, UsageError
 from verifier.options import RunOptions
 from verifier.pipeline import Inputs, read_inputs
 from verifier.provenance import input_files, program_versions, reading_remarks, run_remarks, run_settings
@@ -125,6 +126,15 @@ def compare(
     )
 
 
+@contextlib.contextmanager
+def _about(detector: str) -> Iterator[None]:
+    """Say of which detector's matrices a complaint is."""
+    try:
+        yield
+    except InputError as error:
+        raise type(error)(f"detector {detector}: {error.message}", error.place, error.hint) from None
+
+
 @dataclass(frozen=True, eq=False)
 class _Compared:
     """What one spec gave."""
@@ -179,7 +189,8 @@ class _Task:
         said, assumed = list(reading_remarks(self.grid)), dict[str, list[str]]()
         contenders = self.contenders
         for detector, block in progress([(name, block) for name in self.inputs for block in self.grid.blocks]):
-            found = check_block(block, self.grid, self._matrices(detector), self.options, storm)
+            with _about(detector):
+                found = check_block(block, self.grid, self._matrices(detector), self.options, storm)
             said += found.remarks
             assumed.setdefault(detector, []).extend(found.assumed)
             contender = contenders.index(Contender(detector, block.planner.name))
