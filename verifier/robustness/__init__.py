@@ -1,1 +1,1 @@
-"""What happens to perception when the image degrades: mutators, detectors under test, performance, assessment."""
+"""What happens to perception when the image degrades: detectors under test, performance, assessment."""
