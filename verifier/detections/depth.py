@@ -62,8 +62,7 @@ def with_depth(
         UsageError: the annotations have no rectangles, `scale` is not positive, `ignore` names an unknown fault.
     """
     Reading(ignore=ignore)
-    if not 0 < scale < math.inf:
-        raise UsageError(f"scale: expected a positive number of units in a metre, got {scale:g}")
+    _check_scale(scale)
     boxes = data.annotations
     if boxes.box_2d is None and len(boxes):
         raise UsageError("depth maps give distances to rectangles in an image, and the annotations have none")
@@ -86,6 +85,25 @@ def with_depth(
     }
     placed = data.change(annotations=replace(boxes, distance_m=away), origin={**data.origin, "distances": record})
     return _known(placed, ignore)
+
+
+def depth_map(folder: str | Path, name: str, scale: float = 256.0) -> NDArray[np.float64]:
+    """The depth map (height, width) of the frame `name` in metres, 0 where unknown; files as for `with_depth`.
+
+    Raises:
+        InputError: the map is missing, there are two, it is unreadable, of another kind, or holds a depth that is none.
+        UsageError: `scale` is not positive.
+    """
+    _check_scale(scale)
+    if not Path(folder).is_dir():
+        raise InputError("no such folder", Place(str(folder)))
+    path = _map_file(Path(folder), name)
+    return _depth(read_bytes(path), path, scale)
+
+
+def _check_scale(scale: float) -> None:
+    if not 0 < scale < math.inf:
+        raise UsageError(f"scale: expected a positive number of units in a metre, got {scale:g}")
 
 
 def _maps(data: DetectionSet, folder: Path) -> Iterator[tuple[str, Path, NDArray[np.int64]]]:
