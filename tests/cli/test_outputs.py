@@ -70,7 +70,9 @@ def whole(root, redirection):
 
 def test_closed_and_full_streams_are_no_verdict(root):
     assert whole(root, ">&-").returncode != ExitCode.SATISFIED
-    assert whole(root, ">/dev/full").returncode == ExitCode.INTERNAL
+    full = whole(root, ">/dev/full")
+    assert full.returncode == ExitCode.INTERNAL
+    assert full.stderr == "verify: standard output cannot be written: No space left on device\n"
     missing = subprocess.run(
         ["sh", "-c", f"{sys.executable} -m verifier.cli run /no/such.ltl --cm {CM} 2>/dev/full"], cwd=root, timeout=60
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import io
 import os
 import sys
@@ -51,6 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _complain("out of memory; narrow the model or lower --max-states and --max-memory")
         return int(ExitCode.INTERNAL)
     except Exception as error:  # a fault of this program must not look like a violated requirement (exit 1)
+        if isinstance(error, OSError) and error.filename is None and error.errno in (errno.ENOSPC, errno.EIO):
+            _complain(f"standard output cannot be written: {error.strerror}")
+            return int(ExitCode.INTERNAL)
         if os.environ.get("VERIFIER_DEBUG"):
             traceback.print_exc()
         _complain(

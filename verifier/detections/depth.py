@@ -91,7 +91,7 @@ def depth_map(folder: str | Path, name: str, scale: float = 256.0) -> NDArray[np
     """The depth map (height, width) of the frame `name` in metres, 0 where unknown; files as for `with_depth`.
 
     Raises:
-        InputError: the map is missing, there are two, it is unreadable, of another kind, or holds a depth that is none.
+        InputError: the map is missing, there are two, it is unreadable, of another kind, or holds a wrong depth.
         UsageError: `scale` is not positive.
     """
     _check_scale(scale)
