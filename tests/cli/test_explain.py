@@ -358,3 +358,8 @@ def test_an_empty_file_is_no_record(run, tmp_path):
     code, out, err = run(*FEEDBACK, *FAST, "--record", tmp_path / "r.csv")
     assert (code, out) == (ExitCode.BAD_INPUT, "")
     assert "no column 'kind'" in err
+
+
+def test_an_inconclusive_requirement_says_what_would_decide_it(run):
+    _, out, _ = run("--requirement", "stops_only_for_pedestrians", "--env", "obs")
+    assert "more items would decide it, if the rates stay what they are" in out

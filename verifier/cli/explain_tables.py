@@ -8,7 +8,15 @@ from fractions import Fraction
 
 from verifier.analysis.explanation import Explanation, Step, ToldRun
 from verifier.analysis.replay import Replay
-from verifier.cli.tables import aligned, bound_text, choices_made, interval_text, percent, probability_text
+from verifier.cli.tables import (
+    aligned,
+    bound_text,
+    choices_made,
+    evidence_lines,
+    interval_text,
+    percent,
+    probability_text,
+)
 from verifier.confusion.matrices import Label, label_text
 from verifier.errors import one_line
 from verifier.explain.results import CriticalCell, Explained, ExplainResult, Frame
@@ -26,6 +34,7 @@ def explain_table(result: ExplainResult) -> str:
     lines = [one_line(run.title), *choices_made(run, planners)]
     for each in result.explained:
         lines += ["", *_requirement_lines(each, result)]
+    lines += evidence_lines(run)
     lines += ["", f"Probabilities by Storm {run.versions['storm']}; the second engine differs by at most "]
     lines[-1] += f"{run.largest_difference:.1e}."
     lines += [f"note: {one_line(remark)}" for remark in run.remarks]

@@ -33,7 +33,7 @@ def run_table(result: RunResult, *, points: bool = False, colour: bool = False) 
     table = aligned([*(["planner"] if len(planners) > 1 else []), *header], rows)
     lines += [_coloured(line) for line in table] if colour else table
     lines += _strategy_lines(result)
-    lines += _evidence_lines(result)
+    lines += evidence_lines(result)
     lines += ["", *_summary(result)]
     return "\n".join(lines) + "\n"
 
@@ -171,7 +171,8 @@ def _strategy_lines(result: RunResult) -> list[str]:
     return ["", *lines] if lines else []
 
 
-def _evidence_lines(result: RunResult) -> list[str]:
+def evidence_lines(result: RunResult) -> list[str]:
+    """What would decide each inconclusive requirement, a blank line first; nothing where none is."""
     """What would decide the inconclusive requirements; it is looked for where guaranteed bounds decide."""
     lines: list[str] = []
     for each in result.requirements:
