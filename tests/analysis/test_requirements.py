@@ -234,7 +234,7 @@ def test_exact_counts_have_exactly_the_rates_that_were_searched(seed):
     assert exact[0, 1, 1] == Fraction(int(recall[0]), MILLION)
     assert exact[1, 2, 2] == Fraction(int(recall[1]), MILLION)
     floats = with_recall(rates(counts), cells, recall[None] / MILLION)[0]
-    # A recall near 1 is rounded to a double, so what remains of its column is right to some 2^-53 of 1, not of itself.
+    # A recall near 1 is rounded to a double: what remains of its column is right to some 2^-53 of 1, not of itself.
     assert np.allclose(exact.astype(float), floats, rtol=0, atol=2.0**-51)
     before = exact_rates(counts)
     for at, column in ((0, 1), (1, 2)):
