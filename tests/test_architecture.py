@@ -33,6 +33,7 @@ ORDER = [
     "explain",
     "require",
     "compare",
+    "evidence",
     "cli",
 ]
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")

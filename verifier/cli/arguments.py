@@ -157,7 +157,7 @@ def add_engine_arguments(group: Any) -> None:
 
 def _add_output_arguments(group: Any) -> None:
     group.add_argument("--json", action="store_true", help="print the result as JSON instead of a table")
-    group.add_argument("--output", metavar="FILE", help="write the result as JSON")
+    group.add_argument("-o", "--output", metavar="FILE", help="write the result as JSON")
     group.add_argument("--csv", metavar="FILE", help="write one row per requirement and scenario")
     group.add_argument("--plot", metavar="FILE", help="plot probability against initial state (.png, .svg, .pdf)")
     group.add_argument(

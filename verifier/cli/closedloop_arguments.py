@@ -231,7 +231,7 @@ def _add_comparison_arguments(group: Any, *, bootstrap: bool) -> None:
 
 def _add_output_arguments(group: Any) -> None:
     group.add_argument("--json", action="store_true", help="print the result as JSON instead of tables")
-    group.add_argument("--output", metavar="FILE", help="write the result as JSON")
+    group.add_argument("-o", "--output", metavar="FILE", help="write the result as JSON")
     group.add_argument("--csv", metavar="FILE", help="write one row per metric, row of its table and detector")
     group.add_argument("--plot", metavar="FILE", help="draw curves of the last metric (.png, .svg, .pdf)")
     group.add_argument("--plot-table", metavar="FILE", help="draw the tables, coloured by robustness")

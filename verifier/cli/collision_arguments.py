@@ -176,7 +176,7 @@ def _add_loop_arguments(group: Any) -> None:
 
 def _add_output_arguments(group: Any) -> None:
     group.add_argument("--json", action="store_true", help="print the result as JSON instead of tables")
-    group.add_argument("--output", metavar="FILE", help="write the result as JSON")
+    group.add_argument("-o", "--output", metavar="FILE", help="write the result as JSON")
     group.add_argument("--csv", metavar="FILE", help="write one row per detector, distance and speed")
     kinds = {
         "plot": "heat maps with the curve y = S(v)",

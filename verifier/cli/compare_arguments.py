@@ -64,7 +64,7 @@ def _add_comparison_arguments(group: Any) -> None:
 
 def _add_output_arguments(group: Any) -> None:
     group.add_argument("--json", action="store_true", help="print the result as JSON instead of tables")
-    group.add_argument("--output", metavar="FILE", help="write the result as JSON")
+    group.add_argument("-o", "--output", metavar="FILE", help="write the result as JSON")
     group.add_argument("--csv", metavar="FILE", help="write one row per requirement and contender")
     group.add_argument(
         "--plot", metavar="FILE", help="probabilities with intervals, and along sweeps (.png, .svg, .pdf)"

@@ -60,7 +60,7 @@ def _add_explanation_arguments(group: Any) -> None:
 
 def _add_output_arguments(group: Any) -> None:
     group.add_argument("--json", action="store_true", help="print the result as JSON instead of tables")
-    group.add_argument("--output", metavar="FILE", help="write the result as JSON")
+    group.add_argument("-o", "--output", metavar="FILE", help="write the result as JSON")
     group.add_argument(
         "--plot", metavar="FILE", help="draw what P hangs on, and P over the states (.png, .svg, .pdf)"
     )

@@ -52,7 +52,7 @@ def add_require_arguments(commands: Any) -> None:
     add_engine_arguments(require.add_argument_group("engines and limits"))
     output = require.add_argument_group("output")
     output.add_argument("--json", action="store_true", help="print the result as JSON instead of a table")
-    output.add_argument("--output", metavar="FILE", help="write the result as JSON")
+    output.add_argument("-o", "--output", metavar="FILE", help="write the result as JSON")
     output.add_argument("--csv", metavar="FILE", help="write one row per planner and cell")
 
 

@@ -1,0 +1,1 @@
+"""From results to what an assessor signs and a pipeline gates on."""
