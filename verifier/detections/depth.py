@@ -97,7 +97,7 @@ def depth_map(folder: str | Path, name: str, scale: float = 256.0) -> NDArray[np
     _check_scale(scale)
     if not Path(folder).is_dir():
         raise InputError("no such folder", Place(str(folder)))
-    path = _map_file(Path(folder), name)
+    path = depth_file(Path(folder), name)
     return _depth(read_bytes(path), path, scale)
 
 
@@ -115,7 +115,7 @@ def _maps(data: DetectionSet, folder: Path) -> Iterator[tuple[str, Path, NDArray
     owners: dict[Path, str] = {}
     for frame, rows in zip(frames.tolist(), np.split(order, starts)[1:], strict=True):
         name = data.frame_name[frame]
-        path = _map_file(folder, name)
+        path = depth_file(folder, name)
         if path in owners:
             raise InputError(
                 f"the depth map of two frames, {shown(owners[path])} and {shown(name)}", Place(str(path))
@@ -124,8 +124,12 @@ def _maps(data: DetectionSet, folder: Path) -> Iterator[tuple[str, Path, NDArray
         yield name, path, rows
 
 
-def _map_file(folder: Path, name: str) -> Path:
-    """The one depth map of the frame `name`; never a file above `folder`."""
+def depth_file(folder: Path, name: str) -> Path:
+    """The one depth map of the frame `name`; never a file above `folder`.
+
+    Raises:
+        InputError: there is none, or there are two.
+    """
     place = Place(str(folder))
     parts = PurePosixPath(name)
     if parts.is_absolute() or ".." in parts.parts or "\\" in name or not parts.name:
@@ -141,7 +145,7 @@ def _map_file(folder: Path, name: str) -> Path:
     if not found:
         raise InputError(f"frame {shown(name)} has no depth map {shown(stems[-1])} with .npy or .png", place)
     if len(found) > 1:
-        raise InputError(f"frame {shown(name)} has a second depth map, {found[0]}", Place(str(found[1])))
+        raise InputError(f"frame {shown(name)} has a second depth map, {found[0].name}", Place(str(found[1])))
     return found[0]
 
 
@@ -178,6 +182,8 @@ def _png(raw: bytes, place: Place) -> NDArray[np.float64]:
         with images.open(io.BytesIO(raw), formats=("PNG",)) as image:
             mode = image.mode
             values = np.asarray(image)
+    except images.UnidentifiedImageError:  # its text has an address in memory, another one in every run
+        raise InputError("not a readable PNG image: of no known format", place) from None
     except (*DAMAGED, images.DecompressionBombError) as error:
         raise InputError(f"not a readable PNG image: {_reason(error)}", place) from None
     if mode not in ("I", "I;16"):  # 16-bit grey is "I" before Pillow 11, and "I;16" since

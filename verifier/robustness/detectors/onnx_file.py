@@ -123,8 +123,8 @@ def open_onnx(
             inputs or outputs than the layout declares.
         UsageError: classes and layout do not fit together, or there is no such provider.
     """
-    if not classes or len(set(classes)) != len(classes):
-        raise UsageError(f"expected different class names, at least one, got {tuple(classes)}")
+    if isinstance(classes, str) or not classes or len(set(classes)) != len(classes):
+        raise UsageError(f"expected different class names, at least one, got {shown(classes)}")
     layout.output.numbers(len(classes))
     runtime = library("onnxruntime")
     for provider in providers:

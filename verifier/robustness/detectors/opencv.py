@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from verifier.detections.sources import read_bytes
-from verifier.errors import InputError, Place, UsageError
+from verifier.errors import InputError, LimitError, Place, UsageError, shown
+from verifier.robustness.detectors.images import MOST_PIXELS
 from verifier.robustness.detectors.protocol import NOTHING, Detections, Image
 from verifier.robustness.detectors.suppression import suppressed, surest_first
 from verifier.robustness.libraries import library
@@ -28,6 +29,8 @@ from verifier.robustness.libraries import library
 HOG_WINDOW = (64, 128)
 """Width and height of the window of OpenCV's people detector, in pixels."""
 LARGEST_ENLARGEMENT = 8.0
+FINEST_STEP = 1.005
+"""Of a pyramid: already 140 scales for each doubling, and finer ones would take hours."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class HogSettings:
         enlargement: the image is scaled by this first (linear interpolation). The window holds people of about 96
             pixels, so that 1 finds nobody smaller.
         stride_px: step of the window in both directions, a multiple of 8.
-        pyramid_step: ratio of successive scales, above 1.
+        pyramid_step: ratio of successive scales, from `FINEST_STEP`.
         lowest_score: of a window; detections below are not reported. 0 is the separating plane.
         suppression_iou: of windows that overlap by more, only the surest stays (`suppression`).
         margin: part of the window's width and height, on each side, that is cut off to get the rectangle of the
@@ -60,8 +63,8 @@ class HogSettings:
             raise UsageError(f"the enlargement lies in (0, {LARGEST_ENLARGEMENT:g}], got {self.enlargement:g}")
         if self.stride_px < 1 or self.stride_px % 8:
             raise UsageError(f"the stride is a multiple of 8 pixels, got {self.stride_px}")
-        if not 1 < self.pyramid_step <= 10:
-            raise UsageError(f"the pyramid step lies in (1, 10], got {self.pyramid_step:g}")
+        if not FINEST_STEP <= self.pyramid_step <= 10:
+            raise UsageError(f"the pyramid step lies in [{FINEST_STEP:g}, 10], got {self.pyramid_step:.9g}")
         if not np.isfinite(self.lowest_score) or not 0 <= self.suppression_iou <= 1:
             raise UsageError("expected a finite lowest score and an IoU in [0, 1]")
         if not all(0 <= each < 0.5 for each in self.margin) or len(self.margin) != 2:
@@ -96,7 +99,11 @@ class HogPeople:
         return False
 
     def __call__(self, images: Sequence[Image]) -> list[Detections]:
-        """One image after another; an image smaller than the window holds nobody."""
+        """One image after another; an image smaller than the window holds nobody.
+
+        Raises:
+            LimitError: an enlarged image would have more than `MOST_PIXELS`.
+        """
         cv2 = _opencv()
         return [self._detect(cv2, image) for image in images]
 
@@ -106,6 +113,11 @@ class HogPeople:
         largest = min(width / HOG_WINDOW[0], height / HOG_WINDOW[1])
         if largest < 1:
             return NOTHING
+        if height * width > MOST_PIXELS:
+            raise LimitError(
+                f"image {shown(image.name)}: enlarged {settings.enlargement:g} times it has {height * width} pixels; "
+                f"at most {MOST_PIXELS} are searched"
+            )
         scaled = np.ascontiguousarray(image.pixels[:, :, ::-1])
         if (height, width) != image.size:
             scaled = cv2.resize(scaled, (width, height), interpolation=cv2.INTER_LINEAR)
@@ -136,7 +148,7 @@ class CascadeSettings:
     """How the window slides and what becomes of what it finds.
 
     Attributes:
-        pyramid_step: ratio of successive scales, above 1.
+        pyramid_step: ratio of successive scales, from `FINEST_STEP`.
         neighbours: a group needs at least so many windows beside the first; 0 reports every window by itself.
         smallest_px: least width and height of a window; (0, 0) is the window of the cascade.
 
@@ -149,8 +161,8 @@ class CascadeSettings:
     smallest_px: tuple[int, int] = (0, 0)
 
     def __post_init__(self) -> None:
-        if not 1 < self.pyramid_step <= 10:
-            raise UsageError(f"the pyramid step lies in (1, 10], got {self.pyramid_step:g}")
+        if not FINEST_STEP <= self.pyramid_step <= 10:
+            raise UsageError(f"the pyramid step lies in [{FINEST_STEP:g}, 10], got {self.pyramid_step:.9g}")
         if self.neighbours < 0 or len(self.smallest_px) != 2 or min(self.smallest_px) < 0:
             raise UsageError("the number of neighbours and the least size are not negative")
 

@@ -169,6 +169,11 @@ def _detect(detector: Detector, images: list[Image]) -> list[Detections]:
     return results
 
 
+def check_classes(own: tuple[str, ...], classes: tuple[str, ...], class_map: ClassMap | None) -> None:
+    """Refuse classes `own` of a detector that `with_detections` refuses beside data with `classes`; UsageError."""
+    _labels(own, classes, class_map)
+
+
 def _labels(own: tuple[str, ...], classes: tuple[str, ...], class_map: ClassMap | None) -> np.ndarray[Any, Any]:
     """(classes of the detector,) the class of the data that each becomes; -1 where it is left out."""
     labels = []

@@ -1,0 +1,286 @@
+"""Depth filled in: cases worked out by hand, every method against a definition written down once more, real LiDAR.
+
+The independent definitions are slow and plain: the nearest by comparing with every known pixel, the linear one by the
+plane through three known pixels of an empty circle, the pyramid by loops over blocks.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.spatial import Delaunay
+
+from verifier.detections.depth import depth_map
+from verifier.errors import InputError, LimitError, UsageError
+from verifier.robustness.mutators import densify as module
+from verifier.robustness.mutators.densify import LONGEST_BRIDGE_PX, METHODS, densify
+
+SPARSE = arrays(
+    np.float64,
+    st.tuples(st.integers(1, 7), st.integers(1, 7)),
+    elements=st.sampled_from([0.0, 0.0, 0.0, 2.0, 5.0, 10.0, 80.0]),
+).filter(lambda depth: (depth > 0).any())
+
+
+# By hand.
+
+
+def test_nearest_by_hand():
+    depth = np.array([[10.0, 0, 0, 0, 40], [0, 0, 0, 0, 0], [0, 0, 20, 0, 0]])
+    found = densify(depth, "nearest")
+    # From (0, 1): 10 is 1 away, 20 is sqrt(5). From (1, 3): 20 and 40 are both sqrt(2) away, so either will do.
+    assert found[0].tolist() == [10, 10, found[0, 2], 40, 40]
+    assert found[0, 2] in (10, 20, 40)  # all three are 2 away
+    assert found[1, :3].tolist() == [10, found[1, 1], 20]
+    assert found[1, 1] in (10, 20)
+    assert found[2].tolist() == [found[2, 0], 20, 20, 20, found[2, 4]]
+    assert found[2, 0] in (10, 20)  # both are 2 away
+    assert found[2, 4] in (20, 40)
+
+
+def test_linear_by_hand():
+    # 1 / D is 1/10 at (0, 0), 1/20 at (0, 2) and (2, 0): at (1, 1), half-way between the last two, 1/20; at (0, 1)
+    # and (1, 0) the mean of 1/10 and 1/20, which is 3/40; (2, 2) lies outside and is 2 from both of depth 20.
+    depth = np.array([[10.0, 0, 20], [0, 0, 0], [20, 0, 0]])
+    found = densify(depth, "linear")
+    wanted = np.array([[10, 40 / 3, 20], [40 / 3, 20, 20], [20, 20, 20]])
+    assert found == pytest.approx(wanted, rel=1e-12)
+
+
+def test_pyramid_by_hand():
+    # 1 / D: 1/10 in the upper left block, 1/40 in the lower right, two blocks without any. The next level is one
+    # block of all four with the mean of the two known, (1/10 + 1/40) / 2 = 1/16; so the unknown blocks become 1/16.
+    # Between the centres of blocks, 2 apart, weights are 3/4 and 1/4: pixel (0, 1) is left of the middle by 1/2 and
+    # gets 3/4 of 1/10 + 1/4 of 1/16, on the first row there is nothing above.
+    depth = np.zeros((4, 4))
+    depth[0, 0], depth[3, 3] = 10, 40
+    found = 1 / densify(depth, "pyramid")
+    a, b, c = 1 / 10, 1 / 16, 1 / 40
+    assert found[0, 1] == pytest.approx(3 / 4 * a + b / 4)
+    assert found[0, 3] == pytest.approx(b)
+    assert found[3, 0] == pytest.approx(b)
+    assert found[1, 1] == pytest.approx((9 * a + 6 * b + c) / 16)
+    assert found[2, 2] == pytest.approx((a + 6 * b + 9 * c) / 16)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_one_known_pixel_gives_its_depth_everywhere(method):
+    depth = np.zeros((5, 9))
+    depth[4, 2] = 7
+    assert densify(depth, method) == pytest.approx(np.full((5, 9), 7.0), rel=1e-15)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_known_pixels_in_one_line(method):
+    depth = np.zeros((3, 9))
+    depth[1, ::2] = 7
+    assert densify(depth, method) == pytest.approx(np.full((3, 9), 7.0), rel=1e-15)
+
+
+def test_a_road_is_filled_exactly_by_linear_interpolation_of_the_inverse():
+    # A plane in space, a X + b Y + c Z = 1, has 1 / Z = a x + b y + c in the image: linear, and so is what is filled.
+    row, column = np.mgrid[0:41, 0:57]
+    plane = 1 / (0.001 * row + 0.0004 * column + 0.01)
+    sparse = np.where(
+        (row % 5 == 0) & (column % 7 == 0), plane, 0
+    )  # every fifth row, every seventh column, the edges
+    assert densify(sparse, "linear") == pytest.approx(plane, rel=1e-10)
+    nearest = densify(sparse, "nearest")
+    assert np.abs(nearest / plane - 1).max() > 0.01  # so that the above says something
+
+
+def test_triangles_do_not_bridge_what_lies_far_apart():
+    wide = math.ceil(LONGEST_BRIDGE_PX) + 11
+    depth = np.zeros((3, wide))
+    depth[0, 0] = depth[2, 0] = depth[1, 4] = 10
+    depth[1, -1] = 80
+    found = densify(depth, "linear")
+    assert set(np.round(found[1], 9).tolist()) == {10.0, 80.0}  # nothing in between
+    close = np.zeros((3, 9))
+    close[0, 0] = close[2, 0] = 10
+    close[1, -1] = 80
+    between = densify(close, "linear")[1, 4]
+    assert between == pytest.approx(1 / (0.5 / 10 + 0.5 / 80))  # half-way from the edge of depth 10 to 80
+
+
+# Against definitions written down once more.
+
+
+def distances(depth, row, column):
+    """Pairs of squared distance and depth of all known pixels."""
+    return [((r - row) ** 2 + (c - column) ** 2, depth[r, c]) for r, c in zip(*np.nonzero(depth), strict=True)]
+
+
+@given(SPARSE)
+def test_nearest_is_nearest(depth):
+    found = densify(depth, "nearest")
+    for row, column in np.ndindex(depth.shape):
+        pairs = distances(depth, row, column)
+        least = min(pairs)[0]
+        assert found[row, column] in {value for square, value in pairs if square == least}
+
+
+def circle(a, b, c):
+    """Centre and squared radius of the circle through three points, None if they are in line."""
+    matrix = 2 * np.array([b - a, c - a])
+    if abs(np.linalg.det(matrix)) < 1e-9:
+        return None
+    centre = np.linalg.solve(matrix, [b @ b - a @ a, c @ c - a @ a])
+    return centre, ((centre - a) ** 2).sum()
+
+
+def linear_values(depth, row, column):
+    """1 / D by the plane over every Delaunay triangle that holds the pixel: several where circles are not unique."""
+    points = [np.array(each, float) for each in zip(*np.nonzero(depth), strict=True)]
+    place = np.array([row, column, 1.0])
+    for i, a in enumerate(points):
+        for j in range(i + 1, len(points)):
+            for k in range(j + 1, len(points)):
+                found = circle(a, points[j], points[k])
+                if found is None or any(((each - found[0]) ** 2).sum() < found[1] - 1e-9 for each in points):
+                    continue
+                corners = np.column_stack([np.append(each, 1) for each in (a, points[j], points[k])])
+                weights = np.linalg.solve(corners, place)
+                if (weights >= -1e-9).all():
+                    yield sum(
+                        weight / depth[tuple(each.astype(int))]
+                        for weight, each in zip(weights, (a, points[j], points[k]), strict=True)
+                    )
+
+
+@settings(max_examples=60)
+@given(SPARSE.filter(lambda depth: (depth > 0).sum() <= 9))
+def test_linear_is_linear_on_a_delaunay_triangle(depth):
+    found = densify(depth, "linear")
+    for row, column in np.ndindex(depth.shape):
+        if depth[row, column]:
+            continue
+        values = list(linear_values(depth, row, column))
+        if values:
+            assert any(1 / found[row, column] == pytest.approx(value, rel=1e-6) for value in values)
+        else:
+            least = min(distances(depth, row, column))[0]
+            near = {value for square, value in distances(depth, row, column) if square == least}
+            assert found[row, column] in near
+
+
+DENSE = arrays(
+    np.float64,
+    st.tuples(st.integers(3, 5), st.integers(3, 5)),
+    elements=st.sampled_from([0.0, 2.0, 5.0, 10.0, 80.0, 3.0, 7.0]),
+).filter(lambda depth: (depth > 0).any())
+
+
+@settings(max_examples=60)
+@given(DENSE)
+def test_linear_is_linear_on_a_delaunay_triangle_where_few_are_unknown(depth):
+    """Known pixels amid known ones are no corners of triangles, and that must change none that counts."""
+    found = densify(depth, "linear")
+    for row, column in zip(*np.nonzero(depth == 0), strict=True):
+        values = list(linear_values(depth, row, column))
+        if values:
+            assert any(1 / found[row, column] == pytest.approx(value, rel=1e-6) for value in values)
+
+
+def test_a_dense_map_with_a_few_holes_is_not_triangulated_whole(monkeypatch):
+    rng = np.random.default_rng(0)
+    row, column = np.mgrid[0:200, 0:300]
+    plane = 1 / (0.001 * row + 0.0004 * column + 0.01)
+    holes = np.zeros(plane.shape, bool)
+    holes[rng.integers(1, 199, 60), rng.integers(1, 299, 60)] = True
+    corners = []
+    monkeypatch.setattr(module, "Delaunay", lambda points: corners.append(len(points)) or Delaunay(points))
+    assert densify(np.where(holes, 0, plane), "linear") == pytest.approx(plane, rel=1e-10)
+    assert corners[0] <= 4 * holes.sum() + 2 * (200 + 300)  # neighbours of holes, and the edge of the image
+
+
+def test_too_many_triangles_are_refused_with_their_number(monkeypatch):
+    monkeypatch.setattr(module, "MOST_CORNERS", 10)
+    checks = np.where(np.indices((5, 5)).sum(axis=0) % 2 == 0, 10.0, 0)
+    with pytest.raises(LimitError, match="13 known pixels lie beside unknown ones; at most 10 are joined"):
+        densify(checks, "linear")
+    assert densify(checks, "nearest") == pytest.approx(np.full((5, 5), 10.0))
+
+
+def pulled(value, known):
+    """Pull and push by recursion and loops, in the inverse of the depth."""
+    if known.all():
+        return value
+    height, width = value.shape
+    upper = np.zeros(((height + 1) // 2, (width + 1) // 2))
+    there = np.zeros(upper.shape, bool)
+    for row, column in np.ndindex(upper.shape):
+        block = (slice(2 * row, 2 * row + 2), slice(2 * column, 2 * column + 2))
+        if known[block].any():
+            upper[row, column], there[row, column] = value[block][known[block]].mean(), True
+    upper = pulled(upper, there)
+    out = value.copy()
+    for row, column in zip(*np.nonzero(~known), strict=True):
+        parts = []
+        for place, side in ((row, upper.shape[0]), (column, upper.shape[1])):
+            block = place // 2
+            other = min(max(block + (1 if place % 2 else -1), 0), side - 1)
+            parts.append(((block, 0.75), (other, 0.25)))
+        out[row, column] = sum(p * q * upper[i, j] for i, p in parts[0] for j, q in parts[1])
+    return out
+
+
+@given(SPARSE)
+def test_pyramid_pulls_and_pushes(depth):
+    known = depth > 0
+    wanted = 1 / pulled(np.where(known, 1 / np.where(known, depth, 1), 0), known)
+    assert densify(depth, "pyramid") == pytest.approx(wanted, rel=1e-12)
+
+
+@given(SPARSE, st.sampled_from(METHODS))
+def test_laws_of_every_method(depth, method):
+    found = densify(depth, method)
+    known = depth > 0
+    assert np.array_equal(found[known], depth[known])
+    assert found.min() >= depth[known].min() * (1 - 1e-12)
+    assert found.max() <= depth[known].max() * (1 + 1e-12)
+    assert np.array_equal(densify(found, method), found)
+    assert found == pytest.approx(densify(2 * depth, method) / 2, rel=1e-12)
+
+
+# Real LiDAR.
+
+
+@pytest.mark.parametrize(("method", "largest"), [("nearest", 0.005), ("linear", 0.004), ("pyramid", 0.01)])
+def test_left_out_points_of_a_real_scan_are_found_again(shared, method, largest):
+    # A fifth of the points of a scan is left out and filled in from the rest. The median error is half a per cent or
+    # so, against some tens of per cent for one depth everywhere: what filling is worth inside the LiDAR's view.
+    sparse = depth_map(shared / "data" / "images_kitti_depth" / "sparse_depth", "000008")
+    rows, columns = np.nonzero(sparse)
+    out = np.random.default_rng(0).random(len(rows)) < 0.2
+    fewer = sparse.copy()
+    fewer[rows[out], columns[out]] = 0
+    truth = sparse[rows[out], columns[out]]
+    errors = np.abs(densify(fewer, method)[rows[out], columns[out]] / truth - 1)
+    print(f"\n{method}: median error {np.median(errors):.4f}, 90 % below {np.quantile(errors, 0.9):.4f}")
+    constant = np.median(np.abs(np.median(truth) / truth - 1))
+    assert np.median(errors) < largest
+    assert np.median(errors) < constant / 10
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize("bad", [-1.0, np.nan, np.inf, 1e9])
+def test_a_depth_that_is_none(bad):
+    depth = np.full((3, 4), 10.0)
+    depth[1, 2] = bad
+    with pytest.raises(InputError, match="expected depths from 0 to 100000 m"):
+        densify(depth, "nearest")
+
+
+def test_nothing_known_and_unknown_methods():
+    with pytest.raises(InputError, match="no pixel of the depth map has a known depth"):
+        densify(np.zeros((3, 4)), "linear")
+    with pytest.raises(InputError, match=r"\(height, width\)"):
+        densify(np.ones(4), "linear")
+    with pytest.raises(UsageError, match="expected nearest, linear, pyramid, got cubic"):
+        densify(np.ones((3, 4)), "cubic")

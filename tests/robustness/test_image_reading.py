@@ -1,0 +1,117 @@
+"""Image files as detectors, mutators and measures read them: one reader, which refuses what has two meanings."""
+
+import io
+import re
+import struct
+import zlib
+
+import numpy as np
+import pytest
+
+pytest.importorskip("PIL", reason="pillow is not installed")
+from PIL import Image
+
+from verifier.errors import InputError
+from verifier.robustness.detectors.images import SUFFIXES, read_image, read_images
+
+
+def picture(height=8, width=12):
+    return np.random.default_rng(0).integers(0, 256, (height, width, 3), np.uint8)
+
+
+def oriented(value):
+    exif = Image.Exif()
+    exif[0x0112] = value
+    return exif
+
+
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def deep_png(levels):
+    """A PNG file of 16 bits a channel, RGB, from (H, W, 3) uint16; Pillow itself writes none."""
+    height, width, _ = levels.shape
+    lines = b"".join(b"\0" + line.astype(">u2").tobytes() for line in levels)
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 16, 2, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize("suffix", [".jpg", ".png", ".tif", ".webp"])
+@pytest.mark.parametrize("value", range(2, 9))
+def test_a_tag_that_turns_the_image_is_refused_in_every_format(tmp_path, suffix, value):
+    path = tmp_path / f"turned{suffix}"
+    Image.fromarray(picture()).save(path, exif=oriented(value))
+    with pytest.raises(InputError, match=f"its EXIF orientation is {value}: some programs turn it, others do not"):
+        read_image(path)
+    with pytest.raises(InputError, match="EXIF orientation"):
+        list(read_images(tmp_path, ["turned"]))
+
+
+@pytest.mark.parametrize("value", [0, 1, 9, 65535])
+def test_a_tag_by_which_nobody_turns_changes_nothing(tmp_path, value):
+    path = tmp_path / "upright.png"
+    Image.fromarray(picture()).save(path, exif=oriented(value))
+    assert np.array_equal(read_image(path).pixels, picture())
+
+
+def test_a_tag_that_nobody_can_read_changes_nothing(tmp_path):
+    path = tmp_path / "junk.webp"
+    Image.fromarray(picture()).save(path, lossless=True, exif=b"Exif\0\0no such thing as a header")
+    assert np.array_equal(read_image(path).pixels, picture())
+
+
+def test_sixteen_bits_of_colour_are_refused_and_not_cut_to_the_upper_eight(tmp_path):
+    levels = np.arange(2 * 3 * 3, dtype=np.uint16).reshape(2, 3, 3) * 3000 + 7
+    path = tmp_path / "deep.png"
+    path.write_bytes(deep_png(levels))
+    with Image.open(path) as opened:  # what Pillow makes of it without a word
+        assert np.array_equal(np.asarray(opened.convert("RGB")), (levels >> 8).astype(np.uint8))
+    with pytest.raises(InputError, match="expected eight bits a channel, found sixteen"):
+        read_image(path)
+
+
+def test_several_pictures_in_one_file(tmp_path):
+    first = Image.fromarray(picture())
+    first.save(tmp_path / "pages.tif", save_all=True, append_images=[first])
+    first.save(tmp_path / "moving.png", save_all=True, append_images=[Image.fromarray(255 - picture())])
+    for name in ("pages.tif", "moving.png"):
+        with pytest.raises(InputError, match="2 pictures in one file; expected one"):
+            read_image(tmp_path / name)
+
+
+def test_a_broken_image_with_a_tag_behind_its_pixels_is_not_read_half(tmp_path):
+    """What fails while the tag is looked for is a fault of the pixels, and must not be taken for a missing tag."""
+    stream = io.BytesIO()
+    Image.fromarray(picture(64, 64)).save(stream, "PNG", exif=oriented(1))
+    raw = stream.getvalue()
+    exif = chunk(b"eXIf", oriented(1).tobytes()[6:])
+    assert exif in raw
+    bare = raw.replace(exif, b"")
+    start = bare.index(b"IDAT") + 4
+    broken = bare[: start + 3000] + bytes(40) + bare[start + 3040 :]
+    (tmp_path / "broken.png").write_bytes(broken[: -len(chunk(b"IEND", b""))] + exif + chunk(b"IEND", b""))
+    with pytest.raises(InputError, match="not a readable image"):
+        read_image(tmp_path / "broken.png")
+
+
+def test_messages_are_equal_in_every_run(tmp_path):
+    (tmp_path / "words.png").write_text("no pixels")
+    said = set()
+    for _ in range(3):
+        with pytest.raises(InputError) as caught:
+            read_image(tmp_path / "words.png")
+        said.add(caught.value.message)
+    assert said == {"not a readable image: of no known format"}
+    assert not re.search("0x", said.pop())
+
+
+def test_suffixes_in_capital_letters_are_found(tmp_path):
+    for suffix in SUFFIXES:
+        Image.fromarray(picture()).save(tmp_path / f"a{suffix[1:]}{suffix.upper()}")
+    names = [f"a{suffix[1:]}" for suffix in SUFFIXES]
+    assert [image.name for image in read_images(tmp_path, names)] == names
+    Image.fromarray(picture()).save(tmp_path / "apng.png")
+    if len(list(tmp_path.glob("apng*"))) == 2:  # not where capital letters make no difference
+        with pytest.raises(InputError, match="'apng' has a second image"):
+            list(read_images(tmp_path, ["apng"]))

@@ -1,0 +1,268 @@
+"""Annotations that move along with their images: read once, written for every mutation in the format they came in.
+
+| given | format | written to |
+|---|---|---|
+| a file .csv | table with the columns `frame`, `x1`, `y1`, `x2`, `y2` and any others | MUTATION/annotations.csv |
+| a file .json | COCO | MUTATION/annotations.json |
+| a folder | KITTI labels, object or tracking | MUTATION/labels/NAME.txt |
+
+Only what lies in the image moves: boxes in the image. Boxes in space, distances and all other fields are copied as
+they stand; what `truncated` says is what it was before. A box that did not move is written as it was read, letter by
+letter; one that moved is written with all its digits; one without area in the mutated image is left out. Where an
+image is named with its suffix, it has that of the mutated image, .png.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.detections.columns import faulty_boxes
+from verifier.detections.sources import digest_record
+from verifier.errors import InputError, Place, UsageError, shown
+from verifier.robustness.detectors.images import SUFFIXES
+from verifier.textfiles import decoded, read_text
+
+BOX_COLUMNS = ("x1", "y1", "x2", "y2")
+MOVED_ALONG = "boxes in the image move along; boxes in space and all other fields are as they were"
+"""What whoever uses moved annotations must know."""
+NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?\s*", re.ASCII)
+"""A coordinate as text; Python itself would take 1_0 for 10."""
+
+
+@dataclass(frozen=True, eq=False)
+class Moved:
+    """The boxes of one image after a mutation.
+
+    Attributes:
+        name: of the image.
+        before: height and width of the image.
+        size: height and width of the mutated image.
+        kept: (m,) which of the image's boxes are left, increasing.
+        boxes: (m, 4) where these are now.
+    """
+
+    name: str
+    before: tuple[int, int]
+    size: tuple[int, int]
+    kept: NDArray[np.int64]
+    boxes: NDArray[np.float64]
+
+
+class Annotations(Protocol):
+    """Annotations of many images."""
+
+    @property
+    def kind(self) -> str:
+        """The name of the format."""
+
+    @property
+    def record(self) -> Mapping[str, Any]:
+        """Of what was read: role, name, number of files, SHA-256."""
+
+    @property
+    def note(self) -> str:
+        """What moves along and what does not."""
+
+    @property
+    def frames(self) -> Collection[str]:
+        """The names of the images that it has."""
+
+    def knows(self, name: str) -> bool:
+        """Whether the image called `name` is one of them."""
+
+    def boxes_of(self, name: str, size: tuple[int, int]) -> NDArray[np.float64]:
+        """(n, 4) the boxes in the image called `name` of this height and width.
+
+        Raises:
+            InputError: the annotations do not know this image, or say that it has another size.
+        """
+
+    def strangers(self, names: frozenset[str]) -> int:
+        """How many frames with annotations are none of these images."""
+
+    def files(self, moved: Sequence[Moved]) -> Iterator[tuple[str, str]]:
+        """The files for the images of one mutation that were made: path below its folder, and text."""
+
+
+@dataclass(frozen=True, eq=False)
+class BoxTable:
+    """A CSV table with the columns `frame`, `x1`, `y1`, `x2`, `y2` and any others; a frame without rows is empty.
+
+    Attributes:
+        record: of the file.
+        header: the names of the columns.
+        rows: the cells of each row, as read.
+        of: the rows of each frame.
+        boxes: (n, 4) of each row; NaN where all four cells are empty.
+    """
+
+    record: Mapping[str, Any]
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    of: Mapping[str, NDArray[np.int64]]
+    boxes: NDArray[np.float64]
+
+    @property
+    def kind(self) -> str:
+        """The name of the format."""
+        return "table"
+
+    @property
+    def note(self) -> str:
+        """What moves along and what does not."""
+        return MOVED_ALONG
+
+    @property
+    def frames(self) -> Collection[str]:
+        """Those with rows."""
+        return self.of.keys()
+
+    def knows(self, name: str) -> bool:
+        """Whether there are rows of the image called `name`."""
+        return name in self.of
+
+    def boxes_of(self, name: str, size: tuple[int, int]) -> NDArray[np.float64]:
+        """(n, 4) the boxes in the image called `name`."""
+        return self.boxes[self._with_box(name)]
+
+    def strangers(self, names: frozenset[str]) -> int:
+        """How many frames with annotations are none of these images."""
+        return len(self.of.keys() - names)
+
+    def files(self, moved: Sequence[Moved]) -> Iterator[tuple[str, str]]:
+        """One table; rows without a box are copied."""
+        stream = io.StringIO()
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(self.header)
+        places = [self.header.index(name) for name in BOX_COLUMNS]
+        frame = self.header.index("frame")
+        for each in moved:
+            rows = self._with_box(each.name)
+            now = dict(zip(rows[each.kept].tolist(), each.boxes.tolist(), strict=True))
+            for row in self.of.get(each.name, np.zeros(0, np.int64)).tolist():
+                cells = list(self.rows[row])
+                cells[frame] = image_name(cells[frame])
+                if row in now:
+                    writer.writerow(with_box(cells, places, self.boxes[row], now[row]))
+                elif np.isnan(self.boxes[row]).all():
+                    writer.writerow(cells)
+        yield "annotations.csv", stream.getvalue()
+
+    def _with_box(self, name: str) -> NDArray[np.int64]:
+        rows = self.of.get(name, np.zeros(0, np.int64))
+        return rows[~np.isnan(self.boxes[rows]).any(axis=1)]
+
+
+def read_annotations(path: str | Path) -> Annotations:
+    """Annotations by what the path is; the format is recognised as the table above says.
+
+    Raises:
+        InputError: with the place in the file: missing, unreadable, damaged, a box that is none.
+        UsageError: neither a folder nor a file .csv or .json.
+    """
+    from verifier.robustness.mutators.coco_annotations import read_coco
+    from verifier.robustness.mutators.kitti_annotations import read_kitti
+
+    target = Path(path)
+    if target.is_dir():
+        return read_kitti(target)
+    if not target.exists():
+        raise InputError("no such file or folder", Place(str(path)))
+    if target.suffix.lower() == ".csv":
+        return read_table(target)
+    if target.suffix.lower() == ".json":
+        return read_coco(target)
+    raise UsageError(f"annotations: expected a folder of KITTI labels, a table .csv or COCO .json, got {path}")
+
+
+def read_table(path: str | Path) -> BoxTable:
+    """A table of boxes; the frame of an image may be given with or without its suffix.
+
+    Raises:
+        InputError: with file and line: a column is missing or there twice, a row has more or fewer cells, a box is
+            none.
+    """
+    _, raw = read_text(path)
+    text = decoded(raw, Place(str(path)))
+    lines = csv.reader(io.StringIO(text, newline=""))
+    rows: list[tuple[str, ...]] = []
+    boxes: list[list[float]] = []
+    of: dict[str, list[int]] = {}
+    try:
+        header = _header(tuple(next(lines, [])), Place(str(path), 1))
+        at = [header.index(name) for name in BOX_COLUMNS]
+        for cells in lines:
+            if not cells:
+                continue
+            place = Place(str(path), lines.line_num)
+            if len(cells) != len(header):
+                raise InputError(f"{len(cells)} cells; expected {len(header)}", place)
+            given = [cells[each] for each in at]
+            boxes.append([np.nan] * 4 if not any(each.strip() for each in given) else box_of(given, place))
+            of.setdefault(frame_name(cells[header.index("frame")]), []).append(len(rows))
+            rows.append(tuple(cells))
+    except csv.Error as error:
+        raise InputError(f"not a readable table: {error}", Place(str(path), lines.line_num)) from None
+    return BoxTable(
+        digest_record("annotations", path, raw),
+        header,
+        tuple(rows),
+        {name: np.array(numbers, np.int64) for name, numbers in of.items()},
+        np.array(boxes, np.float64).reshape(-1, 4),
+    )
+
+
+def _header(header: tuple[str, ...], place: Place) -> tuple[str, ...]:
+    for name in ("frame", *BOX_COLUMNS):
+        if header.count(name) != 1:
+            found = "there are several" if name in header else f"there is none among {shown(', '.join(header), 120)}"
+            raise InputError(f"expected one column {name}; {found}", place)
+    return header
+
+
+def box_of(cells: Sequence[Any], place: Place) -> list[float]:
+    """A box from the texts or numbers left, top, right, bottom.
+
+    Raises:
+        InputError: it is none.
+    """
+    readable = all(NUMBER.fullmatch(cell) if isinstance(cell, str) else True for cell in cells)
+    try:
+        box = [float(cell) if readable else np.nan for cell in cells]
+    except (TypeError, ValueError, OverflowError):
+        box = [np.nan] * 4
+    if np.isnan(box).any() or faulty_boxes(np.array([box])).any():
+        raise InputError(f"expected a box x1 <= x2, y1 <= y2, got {', '.join(map(shown, cells))}", place)
+    return box
+
+
+def with_box(
+    cells: Sequence[str], places: Sequence[int], before: NDArray[np.float64], now: Sequence[float]
+) -> list[str]:
+    """The cells of a row with a box that moved, or as they were if it did not."""
+    made = list(cells)
+    if list(now) != before.tolist():
+        for place, value in zip(places, now, strict=True):
+            made[place] = repr(float(value))
+    return made
+
+
+def frame_name(name: str) -> str:
+    """The name of a frame without the suffix of an image."""
+    suffix = Path(name).suffix
+    return name.removesuffix(suffix) if suffix.lower() in SUFFIXES else name
+
+
+def image_name(name: str) -> str:
+    """The name of a frame where it names the file of its image: that of the mutated image."""
+    frame = frame_name(name)
+    return name if frame == name else f"{frame}.png"

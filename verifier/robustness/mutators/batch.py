@@ -1,0 +1,229 @@
+"""Mutating files: every image under every mutation, written as PNG, one folder for each mutation.
+
+What cannot be read, does not fit a mutation, or cannot be written under its name is listed, and the batch goes on. A
+full disk ends it: that will not get better. Equal inputs, mutations and seeds give equal files, in any order and with
+any number of workers.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import TypeAlias
+
+from verifier.errors import InputError, UsageError, one_line, shown
+from verifier.robustness.detectors.cache import image_digest
+from verifier.robustness.detectors.images import read_image
+from verifier.robustness.libraries import library
+from verifier.robustness.mutators.annotations import Moved
+from verifier.robustness.mutators.batch_result import (
+    BatchSettings,
+    Failure,
+    ImageResult,
+    Output,
+    folder_name,
+    moves_boxes,
+)
+from verifier.robustness.mutators.frames import Frame, check_pixels
+from verifier.robustness.mutators.imagefiles import DepthMap, DepthSource, ImageFile
+from verifier.robustness.mutators.mutation import AnyMutation, apply, generator_for, needs_depth
+from verifier.robustness.mutators.outputs import DiskFullError, kept_bytes, output_key, png_bytes, write_output
+
+Progress: TypeAlias = Callable[[Iterable[ImageResult], int], Iterable[ImageResult]]
+
+
+def mutate_files(
+    images: Sequence[ImageFile], settings: BatchSettings, folder: Path, progress: Progress | None = None
+) -> tuple[ImageResult, ...]:
+    """Write every image under every mutation to `folder`/MUTATION/NAME.png, and annotations beside (`annotations`).
+
+    Args:
+        images: with unique names.
+        settings: what is done.
+        folder: where to; made if it is not there.
+        progress: wraps the results as they come in, with their number.
+
+    Returns:
+        One result for each image, in their order.
+
+    Raises:
+        InputError: the disk is full or cannot be written at all (files already written are whole); annotations of
+            other images only.
+        UsageError: an output would overwrite an input; a library is missing.
+    """
+    _check_places(images, settings, folder)
+    _check_annotations(images, settings)
+    with warnings.catch_warnings(), ThreadPoolExecutor(settings.jobs) as pool:
+        # Pillow warns of sizes that `read_image` refuses; the filter is for all threads, and so set once, here.
+        warnings.simplefilter("ignore", library("PIL.Image").DecompressionBombWarning)
+        coming: Iterable[ImageResult] = _in_order(pool, images, settings, folder)
+        results = tuple(coming if progress is None else progress(coming, len(images)))
+    if settings.annotations is not None:
+        for number, mutation in enumerate(settings.mutations):
+            moved = [found for each in results for which, found in each.moved if which == number]
+            for path, text in settings.annotations.files(moved) if moved else ():
+                write_output(folder / folder_name(mutation) / path, text.encode())
+    return results
+
+
+def _in_order(
+    pool: ThreadPoolExecutor, images: Sequence[ImageFile], settings: BatchSettings, folder: Path
+) -> Iterator[ImageResult]:
+    """The results as the images are named, with at most a few of them waiting; the first error ends it."""
+    ahead = 2 * settings.jobs
+    waiting = [pool.submit(_image, each, settings, folder) for each in images[:ahead]]
+    try:
+        for number in range(len(images)):
+            result = waiting.pop(0).result()
+            if number + ahead < len(images):
+                waiting.append(pool.submit(_image, images[number + ahead], settings, folder))
+            yield result
+    finally:
+        for each in waiting:
+            each.cancel()
+
+
+def _image(image: ImageFile, settings: BatchSettings, folder: Path) -> ImageResult:
+    """One image under all mutations."""
+    try:
+        with _enough_memory():
+            read = read_image(image.path)
+            check_pixels(read.pixels)
+            digest = image_digest(read)
+    except InputError as error:
+        failure = Failure(image.name, None, _reason(error))
+        return ImageResult(image.name, image.path.name, None, None, (), (failure,))
+    try:
+        boxes = None if settings.annotations is None else settings.annotations.boxes_of(image.name, read.size)
+    except InputError as error:  # images that nobody labelled must not go among those without objects
+        lost = tuple(Failure(image.name, number, _reason(error)) for number in range(len(settings.mutations)))
+        return ImageResult(image.name, image.path.name, read.size, digest, (), lost)
+    scene = _Scene(image, Frame(read.pixels, None, boxes), digest, settings.depth)
+    outputs, failures, moved = [], [], []
+    for number, mutation in enumerate(settings.mutations):
+        try:
+            with _enough_memory():
+                output, after = _made(scene, number, mutation, settings, folder)
+        except DiskFullError:
+            raise
+        except (InputError, ValueError) as error:
+            failures.append(Failure(image.name, number, _reason(error)))
+            continue
+        outputs.append(output)
+        if after.boxes is not None and after.kept is not None:
+            moved.append((number, Moved(image.name, read.size, after.size, after.kept, after.boxes)))
+    depth = scene.depth_if_read(settings.mutations)
+    return ImageResult(
+        image.name,
+        image.path.name,
+        read.size,
+        digest,
+        tuple(outputs),
+        tuple(failures),
+        tuple(moved),
+        None if depth is None else depth.sha256,
+        None if depth is None else depth.known,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Scene:
+    """One image, its digest, and its depth once it is asked for."""
+
+    image: ImageFile
+    plain: Frame
+    digest: str
+    source: DepthSource | None
+
+    @cached_property
+    def depth(self) -> DepthMap:
+        """What is known of the depth; an InputError where it cannot be used."""
+        assert self.source is not None  # the settings are checked
+        return self.source.read(self.image.name, self.plain.size)
+
+    @cached_property
+    def deep(self) -> Frame:
+        """The image with the depth of every pixel."""
+        assert self.source is not None  # the settings are checked
+        return replace(self.plain, depth_m=self.source.filled(self.depth))
+
+    @property
+    def depth_key(self) -> str:
+        """What the depth is made from."""
+        assert self.source is not None  # the settings are checked
+        return f"{self.depth.sha256} {self.source.densifying}"
+
+    def depth_if_read(self, mutations: Iterable[AnyMutation]) -> DepthMap | None:
+        """What is known of the depth, where a mutation needs it and it can be read."""
+        try:
+            return self.depth if any(map(needs_depth, mutations)) else None
+        except InputError:
+            return None
+
+
+def _made(
+    scene: _Scene, number: int, mutation: AnyMutation, settings: BatchSettings, folder: Path
+) -> tuple[Output, Frame]:
+    """The file of one image under one mutation, and the frame after it (before it, for a file that is kept)."""
+    depth = scene.depth_key if needs_depth(mutation) else ""
+    programs = repr(sorted(settings.programs))
+    key = output_key(mutation, (scene.digest, depth), settings.seed, scene.image.name, programs)
+    path = f"{folder_name(mutation)}/{scene.image.name}.png"
+    still = scene.plain.boxes is None or not moves_boxes(mutation)
+    if settings.resume and still:
+        found = kept_bytes(folder / path, key)
+        if found is not None:
+            return Output(number, path, sha256(found).hexdigest(), kept=True), scene.plain
+    before = scene.deep if needs_depth(mutation) else scene.plain  # a bad depth map must not stop the others
+    after = apply(mutation, before, generator_for(settings.seed, scene.image.name, mutation))
+    data = png_bytes(after.pixels, key)
+    write_output(folder / path, data)
+    return Output(number, path, sha256(data).hexdigest()), after
+
+
+@contextmanager
+def _enough_memory() -> Iterator[None]:
+    """A large image for which there is no room must not end a batch of others."""
+    hint = "fewer images at the same time, --jobs, need less"
+    try:
+        yield
+    except MemoryError:
+        raise InputError("not enough memory", hint=hint) from None
+    except library("cv2").error as error:
+        if error.code != library("cv2").Error.StsNoMem:
+            raise
+        raise InputError("not enough memory", hint=hint) from None
+
+
+def _reason(error: InputError | ValueError) -> str:
+    """What is wrong, in one line; where it is wrong the image's name says, without folders."""
+    if isinstance(error, InputError):
+        return one_line(error.message + (f"; {error.hint}" if error.hint else ""))
+    return one_line(str(error))
+
+
+def _check_places(images: Sequence[ImageFile], settings: BatchSettings, folder: Path) -> None:
+    base = folder.resolve()
+    inputs = {path for image in images if (path := image.path.resolve()).is_relative_to(base)}
+    for mutation in settings.mutations if inputs else ():
+        for image in images:
+            if (base / folder_name(mutation) / f"{image.name}.png").resolve() in inputs:
+                raise UsageError(f"{folder / folder_name(mutation) / image.name}.png is an input of this batch")
+
+
+def _check_annotations(images: Sequence[ImageFile], settings: BatchSettings) -> None:
+    """Refuse annotations that know none of the images: they are called otherwise there."""
+    known = settings.annotations
+    if known is None or not known.frames or any(known.knows(image.name) for image in images):
+        return
+    raise InputError(
+        f"the annotations know no image of this batch: its first is called {shown(images[0].name)}, theirs "
+        f"{shown(min(known.frames))}",
+        hint="an image is called by its path below the folder that is named, without suffix",
+    )

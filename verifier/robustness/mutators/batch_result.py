@@ -1,0 +1,223 @@
+"""What is done to a batch of image files and what came of it, as values; nothing here computes or prints.
+
+The JSON document is byte-stable: equal inputs give equal bytes. It holds no times, no absolute paths and no user
+names. Its schema is `mutate.schema.json` in this folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from verifier.errors import UsageError
+from verifier.robustness.mutators.annotations import Annotations, Moved
+from verifier.robustness.mutators.imagefiles import DepthSource
+from verifier.robustness.mutators.mutation import AnyMutation, needs_depth
+
+SCHEMA_NAME = "verifier.mutate"
+SCHEMA_VERSION = 1
+MOST_JOBS = 256
+"""At the same time; each holds an image, its depth and what is made of it."""
+LONGEST_FOLDER = 120
+"""Characters; a longer name of a folder is cut, and ends in a digest of the mutation."""
+
+
+@dataclass(frozen=True)
+class BatchSettings:
+    """What is done to each image.
+
+    Attributes:
+        mutations: each to the unchanged image.
+        depth: where depth comes from, for mutations that need it.
+        annotations: what moves along, or None.
+        seed: of everything that is drawn; an image's numbers depend on it, its name and the mutation alone.
+        jobs: images worked on at the same time.
+        resume: keep files that are there already and were made from the same inputs by the same programs.
+        programs: what computes, with versions.
+
+    Raises:
+        UsageError: no mutation, two that would go into the same folder, or one that needs depth without any.
+    """
+
+    mutations: tuple[AnyMutation, ...]
+    depth: DepthSource | None = None
+    annotations: Annotations | None = None
+    seed: int = 0
+    jobs: int = 1
+    resume: bool = False
+    programs: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.mutations:
+            raise UsageError(
+                "no mutation is named\n  hint: --mutation, --sweep or --list; --show lists all there are"
+            )
+        seen: set[str] = set()
+        for each in self.mutations:
+            if folder_name(each) in seen:
+                raise UsageError(f"a mutation is named twice: {each.text}")
+            seen.add(folder_name(each))
+        deep = [each.text for each in self.mutations if needs_depth(each)]
+        if deep and self.depth is None:
+            raise UsageError(f"{deep[0]} needs depth: give --depth FOLDER or --depth-constant METRES")
+        if self.seed < 0:
+            raise UsageError(f"expected a seed from 0, got {self.seed}")
+        if not 1 <= self.jobs <= MOST_JOBS:
+            raise UsageError(f"expected from 1 to {MOST_JOBS} jobs, got {self.jobs}")
+
+
+@dataclass(frozen=True)
+class Output:
+    """A file that was made: of which mutation (its number), its path below the folder, the SHA-256 of its bytes.
+
+    `kept` where an earlier run had made it; that is not part of the document.
+    """
+
+    mutation: int
+    path: str
+    sha256: str
+    kept: bool = False
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What could not be made, and why; `mutation` is None where the image could not be read."""
+
+    image: str
+    mutation: int | None
+    message: str
+
+
+@dataclass(frozen=True, eq=False)
+class ImageResult:
+    """What became of one image; `sha256` is of its pixels and size, None where it could not be read.
+
+    `depth_sha256` and `depth_known` (a share of the pixels) tell of its depth map, where one was needed and read.
+    `moved` has the boxes under each mutation that was applied, by its number; they are not part of the document.
+    """
+
+    name: str
+    file: str
+    size: tuple[int, int] | None
+    sha256: str | None
+    outputs: tuple[Output, ...]
+    failures: tuple[Failure, ...]
+    moved: tuple[tuple[int, Moved], ...] = ()
+    depth_sha256: str | None = None
+    depth_known: float | None = None
+
+
+@dataclass(frozen=True)
+class BatchResult:
+    """Everything one `verify mutate` did.
+
+    Attributes:
+        images: what became of each, in the order in which they were named.
+        settings: what was done to them.
+    """
+
+    images: tuple[ImageResult, ...]
+    settings: BatchSettings
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """What could not be made, in order."""
+        return tuple(failure for image in self.images for failure in image.failures)
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """All files that are there now."""
+        return tuple(output for image in self.images for output in image.outputs)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What whoever uses the outputs must know."""
+        return tuple(_notes(self))
+
+    def document(self) -> dict[str, Any]:
+        """The JSON document."""
+        settings = self.settings
+        return {
+            "schema": SCHEMA_NAME,
+            "version": SCHEMA_VERSION,
+            "settings": {
+                "seed": settings.seed,
+                "depth": None if settings.depth is None else settings.depth.document(),
+                "annotations": None if settings.annotations is None else settings.annotations.kind,
+            },
+            "inputs": [] if settings.annotations is None else [dict(settings.annotations.record)],
+            "versions": dict(settings.programs),
+            "mutations": [
+                {"text": each.text, "folder": folder_name(each), "mutation": each.document()}
+                for each in settings.mutations
+            ],
+            "counts": {
+                "images": len(self.images),
+                "unreadable": sum(image.size is None for image in self.images),
+                "written": len(self.outputs),
+                "failures": len(self.failures),
+            },
+            "notes": list(self.notes),
+            "images": [_image_document(each) for each in self.images],
+        }
+
+    def json_text(self) -> str:
+        """The document as text, one line for each image."""
+        document = self.document()
+        images = document.pop("images")
+        head = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+        lines = ",\n".join(f"    {json.dumps(each, ensure_ascii=False, allow_nan=False)}" for each in images)
+        return f'{head[:-2]},\n  "images": [\n{lines}\n  ]\n}}\n'
+
+
+def folder_name(mutation: AnyMutation) -> str:
+    """The folder of a mutation, below the folder of outputs."""
+    if len(mutation.slug) <= LONGEST_FOLDER:
+        return mutation.slug
+    digest = hashlib.sha256(mutation.text.encode()).hexdigest()[:12]
+    return f"{mutation.slug[: LONGEST_FOLDER - 13]}-{digest}"
+
+
+def moves_boxes(mutation: AnyMutation) -> bool:
+    """Whether boxes can lie elsewhere, or be gone, after the mutation."""
+    return any(step.name in ("rotation", "truncation") for step in mutation.steps)
+
+
+def _notes(result: BatchResult) -> list[str]:
+    settings, found = result.settings, []
+    known = [image.depth_known for image in result.images if image.depth_known is not None]
+    if known and min(known) < 1 and settings.depth is not None:
+        shares = " to ".join(dict.fromkeys(f"{100 * share:.1f}" for share in (min(known), max(known))))
+        found.append(f"depth is known for {shares} % of an image's pixels; the rest is a guess ({_method(settings)})")
+    if settings.annotations is None:
+        return found
+    strangers = settings.annotations.strangers(frozenset(image.name for image in result.images))
+    if strangers:
+        frames = "1 frame that is" if strangers == 1 else f"{strangers} frames that are"
+        found.append(f"annotations of {frames} no image of this batch are left out")
+    if not any(len(moved.boxes) for image in result.images for _, moved in image.moved):
+        found.append("no image of this batch has a box")
+    if any(moves_boxes(each) for each in settings.mutations):
+        found.append(settings.annotations.note)
+    return found
+
+
+def _method(settings: BatchSettings) -> str:
+    return "" if settings.depth is None or settings.depth.densifying is None else settings.depth.densifying
+
+
+def _image_document(image: ImageResult) -> dict[str, Any]:
+    depth = None
+    if image.depth_sha256 is not None:
+        depth = {"sha256": image.depth_sha256, "known": image.depth_known}
+    return {
+        "name": image.name,
+        "file": image.file,
+        "size": None if image.size is None else list(image.size),
+        "sha256": image.sha256,
+        "depth": depth,
+        "outputs": [{"mutation": each.mutation, "path": each.path, "sha256": each.sha256} for each in image.outputs],
+        "failures": [{"mutation": each.mutation, "message": each.message} for each in image.failures],
+    }

@@ -1,0 +1,258 @@
+"""Every mutator by name, with its parameters, what they mean and where it comes from.
+
+"2018" is Pezzementi et al. 2018 (SSRR), "2021" Pezzementi et al. 2021 (Field Robotics), "2024" Wozniak et al. 2024.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, TypeAlias, get_args
+
+import numpy as np
+
+from verifier.detections.given import LARGEST_M
+from verifier.robustness.mutators.blurs import (
+    LONGEST_PATH_PX,
+    WIDEST_SIGMA_PX,
+    chromatic_aberration,
+    gaussian_blur,
+    motion_blur,
+    pixelation,
+)
+from verifier.robustness.mutators.defocus import defocus
+from verifier.robustness.mutators.frames import LONGEST_SIDE, Frame, Metres, Pixels
+from verifier.robustness.mutators.geometric import Canvas, rotate_frame, truncate_frame
+from verifier.robustness.mutators.haze import extinction_per_m, haze
+from verifier.robustness.mutators.noise import additive_noise, salt_and_pepper, shifted_lines
+from verifier.robustness.mutators.photometric import (
+    CHANNELS,
+    HAZE_COLOUR,
+    alpha_blend,
+    brightness,
+    channel_dropout,
+    contrast,
+    jpeg,
+)
+
+MOST = sys.float_info.max
+Plain: TypeAlias = int | float | str
+Change: TypeAlias = Callable[[Frame, Mapping[str, Any], np.random.Generator], Frame]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a mutator: a number in low..high, whole or not, or one of `choices`.
+
+    With `above`, low itself is excluded. `default` is None where the parameter must be given, or, with `optional`,
+    may be left out.
+    """
+
+    name: str
+    meaning: str
+    low: float = 0.0
+    high: float = math.inf
+    above: bool = False
+    whole: bool = False
+    choices: tuple[str, ...] = ()
+    default: Plain | None = None
+    optional: bool = False
+
+    @property
+    def expected(self) -> str:
+        """What a value has to be, for messages and help."""
+        if self.choices:
+            return f"one of {', '.join(self.choices)}"
+        kind = "a whole number" if self.whole else "a number"
+        if self.high == math.inf:
+            return f"{kind} {'above' if self.above else 'from'} {self.low:g}" if self.low > -math.inf else kind
+        return f"{kind} {'above' if self.above else 'from'} {self.low:g} to {self.high:g}"
+
+    def checked(self, value: object) -> Plain:
+        """The value as int, float or str.
+
+        Raises:
+            ValueError: it is not what is expected.
+        """
+        if self.choices:
+            if isinstance(value, str) and value in self.choices:
+                return value
+        elif isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
+            # Compared before it is converted: a whole number may have hundreds of digits.
+            number = float(value) if -MOST <= value <= MOST else math.nan
+            inside = self.low < number if self.above else self.low <= number
+            if inside and number <= self.high and not (self.whole and number % 1):
+                return int(number) if self.whole else number
+        raise ValueError(f"{self.name}: expected {self.expected}, got {value!r}")
+
+
+@dataclass(frozen=True)
+class Mutator:
+    """What one name stands for.
+
+    Attributes:
+        name: by which it is asked for.
+        summary: one line for people, with the source.
+        parameters: in their order.
+        change: the frame with its parameters and a generator; the generator is used only if `random`.
+        needs_depth: whether the frame must have depth.
+        random: whether it draws.
+        either: parameters of which exactly one is given.
+    """
+
+    name: str
+    summary: str
+    parameters: tuple[Parameter, ...]
+    change: Change
+    needs_depth: bool = False
+    random: bool = False
+    either: tuple[str, ...] = ()
+
+
+def _pixels(function: Callable[..., Pixels]) -> Change:
+    """A function of pixels and named parameters, for frames."""
+    return lambda frame, given, rng: frame.with_pixels(function(frame.pixels, **given))
+
+
+def _drawn(function: Callable[..., Pixels]) -> Change:
+    return lambda frame, given, rng: frame.with_pixels(function(frame.pixels, **given, rng=rng))
+
+
+def _deep(function: Callable[..., Pixels]) -> Change:
+    return lambda frame, given, rng: frame.with_pixels(function(frame.pixels, frame.depth_m, **given))
+
+
+def _haze(pixels: Pixels, depth_m: Metres, **given: Any) -> Pixels:
+    colour = [given.pop(name) for name in ("red", "green", "blue")]
+    beta = given["beta_per_m"] if "beta_per_m" in given else extinction_per_m(given["visibility_m"])
+    return haze(pixels, depth_m, beta, colour)
+
+
+def _blend(pixels: Pixels, alpha: float, red: int, green: int, blue: int) -> Pixels:
+    return alpha_blend(pixels, alpha, (red, green, blue))
+
+
+_COLOUR = tuple(
+    Parameter(name, f"{name} of the haze, 0..255", high=255, whole=True, default=level)
+    for name, level in zip(("red", "green", "blue"), HAZE_COLOUR, strict=True)
+)
+_SIGMA = Parameter("sigma_px", "standard deviation in pixels", high=WIDEST_SIGMA_PX)
+_FACTOR = Parameter("factor", "1 changes nothing", high=1000)
+_SHARE = Parameter("share", "of the pixels or lines, 0..1", high=1)
+
+_ALL = (
+    Mutator("gaussian_blur", "Gaussian blur (2018, 2021)", (_SIGMA,), _pixels(gaussian_blur)),
+    Mutator("brightness", "every channel times a factor (2018)", (_FACTOR,), _pixels(brightness)),
+    Mutator(
+        "contrast",
+        "distance from a grey level times a factor (2024)",
+        (_FACTOR, Parameter("about", "level that stays; the image's mean if left out", high=255, optional=True)),
+        _pixels(contrast),
+    ),
+    Mutator(
+        "alpha_blend",
+        "blend with one colour, haze without depth (2018, 2021)",
+        (Parameter("alpha", "weight of the colour", high=1), *_COLOUR),
+        _pixels(_blend),
+    ),
+    Mutator(
+        "jpeg",
+        "JPEG compression (2018)",
+        (Parameter("quality", "1..95", low=1, high=95, whole=True),),
+        _pixels(jpeg),
+    ),
+    Mutator("salt_and_pepper", "pixels black or white (2018, 2024)", (_SHARE,), _drawn(salt_and_pepper), random=True),
+    Mutator(
+        "channel_dropout",
+        "a channel set to 0 (2018, 2021)",
+        (Parameter("channel", "of RGB or of YCbCr", choices=CHANNELS),),
+        _pixels(channel_dropout),
+    ),
+    Mutator(
+        "additive_noise",
+        "additive signal-dependent Gaussian noise (2018)",
+        (
+            Parameter("constant_sd", "zeta_w, grey levels", high=1000),
+            Parameter("signal_sd", "zeta_u, grey levels", high=1000),
+            Parameter("exponent", "psi, of the signal", high=4),
+        ),
+        _drawn(additive_noise),
+        random=True,
+    ),
+    Mutator(
+        "haze",
+        "haze by depth (2018, 2021)",
+        (
+            Parameter("visibility_m", "u_V in metres", above=True, optional=True),
+            Parameter("beta_per_m", "scattering coefficient, 3.912 / u_V", optional=True),
+            *_COLOUR,
+        ),
+        _deep(_haze),
+        needs_depth=True,
+        either=("visibility_m", "beta_per_m"),
+    ),
+    Mutator(
+        "defocus",
+        "point spreads by depth (2018, 2021)",
+        (
+            Parameter("kappa_m_px", "camera constant f^2 / (N gamma), metres times pixels"),
+            Parameter("focus_m", "distance in focus", high=LARGEST_M, above=True),
+        ),
+        _deep(defocus),
+        needs_depth=True,
+    ),
+    Mutator(
+        "motion_blur",
+        "mean over a straight motion (2024)",
+        (
+            Parameter("length_px", "of the motion, pixels", high=LONGEST_PATH_PX),
+            Parameter("angle_deg", "0 to the right, positive upwards", low=-math.inf, default=0.0),
+        ),
+        _pixels(motion_blur),
+    ),
+    Mutator(
+        "pixelation",
+        "means of square blocks (2024)",
+        (Parameter("block_px", "side of a block, pixels", low=1, high=256, whole=True),),
+        _pixels(pixelation),
+    ),
+    Mutator(
+        "rotation",
+        "turned about the centre, boxes along (2024)",
+        (Parameter("angle_deg", "counter-clockwise", low=-math.inf),),
+        lambda frame, given, rng: rotate_frame(frame, **given),
+    ),
+    Mutator(
+        "truncation",
+        "shares of the image lost at its sides, boxes along (2024)",
+        (
+            *(
+                Parameter(side, "share of the width or height lost there", high=1, default=0.0)
+                for side in ("left", "top", "right", "bottom")
+            ),
+            Parameter("canvas", "kept: what is lost is black; cropped", choices=get_args(Canvas), default="kept"),
+        ),
+        lambda frame, given, rng: truncate_frame(frame, **given),
+    ),
+    Mutator(
+        "shifted_lines",
+        "lines moved sideways (2024)",
+        (_SHARE, Parameter("most_px", "largest step, pixels", low=1, high=LONGEST_SIDE, whole=True)),
+        _drawn(shifted_lines),
+        random=True,
+    ),
+    Mutator(
+        "chromatic_aberration",
+        "red enlarged, blue reduced, both blurred (2024)",
+        (
+            Parameter("expansion", "of red over green, and of green over blue", high=1),
+            Parameter("sigma_px", "blur of red and blue, pixels", high=WIDEST_SIGMA_PX, default=0.0),
+        ),
+        _pixels(chromatic_aberration),
+    ),
+)
+MUTATORS: Mapping[str, Mutator] = MappingProxyType({each.name: each for each in _ALL})
+"""All mutators by name."""

@@ -1,0 +1,170 @@
+"""COCO annotations that move along with their images.
+
+For a mutation, `images` holds those that were made, with `file_name` NAME.png and their height and width; of other
+keys of the document nothing is changed. Where a box moved or the image has another size, `segmentation` and
+`keypoints` would lie beside the object and are left out, and `area` is that of the new box: COCO's evaluation sorts
+objects by it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.detections.sources import digest_record
+from verifier.errors import InputError, Place, shown
+from verifier.robustness.mutators.annotations import Moved, box_of, frame_name
+from verifier.textfiles import read_json
+
+SHAPES = ("segmentation", "keypoints", "num_keypoints")
+FARTHEST_PX = 1e9
+
+
+@dataclass(frozen=True, eq=False)
+class CocoAnnotations:
+    """A COCO document, with the images and annotations of each frame by their place in it.
+
+    Attributes:
+        record: of the file.
+        document: as read.
+        image_of: the place in `images` of each frame.
+        rows: the places in `annotations` of each frame.
+        boxes: (n, 4) of these: left, top, right, bottom.
+    """
+
+    record: Mapping[str, Any]
+    document: Mapping[str, Any]
+    image_of: Mapping[str, int]
+    rows: Mapping[str, tuple[int, ...]]
+    boxes: Mapping[str, NDArray[np.float64]]
+
+    @property
+    def kind(self) -> str:
+        """The name of the format."""
+        return "coco"
+
+    @property
+    def note(self) -> str:
+        """What moves along and what does not."""
+        return (
+            "boxes in the image move along; where one moved, segmentation and keypoints are left out and area is "
+            "that of the box; all other fields are as they were"
+        )
+
+    @property
+    def frames(self) -> Collection[str]:
+        """The images of the document."""
+        return self.image_of.keys()
+
+    def knows(self, name: str) -> bool:
+        """Whether the image called `name` is one of them."""
+        return name in self.image_of
+
+    def boxes_of(self, name: str, size: tuple[int, int]) -> NDArray[np.float64]:
+        """(n, 4) the boxes in the image called `name` of this height and width.
+
+        Raises:
+            InputError: it is not among the images of the document, or has another size there.
+        """
+        if name not in self.image_of:
+            raise InputError(f"the annotations have no image with the file_name {shown(name)}")
+        image = self.document["images"][self.image_of[name]]
+        declared = image.get("height"), image.get("width")
+        if all(type(side) in (int, float) for side in declared) and declared != size:
+            found = f"an image of {size[1]} x {size[0]} pixels"
+            raise InputError(f"{found}; its annotations are of one of {declared[1]:g} x {declared[0]:g}")
+        return self.boxes[name]
+
+    def strangers(self, names: frozenset[str]) -> int:
+        """How many frames with annotations are none of these images."""
+        return sum(bool(self.rows[name]) for name in self.image_of.keys() - names)
+
+    def files(self, moved: Sequence[Moved]) -> Iterator[tuple[str, str]]:
+        """One document."""
+        images, found = [], []
+        for each in moved:
+            image = self.document["images"][self.image_of[each.name]]
+            height, width = each.size
+            resized = each.before != each.size
+            images.append({**image, "file_name": f"{each.name}.png", "height": height, "width": width})
+            rows, before = self.rows[each.name], self.boxes[each.name]
+            for old, box in zip(each.kept.tolist(), each.boxes.tolist(), strict=True):
+                annotation = self.document["annotations"][rows[old]]
+                changed = box != before[old].tolist()
+                found.append((rows[old], _moved(annotation, box, changed) if changed or resized else annotation))
+        made = {**self.document, "images": images, "annotations": [each for _, each in sorted(found, key=_first)]}
+        yield "annotations.json", json.dumps(made, ensure_ascii=False) + "\n"
+
+
+def _first(pair: tuple[int, Any]) -> int:
+    return pair[0]
+
+
+def _moved(annotation: Mapping[str, Any], box: Sequence[float], changed: bool) -> dict[str, Any]:
+    made = {key: value for key, value in annotation.items() if key not in SHAPES}
+    if changed:
+        left, top, right, bottom = box
+        made["bbox"] = [left, top, right - left, bottom - top]
+    if "area" in made and changed:
+        made["area"] = (box[2] - box[0]) * (box[3] - box[1])
+    return made
+
+
+def read_coco(path: Path) -> CocoAnnotations:
+    """A COCO document.
+
+    Raises:
+        InputError: with the JSON pointer of what is missing or no box.
+    """
+    document, raw = read_json(path)
+    images = _objects(document, "images", path)
+    image_of: dict[str, int] = {}
+    names: dict[Any, str] = {}
+    for place, image in enumerate(images):
+        at = Place(str(path), path=f"/images/{place}")
+        name, key = image.get("file_name"), image.get("id")
+        if not isinstance(name, str) or not name or type(key) not in (int, str):
+            raise InputError("expected an image with an id and a file_name", at)
+        if frame_name(name) in image_of or key in names:
+            raise InputError(f"the image {shown(name)} or its id {shown(key)} is there twice", at)
+        names[key] = frame_name(name)
+        image_of[frame_name(name)] = place
+    rows: dict[str, list[int]] = {name: [] for name in image_of}
+    boxes: dict[str, list[list[float]]] = {name: [] for name in image_of}
+    for place, annotation in enumerate(_objects(document, "annotations", path)):
+        at = Place(str(path), path=f"/annotations/{place}")
+        key, given = annotation.get("image_id"), annotation.get("bbox")
+        if type(key) not in (int, str) or key not in names:
+            raise InputError(f"image_id: there is no image {shown(key)}", at)
+        if not isinstance(given, list) or len(given) != 4 or not all(map(_is_pixel, given)):
+            raise InputError(f"bbox: expected four numbers x, y, width, height, got {shown(given)}", at)
+        x, y, width, height = given
+        rows[names[key]].append(place)
+        boxes[names[key]].append(box_of([x, y, x + width, y + height], at))
+    return CocoAnnotations(
+        digest_record("annotations", path, raw),
+        document,
+        image_of,
+        {name: tuple(each) for name, each in rows.items()},
+        {name: np.array(each, np.float64).reshape(-1, 4) for name, each in boxes.items()},
+    )
+
+
+def _is_pixel(value: Any) -> bool:
+    return type(value) in (int, float) and abs(value) <= FARTHEST_PX
+
+
+def _objects(document: Any, key: str, path: Path) -> list[dict[str, Any]]:
+    found = document.get(key) if isinstance(document, dict) else None
+    if not isinstance(found, list):
+        raise InputError(f"expected an object with a list '{key}'", Place(str(path)))
+    for place, each in enumerate(found):
+        if not isinstance(each, dict):
+            raise InputError("expected an object", Place(str(path), path=f"/{key}/{place}"))
+    return found
