@@ -15,6 +15,7 @@ from verifier.robustness.assessment.follow_up import make_follow_up
 from verifier.robustness.assessment.image_distances import ssim
 from verifier.robustness.assessment.plan import follow_up_plan
 from verifier.robustness.assessment.reader import read_assessment
+from verifier.robustness.assessment.scenes import open_scenes
 
 EXAMPLE = "examples/12_robustness_assessment.toml"
 ROBUST = """\
@@ -24,7 +25,7 @@ title = "A car | <b>"
 name = "fog"
 frequency = 1
 source_frequency = 0
-transformation = { mutation = "darker", factor = { low = 0.5, high = 0.9 } }
+transformation = { mutation = "brightness", factor = { low = 0.5, high = 0.9 } }
 [systems.car.distances.ssim]
 tolerance = 0.1
 [systems.car.source]
@@ -224,17 +225,12 @@ def images(tmp_path):
     return path
 
 
-def darker(pixels, name, parameters, rng):
-    assert name == "darker"
-    return np.rint(pixels * parameters["factor"]).astype(np.uint8)
-
-
 def test_plan_first_images_second_distances_third(run, images, tmp_path):
     (car,) = read_assessment(images).assessments
     plan = follow_up_plan(car.circumstances, ["a.png", "b.png", "c.png"], size=5, occurrence="independent")
     target = tmp_path / "target"
     target.mkdir()
-    assert make_follow_up(plan, tmp_path / "source", target, darker) == 5
+    assert len(make_follow_up(plan, open_scenes(car, tmp_path), target)) == 5
     with (target / "pairs.csv").open() as stream:
         rows = list(csv.DictReader(stream))
     assert [row["source"] for row in rows] == [each.source for each in plan.images]
@@ -263,7 +259,7 @@ def test_the_images_of_a_plan_are_the_same_again(images, tmp_path):
     plan = follow_up_plan(car.circumstances, ["a.png", "b.png", "c.png"], occurrence="independent", seed=7)
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-        make_follow_up(plan, tmp_path / "source", tmp_path / name, darker)
+        make_follow_up(plan, open_scenes(car, tmp_path), tmp_path / name)
     for path in (tmp_path / "one").iterdir():
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
 
@@ -327,9 +323,9 @@ def test_follow_up_images_never_mix_with_others(images, tmp_path):
     (car,) = read_assessment(images).assessments
     plan = follow_up_plan(car.circumstances, ["a.png"], occurrence="independent")
     with pytest.raises(InputError, match="empty folder"):
-        make_follow_up(plan, tmp_path / "source", tmp_path / "source", darker)
+        make_follow_up(plan, open_scenes(car, tmp_path), tmp_path / "source")
     with pytest.raises(InputError, match="no such folder"):
-        make_follow_up(plan, tmp_path / "source", tmp_path / "none", darker)
+        make_follow_up(plan, open_scenes(car, tmp_path), tmp_path / "none")
 
 
 def test_features_from_tables(run, tmp_path):

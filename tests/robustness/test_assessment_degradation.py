@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from verifier.checking.verdicts import Verdict
 from verifier.errors import InputError
 from verifier.robustness.assessment.definition import Assessment
 from verifier.robustness.assessment.degradation import (
@@ -17,6 +18,7 @@ from verifier.robustness.assessment.degradation import (
     break_of,
     in_order,
     interpolated,
+    surely_before,
 )
 from verifier.robustness.assessment.reader import read_assessment
 from verifier.robustness.assessment.result import degradation_result
@@ -203,3 +205,30 @@ def test_bad_degradations(tmp_path, old, new, line, message):
         read_assessment(path)
     assert message in str(found.value)
     assert f"a.toml:{line}:" in str(found.value)
+
+
+# --- how sure that is ---------------------------------------------------------------------------------------------
+
+YES, NO, OPEN = Verdict.SATISFIED, Verdict.VIOLATED, Verdict.INCONCLUSIVE
+
+
+def judged(name, margins, verdicts):
+    return Criterion("metric", name, "", margins, margins, verdicts)
+
+
+def test_a_failure_is_sure_where_its_verdict_says_so():
+    found = break_of(judged("a", (0.1, -0.1, -0.4), (YES, OPEN, NO)), (1.0, 2.0, 3.0), "linear")
+    assert (found.fails_at, found.sure_at) == (2, 3)
+    assert break_of(judged("a", (0.1, -0.1, -0.4), (YES, OPEN, OPEN)), (1.0, 2.0, 3.0), "linear").sure_at is None
+    assert break_of(criterion(0.1, -0.1), (1.0, 2.0), "linear").sure_at is None
+
+
+def test_what_surely_fails_before_what():
+    early = judged("early", (0.1, -0.1, -0.2), (YES, NO, NO))
+    luck = judged("luck", (0.1, -0.1, -0.2), (YES, OPEN, NO))
+    late = judged("late", (0.1, 0.1, -0.2), (YES, YES, NO))
+    unsure = judged("unsure", (0.1, 0.1, -0.2), (OPEN, YES, NO))
+    never = judged("never", (0.1, 0.1, 0.1), (YES, YES, YES))
+    given_only = criterion(0.1, 0.1, -0.2)
+    pairs = surely_before([late, early, luck, unsure, never, given_only])
+    assert [(one.name, other.name) for one, other in pairs] == [("early", "late")]

@@ -15,9 +15,9 @@ from verifier.robustness.assessment.plan import follow_up_plan
 from verifier.robustness.assessment.transformations import Span, Transformation
 
 
-def made(name, frequency, source="0", **parameters):
+def made(name, frequency, source="0", mutation="jpeg", **parameters):
     return Circumstance(
-        name, "", "probability", Fraction(frequency), Fraction(source), None, Transformation(name, parameters)
+        name, "", "probability", Fraction(frequency), Fraction(source), None, Transformation(mutation, parameters)
     )
 
 
@@ -77,24 +77,22 @@ def test_independent_circumstances_follow_their_law_given_at_least_one():
 
 def test_parameters_are_drawn_for_every_image_within_their_span():
     plan = follow_up_plan(
-        [made("turn", "1", angle=Span(-20.0, 20.0), size=Span(1, 3), kind="x", on=True)],
+        [made("turn", "1", "0", "motion_blur", angle_deg=Span(-20.0, 20.0), length_px=Span(1, 3))],
         sources(1),
         size=3000,
         occurrence="exclusive",
     )
-    angles = np.array([each.mutations[0][1]["angle"] for each in plan.images])
+    angles = np.array([each.mutations[0][1]["angle_deg"] for each in plan.images])
     assert angles.min() >= -20
     assert angles.max() <= 20
     # The mean of 3000 even draws from -20..20 has the standard deviation 40 / sqrt(12 * 3000) = .21.
     assert abs(angles.mean()) < 4 * 0.21
-    assert {each.mutations[0][1]["size"] for each in plan.images} == {1, 2, 3}
-    assert all(
-        each.mutations[0] == ("turn", {**each.mutations[0][1], "kind": "x", "on": True}) for each in plan.images
-    )
+    assert {each.mutations[0][1]["length_px"] for each in plan.images} == {1, 2, 3}
+    assert {each.mutations[0][0] for each in plan.images} == {"motion_blur"}
 
 
 def test_the_seed_fixes_everything():
-    two = [made("a", "0.5", amount=Span(0.0, 1.0)), made("b", "0.25")]
+    two = [made("a", "0.5", mutation="brightness", factor=Span(0.0, 1.0)), made("b", "0.25")]
 
     def plan(seed):
         return follow_up_plan(two, sources(50), occurrence="independent", seed=seed).document()

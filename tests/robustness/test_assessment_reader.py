@@ -25,7 +25,7 @@ exposure = 5
 likelihood = 4
 severity = 3
 tolerance_scale = 0.5
-transformation = { mutation = "brightness", factor = { low = 0.1, high = 0.3 }, whole = { low = 1, high = 3 } }
+transformation = { mutation = "shifted_lines", share = { low = 0.1, high = 0.3 }, most_px = { low = 1, high = 3 } }
 
 [[systems.car.circumstances]]
 name = "fog"
@@ -66,7 +66,7 @@ def test_a_file_is_read(read):
         0,
     )
     assert night.significance == 60
-    assert night.transformation.parameters == {"factor": Span(0.1, 0.3), "whole": Span(1, 3)}
+    assert night.transformation.parameters == {"share": Span(0.1, 0.3), "most_px": Span(1, 3)}
     assert (fog.measure, fog.frequency, fog.source_frequency, fog.risk) == (
         "relative frequency",
         Fraction(3, 4),
@@ -103,7 +103,14 @@ BAD = [
     ("exposure = 5", "exposure = 5.0", 10, "expected a whole number from 1 to 5, got 5.0"),
     ("exposure = 5\n", "", 6, "all of exposure, likelihood and severity"),
     ("tolerance_scale = 0.5", "tolerance_scale = 0", 13, "expected a number above 0"),
-    ('mutation = "brightness"', 'mutatio = "brightness"', 14, "missing key 'mutation'"),
+    ('mutation = "shifted', 'mutatio = "shifted', 14, "missing key 'mutation'"),
+    ('"shifted_lines"', '"shifted_line"', 14, "transformation.mutation: unknown mutation 'shifted_line'"),
+    ('"shifted_lines"', '"shifted_line"', 14, "did you mean 'shifted_lines'?"),
+    ("share =", "shares =", 14, "transformation.shares: unknown parameter of shifted_lines 'shares'"),
+    ("high = 0.3", "high = 1.3", 14, "share: expected a number from 0 to 1, got 1.3"),
+    ("low = 1, high = 3", "low = 1.0, high = 3.0", 14, "expected whole ends"),
+    ("most_px = { low = 1, high = 3 }", "most_px = true", 14, "expected a finite number, got True"),
+    ("most_px = { low = 1, high = 3 }", 'most_px = "3"', 14, "most_px: expected a whole number from 1"),
     ("low = 0.1", "low = 0.5", 14, "ends in order"),
     ("low = 0.1, ", "", 14, "missing key 'low'"),
     ('name = "fog"', 'name = "night"', 17, "the name 'night' is taken"),

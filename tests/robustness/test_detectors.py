@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lanes import lane_set
 
 from verifier.detections import class_map, from_arrays
-from verifier.errors import InputError, UsageError
+from verifier.errors import InputError, LimitError, UsageError
 from verifier.robustness.detectors import (
     CascadePeople,
     CascadeSettings,
@@ -164,7 +164,7 @@ def test_images_that_are_none(pillow, tmp_path):
     (tmp_path / "empty.png").write_bytes(b"")
     for name, message in {
         "alpha": "found mode RGBA",
-        "deep": "found mode I;16",
+        "deep": "expected eight bits a channel, found sixteen",
         "clear": "found mode L with transparency",
         "half": "not a readable image",
         "text": "not a readable image",
@@ -440,15 +440,23 @@ def test_settings_of_opencv_that_are_none(cv2):
         {"enlargement": 9},
         {"stride_px": 4},
         {"pyramid_step": 1.0},
+        {"pyramid_step": 1.0000001},  # a hundred million scales
         {"lowest_score": math.nan},
         {"suppression_iou": 2},
         {"margin": (0.5, 0)},
     ):
         with pytest.raises(UsageError):
             HogSettings(**wrong)
-    for wrong in ({"pyramid_step": 1.0}, {"neighbours": -1}, {"smallest_px": (-1, 0)}):
+    for wrong in ({"pyramid_step": 1.0}, {"pyramid_step": 1.0000001}, {"neighbours": -1}, {"smallest_px": (-1, 0)}):
         with pytest.raises(UsageError):
             CascadeSettings(**wrong)
+
+
+def test_an_enlarged_image_that_would_fill_the_memory(cv2):
+    large = Image("aerial", np.zeros((2000, 2000, 3), np.uint8))
+    said = "image 'aerial': enlarged 8 times it has 256000000 pixels; at most 80000000 are searched"
+    with pytest.raises(LimitError, match=said):
+        HogPeople(HogSettings(enlargement=8))([large])
 
 
 def test_without_opencv_or_with_one_too_new(monkeypatch):

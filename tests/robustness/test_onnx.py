@@ -417,8 +417,9 @@ def test_networks_that_are_other_than_declared(networks, tmp_path):
         opened(fixed, size=(16, 8))
     with pytest.raises(InputError, match="takes batches of exactly 4"):
         opened(networks.brightness(tmp_path / "four.onnx", (4, 3, "H", "W")))
-    with pytest.raises(UsageError, match="different class names"):
-        opened(classes=())
+    for classes in ((), ("a", "a"), "car"):  # of a text, each letter would be a class
+        with pytest.raises(UsageError, match="different class names"):
+            opened(classes=classes)
     with pytest.raises(UsageError, match="1 class numbers for 2 classes"):
         opened(classes=("a", "b"), output=replace(PAIR, class_numbers=(1,)))
     with pytest.raises(UsageError, match="unknown provider of onnxruntime 'TPU'"):

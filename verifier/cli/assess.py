@@ -6,18 +6,23 @@ import argparse
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from verifier.cli.assess_tables import assess_markdown, assess_tables
+from verifier.cli.closedloop import progress_bar
+from verifier.cli.invocation import with_provenance
 from verifier.cli.plots import check_plot_target
 from verifier.errors import InputError, Place, UsageError, unknown_name
 from verifier.provenance import program_versions
 from verifier.robustness.assessment.datasets import computed_distances, input_records, source_names
 from verifier.robustness.assessment.definition import Assessment
 from verifier.robustness.assessment.detected import with_measured
+from verifier.robustness.assessment.making import Workshop, check_made, make
 from verifier.robustness.assessment.plan import Plan, follow_up_plan
 from verifier.robustness.assessment.reader import AssessmentFile, read_assessment
-from verifier.robustness.assessment.result import AssessmentResult, SystemResult
+from verifier.robustness.assessment.result import AssessmentResult, MadeHere, SystemResult
+from verifier.robustness.assessment.scenes import Scenes
 from verifier.robustness.assessment.story import assess
 from verifier.textfiles import write_bytes, write_text
 
@@ -30,11 +35,15 @@ def assess_command(arguments: argparse.Namespace) -> int:
     file = read_assessment(arguments.file)
     chosen = tuple(_chosen(arguments, file))
     folder = Path(arguments.file).absolute().parent
+    if arguments.cache is not None and arguments.make is None:
+        raise UsageError("--cache keeps detections, which are made with --make")
     if arguments.plan is not None and not any(each.follow_up for each in chosen):
         raise UsageError("--plan: no system that is assessed has a table 'follow_up'")
-    systems = tuple(_system(each, folder) for each in chosen)
+    prepared = [_prepared(each, folder, arguments) for each in chosen]  # before anything is made
+    systems = tuple(_system(each, folder, arguments) for each in prepared)
     assessment_file = {"role": "assessment", "name": PurePath(file.name).name, "sha256": file.sha256}
-    inputs = (assessment_file, *(record for each in chosen for record in input_records(each, folder)))
+    judged = [each.assessment for each in systems]
+    inputs = (assessment_file, *(record for each in judged for record in input_records(each, folder)))
     result = AssessmentResult(file.title, inputs, systems, program_versions())
     _give(arguments, result)
     return int(result.verdict.exit_code)
@@ -49,16 +58,42 @@ def _chosen(arguments: argparse.Namespace, file: AssessmentFile) -> Iterator[Ass
     return (each for each in file.assessments if not arguments.system or each.key in arguments.system)
 
 
-def _system(given: Assessment, folder: Path) -> SystemResult:
+@dataclass(frozen=True)
+class _Prepared:
+    """A system, its plan, and the source images where something is to be made of them."""
+
+    assessment: Assessment
+    plan: Plan | None
+    scenes: Scenes | None
+
+
+def _prepared(given: Assessment, folder: Path, arguments: argparse.Namespace) -> _Prepared:
     plan = _plan(given, folder)
-    assessment = with_measured(given, folder)
+    if arguments.make is None:
+        return _Prepared(given, plan, None)
+    scenes = check_made(given, plan, folder, Path(arguments.make) / given.key)
+    if given.degradation is not None and given.degradation.run is not None:
+        from verifier.cli.assess_severities import check_run
+
+        check_run(given.degradation.run, folder)
+    return _Prepared(given, plan, scenes)
+
+
+def _system(each: _Prepared, folder: Path, arguments: argparse.Namespace) -> SystemResult:
+    assessment, here = each.assessment, None
+    if each.scenes is not None:
+        cache = None if arguments.cache is None else Path(arguments.cache)
+        workshop = Workshop(Path(arguments.make) / assessment.key, cache, progress_bar)
+        made = make(assessment, each.plan, each.scenes, folder, workshop)
+        assessment, here = made.assessment, MadeHere(made.identity, made.lowest_score, made.images, made.remarks)
+    assessment = with_measured(assessment, folder)
     computed = computed_distances(assessment, folder)
     degradation = None
-    if assessment.degradation is not None:
+    if assessment.degradation is not None and assessment.degradation.recipe is None:
         from verifier.cli.assess_severities import degradation_of  # Storm is loaded only where it is asked
 
         degradation = degradation_of(assessment, folder)
-    return assess(assessment, computed, plan, degradation)
+    return assess(assessment, computed, each.plan, degradation, here)
 
 
 def _plan(assessment: Assessment, folder: Path) -> Plan | None:
@@ -78,8 +113,9 @@ def _plan(assessment: Assessment, folder: Path) -> Plan | None:
 def _give(arguments: argparse.Namespace, result: AssessmentResult) -> None:
     """Everything is made before anything is written."""
     texts = {}
+    document = with_provenance(result.json_text(), arguments)
     if arguments.output is not None:
-        texts[arguments.output] = result.json_text()
+        texts[arguments.output] = document
     if arguments.markdown is not None:
         texts[arguments.markdown] = assess_markdown(result)
     if arguments.plan is not None:
@@ -89,7 +125,7 @@ def _give(arguments: argparse.Namespace, result: AssessmentResult) -> None:
         from verifier.cli.assess_plots import assess_plot
 
         picture = assess_plot(result, arguments.plot)
-    printed = result.json_text() if arguments.json else assess_tables(result)
+    printed = document if arguments.json else assess_tables(result)
     for path, text in texts.items():
         write_text(path, text)
     if arguments.plot is not None:
@@ -113,5 +149,11 @@ def _check_targets(arguments: argparse.Namespace) -> None:
             raise UsageError(f"--{name}: {target} is an input of this assessment")
         if not target or Path(target).is_dir() or not Path(target).absolute().parent.is_dir():
             raise InputError("cannot be written: no such folder, or a folder itself", Place(target or "''"))
+    if arguments.cache is not None and Path(arguments.cache).exists() and not Path(arguments.cache).is_dir():
+        raise InputError("--cache: expected a folder, found a file", Place(arguments.cache))
+    made = None if arguments.make is None else Path(arguments.make).resolve()
+    for name, target in targets.items():
+        if made is not None and Path(target).resolve() in (made, *made.parents):
+            raise UsageError(f"--{name}: {target} is or holds the folder of --make")
     if len({os.path.realpath(each) for each in targets.values()}) < len(targets):
         raise UsageError("two outputs would be written to the same file")

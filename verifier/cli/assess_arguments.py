@@ -15,6 +15,7 @@ how far these are apart, and how much change is accepted at that distance.
 
   verify assess ASSESSMENT.toml
   verify assess ASSESSMENT.toml --markdown REPORT.md --plan PLAN.json
+  verify assess ASSESSMENT.toml --make FOLDER
 """
 
 
@@ -31,9 +32,16 @@ def add_assess_arguments(commands: Any) -> None:
     assess.add_argument(
         "--system", action="append", default=[], metavar="NAME", help="only this system of the file; repeat for more"
     )
+    making = assess.add_argument_group("making the data")
+    making.add_argument(
+        "--make",
+        metavar="FOLDER",
+        help="make the follow-up images, run the detector on source and target, and make the levels of a degradation",
+    )
+    making.add_argument("--cache", metavar="FOLDER", help="keep detections here, for the next run")
     output = assess.add_argument_group("output")
     output.add_argument("--json", action="store_true", help="print the result as JSON instead of tables")
-    output.add_argument("--output", metavar="FILE", help="write the result as JSON")
+    output.add_argument("-o", "--output", metavar="FILE", help="write the result as JSON")
     output.add_argument("--markdown", metavar="FILE", help="write the report in Markdown")
     output.add_argument(
         "--plan", metavar="FILE", help="write the plan of the target data set as JSON, image by image"

@@ -6,8 +6,9 @@ section are those of ISO/IEC TR 24029-1 and ISO/IEC 24029-2.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from typing import Any
 
 from verifier.cli.assess_blocks import Block, Section, Table
 from verifier.cli.assess_degradation import degradation_blocks
@@ -140,12 +141,19 @@ def _plan_blocks(found: SystemResult) -> Iterator[Block]:
             for each in plan.shares
         ),
     )
+    if found.made is not None and found.made.images:
+        yield "All of these images were made."
     if plan.occurrence == "independent":
         yield "Every image shows at least one circumstance, so each is expected more often than asked."
 
 
 def _performance(found: SystemResult) -> Iterator[Block]:
-    given = found.assessment
+    given, made = found.assessment, found.made
+    if made is not None and made.identity is not None:
+        least = (
+            "every detection counts" if made.lowest_score is None else f"scores from {made.lowest_score:.6g} on count"
+        )
+        yield f"The detector, run here: {_identity(made.identity)}; {least}."
     data = [each for each in (given.source, *given.all_targets()) if each.performance is not None]
     if not data:
         yield "No performance is given."
@@ -156,6 +164,12 @@ def _performance(found: SystemResult) -> Iterator[Block]:
         tuple((each.name, *(_numbers(each).get(name, "-") for name in names)) for each in data),
     )
     yield f"The verdict is over {', '.join(given.metrics)}." if given.metrics else "No metric was chosen."
+
+
+def _identity(identity: Mapping[str, Any]) -> str:
+    """What a detector says it is, its plain values; settings and layouts stand in the JSON document."""
+    plain = {name: each for name, each in identity.items() if isinstance(each, str | int | float)}
+    return ", ".join(f"{each}" if name == "detector" else f"{name} {each}" for name, each in plain.items())
 
 
 def _numbers(data: DataSet) -> dict[str, str]:

@@ -13,11 +13,14 @@ from pathlib import Path, PurePath
 import numpy as np
 
 from verifier.checking.process import StormProcess
+from verifier.checking.verdicts import Verdict, verdict_of
 from verifier.cli.closedloop import progress_bar
 from verifier.closedloop.comparison import BASELINE, NamedCurve
 from verifier.closedloop.curvefiles import CurveFile, read_curves
 from verifier.closedloop.robroc import area, robroc
-from verifier.collision.estimator import Grid, collision_map
+from verifier.collision.bootstrap import bootstrap_intervals
+from verifier.collision.estimator import CollisionMap, Grid, collision_map
+from verifier.collision.pairs import Pairs
 from verifier.collision.pairs_reader import read_pairs
 from verifier.collision.stopping import BrakingPolicy
 from verifier.errors import InputError, Place
@@ -25,10 +28,20 @@ from verifier.options import RunOptions
 from verifier.pipeline import read_inputs, verified
 from verifier.results import RequirementResult, RunResult
 from verifier.robustness.assessment.definition import Assessment
-from verifier.robustness.assessment.degradation import Criterion, Degradation, SystemModelRun, TradeOffLimit
+from verifier.robustness.assessment.degradation import Criterion, Degradation, Level, SystemModelRun, TradeOffLimit
+from verifier.robustness.assessment.level_draws import (
+    CONFIDENCE,
+    DRAWS,
+    FEWEST_IMAGES,
+    change_interval,
+    reaching,
+    share_interval,
+)
 from verifier.robustness.assessment.numbers import decimal_text
 from verifier.robustness.assessment.result import DegradationResult, degradation_result
-from verifier.scenarios import Selection
+from verifier.scenarios import Selection, make_grid
+from verifier.specs import check_names, read_spec
+from verifier.systems.reader import read_model
 
 
 def degradation_of(assessment: Assessment, folder: Path) -> DegradationResult | None:
@@ -70,17 +83,52 @@ def _metrics(asked: Degradation) -> Iterator[Criterion]:
     """How far each metric is from its value at the mildest level, against the accepted change."""
     for name, limit in asked.allowed_change.items():
         values = [each.performance[name] for each in asked.levels]
-        margins = [float(limit - abs(value - values[0])) for value in values]
+        start = values[0]
+        margins = [None if value is None or start is None else float(limit - abs(value - start)) for value in values]
         told = f"change at most {decimal_text(limit)}"
-        yield Criterion("metric", name, told, tuple(map(float, values)), tuple(margins))
+        numbers = tuple(None if value is None else float(value) for value in values)
+        ends = tuple(_change_ends(asked.levels[0], each, name) for each in asked.levels)
+        verdicts = tuple(_of_change(each, limit) for each in ends)
+        yield Criterion("metric", name, told, numbers, tuple(margins), verdicts, ends)
 
 
-def _verified(asked: Degradation, run: SystemModelRun, folder: Path) -> list[RunResult]:
+def _change_ends(first: Level, level: Level, name: str) -> tuple[float, float] | None:
+    """The interval of the change of a metric; None where there is no change, or nothing was drawn."""
+    before, after = first.performance[name], level.performance[name]
+    if before is None or after is None or name not in first.drawn or name not in level.drawn:
+        return None
+    if level is first:
+        return 0.0, 0.0  # by definition, and not by what was measured
+    return change_interval(first.drawn[name], level.drawn[name], float(after - before), level.images)
+
+
+def _of_change(ends: tuple[float, float] | None, limit: Fraction) -> Verdict | None:
+    """Whether a change within these ends is at most as large as the limit, up or down."""
+    if ends is None:
+        return None
+    low, high = map(Fraction, ends)
+    if -limit <= low and high <= limit:
+        return Verdict.SATISFIED
+    return Verdict.VIOLATED if low > limit or high < -limit else Verdict.INCONCLUSIVE
+
+
+def check_run(run: SystemModelRun, folder: Path) -> None:
+    """Read spec and system model, and look for planner, environments and constants; VerifierError as a run."""
+    spec = read_spec(folder / run.spec)
+    model = read_model(spec.model)
+    check_names(spec, model.types())
+    make_grid(spec, model, _options(run).selection)
+
+
+def _options(run: SystemModelRun) -> RunOptions:
     constants = {name: int(value) if value.denominator == 1 else value for name, value in run.constants.items()}
     planners = () if run.planner is None else (run.planner,)
     selection = Selection(planners=planners, environments=run.environments, settings=constants)
-    options = RunOptions(selection=selection, empty_columns=run.empty_columns, confidence=None)
-    found = []
+    return RunOptions(selection=selection, empty_columns=run.empty_columns)
+
+
+def _verified(asked: Degradation, run: SystemModelRun, folder: Path) -> list[RunResult]:
+    options, found = _options(run), []
     with StormProcess() as storm:
         for level in progress_bar(asked.levels, "levels"):
             if level.confusion is None:
@@ -107,7 +155,8 @@ def _requirements(results: Sequence[RunResult]) -> Iterator[Criterion]:
             f"P {first.target_text}",
             tuple(map(float, values)),
             tuple(margins),
-            tuple(_sure(each) for each in series),
+            tuple(each.verdict for each in series),
+            tuple(_bounds(each) for each in series),
             strict=first.comparison in ("<", ">"),
         )
 
@@ -118,9 +167,13 @@ def _probability(each: RequirementResult) -> Fraction:
     return pick(Fraction(point.probability) if point.exact is None else point.exact for point in each.points)
 
 
-def _sure(each: RequirementResult) -> str:
-    """The verdict with the data taken into account."""
-    return f"({each.verdict.value})"
+def _bounds(each: RequirementResult) -> tuple[float, float] | None:
+    """The guaranteed bounds of the worst over the scenarios: what the verdict is from."""
+    known = [point.sureness for point in each.points if point.sureness is not None]
+    if not known:
+        return None
+    pick = max if each.comparison in ("<=", "<") else min
+    return pick(one.guaranteed_lower for one in known), pick(one.guaranteed_upper for one in known)
 
 
 def _collision(asked: Degradation, folder: Path) -> tuple[Criterion, list[Mapping[str, str]]]:
@@ -130,20 +183,38 @@ def _collision(asked: Degradation, folder: Path) -> tuple[Criterion, list[Mappin
     policy = BrakingPolicy(limit.deceleration_mps2, limit.reaction_s)
     grid = Grid(np.array([limit.distance_m]), np.array([limit.speed_mps]))
     values: list[float | None] = []
+    ends: list[tuple[float, float] | None] = []
     inputs: list[Mapping[str, str]] = []
     for level in asked.levels:
         if level.pairs is None:
             raise ValueError("a level without pairs")
+        if level.without_pairs:  # nothing was reported, so that lambda is not defined
+            values.append(None)
+            ends.append(None)
+            continue
         found = read_pairs(folder / level.pairs)
-        value = float(collision_map(found.pairs, grid, policy).probability[0, 0])
+        estimate = collision_map(found.pairs, grid, policy)
+        value = float(estimate.probability[0, 0])
         values.append(None if math.isnan(value) else value)
+        ends.append(_lambda_interval(found.pairs, estimate))
         inputs.append(
             {"role": "pairs", "name": PurePath(level.pairs).name, "sha256": str(found.origin.get("sha256", ""))}
         )
     margins = tuple(None if each is None else float(limit.at_most - Fraction(each)) for each in values)
     name = f"lambda({limit.distance_m:g} m, {limit.speed_mps:g} m/s)"
     told = f"at most {decimal_text(limit.at_most)}"
-    return Criterion("collision", name, told, tuple(values), margins), inputs
+    verdicts = tuple(None if each is None else verdict_of(*each, "<=", limit.at_most) for each in ends)
+    return Criterion("collision", name, told, tuple(values), margins, verdicts, tuple(ends)), inputs
+
+
+def _lambda_interval(pairs: Pairs, estimate: CollisionMap) -> tuple[float, float] | None:
+    """The percentile interval over drawn images, the same draws in every level of as many images."""
+    if pairs.image_count < FEWEST_IMAGES or math.isnan(float(estimate.probability[0, 0])):
+        return None
+    rng = np.random.default_rng(0)
+    found, _ = bootstrap_intervals(pairs, estimate, rng=rng, level=CONFIDENCE, replicates=DRAWS)
+    low, high = float(found.lower[0, 0]), float(found.upper[0, 0])
+    return reaching((low, high), float(estimate.probability[0, 0]), pairs.image_count)
 
 
 def _trade_off(asked: Degradation, limit: TradeOffLimit, folder: Path) -> tuple[Criterion, list[Mapping[str, str]]]:
@@ -153,10 +224,20 @@ def _trade_off(asked: Degradation, limit: TradeOffLimit, folder: Path) -> tuple[
     whole = area(curves[0])
     shares = [area(robroc([curves[0], each])) / whole if whole else None for each in curves]
     margins = tuple(None if each is None else float(Fraction(each) - limit.at_least) for each in shares)
+    drawn = [each.drawn_curve for each in asked.levels]
+    ends = tuple(
+        None
+        if each is None or drawn[0] is None or share is None
+        else share_interval((curves[0].sensitivity, curve.sensitivity), drawn[0], each, share, level.images)
+        for level, each, curve, share in zip(asked.levels, drawn, curves, shares, strict=True)
+    )
+    if ends[0] is not None:
+        ends = ((1.0, 1.0), *ends[1:])  # by definition, and not by what was measured
+    verdicts = tuple(None if each is None else verdict_of(*each, ">=", limit.at_least) for each in ends)
     inputs = [{"role": "curves", "name": PurePath(each.name).name, "sha256": each.sha256} for each in files]
     name = f"RobROC by baseline, {limit.detector}, {limit.metric}"
     told = f"at least {decimal_text(limit.at_least)}"
-    return Criterion("trade-off", name, told, tuple(shares), margins), list(inputs)
+    return Criterion("trade-off", name, told, tuple(shares), margins, verdicts, ends), list(inputs)
 
 
 def _curve(file: CurveFile, limit: TradeOffLimit, *, mildest: bool) -> NamedCurve:

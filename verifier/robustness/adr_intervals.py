@@ -86,6 +86,33 @@ def adr_intervals(
     return {name: _interval(drawn[name], drawn["baseline"], confidence) for name in all_found}
 
 
+def drawn_adr(
+    baseline: DetectionSet, data: DetectionSet, weights: Ints, settings: AdrSettings | None = None
+) -> Floats:
+    """(B,) ADR of `data` in every draw, at thresholds picked anew on the drawn baseline; NaN without objects.
+
+    Args:
+        baseline, data: of the same frames in the same order.
+        weights: (B, frames) how often each draw has each frame.
+        settings: see `AdrSettings`.
+
+    Raises:
+        ValueError: another number of frames than weights.
+        UsageError: as `judged`.
+    """
+    settings = settings or AdrSettings()
+    reference, found = judged(baseline, settings.policy), judged(data, settings.policy)
+    if not reference.images == found.images == weights.shape[1]:
+        raise ValueError(f"{weights.shape[1]} weights, {reference.images} and {found.images} frames")
+    units, parts = np.arange(found.images), []
+    step = max(1, BLOCK_ENTRIES // max(len(reference.false), len(found.hit), 1))
+    for begin in range(0, len(weights), step):
+        weight = weights[begin : begin + step]
+        score = _thresholds(reference, units, weight, weight.sum(axis=1), np.array(settings.levels))
+        parts.append(_adr(found, units, weight, score))
+    return np.concatenate(parts)
+
+
 def _thresholds(found: Judged, unit_of: Ints, weight: Ints, images: Ints, levels: Floats) -> Floats:
     """(B, k) the score to exceed: that of the first false positive too many, -inf where there is none."""
     order = np.argsort(-found.false, kind="stable")

@@ -157,15 +157,8 @@ def coco_metrics(data: DetectionSet) -> CocoMetrics:
         UsageError: objects or detections without rectangles in the image, or pycocotools is missing.
         InputError: there are no images, or no object to find.
     """
-    if not data.frame_count or not len(data.annotations):
-        raise InputError("no images, or no annotated object, so that precision and recall are not defined")
-    coco, evaluator = library("pycocotools.coco"), library("pycocotools.cocoeval")
-    truth = _index(coco, data, _truth_entries(data))
-    found = _index(coco, data, _entries(data.detections, "detections", None, 0))
+    evaluation = coco_evaluation(data)
     with contextlib.redirect_stdout(io.StringIO()):
-        evaluation = evaluator.COCOeval(truth, found, "bbox")
-        evaluation.params.maxDets = list(COCO_MOST)
-        evaluation.evaluate()
         evaluation.accumulate()
     # (IoU, recall, class, area, most) and (IoU, class, area, most); -1 where a class has no object of that area.
     precision, recall = (np.asarray(evaluation.eval[name], dtype=np.float64) for name in ("precision", "recall"))
@@ -179,6 +172,23 @@ def coco_metrics(data: DetectionSet) -> CocoMetrics:
         **{f"ar_{name}": _mean(recall[..., area, -1]) for area, name in enumerate(COCO_SIZES) if area},
         ap_by_class={name: _mean(precision[:, :, label, 0, -1]) for label, name in enumerate(data.classes)},
     )
+
+
+def coco_evaluation(data: DetectionSet) -> Any:
+    """pycocotools' evaluation of every image, before anything is summed over images; errors as `coco_metrics`.
+
+    Its images and categories are numbered as frames and classes.
+    """
+    if not data.frame_count or not len(data.annotations):
+        raise InputError("no images, or no annotated object, so that precision and recall are not defined")
+    coco, evaluator = library("pycocotools.coco"), library("pycocotools.cocoeval")
+    truth = _index(coco, data, _truth_entries(data))
+    found = _index(coco, data, _entries(data.detections, "detections", None, 0))
+    with contextlib.redirect_stdout(io.StringIO()):
+        evaluation = evaluator.COCOeval(truth, found, "bbox")
+        evaluation.params.maxDets = list(COCO_MOST)
+        evaluation.evaluate()
+    return evaluation
 
 
 def _truth_entries(data: DetectionSet) -> list[dict[str, Any]]:

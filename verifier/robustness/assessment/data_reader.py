@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
+from typing import cast
 
 from verifier.detections.formats import FORMATS
+from verifier.detections.given import LARGEST_M
 from verifier.errors import unknown_name
-from verifier.robustness.assessment.definition import DataFiles, DataSet, DetectionFiles, Sweep
+from verifier.robustness.assessment.definition import (
+    ANNOTATION_FORMATS,
+    AnnotationFiles,
+    DataFiles,
+    DataSet,
+    DepthFiles,
+    DetectionFiles,
+    Sweep,
+)
 from verifier.robustness.assessment.measures import SIMILARITIES, DatasetDistance, DistanceRule
 from verifier.robustness.assessment.numbers import decimal_text
 from verifier.robustness.assessment.performance import COUNTS, METRICS, Performance
 from verifier.robustness.assessment.plan import MOST_IMAGES
 from verifier.robustness.assessment.tomldata import Element
+from verifier.robustness.mutators.densify import METHODS, Densifying
 
 LARGEST_COUNT = 10**15
 DATA_KEYS = ("performance", "detections", "images", "features")
+SOURCE_KEYS = (*DATA_KEYS, "count", "depth", "annotations")
+DEPTH_KEYS = ("folder", "constant_m", "scale", "densify")
+ANNOTATION_KEYS = ("format", "file", "class_map", "distance_field", "frames")
 DETECTION_KEYS = ("format", "annotations", "detections", "class_map", "min_score", "iou")
 TARGET_KEYS = (*DATA_KEYS, "name", "circumstances", "distances", "similarities")
 SWEEP_KEYS = ("name", "circumstance", "parameter", "at", "distances", "similarities", "performance")
@@ -23,8 +38,13 @@ SWEEP_KEYS = ("name", "circumstance", "parameter", "at", "distances", "similarit
 
 def read_source(found: Element) -> DataSet:
     """The source data set; InputError."""
-    found.table((*DATA_KEYS, "count"))
-    return DataSet("source", (), _performance(found), {}, _files(found), _detections(found))
+    found.table(SOURCE_KEYS)
+    files = _files(found)
+    for key in ("depth", "annotations"):
+        if found.has(key) and files.images is None:
+            raise found.at(key).fail(f"'{key}' goes with a folder of images: 'images'")
+    files = replace(files, depth=_depth(found), annotations=_annotations(found))
+    return DataSet("source", (), _performance(found), {}, files, _detections(found))
 
 
 def read_target(found: Element, rules: Mapping[str, DistanceRule], names: tuple[str, ...]) -> DataSet:
@@ -104,6 +124,39 @@ def _files(found: Element) -> DataFiles:
     if count is not None and named["images"] is not None:
         raise found.at("count").fail("expected either 'images' or 'count', not both")
     return DataFiles(named["images"], named["features"], count)
+
+
+def _depth(found: Element) -> DepthFiles | None:
+    if not found.has("depth"):
+        return None
+    table = found.at("depth").table(DEPTH_KEYS)
+    if table.has("folder") == table.has("constant_m"):
+        raise table.fail("expected either 'folder' or 'constant_m'")
+    if table.has("constant_m"):
+        for key in ("scale", "densify"):
+            if table.has(key):
+                raise table.at(key).fail(f"'{key}' goes with a folder of depth maps")
+        depth_m = table.at("constant_m").number(0)
+        if not 0 < depth_m <= LARGEST_M:
+            raise table.at("constant_m").fail(f"expected metres above 0 and up to {LARGEST_M:g}")
+        return DepthFiles(constant_m=float(depth_m))
+    scale = table.at("scale").number(0) if table.has("scale") else Fraction(256)
+    if scale == 0:
+        raise table.at("scale").fail("expected a number above 0, got 0")
+    densify = cast(Densifying, table.at("densify").one_of(METHODS)) if table.has("densify") else None
+    return DepthFiles(table.at("folder").string(), None, float(scale), densify)
+
+
+def _annotations(found: Element) -> AnnotationFiles | None:
+    if not found.has("annotations"):
+        return None
+    table = found.at("annotations").table(ANNOTATION_KEYS, required=ANNOTATION_KEYS[:2])
+    kind = table.at("format").one_of(ANNOTATION_FORMATS)
+    for key, of in (("distance_field", "coco"), ("frames", "table")):
+        if table.has(key) and kind != of:
+            raise table.at(key).fail(f"'{key}' goes with the format '{of}'")
+    given = {key: table.at(key).string() for key in ANNOTATION_KEYS[1:] if table.has(key)}
+    return AnnotationFiles(kind, **given)
 
 
 def read_sweep(found: Element, rules: Mapping[str, DistanceRule], names: tuple[str, ...]) -> Sweep:

@@ -13,7 +13,7 @@ import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from pathlib import Path, PurePath
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +81,7 @@ def source_names(assessment: Assessment, folder: Path) -> tuple[str, ...]:
 
 
 def input_records(assessment: Assessment, folder: Path) -> Iterator[dict[str, str]]:
-    """Role, name and SHA-256 of the images, features, annotations and detections that the data sets name.
+    """Role, name and SHA-256 of all files and folders that the data sets and the detector name.
 
     That of a folder is the SHA-256 of its files' names and digests, in the order of their names.
 
@@ -93,13 +93,22 @@ def input_records(assessment: Assessment, folder: Path) -> Iterator[dict[str, st
         if data.detections is not None:
             named |= {"annotations": data.detections.annotations, "detections": data.detections.detections}
             named |= {"class map": data.detections.class_map}
+        if data.files.annotations is not None:
+            given = data.files.annotations
+            named |= {"annotations": given.file, "class map": given.class_map, "frames": given.frames}
+        if data.files.depth is not None:
+            named |= {"depth": data.files.depth.folder}
         for role, name in named.items():
             if name is not None:
-                yield {
-                    "role": f"{role} of {data.name}",
-                    "name": PurePath(name).name,
-                    "sha256": _digest(folder / name),
-                }
+                yield _record(f"{role} of {data.name}", folder / name)
+    if assessment.detector is not None:
+        for role, name in (("detector", assessment.detector.file), ("class map", assessment.detector.class_map)):
+            if name is not None:
+                yield _record(role if role == "detector" else f"{role} of the detector", folder / name)
+
+
+def _record(role: str, path: Path) -> dict[str, str]:
+    return {"role": role, "name": path.name, "sha256": _digest(path)}
 
 
 def _digest(path: Path) -> str:

@@ -8,10 +8,52 @@ from fractions import Fraction
 
 from verifier.robustness.assessment.circumstances import Circumstance
 from verifier.robustness.assessment.degradation import Degradation
+from verifier.robustness.assessment.detector_choice import DetectorChoice
 from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule
 from verifier.robustness.assessment.numbers import decimal_text
 from verifier.robustness.assessment.performance import Performance
 from verifier.robustness.assessment.plan import Occurrence, Proportions
+from verifier.robustness.mutators.densify import Densifying
+
+
+@dataclass(frozen=True)
+class DepthFiles:
+    """Where the depth of the source images comes from: exactly one of `folder` and `constant_m`.
+
+    Attributes:
+        folder: of depth maps, as `verifier.detections.depth.depth_map` reads them; a path as in the file.
+        constant_m: one depth for every pixel.
+        scale: units of a 16-bit depth map in a metre.
+        densify: how unknown depths are filled; None: a map with unknown depths is refused.
+    """
+
+    folder: str | None = None
+    constant_m: float | None = None
+    scale: float = 256.0
+    densify: Densifying | None = None
+
+
+@dataclass(frozen=True)
+class AnnotationFiles:
+    """The objects in the source images, which move along with what moves the image.
+
+    Attributes:
+        format: one of `ANNOTATION_FORMATS`.
+        file: what its reader takes; a path as in the file.
+        class_map: file of a class map, None to keep the names of the data set.
+        distance_field: of COCO annotations, the field with the distance in metres.
+        frames: of a table, the file that lists all frames.
+    """
+
+    format: str
+    file: str
+    class_map: str | None = None
+    distance_field: str | None = None
+    frames: str | None = None
+
+
+ANNOTATION_FORMATS = ("coco", "kitti_object", "table")
+"""Those of which a frame is an image by itself."""
 
 
 @dataclass(frozen=True)
@@ -22,11 +64,15 @@ class DataFiles:
         images: a folder of images.
         features: a table of feature vectors, one row per image (.npy or .csv).
         count: the number of images, where only that is known.
+        depth: of the source images, for mutations that need it.
+        annotations: of the source images, for a detector that is run here.
     """
 
     images: str | None = None
     features: str | None = None
     count: int | None = None
+    depth: DepthFiles | None = None
+    annotations: AnnotationFiles | None = None
 
 
 @dataclass(frozen=True)
@@ -118,6 +164,7 @@ class Assessment:
         sweeps: more of them, by a setting.
         follow_up: how to draw a target data set; None where none is to be drawn.
         degradation: what a growing disturbance does to the whole system; None where nobody asked.
+        detector: the detector under test, where it is run here; None where its performance is given.
 
     Raises:
         ValueError: names that are not unique or not known, frequencies of exclusive circumstances that sum to more
@@ -138,6 +185,7 @@ class Assessment:
     sweeps: tuple[Sweep, ...] = ()
     follow_up: FollowUp | None = None
     degradation: Degradation | None = None
+    detector: DetectorChoice | None = None
 
     def __post_init__(self) -> None:
         _check_unique("circumstance", [each.name for each in self.circumstances])
@@ -157,7 +205,8 @@ class Assessment:
         total = self.total_frequency
         if self.occurrence == "exclusive" and total > 1:
             raise ValueError(f"the frequencies of exclusive circumstances sum to {decimal_text(total)}, more than 1")
-        if self.source.performance is None and self.source.detections is None and any(self.measured_targets()):
+        measured = self.source.performance is not None or self.source.detections is not None
+        if not measured and self.detector is None and any(self.measured_targets()):
             raise ValueError("performance on a target data set needs performance on the source")
         for data in (self.source, *self.measured_targets()):
             for name in self.metrics:

@@ -10,19 +10,32 @@ requirements. So for each level of a disturbance (visibility, blur, ...), from m
     trade-off     RobROC / baseline >= limit        RobROC / baseline - limit   (Pezzementi et al. 2021, eq. (14))
 
 A criterion *holds* where its margin is 0 or more. It *breaks* between the last level before its first failure and
-that failure. The place in between is read off a straight line between the two tested margins: it is interpolated,
-not tested, and the bracket is what is known. With `reciprocal` the line is straight in 1/level, as fits visibility,
-whose reciprocal is the extinction; a level may then be infinite.
+that failure. Nothing is taken to be monotone: what holds again at a severer level is said to. The place in between is
+read off a straight line between the two tested margins: it is interpolated, not tested, and the bracket is what is
+known. With `reciprocal` the line is straight in 1/level, as fits visibility, whose reciprocal is the extinction; a
+level may then be infinite.
+
+All of this is about the numbers of these images. Other images of the same kind would give others, so a criterion
+also has an interval and a verdict for every level, where these can be had: a failure is *sure* where the interval
+lies beyond the limit. One criterion fails *surely before* another one where it surely fails at a level up to which
+the other surely holds. Each interval is right at its own confidence; not all of them at once.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.checking.verdicts import Verdict
+from verifier.robustness.assessment.level_recipe import LevelRecipe
 
 Scale: TypeAlias = Literal["linear", "log", "reciprocal"]
 Kind: TypeAlias = Literal["metric", "requirement", "collision", "trade-off"]
@@ -38,14 +51,26 @@ class Level:
         confusion: file of confusion matrices.
         pairs: file of pairs of true and reported distance.
         curves: file of trade-off curves.
-        performance: metric -> value.
+        performance: metric -> value; None where it is not defined, as precision without any detection.
+        unchanged: where the data are made here: whether these are the images as they were taken.
+        without_pairs: whether no object has a report, so that there is no pair in `pairs`.
+        drawn: metric -> (draws,) its value on images drawn from those of the level, the same at every level.
+        images: how many `drawn` and `drawn_curve` were drawn from.
+        drawn_curve: (draws, sensitivities) safety and efficiency of the curve likewise; None where it was not drawn.
     """
 
     at: float
     confusion: str | None = None
     pairs: str | None = None
     curves: str | None = None
-    performance: Mapping[str, Fraction] = field(default_factory=dict)
+    performance: Mapping[str, Fraction | None] = field(default_factory=dict)
+    unchanged: bool = False
+    without_pairs: bool = False
+    drawn: Mapping[str, NDArray[np.float64]] = field(default_factory=dict, compare=False, repr=False)
+    images: int = 0
+    drawn_curve: tuple[NDArray[np.float64], NDArray[np.float64]] | None = field(
+        default=None, compare=False, repr=False
+    )
 
 
 @dataclass(frozen=True)
@@ -94,6 +119,8 @@ class Degradation:
         allowed_change: metric -> greatest accepted |P_x - P_x'|.
         run: how requirements are checked; None where matrices are not looked at.
         collision, trade_off: limits, None where not looked at.
+        recipe: how the data of the levels are made; None where the file gives them. `levels.made_levels`
+            puts them there.
 
     Raises:
         ValueError: levels that are not in order, or of which the scale makes no sense, or a criterion without data.
@@ -107,6 +134,7 @@ class Degradation:
     run: SystemModelRun | None = None
     collision: CollisionLimit | None = None
     trade_off: TradeOffLimit | None = None
+    recipe: LevelRecipe | None = None
 
     def __post_init__(self) -> None:
         at = [each.at for each in self.levels]
@@ -116,13 +144,32 @@ class Degradation:
             raise ValueError("a level is not a number")
         if self.scale != "linear" and min(at) <= 0:
             raise ValueError(f"scale '{self.scale}' needs levels above 0")
-        wanted = {
+        if not self.allowed_change and not any(self.wanted.values()):
+            raise ValueError("nothing is asked: name an allowed change, a spec, or a limit")
+        if self.recipe is None:
+            self._check_data()
+        else:
+            self._check_recipe(self.recipe)
+
+    @property
+    def parameter_slug(self) -> str:
+        """The parameter as a part of a file name."""
+        return re.sub(r"[^A-Za-z0-9]+", "_", self.parameter).strip("_") or "level"
+
+    @property
+    def wanted(self) -> dict[str, bool]:
+        """Which files every level needs, by what is asked."""
+        return {
             "confusion": self.run is not None,
             "pairs": self.collision is not None,
             "curves": self.trade_off is not None,
         }
+
+    def _check_data(self) -> None:
         for level in self.levels:
-            for name, asked in wanted.items():
+            if level.unchanged:
+                raise ValueError(f"level {level.at:g}: 'unchanged' goes with a transformation")
+            for name, asked in self.wanted.items():
                 if asked is not (getattr(level, name) is not None):
                     raise ValueError(
                         f"level {level.at:g} has {'no' if asked else 'a file of'} {name}, and "
@@ -131,8 +178,21 @@ class Degradation:
             for metric in self.allowed_change:
                 if metric not in level.performance:
                     raise ValueError(f"level {level.at:g} has no value of {metric}")
-        if not self.allowed_change and not any(wanted.values()):
-            raise ValueError("nothing is asked: name an allowed change, a spec, or a limit")
+
+    def _check_recipe(self, recipe: LevelRecipe) -> None:
+        for level in self.levels:
+            if (level.unchanged or math.isinf(level.at)) and level is not self.levels[0]:
+                raise ValueError(
+                    f"level {level.at:g}: the images as they were taken are the mildest level, the first"
+                )
+            if level.performance or any(getattr(level, name) is not None for name in self.wanted):
+                raise ValueError(f"level {level.at:g} has data, which the transformation makes anew")
+            try:
+                recipe.mutation(level.at, level.unchanged)
+            except ValueError as error:
+                raise ValueError(f"level {level.at:g}: {error}") from None
+        if (self.run is not None or self.collision is not None) and recipe.counting is None:
+            raise ValueError("matrices and pairs need to know their bins: the table 'counting'")
 
 
 @dataclass(frozen=True)
@@ -143,7 +203,10 @@ class Criterion:
         kind, name: what it is; `limit` says what is asked, for people.
         values: the number at each level; None where it is not defined there.
         margins: the margin at each level; None likewise.
-        notes: per level what else is known, for people; empty where there is nothing to add.
+        verdicts: per level what can be said with the limited number of images taken into account; None where
+            nothing is known of that. Empty for None at every level.
+        intervals: per level the interval behind the verdict: of a metric's change from the mildest level, of
+            anything else's value. Likewise.
         strict: whether a margin of 0 fails, as with P > target.
     """
 
@@ -152,7 +215,8 @@ class Criterion:
     limit: str
     values: tuple[float | None, ...]
     margins: tuple[float | None, ...]
-    notes: tuple[str, ...] = ()
+    verdicts: tuple[Verdict | None, ...] = ()
+    intervals: tuple[tuple[float, float] | None, ...] = ()
     strict: bool = False
 
     def fails(self, margin: float) -> bool:
@@ -171,6 +235,7 @@ class Break:
         place: interpolated; None where it never fails, fails at once, or nothing can be interpolated.
         recovers: whether it holds again at a severer level.
         undefined: how many levels have no value; they are passed over.
+        sure_at: the first level where its verdict is that it fails; None where there is none.
     """
 
     kind: Kind
@@ -181,6 +246,7 @@ class Break:
     place: float | None
     recovers: bool
     undefined: int
+    sure_at: float | None = None
 
     @property
     def breaks(self) -> bool:
@@ -194,14 +260,15 @@ def break_of(criterion: Criterion, levels: Sequence[float], scale: Scale) -> Bre
     undefined = len(levels) - len(known)
     names = criterion.kind, criterion.name, criterion.limit
     first = next((number for number, (_, margin) in enumerate(known) if criterion.fails(margin)), None)
+    sure = next((at for at, each in zip(levels, criterion.verdicts, strict=False) if each is Verdict.VIOLATED), None)
     if first is None:
-        return Break(*names, known[-1][0] if known else None, None, None, False, undefined)
+        return Break(*names, known[-1][0] if known else None, None, None, False, undefined, sure)
     recovers = any(not criterion.fails(margin) for _, margin in known[first:])
     if first == 0:
-        return Break(*names, None, known[0][0], None, recovers, undefined)
+        return Break(*names, None, known[0][0], None, recovers, undefined, sure)
     (mild, good), (severe, bad) = known[first - 1], known[first]
     place = interpolated(mild, good, severe, bad, scale)
-    return Break(*names, mild, severe, place, recovers, undefined)
+    return Break(*names, mild, severe, place, recovers, undefined, sure)
 
 
 def interpolated(mild: float, good: float, severe: float, bad: float, scale: Scale) -> float | None:
@@ -242,6 +309,20 @@ def in_order(breaks: Sequence[Break], levels: Sequence[float]) -> tuple[tuple[Br
     return tuple(
         tuple(each for each in failing if each.fails_at is not None and order[each.fails_at] == at) for at in places
     )
+
+
+def surely_before(criteria: Sequence[Criterion]) -> tuple[tuple[Criterion, Criterion], ...]:
+    """(earlier, later), two that fail: one surely does at a level up to which the other surely holds everywhere."""
+    failing = [each for each in criteria if any(one is not None and each.fails(one) for one in each.margins)]
+    found = []
+    for earlier in failing:
+        verdicts = list(earlier.verdicts)
+        fails = verdicts.index(Verdict.VIOLATED) if Verdict.VIOLATED in verdicts else None
+        for later in () if fails is None else failing:
+            before = later.verdicts[: (fails or 0) + 1]
+            if before and all(each is Verdict.SATISFIED for each in before):
+                found.append((earlier, later))
+    return tuple(found)
 
 
 def _rises(values: Sequence[float]) -> bool:

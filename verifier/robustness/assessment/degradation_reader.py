@@ -16,14 +16,26 @@
     pairs = "clear.csv"
     curves = "clear_curves.json"
 
+or, for `verify assess --make`, with the data of every level made from the source images and the detector:
+
+    transformation = { mutation = "haze", visibility_m = "level" }          # or a list of steps
+    counting = { edges_m = [0, 10, 20, inf], measure = "forward" }          # of matrices and pairs
+    levels = [{ at = inf }, { at = 400 }, { at = 100 }]
+
 Paths are from the folder of the file.
 """
 
 from __future__ import annotations
 
 import math
-from typing import cast
+from collections.abc import Callable
+from typing import TypeVar, cast
 
+from verifier.closedloop.curves import FPR_MAX
+from verifier.confusion.rules import LEFTOVER_POLICIES, Leftover
+from verifier.detections.distances import MEASURES
+from verifier.errors import UsageError
+from verifier.robustness.adr import LEVELS, AdrSettings
 from verifier.robustness.assessment.degradation import (
     SCALES,
     CollisionLimit,
@@ -33,10 +45,28 @@ from verifier.robustness.assessment.degradation import (
     SystemModelRun,
     TradeOffLimit,
 )
+from verifier.robustness.assessment.level_recipe import LEVEL, Counting, LevelRecipe
 from verifier.robustness.assessment.tomldata import Element
+from verifier.robustness.assessment.transformation_reader import read_step
 
-KEYS = ("parameter", "unit", "scale", "allowed_change", "run", "collision", "trade_off", "levels")
-LEVEL_KEYS = ("at", "confusion", "pairs", "curves", "performance")
+Made = TypeVar("Made")
+
+RECIPE_KEYS = ("counting", "adr_levels", "most_false_positives", "keep_images", "seed")
+KEYS = (
+    "parameter",
+    "unit",
+    "scale",
+    "allowed_change",
+    "run",
+    "collision",
+    "trade_off",
+    "levels",
+    "transformation",
+    *RECIPE_KEYS,
+)
+COUNTING_KEYS = ("edges_m", "classes", "labelling", "measure", "unmatched", "outside")
+LABELLINGS = ("class", "proposition")
+LEVEL_KEYS = ("at", "confusion", "pairs", "curves", "performance", "unchanged")
 RUN_KEYS = ("spec", "planner", "environments", "set", "empty_columns")
 COLLISION_KEYS = ("distance_m", "speed_mps", "deceleration_mps2", "reaction_s", "at_most")
 TRADE_OFF_KEYS = ("detector", "metric", "at_least")
@@ -53,6 +83,7 @@ def read_degradation(found: Element) -> Degradation:
         "run": _run(found.at("run")) if found.has("run") else None,
         "collision": _collision(found.at("collision")) if found.has("collision") else None,
         "trade_off": _trade_off(found.at("trade_off")) if found.has("trade_off") else None,
+        "recipe": _recipe(found),
     }
     try:
         return Degradation(
@@ -70,12 +101,69 @@ def _level(found: Element) -> Level:
     found.table(LEVEL_KEYS, required=("at",))
     files = {key: found.at(key).string() if found.has(key) else None for key in ("confusion", "pairs", "curves")}
     values = found.at("performance").entries() if found.has("performance") else ()
-    return Level(_at(found.at("at")), performance={name: each.number(0, 1) for name, each in values}, **files)
+    return Level(
+        _or_infinite(found.at("at")),
+        performance={name: each.number(0, 1) for name, each in values},
+        unchanged=found.at("unchanged").truth() if found.has("unchanged") else False,
+        confusion=files["confusion"],
+        pairs=files["pairs"],
+        curves=files["curves"],
+    )
 
 
-def _at(found: Element) -> float:
-    """A level; the only number of an assessment that may be infinite."""
+def _or_infinite(found: Element) -> float:
+    """A level, or an edge of distance: the only numbers of an assessment that may be infinite."""
     return math.inf if repr(found.value) in ("inf", "+inf") else float(found.number())
+
+
+def _recipe(found: Element) -> LevelRecipe | None:
+    if not found.has("transformation"):
+        for key in RECIPE_KEYS:
+            if found.has(key):
+                raise found.at(key).fail(f"'{key}' goes with a transformation, which makes the levels")
+        return None
+    given = found.at("transformation")
+    steps = given.items(least=1) if isinstance(given.value, list) else [given]
+    levels = tuple(float(each.number()) for each in found.list_at("adr_levels")) or LEVELS
+    if found.has("adr_levels"):
+        _fits(found.at("adr_levels"), lambda: AdrSettings(levels))
+    return given.made(
+        lambda: LevelRecipe(
+            tuple(read_step(each, LEVEL) for each in steps),
+            _counting(found.at("counting")) if found.has("counting") else None,
+            levels,
+            float(found.at("most_false_positives").number(0)) if found.has("most_false_positives") else FPR_MAX,
+            found.at("keep_images").truth() if found.has("keep_images") else False,
+            found.at("seed").whole(0, 2**63 - 1) if found.has("seed") else 0,
+        )
+    )
+
+
+def _counting(found: Element) -> Counting:
+    found.table(COUNTING_KEYS, required=("edges_m",))
+    return _fits(
+        found,
+        lambda: Counting(
+            tuple(_or_infinite(each) for each in found.at("edges_m").items(least=2)),
+            tuple(each.string() for each in found.list_at("classes")),
+            "proposition"
+            if found.has("labelling") and found.at("labelling").one_of(LABELLINGS) != "class"
+            else "class",
+            found.at("measure").one_of(MEASURES) if found.has("measure") else None,
+            cast(Leftover, found.at("unmatched").one_of(tuple(LEFTOVER_POLICIES)))
+            if found.has("unmatched")
+            else "drop",
+            "drop" if found.has("outside") and found.at("outside").one_of(("error", "drop")) == "drop" else "error",
+        ),
+    )
+
+
+def _fits(found: Element, make: Callable[[], Made]) -> Made:
+    """What `make` makes; a usage error in it is one of this part of the file."""
+    try:
+        return make()
+    except UsageError as error:
+        raise found.fail(str(error)) from None
 
 
 def _run(found: Element) -> SystemModelRun:

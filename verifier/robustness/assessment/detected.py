@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 from verifier.detections import Reading, read_class_map, read_detections
+from verifier.detections.columns import DetectionSet
 from verifier.errors import UsageError
-from verifier.matching import CONVENTIONS
+from verifier.matching import CONVENTIONS, MatchingPolicy
 from verifier.robustness.assessment.definition import Assessment, DataSet, DetectionFiles
 from verifier.robustness.assessment.performance import METRICS, Performance
 from verifier.robustness.detection_metrics import coco_metrics, count_hits
@@ -58,7 +60,18 @@ def performance_of(files: DetectionFiles, metrics: tuple[str, ...], folder: Path
     paths = folder / files.annotations, folder / files.detections
     found = read_detections(files.format, *paths, Reading(mapping))
     policy = replace(CONVENTIONS["coco"], threshold=float(files.iou))
-    hits = count_hits(found, policy, None if files.min_score is None else float(files.min_score))
+    return measured(found, metrics, policy, None if files.min_score is None else float(files.min_score))
+
+
+def measured(
+    found: DetectionSet, metrics: Sequence[str], policy: MatchingPolicy, lowest_score: float | None
+) -> Performance:
+    """The same of data in memory; detections below the score count for COCO's metrics alone.
+
+    Raises:
+        UsageError: a library that is missing, or boxes that the data do not have.
+    """
+    hits = count_hits(found, policy, lowest_score)
     kinds = hits.true_positives, hits.false_positives, hits.false_negatives
     counts = {name: sum(each) for name, each in zip(("TP", "FP", "FN"), kinds, strict=True)}
     values: dict[str, Fraction] = {}

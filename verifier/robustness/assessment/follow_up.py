@@ -8,43 +8,50 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.errors import InputError, Place
+from verifier.errors import InputError, Place, UsageError
+from verifier.robustness.assessment.circumstances import Circumstance
 from verifier.robustness.assessment.datasets import PAIRS_FILE
 from verifier.robustness.assessment.plan import Plan, PlannedImage
-from verifier.robustness.assessment.transformations import Plain
-from verifier.robustness.detectors.images import read_image
+from verifier.robustness.assessment.scenes import MovedBoxes, Scenes
 from verifier.robustness.libraries import library
+from verifier.robustness.mutators import AnyMutation, Composition, Frame, Mutation, apply, needs_depth
 from verifier.textfiles import write_bytes, write_text
 
-Pixels = NDArray[np.uint8]
-Mutate: TypeAlias = Callable[[Pixels, str, Mapping[str, Plain], np.random.Generator], Pixels]
-"""What applies a mutation by name: image (H, W, 3), name, parameters, randomness -> image (H, W, 3)."""
-Progress: TypeAlias = Callable[[list[PlannedImage]], Iterable[PlannedImage]]
+Pixels: TypeAlias = NDArray[np.uint8]
+Progress: TypeAlias = Callable[[Any, str], Iterable[Any]]
+"""Wraps a list for a progress bar: the list, and what its items are called."""
 
 
-def make_follow_up(plan: Plan, source: Path, target: Path, mutate: Mutate, progress: Progress = iter) -> int:
+def no_progress(items: Any, what: str) -> Iterable[Any]:
+    """The items, and no bar."""
+    found: Iterable[Any] = items
+    return found
+
+
+def make_follow_up(
+    plan: Plan, scenes: Scenes, target: Path, progress: Progress = no_progress
+) -> tuple[MovedBoxes, ...]:
     """Make every image of the plan; the mutations of an image are applied in their order, with its own seed.
 
     Args:
-        plan: its source names are files of `source`.
-        source: folder of the source images.
+        plan: its source names are those of `scenes`.
+        scenes: the source images.
         target: an existing folder without images.
-        mutate: applies one mutation.
-        progress: wraps the list of images, for a progress bar.
+        progress: for a progress bar.
 
     Returns:
-        How many images were made.
+        The images that were made, in their order, with the boxes of what stands in them.
 
     Raises:
-        InputError: a source image cannot be read, a mutation does not fit it, or the folder cannot be written to or
-            holds images already.
+        InputError: a source image or its depth cannot be read, a mutation does not fit it, or the folder cannot be
+            written to or holds something already.
         UsageError: the library that writes images is missing.
     """
     place = Place(str(target))
@@ -53,31 +60,55 @@ def make_follow_up(plan: Plan, source: Path, target: Path, mutate: Mutate, progr
     if any(target.iterdir()):
         raise InputError("expected an empty folder: what is in it would count as follow-up test cases", place)
     digits = max(6, len(str(len(plan.images))))
-    rows = []
-    for each in progress(list(plan.images)):
+    made, rows = [], []
+    for each in progress(plan.images, "images"):
         name = f"{each.number:0{digits}d}_{Path(each.source).stem}.png"
-        write_bytes(target / name, _png(_mutated(each, source, mutate)))
+        frame = _mutated(each, scenes)
+        write_bytes(target / name, png_bytes(frame.pixels))
+        made.append(MovedBoxes.of(name, each.source, frame))
         rows.append((name, each.source, "; ".join(each.circumstances)))
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerows([("target", "source", "circumstances"), *rows])
     write_text(target / PAIRS_FILE, stream.getvalue())
-    return len(rows)
+    return tuple(made)
 
 
-def _mutated(each: PlannedImage, source: Path, mutate: Mutate) -> Pixels:
-    path = source / each.source
-    pixels = read_image(path).pixels
-    rng = np.random.default_rng([each.seed[0], 2, each.seed[1]])
-    for name, parameters in each.mutations:
-        try:
-            pixels = mutate(pixels, name, parameters, rng)
-        except ValueError as error:
-            raise InputError(f"{name}: {error}", Place(str(path))) from None
-    return pixels
-
-
-def _png(pixels: Pixels) -> bytes:
+def png_bytes(pixels: Pixels) -> bytes:
+    """The image as the bytes of a PNG file."""
     stream = io.BytesIO()
     library("PIL.Image").fromarray(pixels).save(stream, format="PNG")
     return stream.getvalue()
+
+
+def check_complete(circumstances: Iterable[Circumstance]) -> None:
+    """Refuse transformations with which no image can be made.
+
+    Raises:
+        UsageError: a parameter is missing.
+    """
+    for each in circumstances:
+        if each.transformation is not None and each.transformation.lacks is not None:
+            raise UsageError(
+                f"circumstance '{each.name}': no image can be made with this transformation\n"
+                f"  hint: {each.transformation.lacks}"
+            )
+
+
+def changed(frame: Frame, mutation: AnyMutation, rng: np.random.Generator, path: Path) -> Frame:
+    """The frame under a mutation; what does not fit is an InputError that names the image."""
+    try:
+        return apply(mutation, frame, rng)
+    except (InputError, ValueError) as error:
+        message, hint = (error.message, error.hint) if isinstance(error, InputError) else (str(error), None)
+        raise InputError(f"{mutation.text}: {message}", Place(str(path)), hint) from None
+
+
+def _mutated(each: PlannedImage, scenes: Scenes) -> Frame:
+    path = scenes.files[each.source]
+    try:
+        mutation = Composition(tuple(Mutation(name, parameters) for name, parameters in each.mutations))
+    except ValueError as error:
+        raise InputError(str(error), Place(str(path))) from None
+    rng = np.random.default_rng([each.seed[0], 2, each.seed[1]])
+    return changed(scenes.frame(each.source, deep=needs_depth(mutation)), mutation, rng, path)

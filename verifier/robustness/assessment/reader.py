@@ -25,6 +25,16 @@
     performance = { AP = 0.246, precision = 0.498, recall = 0.384 }
     distances = { cw_ssim = 0.154 }                # or similarities = { cw_ssim = 0.846 }
 
+A detector that is run here (`detector_reader`), on source images with annotations and depth, and follow-up images
+that are made (`verify assess --make`), stand in place of numbers:
+
+    [systems.mds.source]
+    images = "images"
+    annotations = { format = "coco", file = "truth.json" }   # or "kitti_object", "table"
+    depth = { folder = "depth", densify = "linear" }         # or { constant_m = 30 }; for haze and defocus
+    [systems.mds.follow_up]
+    size = 500
+
 Reading executes nothing. A complaint names the file, the line and the dotted key.
 """
 
@@ -43,11 +53,12 @@ from verifier.robustness.assessment.definition import (
     FollowUp,
 )
 from verifier.robustness.assessment.degradation_reader import read_degradation
+from verifier.robustness.assessment.detector_reader import read_detector
 from verifier.robustness.assessment.measures import MEASURES, DistanceRule
 from verifier.robustness.assessment.plan import MOST_IMAGES, OCCURRENCES, PROPORTIONS, Occurrence, Proportions
 from verifier.robustness.assessment.tolerance import Piece, Tolerance
 from verifier.robustness.assessment.tomldata import Element, read_toml
-from verifier.robustness.assessment.transformations import Plain, Span, Transformation
+from verifier.robustness.assessment.transformation_reader import read_transformation
 
 Made = TypeVar("Made")
 
@@ -65,6 +76,7 @@ SYSTEM_KEYS = (
     "sweeps",
     "follow_up",
     "degradation",
+    "detector",
 )
 CIRCUMSTANCE_KEYS = (
     "name",
@@ -113,6 +125,11 @@ def _assessment(key: str, found: Element) -> Assessment:
     _refuse_twice([(each, each.at("name").value) for each in found.list_at("circumstances")])
     names = tuple(each.name for each in circumstances)
     source = read_source(found.at("source")) if found.has("source") else DataSet("source")
+    detector = read_detector(found.at("detector")) if found.has("detector") else None
+    if detector is not None and source.files.annotations is None:
+        raise found.at("detector").fail("a detector that is run needs the 'annotations' of the source images")
+    if detector is not None and (source.performance is not None or source.detections is not None):
+        raise found.at("detector").fail("expected either the performance on the source, or a detector to measure it")
     targets = tuple(read_target(each, rules, names) for each in found.list_at("targets"))
     _refuse_twice([(each, each.at("name").value) for each in found.list_at("targets")])
     sweeps = tuple(read_sweep(each, rules, names) for each in found.list_at("sweeps"))
@@ -140,6 +157,7 @@ def _assessment(key: str, found: Element) -> Assessment:
             sweeps,
             _follow_up(found.at("follow_up")) if found.has("follow_up") else None,
             read_degradation(found.at("degradation")) if found.has("degradation") else None,
+            detector,
         ),
     )
 
@@ -162,35 +180,10 @@ def _circumstance(found: Element) -> Circumstance:
         frequency=found.at(stated).number(0, 1) if found.has(stated) else None,
         source_frequency=found.at("source_frequency").number(0, 1) if found.has("source_frequency") else None,
         risk=Risk(*(found.at(key).whole(1, 5) for key in factors)) if factors else None,
-        transformation=_transformation(found.at("transformation")) if found.has("transformation") else None,
+        transformation=read_transformation(found.at("transformation")) if found.has("transformation") else None,
         tolerance_scale=Fraction(1) if scale is None else scale.number(),
         part_of=tuple(each.string() for each in found.list_at("part_of")),
     )
-
-
-def _transformation(found: Element) -> Transformation:
-    entries = dict(found.entries())
-    if "mutation" not in entries:
-        raise found.fail("missing key 'mutation'")
-    name = entries.pop("mutation").string()
-    return Transformation(name, {key: _parameter(each) for key, each in entries.items()})
-
-
-def _parameter(found: Element) -> Plain | Span:
-    if isinstance(found.value, dict):
-        found.table(("low", "high"), required=("low", "high"))
-        low, high = (_plain_number(found.at(key)) for key in ("low", "high"))
-        return found.made(lambda: Span(low, high))
-    if isinstance(found.value, bool):
-        return found.value
-    if isinstance(found.value, str):
-        return found.string()
-    return _plain_number(found)
-
-
-def _plain_number(found: Element) -> int | float:
-    value = found.number()
-    return int(value) if isinstance(found.value, int) else float(value)
 
 
 def _rule(name: str, found: Element) -> DistanceRule:

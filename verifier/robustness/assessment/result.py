@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from verifier.checking.verdicts import Verdict, worst_verdict
 from verifier.robustness.assessment.circumstances import Circumstance, priorities
 from verifier.robustness.assessment.definition import Assessment, DataSet
-from verifier.robustness.assessment.degradation import Break, Criterion, break_of, in_order
+from verifier.robustness.assessment.degradation import Break, Criterion, break_of, in_order, surely_before
 from verifier.robustness.assessment.measures import DatasetDistance
 from verifier.robustness.assessment.plan import Plan
 from verifier.robustness.assessment.relation import Outcome
 
+T = TypeVar("T")
 SCHEMA_NAME = "verifier.assess"
 SCHEMA_VERSION = 1
 
@@ -72,6 +73,28 @@ class DegradationResult:
         """Those that break, grouped: who saw it first, who next."""
         return in_order(self.breaks, self.levels)
 
+    @property
+    def surely_before(self) -> tuple[tuple[Criterion, Criterion], ...]:
+        """(earlier, later) of which the number of images leaves no doubt."""
+        return surely_before(self.criteria)
+
+
+@dataclass(frozen=True)
+class MadeHere:
+    """What was made for this assessment, and with what.
+
+    Attributes:
+        identity: of the detector that was run; None where none was.
+        lowest_score: from which score on a detection counts; None where every detection does, or none was run.
+        images: how many follow-up images were made.
+        remarks: what a reader must know of what was made.
+    """
+
+    identity: Mapping[str, Any] | None
+    lowest_score: float | None
+    images: int
+    remarks: tuple[str, ...] = ()
+
 
 @dataclass(frozen=True)
 class SystemResult:
@@ -83,6 +106,7 @@ class SystemResult:
         plan: of the follow-up test cases, where one was asked for.
         degradation: where one was asked for.
         remarks: what a reader must know to read the numbers rightly.
+        made: what was made here; None where all data were given.
     """
 
     assessment: Assessment
@@ -90,6 +114,7 @@ class SystemResult:
     plan: Plan | None = None
     degradation: DegradationResult | None = None
     remarks: tuple[str, ...] = ()
+    made: MadeHere | None = None
 
     @property
     def verdict(self) -> Verdict:
@@ -158,8 +183,14 @@ def _system_document(found: SystemResult) -> dict[str, Any]:
             for each in given.sweeps
         ],
         "plan": None if found.plan is None else found.plan.summary(),
+        "made": None if found.made is None else _made_document(found.made),
         "degradation": None if found.degradation is None else _degradation_document(found),
     }
+
+
+def _made_document(made: MadeHere) -> dict[str, Any]:
+    identity = None if made.identity is None else dict(made.identity)
+    return {"detector": identity, "lowest_score": made.lowest_score, "follow_up_images": made.images}
 
 
 def _circumstance_document(each: Circumstance) -> dict[str, Any]:
@@ -251,13 +282,23 @@ def _degradation_document(found: SystemResult) -> dict[str, Any]:
                 "limit": each.limit,
                 "values": list(each.values),
                 "margins": list(each.margins),
-                "notes": list(each.notes),
+                "verdicts": [None if verdict is None else verdict.value for verdict in _all(each, each.verdicts)],
+                "intervals": [None if ends is None else list(ends) for ends in _all(each, each.intervals)],
                 "break": _break_document(one),
             }
             for each, one in zip(result.criteria, result.breaks, strict=True)
         ],
         "seen": [[{"kind": each.kind, "name": each.name} for each in group] for group in result.seen],
+        "surely_before": [
+            {"earlier": {"kind": one.kind, "name": one.name}, "later": {"kind": other.kind, "name": other.name}}
+            for one, other in result.surely_before
+        ],
     }
+
+
+def _all(each: Criterion, known: Sequence[T | None]) -> Sequence[T | None]:
+    """One entry per level; none of them known where nothing is."""
+    return known or (None,) * len(each.values)
 
 
 def _break_document(found: Break) -> dict[str, Any]:
@@ -267,6 +308,7 @@ def _break_document(found: Break) -> dict[str, Any]:
         "interpolated": _level(found.place),
         "recovers": found.recovers,
         "undefined": found.undefined,
+        "sure_at": _level(found.sure_at),
     }
 
 

@@ -13,7 +13,7 @@ from verifier.robustness.assessment.measures import DatasetDistance
 from verifier.robustness.assessment.numbers import decimal_text
 from verifier.robustness.assessment.plan import Plan
 from verifier.robustness.assessment.relation import least_scale, outcomes
-from verifier.robustness.assessment.result import DegradationResult, SystemResult, TargetResult
+from verifier.robustness.assessment.result import DegradationResult, MadeHere, SystemResult, TargetResult
 
 
 def assess(
@@ -21,6 +21,7 @@ def assess(
     computed: Mapping[str, Mapping[str, DatasetDistance]] | None = None,
     plan: Plan | None = None,
     degradation: DegradationResult | None = None,
+    made: MadeHere | None = None,
 ) -> SystemResult:
     """Judge one system.
 
@@ -29,11 +30,16 @@ def assess(
         computed: by target and distance what was computed from images or features; a given number goes before it.
         plan: of the follow-up test cases, if one was drawn.
         degradation: what growing disturbances showed, if that was asked for.
+        made: what was made for it, if anything was.
     """
     found = computed or {}
     targets = tuple(_judged(assessment, each, found.get(each.name, {})) for each in assessment.all_targets())
-    remarks = (*_definition_remarks(assessment), *_outcome_remarks(assessment, targets))
-    return SystemResult(assessment, targets, plan, degradation, remarks)
+    remarks = (
+        *_definition_remarks(assessment),
+        *_outcome_remarks(assessment, targets),
+        *_making_remarks(assessment, made),
+    )
+    return SystemResult(assessment, targets, plan, degradation, remarks, made)
 
 
 def _judged(assessment: Assessment, target: DataSet, computed: Mapping[str, DatasetDistance]) -> TargetResult:
@@ -88,6 +94,11 @@ def _outcome_remarks(assessment: Assessment, targets: tuple[TargetResult, ...]) 
                     f"{found.target.name}: {each.metric} is better on the target data, which violates the relation "
                     "as well: it asks for no change, not for a good performance"
                 )
+    source = assessment.source.performance
+    if source is not None and any(found.outcomes for found in targets):
+        for name in assessment.metrics:
+            if source.values[name] == 0:
+                yield f"{name} is 0 on the source data: it cannot fall, so that the relation says nothing by it"
     measured = [found for found in targets if found.target.performance is not None]
     if measured and not any(rule.tolerance is not None for rule in assessment.rules.values()):
         yield "no distance has a tolerance: changes of performance are listed and not judged"
@@ -96,6 +107,18 @@ def _outcome_remarks(assessment: Assessment, targets: tuple[TargetResult, ...]) 
             "the relation asks for all pairs of sets of circumstances, and those listed here are checked: a "
             "violation refutes robustness; a relation that holds here proves nothing for other data"
         )
+
+
+def _making_remarks(assessment: Assessment, made: MadeHere | None) -> Iterator[str]:
+    asked = assessment.degradation
+    if made is None and assessment.detector is not None:
+        yield "the detector was not run: it is when data are made"
+    if made is None and asked is not None and asked.recipe is not None:
+        yield f"the levels of {asked.parameter} were not made, so nothing is known of them"
+    if made is not None and made.images and assessment.detector is None:
+        yield "follow-up images were made, and no detector is named that could be run on them"
+    if made is not None:
+        yield from made.remarks
 
 
 def _listed(circumstances: list[Circumstance]) -> str:

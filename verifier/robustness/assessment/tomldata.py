@@ -135,6 +135,12 @@ class Element:
             raise self.fail(f"expected one of {', '.join(known)}, got {shown(self.value)}", hint)
         return self.value
 
+    def truth(self) -> bool:
+        """True or false; InputError."""
+        if not isinstance(self.value, bool):
+            raise self.fail(f"expected true or false, got {shown(self.value)}")
+        return self.value
+
     def whole(self, least: int, most: int) -> int:
         """A whole number within `least..most`; InputError."""
         if isinstance(self.value, bool) or not isinstance(self.value, int) or not least <= self.value <= most:

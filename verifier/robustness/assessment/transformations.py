@@ -1,4 +1,8 @@
-"""What turns a source image into a follow-up image in some circumstance: a named mutation and its parameters."""
+"""What turns a source image into a follow-up image in some circumstance: a named mutation and its parameters.
+
+Mutations and parameters are those of `verifier.robustness.mutators.MUTATORS`. A transformation may leave parameters
+open, as the paper's are; then it can be reported and planned, but no image can be made with it.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,9 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
+
+from verifier.errors import unknown_name
+from verifier.robustness.mutators import MUTATORS, Mutation
 
 Plain: TypeAlias = bool | int | float | str
 
@@ -39,16 +46,28 @@ class Transformation:
     """A mutation by name, with parameters that are fixed or drawn for every image.
 
     Raises:
-        ValueError: no name.
+        ValueError: no mutation of that name, a parameter that it does not have, or a value that is not allowed.
     """
 
     mutation: str
     parameters: Mapping[str, Plain | Span] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not self.mutation:
-            raise ValueError("expected the name of a mutation")
+        fault = fault_of(self.mutation, self.parameters)
+        if fault is not None:
+            raise ValueError(fault[1] if fault[2] is None else f"{fault[1]} ({fault[2]})")
         object.__setattr__(self, "parameters", MappingProxyType(dict(self.parameters)))
+
+    @property
+    def lacks(self) -> str | None:
+        """What must still be said before an image can be made; None where nothing is open."""
+        try:
+            # A value within the span is allowed where its ends are, which was checked.
+            low = {name: each.low if isinstance(each, Span) else each for name, each in self.parameters.items()}
+            Mutation(self.mutation, low)
+        except ValueError as error:
+            return str(error)
+        return None
 
     def drawn(self, rng: np.random.Generator) -> dict[str, Plain]:
         """The parameters for one image, drawn in their order."""
@@ -62,3 +81,32 @@ class Transformation:
             for name, value in self.parameters.items()
         ]
         return f"{self.mutation}({', '.join(parts)})" if parts else self.mutation
+
+
+def fault_of(mutation: str, parameters: Mapping[str, Plain | Span]) -> tuple[str, str, str | None] | None:
+    """What is wrong with a transformation: key ("mutation" or a parameter), message and hint; None for nothing.
+
+    Parameters that are missing are not wrong here; see `Transformation.lacks`.
+    """
+    if mutation not in MUTATORS:
+        return ("mutation", *unknown_name("mutation", mutation, MUTATORS))
+    mutator = MUTATORS[mutation]
+    known = {each.name: each for each in mutator.parameters}
+    for name, value in parameters.items():
+        if name not in known:
+            return (name, *unknown_name(f"parameter of {mutation}", name, known))
+        for end in (value.low, value.high) if isinstance(value, Span) else (value,):
+            try:
+                known[name].checked(end)
+            except ValueError as error:
+                return name, str(error), None
+        if (
+            isinstance(value, Span)
+            and known[name].whole
+            and not (isinstance(value.low, int) and isinstance(value.high, int))
+        ):
+            return name, f"{name}: expected whole ends, between which whole numbers are drawn", None
+    both = [name for name in mutator.either if name in parameters]
+    if len(both) > 1:
+        return both[1], f"give one of {', '.join(mutator.either)}", None
+    return None

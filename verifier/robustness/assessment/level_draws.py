@@ -1,0 +1,111 @@
+"""What the numbers of a level would have been on other images: the same draws of images at every level.
+
+Everything that was fixed before the images of the levels were made stays fixed in the draws: the operating point of
+the detector, and the sensitivities of a trade-off curve. The thresholds of the average detection rate are picked anew
+on the drawn source images, as `verifier.robustness.adr_intervals` does.
+
+Draws cannot show what no image shows: from twelve images that are all right, every draw is all right. So an interval
+reaches at least 1 - (alpha / 2)^(1 / n) to both sides of the value, the share of images that would all be missing
+from n images with probability alpha / 2 (Clopper and Pearson 1934, for none of n).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.closedloop.bootstrap import interval, judged_sums
+from verifier.closedloop.judged import Judged
+from verifier.closedloop.robroc import areas, worst_case
+from verifier.detections.columns import DetectionSet
+from verifier.matching import MatchingPolicy
+from verifier.robustness.adr import AdrSettings
+from verifier.robustness.adr_intervals import drawn_adr
+from verifier.robustness.metric_draws import drawn_coco, drawn_shares, image_weights
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+ADR = "ADR"
+"""What the average detection rate is called among the metrics."""
+DRAWS = 500
+CONFIDENCE = 0.95
+FEWEST_IMAGES = 2
+"""Drawing from fewer says nothing."""
+
+
+def weights_of(images: int, seed: int) -> Ints | None:
+    """(draws, images) how often each draw has each image; None for too few images."""
+    if images < FEWEST_IMAGES:
+        return None
+    return image_weights(images, DRAWS, np.random.default_rng([seed, 4]))
+
+
+def drawn_metrics(
+    data: DetectionSet,
+    source: DetectionSet,
+    names: Sequence[str],
+    policy: MatchingPolicy,
+    lowest_score: float | None,
+    adr_levels: tuple[float, ...],
+    weights: Ints,
+) -> dict[str, Floats]:
+    """The metrics in every draw, by name; NaN where one is not defined.
+
+    Raises:
+        UsageError: boxes that the data do not have, or a library that is missing.
+    """
+    if not len(data.annotations):
+        return {}
+    shares = drawn_shares(data, policy, lowest_score, weights)
+    found = {name: shares[name] for name in names if name in shares}
+    if ADR in names:
+        found[ADR] = drawn_adr(source, data, weights, AdrSettings(adr_levels, policy))
+    return found | drawn_coco(data, [name for name in names if name not in (*shares, ADR)], weights)
+
+
+def drawn_curve(
+    judged: Judged, sensitivities: Floats, most_false_positives: float, weights: Ints
+) -> tuple[Floats, Floats]:
+    """(draws, k) safety and efficiency of the curve in every draw; every image is a log here."""
+    every = np.ones(len(judged.images), np.bool_)
+    safety, efficiency = judged_sums(judged, sensitivities, every, most_false_positives).drawn(weights.astype(float))
+    return safety, efficiency
+
+
+def reaching(
+    ends: tuple[float, float], value: float, images: int, range_: tuple[float, float] = (0.0, 1.0)
+) -> tuple[float, float] | None:
+    """Percentile ends of draws, as far apart as so many images allow at least; None where they are NaN.
+
+    Args:
+        ends: of the draws.
+        value: of the images themselves.
+        images: n.
+        range_: what the value can be.
+    """
+    if np.isnan(ends).any():
+        return None
+    reach = 1 - ((1 - CONFIDENCE) / 2) ** (1 / images)
+    return max(min(ends[0], value - reach), range_[0]), min(max(ends[1], value + reach), range_[1])
+
+
+def change_interval(here: Floats, there: Floats, value: float, images: int) -> tuple[float, float] | None:
+    """Of the change from `here` to `there` in equal draws; None where no draw has both."""
+    return reaching(interval(there - here, CONFIDENCE), value, images, (-1.0, 1.0))
+
+
+def share_interval(
+    sensitivities: tuple[Floats, Floats],
+    baseline: tuple[Floats, Floats],
+    level: tuple[Floats, Floats],
+    value: float,
+    images: int,
+) -> tuple[float, float] | None:
+    """Of RobROC of two curves by the area of the first one, in equal draws; None where no draw has an area."""
+    whole = areas(*baseline)
+    _, safety, efficiency = worst_case(sensitivities, [baseline[0], level[0]], [baseline[1], level[1]])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.where(whole > 0, areas(safety, efficiency) / whole, np.nan)
+    return reaching(interval(shares, CONFIDENCE), value, images)

@@ -1,0 +1,277 @@
+"""From an assessment file to its data: follow-up images, detections on source and target, and degraded levels.
+
+    source images -> plan -> follow-up images -> detector on both -> performance
+                  -> mutated at every level   -> detector         -> matrices, pairs, curves
+
+Everything lies below one folder, which is new or empty:
+
+    SYSTEM/source/       annotations.json, detections.json
+    SYSTEM/follow_up/    000000_NAME.png ..., pairs.csv, annotations.json, detections.json
+    SYSTEM/levels/NN_PARAMETER_LEVEL/     see `levels`
+
+Equal files, images and seeds give equal bytes; with a cache of detections a run that was stopped is soon caught up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from verifier.confusion.job import default_measure
+from verifier.detections.columns import DetectionSet
+from verifier.errors import UsageError
+from verifier.robustness.adr import AdrSettings, pick_thresholds
+from verifier.robustness.assessment.beforehand import (
+    check_depth_files,
+    check_detector,
+    check_places,
+    check_sizes,
+    check_target,
+)
+from verifier.robustness.assessment.definition import Assessment, DataFiles, DataSet
+from verifier.robustness.assessment.detected import measured
+from verifier.robustness.assessment.follow_up import Progress, check_complete, make_follow_up, no_progress
+from verifier.robustness.assessment.level_draws import ADR
+from verifier.robustness.assessment.levels import UnderTest, check_levels, made_levels
+from verifier.robustness.assessment.made_files import new_folder, write_coco
+from verifier.robustness.assessment.numbers import decimal_text
+from verifier.robustness.assessment.plan import Plan
+from verifier.robustness.assessment.scenes import MOVING, MovedBoxes, Scenes, moved_truth, open_scenes
+from verifier.robustness.detectors import Detector, Image, read_image, run_detector, with_detections
+
+FOLLOW_UP = "follow-up"
+"""What the target data set that is made is called."""
+_AS_FOLDER = re.compile(r"[A-Za-z0-9_-]+\Z")
+
+
+@dataclass(frozen=True)
+class Made:
+    """An assessment with the data that were made for it.
+
+    Attributes:
+        assessment: with performance, a target data set and levels in place of how to make them.
+        identity: of the detector that was run; None where none was.
+        lowest_score: its operating point; None where every detection counts, or none was run.
+        images: how many follow-up images were made.
+        remarks: what a reader must know of what was made.
+    """
+
+    assessment: Assessment
+    identity: Mapping[str, Any] | None
+    lowest_score: float | None
+    images: int
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """Where data are made.
+
+    Attributes:
+        target: the folder of one system; made here.
+        cache: a folder where detections are kept, None for none.
+        progress: for progress bars.
+        detector: takes the place of the one that the file names, for detectors that no file can name.
+    """
+
+    target: Path
+    cache: Path | None = None
+    progress: Progress = no_progress
+    detector: Detector | None = None
+
+
+def check_made(assessment: Assessment, plan: Plan | None, folder: Path, target: Path | None = None) -> Scenes:
+    """The source images, if everything can be made of them, as far as that can be seen beforehand.
+
+    Args:
+        assessment: what is asked for.
+        plan: of the follow-up images; None for none.
+        folder: where paths of the assessment start from.
+        target: where data will be made; None where it is new for sure.
+
+    Raises:
+        InputError: files that cannot be read or do not belong together.
+        UsageError: nothing to make, or something that cannot be made.
+    """
+    asked = assessment.degradation
+    recipe = None if asked is None else asked.recipe
+    if plan is None and recipe is None and assessment.detector is None:
+        raise UsageError(f"{assessment.key}: nothing to make: no follow-up, no detector, no levels of a degradation")
+    if not _AS_FOLDER.match(assessment.key):
+        raise UsageError(f"{assessment.key}: the name of a system is that of its folder: letters, digits, _ and -")
+    if target is not None:
+        check_target(target, assessment, folder)
+    if plan is not None:
+        check_complete(assessment.circumstances)
+        if any(each.name == FOLLOW_UP for each in assessment.all_targets()):
+            raise UsageError(f"{assessment.key}: a target is called '{FOLLOW_UP}', as the one that is made")
+    if recipe is not None and assessment.detector is None:
+        raise UsageError(
+            f"{assessment.key}: the levels of a degradation are made with a detector: its table 'detector'"
+        )
+    scenes = open_scenes(assessment, folder)
+    if assessment.source.files.annotations is not None:
+        check_places(scenes, assessment.source.files.annotations, folder)
+    if assessment.detector is not None:
+        check_detector(assessment.detector, scenes, folder)
+        if asked is not None and recipe is not None:
+            check_levels(asked, scenes, assessment.detector.policy)
+    check_depth_files(assessment, plan, scenes)
+    check_sizes(assessment, plan)
+    return scenes
+
+
+def make(assessment: Assessment, plan: Plan | None, scenes: Scenes, folder: Path, workshop: Workshop) -> Made:
+    """Make what the assessment asks for.
+
+    Args:
+        assessment: as `check_made` has checked it.
+        plan: of the follow-up images; None for none.
+        scenes: the source images.
+        folder: where paths of the assessment start from.
+        workshop: where to, and how.
+
+    Raises:
+        InputError: an image cannot be read or does not fit its mutation, or a file cannot be written (disk full);
+            what was written until then is whole.
+        UsageError: a metric that is not measured, or a library that is missing.
+    """
+    new_folder(workshop.target)
+    under_test = None if assessment.detector is None else _on_source(assessment, scenes, folder, workshop)
+    made = assessment
+    if under_test is not None:
+        metrics = assessment.metrics or ("precision", "recall")
+        source = _performed(made.source, under_test.source, under_test, metrics)
+        made = _checked(made, metrics=metrics, source=source)
+    images = 0
+    if plan is not None:
+        target, images = _follow_up(made, plan, scenes, under_test, workshop)
+        made = _checked(made, targets=(*made.targets, target))
+    asked = made.degradation
+    if asked is not None and asked.recipe is not None and under_test is not None:
+        levels = workshop.target / "levels"
+        made = _checked(made, degradation=made_levels(asked, scenes, under_test, levels, workshop.progress))
+    identity = None if under_test is None else MappingProxyType(dict(under_test.detector.identity))
+    remarks = tuple(_remarks(assessment, plan, under_test))
+    return Made(made, identity, None if under_test is None else under_test.lowest_score, images, remarks)
+
+
+def _remarks(assessment: Assessment, plan: Plan | None, under_test: UnderTest | None) -> Iterator[str]:
+    depth = assessment.source.files.depth
+    if depth is not None and depth.folder is None:
+        yield f"every pixel was taken to be {depth.constant_m:g} m away: haze and defocus are the same everywhere"
+    if depth is not None and depth.densify is not None:
+        yield f"depths between those that are known were filled in by the method '{depth.densify}'"
+    if plan is not None and under_test is not None:
+        if any(name == "rotation" for image in plan.images for name, _ in image.mutations):
+            yield (
+                "in images that were turned, a box is the smallest upright one around the turned corners, larger "
+                "than the object: part of what IoU and AP lose there is the box's, not the detector's"
+            )
+        if any(name in MOVING for image in plan.images for name, _ in image.mutations):
+            yield "what left the image is no object there; what its edge cuts still counts, however little is left"
+    if under_test is not None:
+        yield from _operating_remarks(under_test)
+    asked = assessment.degradation
+    recipe = None if asked is None else asked.recipe
+    if asked is not None and recipe is not None and ADR in asked.allowed_change and under_test is not None:
+        images = under_test.source.frame_count
+        few = [level for level in recipe.adr_levels if level * images < 1]
+        if few:
+            yield (
+                f"ADR: with {images} source images, {len(few)} of {len(recipe.adr_levels)} rates of false positives "
+                "cannot be told from none; all of these have the same threshold"
+            )
+        settings = AdrSettings(recipe.adr_levels, under_test.choice.policy)
+        unreached = pick_thresholds(under_test.source, settings).all_pass
+        if unreached:
+            yield (
+                f"ADR: {len(unreached)} of {len(recipe.adr_levels)} rates of false positives are not reached by all "
+                "that the detector reports on the source images; every detection counts there"
+            )
+
+
+def _operating_remarks(under_test: UnderTest) -> Iterator[str]:
+    """Where the source images do not settle the operating point that is asked for."""
+    rate, images = under_test.choice.false_positives, under_test.source.frame_count
+    if rate is None:
+        return
+    if rate * images < 1:
+        yield (
+            f"operating point: {decimal_text(rate)} false positives per image cannot be told from none with {images} "
+            "source images; the score is that above the surest false positive"
+        )
+    if under_test.lowest_score is None:
+        yield (
+            f"operating point: with all that it reports on the source images the detector has no more than "
+            f"{decimal_text(rate)} false positives per image, so every detection counts; it would have more if it "
+            "were set to report lower scores"
+        )
+
+
+def _on_source(assessment: Assessment, scenes: Scenes, folder: Path, workshop: Workshop) -> UnderTest:
+    """The detector on the images as they were taken."""
+    choice = assessment.detector
+    if choice is None:
+        raise ValueError("no detector")
+    detector = workshop.detector or choice.opened(folder)
+    moved: list[MovedBoxes] = []
+
+    def images() -> Iterator[Image]:
+        for name in workshop.progress(tuple(scenes.files), "images"):
+            frame = scenes.frame(name, deep=False)
+            moved.append(MovedBoxes.of(f"{Path(name).stem}.png", name, frame))
+            yield Image(moved[-1].name, frame.pixels)
+
+    class_map = choice.mapped(folder)
+    run = run_detector(detector, images(), workshop.cache)
+    data = with_detections(moved_truth(scenes, moved), run, class_map)
+    new_folder(workshop.target / "source")
+    _write(workshop.target / "source", data, moved, detected=True)
+    return UnderTest(choice, detector, data, choice.threshold(data), workshop.cache, class_map)
+
+
+def _follow_up(
+    assessment: Assessment, plan: Plan, scenes: Scenes, under_test: UnderTest | None, workshop: Workshop
+) -> tuple[DataSet, int]:
+    """The target data set: its images, and what the detector makes of them, read back from their files."""
+    folder = workshop.target / "follow_up"
+    new_folder(folder)
+    moved = make_follow_up(plan, scenes, folder, workshop.progress)
+    names = tuple(each.name for each in plan.shares if each.images)
+    target = DataSet(FOLLOW_UP, names, files=DataFiles(images=str(folder.absolute())))
+    if scenes.truth is None:
+        return target, len(moved)
+    truth = moved_truth(scenes, moved)
+    if under_test is None:
+        _write(folder, truth, moved, detected=False)
+        return target, len(moved)
+    images = (Image(each.name, read_image(folder / each.name).pixels) for each in workshop.progress(moved, "images"))
+    run = run_detector(under_test.detector, images, workshop.cache)
+    data = with_detections(truth, run, under_test.class_map)
+    _write(folder, data, moved, detected=True)
+    return _performed(target, data, under_test, assessment.metrics), len(moved)
+
+
+def _performed(target: DataSet, data: DetectionSet, under_test: UnderTest, metrics: tuple[str, ...]) -> DataSet:
+    return replace(target, performance=measured(data, metrics, under_test.choice.policy, under_test.lowest_score))
+
+
+def _write(
+    folder: Path, data: DetectionSet, moved: tuple[MovedBoxes, ...] | list[MovedBoxes], detected: bool
+) -> None:
+    folder.mkdir(exist_ok=True)
+    write_coco(folder, data, {each.name: each.size for each in moved}, default_measure(data), detected)
+
+
+def _checked(assessment: Assessment, **changes: Any) -> Assessment:
+    """The assessment with what was made; what does not fit together (a metric that is not defined) is told."""
+    try:
+        return replace(assessment, **changes)
+    except ValueError as error:
+        hint = "choose metrics that are defined where nothing is detected, such as recall and AP"
+        raise UsageError(f"{assessment.key}: {error}\n  hint: {hint}") from None

@@ -1,0 +1,287 @@
+"""The source images of an assessment with all that belongs to them: depth, and objects that move along.
+
+The images are the files of one folder, called by their file names. An annotated frame is the image of the same name,
+with or without its suffix; every image has its frame, and every frame its image.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.detections import Reading, read_class_map, read_detections
+from verifier.detections.columns import Boxes, DetectionSet, no_boxes
+from verifier.detections.depth import depth_file, depth_map
+from verifier.detections.sources import read_source
+from verifier.errors import InputError, Place, UsageError, shown
+from verifier.robustness.assessment.datasets import image_files
+from verifier.robustness.assessment.definition import AnnotationFiles, Assessment, DepthFiles
+from verifier.robustness.detectors import read_image
+from verifier.robustness.mutators import AnyMutation, Composition, Frame, apply
+from verifier.robustness.mutators.densify import densify
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+MOVING = ("rotation", "truncation")
+"""The mutations that move what is seen, and with it depth and boxes."""
+
+
+@dataclass(frozen=True)
+class Scenes:
+    """The source images.
+
+    Attributes:
+        files: by name, in the order of the names.
+        depth: where their depth comes from; None where nobody said.
+        folder: where the path of the depth maps starts from.
+        truth: the objects in them; its frames are called as the images and in their order, and it has no detections.
+            None where nobody said.
+    """
+
+    files: Mapping[str, Path]
+    depth: DepthFiles | None = None
+    folder: Path = Path()
+    truth: DetectionSet | None = None
+    _rows: Mapping[str, tuple[Ints, Ints]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        rows: dict[str, tuple[Ints, Ints]] = {}
+        if self.truth is not None:
+            parts = self.truth.annotations, self.truth.ignored or no_boxes()
+            own = [by_frame(each, len(self.files)) for each in parts]
+            rows = dict(zip(self.truth.frame_name, zip(*own, strict=True), strict=True))
+        object.__setattr__(self, "_rows", MappingProxyType(rows))
+
+    def frame(self, name: str, *, deep: bool) -> Frame:
+        """The image with its boxes, those of objects first and then those of regions; with depth if `deep`.
+
+        Raises:
+            InputError: the image or its depth cannot be read, or there is no depth.
+        """
+        path = self.files[name]
+        pixels = read_image(path).pixels
+        depth_m = self.depth_m(name, (pixels.shape[0], pixels.shape[1])) if deep else None
+        boxes = None
+        if self.truth is not None:
+            objects, regions = self.rows(name)
+            ignored = self.truth.ignored or no_boxes()
+            boxes = np.vstack([_rectangles(self.truth.annotations)[objects], _rectangles(ignored)[regions]])
+        try:
+            return Frame(pixels, depth_m, boxes)
+        except InputError as error:
+            raise InputError(error.message, Place(str(path)), error.hint) from None
+
+    def depth_m(self, name: str, size: tuple[int, int]) -> Floats:
+        """(H, W) metres of the image, whose height and width is `size`; 0 where unknown, if nothing fills that in.
+
+        Raises:
+            InputError: there is no depth, or it cannot be read.
+        """
+        given = self.depth
+        if given is None:
+            hint = "name depth maps or a constant depth in the table 'source': depth = { folder = ... }"
+            raise InputError("the depth of this image is needed", Place(str(self.files[name])), hint)
+        if given.folder is None:
+            return np.full(size, given.constant_m, np.float64)
+        folder = self.folder / given.folder
+        sparse = depth_map(folder, name, given.scale)
+        if sparse.shape != size:
+            told = " x ".join(str(side) for side in sparse.shape[::-1])
+            message = f"the depth map has {told} pixels, the image {name} {size[1]} x {size[0]}"
+            raise InputError(message, Place(str(depth_file(folder, name))))
+        if given.densify is None:
+            return sparse
+        try:
+            return densify(sparse, given.densify)
+        except InputError as error:
+            raise InputError(f"{name}: {error.message}", Place(str(folder)), error.hint) from None
+
+    def moved_depth_m(self, name: str, mutation: AnyMutation | None) -> Floats:
+        """(H, W) metres of the image after the steps of a mutation that move what is seen."""
+        steps = () if mutation is None else tuple(step for step in mutation.steps if step.name in MOVING)
+        frame = self.frame(name, deep=bool(steps))
+        if not steps:
+            return self.depth_m(name, frame.size)
+        depth_m = apply(Composition(steps), frame).depth_m
+        assert depth_m is not None  # it had some
+        return depth_m
+
+    def rows(self, name: str) -> tuple[Ints, Ints]:
+        """The rows of the objects of an image among the annotations, and of its regions among those to ignore."""
+        return self._rows[name]
+
+
+def open_scenes(assessment: Assessment, folder: Path) -> Scenes:
+    """The source images of an assessment.
+
+    Args:
+        assessment: names the files.
+        folder: where its paths start from.
+
+    Raises:
+        InputError: a folder or file that cannot be read, images and annotations that do not belong together.
+        UsageError: no folder of images is named.
+    """
+    source = assessment.source.files
+    if source.images is None:
+        raise UsageError(
+            f"{assessment.key}: images are made from those of the source: 'images' in its table 'source'"
+        )
+    files = {path.name: path for path in image_files(folder / source.images)}
+    truth = None if source.annotations is None else _truth(source.annotations, folder, tuple(files))
+    return Scenes(MappingProxyType(files), source.depth, folder, truth)
+
+
+def _truth(given: AnnotationFiles, folder: Path, names: Sequence[str]) -> DetectionSet:
+    mapping = None if given.class_map is None else read_class_map(folder / given.class_map)
+    options = {} if given.distance_field is None else {"distance_field": given.distance_field}
+    if given.frames is not None:
+        options["frames"] = str(folder / given.frames)
+    path = folder / given.file
+    with tempfile.TemporaryDirectory() as nothing:
+        no_reports = _without_reports(given.format, path, Path(nothing))
+        try:
+            found = read_detections(given.format, path, no_reports, Reading(mapping), **options)
+        except InputError as error:
+            if error.hint is None or "--ignore" not in error.hint:
+                raise
+            raise InputError(error.message, error.place, "correct the file of annotations") from None
+    place = Place(str(path))
+    by_stem = {Path(name).stem: name for name in names}
+    known = {name: name for name in names}
+    renamed = [known.get(name) or by_stem.get(name) for name in found.frame_name]
+    for frame, image in zip(found.frame_name, renamed, strict=True):
+        if image is None:
+            raise InputError(f"frame {shown(frame)} has no image in the source folder", place)
+    for name in sorted({*names}.difference(map(str, renamed))):
+        hint = "list all frames in a file: frames = ..." if given.format == "table" else None
+        raise InputError(f"the image {shown(name)} has no frame in the annotations", place, hint)
+    if len(set(renamed)) < len(renamed):
+        raise InputError("two frames belong to one image", place)
+    if found.annotations.box_2d is None or np.isnan(found.annotations.box_2d).any():
+        raise InputError("an annotation has no rectangle in its image, so that it cannot move along", place)
+    return _in_order(found, [str(name) for name in renamed], names)
+
+
+def _without_reports(kind: str, annotations: Path, folder: Path) -> Path:
+    """Results in which nothing is detected, for the readers, which ask for some."""
+    if kind == "coco":
+        (folder / "none.json").write_text("[]")
+        return folder / "none.json"
+    if kind == "table":
+        (folder / "none.csv").write_text("frame,class,score\n")
+        return folder / "none.csv"
+    for member in read_source(annotations, "annotations").members:
+        (folder / f"{member.stem}.txt").write_text("")
+    return folder
+
+
+def _in_order(found: DetectionSet, renamed: list[str], names: Sequence[str]) -> DetectionSet:
+    """The frames called as their images and in their order, in one sequence, without a trace of empty results."""
+    number = {name: at for at, name in enumerate(names)}
+    place = np.array([number[name] for name in renamed], dtype=np.int64)
+    sources = [each for each in found.origin.get("sources", []) if each.get("role") != "detections"]
+    ignored = found.ignored
+    return found.change(
+        sequences=("source",),
+        frame_sequence=np.zeros(len(names), np.int32),
+        frame_name=tuple(names),
+        annotations=_moved(found.annotations, place),
+        detections=no_boxes(scored=True),
+        ignored=None if ignored is None else _moved(ignored, place),
+        origin={**found.origin, "sources": sources},
+    )
+
+
+def _moved(boxes: Boxes, place: Ints) -> Boxes:
+    order = np.argsort(place[boxes.frame], kind="stable")
+    return replace(boxes, frame=place[boxes.frame]).take(order)
+
+
+def _rectangles(boxes: Boxes) -> Floats:
+    """(n, 4); a set without any box has none."""
+    return np.zeros((0, 4)) if boxes.box_2d is None else np.asarray(boxes.box_2d)
+
+
+@dataclass(frozen=True, eq=False)
+class MovedBoxes:
+    """Where the boxes of one image are after a mutation.
+
+    Attributes:
+        name: of the new image.
+        source: of the image it was made from.
+        size: height and width of the new image.
+        kept: which boxes of the frame of the source are still in the image.
+        boxes: (n, 4) where they are.
+    """
+
+    name: str
+    source: str
+    size: tuple[int, int]
+    kept: Ints
+    boxes: Floats
+
+    @classmethod
+    def of(cls, name: str, source: str, frame: Frame) -> MovedBoxes:
+        """Those of a frame after its mutation."""
+        kept = np.zeros(0, np.int64) if frame.kept is None else frame.kept
+        return cls(name, source, frame.size, kept, np.zeros((0, 4)) if frame.boxes is None else frame.boxes)
+
+
+def moved_truth(scenes: Scenes, images: Sequence[MovedBoxes]) -> DetectionSet:
+    """The annotations of the new images, in their order: those of the sources, moved along.
+
+    What left the image is gone.
+
+    Raises:
+        ValueError: the source images have no annotations.
+    """
+    truth = scenes.truth
+    if truth is None:
+        raise ValueError("no annotations")
+    taken: list[list[Ints]] = [[], []]
+    boxes: list[list[Floats]] = [[], []]
+    counts: list[list[int]] = [[], []]
+    for each in images:
+        own = scenes.rows(each.source)
+        is_object = each.kept < len(own[0])
+        for kind, mask in enumerate((is_object, ~is_object)):
+            taken[kind].append(own[kind][each.kept[mask] - kind * len(own[0])])
+            boxes[kind].append(each.boxes[mask])
+            counts[kind].append(int(mask.sum()))
+    objects, regions = (
+        _resized(
+            of.take(np.concatenate([np.zeros(0, np.int64), *taken[kind]])),
+            np.repeat(np.arange(len(images)), counts[kind]),
+            np.concatenate([np.zeros((0, 4)), *boxes[kind]]),
+        )
+        for kind, of in enumerate((truth.annotations, truth.ignored or no_boxes()))
+    )
+    return truth.change(
+        frame_sequence=np.zeros(len(images), np.int32),
+        frame_name=tuple(each.name for each in images),
+        annotations=objects,
+        ignored=None if truth.ignored is None else regions,
+        detections=no_boxes(scored=True),
+    )
+
+
+def _resized(boxes: Boxes, frame: Ints, box_2d: Floats) -> Boxes:
+    """The boxes elsewhere; of one that has another size than it had, the area of its mask is not known any more."""
+    attributes = dict(boxes.attributes)
+    if "area" in attributes and boxes.box_2d is not None:
+        same = np.isclose(box_2d[:, 2:] - box_2d[:, :2], boxes.box_2d[:, 2:] - boxes.box_2d[:, :2]).all(axis=1)
+        attributes["area"] = np.where(same, attributes["area"].astype(np.float64), np.nan)
+    return replace(boxes, frame=frame, box_2d=box_2d, attributes=attributes)
+
+
+def by_frame(boxes: Boxes, frames: int) -> list[Ints]:
+    """The rows of each frame."""
+    order = np.argsort(boxes.frame, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(boxes.frame, minlength=frames))[:-1])
