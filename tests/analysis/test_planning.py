@@ -10,7 +10,7 @@ from recall_chains import binary, product_of_recalls
 from scipy.stats import beta
 
 from verifier.analysis.measured import Measured
-from verifier.analysis.planning import Question, evidence_needed, planned_counts
+from verifier.analysis.planning import Question, _greatest_change, evidence_needed, planned_counts
 from verifier.analysis.region import confidence_region
 from verifier.analysis.robust import guaranteed_bounds
 from verifier.checking.verdicts import Verdict, verdict_of
@@ -152,3 +152,10 @@ def test_planned_counts_show_the_present_rates(seed):
 def test_nothing_can_be_decided_about_no_target():
     with pytest.raises(ValueError, match="nothing to decide"):
         Question(0, "=", Fraction(1, 2))
+
+
+def test_rounding_makes_no_column_worth_less_than_nothing():
+    """Equal slopes cancel up to rounding; a hair below zero would be no number when it is taken to a power."""
+    slope, spread = np.full((200, 3), 3.726127954819236), np.random.default_rng(0).random((200, 3))
+    found = _greatest_change(slope, spread)
+    assert np.all((found >= 0) & (found < 1e-12))

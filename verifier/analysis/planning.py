@@ -243,4 +243,4 @@ def _greatest_change(slope: Floats, spread: Floats) -> Floats:
     # Start with every change at its lower end; then there is the sum of the spreads to give away, best first.
     left = spread.sum(axis=1, keepdims=True) - (np.cumsum(room, axis=1) - room)
     result: Floats = (slope * (np.clip(left, 0, room) - room / 2)).sum(axis=1)
-    return result
+    return np.maximum(result, 0)  # no change at all is one of them; rounding may end a hair below
