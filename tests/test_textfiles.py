@@ -1,6 +1,8 @@
 """Writing all or nothing, and never replacing what is no file."""
 
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -38,6 +40,23 @@ def test_devices_and_pipes_are_written_to_not_replaced(tmp_path):
     reader.join(timeout=10)
     assert received == [b"through"]
     assert pipe.is_fifo()
+
+
+WRITE = "from verifier.textfiles import write_text; write_text({!r}, 'new')"
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="there is no /dev/stdout")
+def test_standard_output_is_written_to_whatever_stands_behind_it(tmp_path):
+    """Into a pipe, and behind what a file already holds; also through a link."""
+    (tmp_path / "out.md").symlink_to("/dev/stdout")
+    for name in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", str(tmp_path / "out.md")):
+        command = [sys.executable, "-c", WRITE.format(name)]
+        assert subprocess.run(command, capture_output=True, check=True).stdout == b"new"
+        log = tmp_path / "log"
+        log.write_text("old ")
+        with log.open("ab") as stream:
+            subprocess.run(command, stdout=stream, check=True)
+        assert log.read_text() == "old new"
 
 
 def test_what_cannot_be_written_is_named_and_leaves_nothing(tmp_path, monkeypatch):

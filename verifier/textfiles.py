@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,10 @@ LARGEST_FILE = 256 * 2**20
 """Bytes; a larger text file is refused before it is read."""
 LONGEST_NUMBER = 400
 """Digits of a whole number in a JSON file."""
+OPEN_FILES = re.compile(r"/proc/\d+(/task/\d+)?/fd|/dev/fd")
+"""Folders whose entries are the files that a process holds open."""
+MOST_LINKS = 40
+"""As many links in a row are followed, like the kernel does."""
 
 
 def read_text(path: str | Path, largest: int = LARGEST_FILE) -> tuple[str, bytes]:
@@ -70,17 +75,22 @@ def read_json(path: str | Path) -> tuple[Any, bytes]:
         InputError: with file, line and column.
     """
     text, raw = read_text(path)
+    return json_value(text, Place(str(path))), raw
+
+
+def json_value(text: str, where: Place) -> Any:
+    """The decoded JSON of a text that stands in the file of `where`; errors as `read_json`."""
     try:
-        return json.loads(text, parse_int=_whole_number, object_pairs_hook=_unique_keys), raw
+        return json.loads(text, parse_int=_whole_number, object_pairs_hook=_unique_keys)
     except json.JSONDecodeError as error:
         lines = text.split("\n")
         source = lines[error.lineno - 1] if error.lineno <= len(lines) else ""
-        place = Place(str(path), error.lineno, error.colno, text=source)
+        place = Place(where.file, error.lineno, error.colno, text=source)
         raise InputError(f"not JSON: {error.msg}", place) from None
     except RecursionError:
-        raise InputError("not accepted: nested too deeply", Place(str(path))) from None
+        raise InputError("not accepted: nested too deeply", where) from None
     except ValueError as error:
-        raise InputError(f"not accepted: {error}", Place(str(path))) from None
+        raise InputError(f"not accepted: {error}", where) from None
 
 
 def _whole_number(digits: str) -> int:
@@ -106,21 +116,36 @@ def write_text(path: str | Path, text: str) -> None:
 def write_bytes(path: str | Path, data: bytes) -> None:
     """Write a file all or nothing: beside its place first, then renamed.
 
-    A symbolic link is followed. A device or a pipe, such as /dev/stdout, is written to and never replaced.
+    A symbolic link is followed. A device or a pipe is written to and never replaced; so is what is already open
+    under a name such as /dev/stdout, a file behind it is written at its end.
 
     Raises:
         InputError: the file cannot be written (no such folder, no permission, disk full); nothing is left over.
     """
-    target = Path(os.path.realpath(path))
+    given = Path(path)
     try:
-        if target.exists() and not target.is_file() and not target.is_dir():
-            with target.open("wb") as stream:
+        if _is_open_file(given):
+            with given.open("ab") as stream:  # a shell's >> has put it behind what is there
+                stream.write(data)
+        elif given.exists() and not given.is_file() and not given.is_dir():
+            with given.open("wb") as stream:
                 stream.write(data)
         else:
-            _write_beside(target, data)
+            _write_beside(Path(os.path.realpath(path)), data)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"cannot be written: {reason}", Place(str(path))) from None
+
+
+def _is_open_file(path: Path) -> bool:
+    """Whether a name leads to a file that a process holds open: /dev/stdout, /dev/fd/3, or a link to one."""
+    for _ in range(MOST_LINKS):
+        if OPEN_FILES.fullmatch(os.path.realpath(path.parent)):
+            return path.exists()
+        if not path.is_symlink():
+            return False
+        path = path.parent / path.readlink()
+    return False
 
 
 def _write_beside(target: Path, data: bytes) -> None:
