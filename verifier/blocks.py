@@ -6,6 +6,9 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from verifier.analysis.objective import Objective, build_objective
 from verifier.chains import DecisionProcess, MarkovChain
 from verifier.chains.filled import assumed_columns, decision_process, filled_counts, markov_chain
@@ -18,7 +21,7 @@ from verifier.errors import EngineError, LimitError, UsageError
 from verifier.expressions import to_text
 from verifier.expressions.syntax import Node
 from verifier.options import RunOptions
-from verifier.provenance import block_remarks
+from verifier.provenance import block_remarks, start_remarks
 from verifier.scenarios import Block, Grid
 from verifier.systems.scene import SkeletonOptions
 from verifier.systems.skeleton import Skeleton, build_skeleton
@@ -63,8 +66,7 @@ def check_block(
             process = _process(block, grid, matrices, options, conditions)
             with _explained(block, conditions):
                 strategies = tuple(strategy_range(process, each.formula, storm, options.engines) for each in formulas)
-        chosen = _skeleton_options(grid, options)
-        won = winning_starts(block.system, block.planner, block.environment, matrices, chosen)
+        won = _won(block, grid, matrices, options)
     return CheckedBlock(
         block,
         _initial_valuations(skeleton),
@@ -73,6 +75,20 @@ def check_block(
         tuple(assumed_columns(skeleton, matrices)),
         tuple(block_remarks(block, grid, skeleton, won, values, strategies)),
     )
+
+
+def known_remarks(
+    block: Block, grid: Grid, matrices: ConfusionMatrices, options: RunOptions
+) -> tuple[list[str], list[str]]:
+    """What is assumed in one block and what a reader must know about it, as far as no engine is needed to tell."""
+    skeleton = block_skeleton(block, grid, matrices, options)
+    won = _won(block, grid, matrices, options) if block.planner.kind == "synthesis" else None
+    return list(assumed_columns(skeleton, matrices)), list(start_remarks(block, skeleton, won))
+
+
+def _won(block: Block, grid: Grid, matrices: ConfusionMatrices, options: RunOptions) -> NDArray[np.bool_]:
+    chosen = _skeleton_options(grid, options)
+    return winning_starts(block.system, block.planner, block.environment, matrices, chosen)
 
 
 @contextlib.contextmanager

@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from verifier.analysis.confidence import Data, confidence, data_of_run
+from verifier.analysis.confidence import Confidence, Data, confidence, data_of_run
 from verifier.analysis.measured import measured
-from verifier.analysis.objective import Objective
 from verifier.blocks import CheckedBlock, block_chain, block_objectives, check_block
 from verifier.chains import write_chain
 from verifier.checking.process import StormProcess
@@ -24,8 +23,15 @@ from verifier.confusion.counts import Sequences
 from verifier.errors import UsageError
 from verifier.expressions import Source, check_type
 from verifier.options import RunOptions
-from verifier.provenance import input_files, program_versions, reading_remarks, run_remarks, run_settings
-from verifier.results import RequirementResult, RunResult
+from verifier.provenance import (
+    input_files,
+    matrices_record,
+    program_versions,
+    reading_remarks,
+    run_remarks,
+    run_settings,
+)
+from verifier.results import RunResult
 from verifier.scenarios import Block, Grid, make_grid
 from verifier.specs import Specification, check_names, read_spec
 from verifier.specs.specification import expand_lets
@@ -55,44 +61,79 @@ def verify_spec(
 
 def verified(inputs: Inputs, options: RunOptions, storm: StormProcess, progress: Progress = iter) -> RunResult:
     """As `verify_spec`, for files that are read and a worker that runs."""
-    grid, matrices = inputs.grid(options), inputs.matrices(options)
-    found = [check_block(block, grid, matrices, options, storm) for block in progress(list(grid.blocks))]
-    data, results = _with_confidence(inputs, grid, found, options, progress)
+    return result_of(checked_grid(inputs, options, storm, progress), inputs, options)
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedGrid:
+    """What was computed in every block of a grid; it does not depend on what decides verdicts.
+
+    Attributes:
+        grid: the scenarios.
+        blocks: what both engines say in each block.
+        data: what intervals and bounds rest on; None where there are none.
+        sure: for each block how sure that is; None where nothing says.
+        storm: version of the model checker.
+    """
+
+    grid: Grid
+    blocks: tuple[CheckedBlock, ...]
+    data: Data | None
+    sure: tuple[tuple[Confidence, ...] | None, ...]
+    storm: str
+
+
+def checked_grid(inputs: Inputs, options: RunOptions, storm: StormProcess, progress: Progress = iter) -> CheckedGrid:
+    """Both engines' values in every scenario, and how sure they are; VerifierError as `verify_spec`."""
+    grid, matrices, settings = inputs.grid(options), inputs.matrices(options), options.confidence
+    found = tuple(check_block(block, grid, matrices, options, storm) for block in progress(list(grid.blocks)))
+    if settings is None or options.decimals is not None:
+        return CheckedGrid(grid, found, None, tuple(None for _ in found), storm.storm_version())
+    chains = (block_objectives(block, grid, matrices, options) for block in grid.blocks)
+    data = data_of_run(chains, measured(matrices, options.empty_columns), inputs.sequences(options), settings)
+    sure = tuple(
+        confidence(block_objectives(block, grid, matrices, options), data, settings)
+        for block in progress(list(grid.blocks))
+    )
+    return CheckedGrid(grid, found, data, sure, storm.storm_version())
+
+
+def result_of(checked: CheckedGrid, inputs: Inputs, options: RunOptions) -> RunResult:
+    """Verdicts, and what would decide more.
+
+    Args:
+        checked: what was computed under these options, or under ones that differ in `verdict_from` only.
+        inputs: the files.
+        options: of the run.
+    """
+    grid, data = checked.grid, checked.data
+    source = "point" if data is None else options.verdict_from
+    results = collected(grid, checked.blocks, checked.sure, source)
+    if data is not None and options.confidence is not None and source == "guaranteed":
+        matrices = inputs.matrices(options)
+        results = with_plans(
+            results,
+            grid,
+            matrices,
+            lambda block: block_objectives(block, grid, matrices, options),
+            data,
+            options.confidence,
+        )
     return RunResult(
         title=inputs.confusion.matrices.title or Path(inputs.confusion.name).stem,
         inputs=input_files(inputs.spec, inputs.model, inputs.confusion),
         settings=run_settings(grid, options, data),
         requirements=results,
-        versions={**program_versions(), "storm": storm.storm_version()},
+        versions={**program_versions(), "storm": checked.storm},
         remarks=run_remarks(
             inputs.confusion.matrices,
             options,
-            [each for block in found for each in block.assumed],
-            [*reading_remarks(grid), *(each for block in found for each in block.remarks)],
+            [each for block in checked.blocks for each in block.assumed],
+            [*reading_remarks(grid), *(each for block in checked.blocks for each in block.remarks)],
             data,
         ),
+        matrices=matrices_record(inputs.confusion),
     )
-
-
-def _with_confidence(
-    inputs: Inputs, grid: Grid, found: list[CheckedBlock], options: RunOptions, progress: Progress
-) -> tuple[Data | None, tuple[RequirementResult, ...]]:
-    """What was found, how sure that is (all guaranteed bounds of a run hold at once), and what would decide more."""
-    settings = options.confidence
-    if settings is None or options.decimals is not None:
-        return None, collected(grid, found, [None] * len(found), "point")
-    matrices = inputs.matrices(options)
-
-    def objectives(block: Block) -> tuple[Objective, ...]:
-        return block_objectives(block, grid, matrices, options)
-
-    chains = (objectives(block) for block in grid.blocks)
-    data = data_of_run(chains, measured(matrices, options.empty_columns), inputs.sequences(options), settings)
-    sure = [confidence(objectives(block), data, settings) for block in progress(list(grid.blocks))]
-    results = collected(grid, found, sure, options.verdict_from)
-    if options.verdict_from == "guaranteed":
-        results = with_plans(results, grid, matrices, objectives, data, settings)
-    return data, results
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from verifier.analysis.settings import ConfidenceSettings
 from verifier.checking.requirements import TwoEngineValues
 from verifier.checking.strategies import StrategyRange
 from verifier.confusion import EMPTY, ConfusionFile, ConfusionMatrices
+from verifier.confusion.matrices import label_text
 from verifier.expressions import to_text
 from verifier.ltl import read_otherwise_by_prism
 from verifier.options import RunOptions
@@ -28,17 +29,32 @@ from verifier.systems.model import SystemModel
 from verifier.systems.skeleton import Skeleton
 
 Mask = NDArray[np.bool_]
+MATRICES_SAY = (
+    "distance",
+    "matching",
+    "false_alarms",
+    "grouping",
+    "score_threshold",
+    "where",
+    "dependence",
+    "source",
+)
+"""What a result repeats of a confusion document."""
 
 
-def program_versions() -> dict[str, str]:
-    """Versions of this program and of the libraries that compute with it; Storm answers for itself."""
+def own_versions() -> dict[str, str]:
+    """Versions of this program and of what it computes with, where no model checker takes part."""
     return {
         "verifier": __version__,
         "python": platform.python_version(),
         "numpy": version("numpy"),
         "scipy": version("scipy"),
-        "stormpy": version("stormpy"),
     }
+
+
+def program_versions() -> dict[str, str]:
+    """Versions of this program and of the libraries that compute with it; Storm answers for itself."""
+    return {**own_versions(), "stormpy": version("stormpy")}
 
 
 def input_files(spec: Specification, model: SystemModel, confusion: ConfusionFile) -> tuple[InputFile, ...]:
@@ -50,10 +66,29 @@ def input_files(spec: Specification, model: SystemModel, confusion: ConfusionFil
     )
 
 
+def matrices_record(confusion: ConfusionFile) -> dict[str, Any]:
+    """What the matrices are and how they were made, as far as their file says it.
+
+    Of the file's own words: how distance was measured, the matching policy, what became of false alarms, which
+    objects were grouped, the member of a family and the bins that were chosen, whether successive frames depend on
+    each other, and the source.
+    """
+    matrices, metadata = confusion.matrices, confusion.matrices.metadata
+    return {
+        "labelling": matrices.labelling,
+        "labels": [label_text(each) for each in matrices.labels],
+        "bins": [matrices.bin_text(index) for index in range(matrices.bin_count)],
+        "items": int(matrices.counts.sum()),
+        "sequences": None if confusion.sequences is None else len(confusion.sequences.names),
+        **{key: metadata[key] for key in MATRICES_SAY if key in metadata},
+    }
+
+
 def run_settings(grid: Grid, options: RunOptions, data: Data | None) -> dict[str, Any]:
     """Every choice that can change a number, by name; `data` says how intervals were made, where they were."""
     systems = [block.system for block in grid.blocks]
-    return {
+    left_out = {"environments_left_out": list(grid.left_out)} if grid.left_out else {}
+    return left_out | {
         "planners": {
             block.planner.name: {"kind": block.planner.kind, "pick": block.planner.pick} for block in grid.blocks
         },
@@ -174,6 +209,17 @@ def block_remarks(
     Args:
         won: (m,) for a synthesised planner the initial states from which it can win, else None.
     """
+    yield from start_remarks(block, skeleton, won)
+    for requirement, found in zip(grid.requirements, values, strict=True):
+        if found.remark is not None:
+            yield f"{requirement.name}: {found.remark}"
+    for requirement, found_range in zip(grid.requirements, strategies, strict=False):
+        if not found_range.confirmed:
+            yield f"{requirement.name}: the range over all winning strategies is Storm's alone, not confirmed"
+
+
+def start_remarks(block: Block, skeleton: Skeleton, won: Mask | None) -> Iterator[str]:
+    """What a reader must know about the initial states of one block; `won` as for `block_remarks`."""
     if skeleton.terminal[skeleton.starts].all():
         yield f"{block}: every initial state is terminal; the episode is over at once"
     if won is not None and not won.all():
@@ -181,12 +227,6 @@ def block_remarks(
             f"{block}: from {int((~won).sum())} of {len(won)} initial states no controller meets the requirements "
             "even with perfect perception; there the planner follows its rules"
         )
-    for requirement, found in zip(grid.requirements, values, strict=True):
-        if found.remark is not None:
-            yield f"{requirement.name}: {found.remark}"
-    for requirement, found_range in zip(grid.requirements, strategies, strict=False):
-        if not found_range.confirmed:
-            yield f"{requirement.name}: the range over all winning strategies is Storm's alone, not confirmed"
 
 
 def _reports_where_nothing_stands(matrices: ConfusionMatrices) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import PurePath
@@ -215,6 +215,7 @@ class RunResult:
         requirements: per planner, in the order of the spec.
         versions: of this program and of what it computed with.
         remarks: what a reader must know to read the numbers rightly.
+        matrices: what the matrices are and how they were made; empty where that is not said.
     """
 
     title: str
@@ -223,6 +224,7 @@ class RunResult:
     requirements: tuple[RequirementResult, ...]
     versions: Mapping[str, str]
     remarks: tuple[str, ...]
+    matrices: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def largest_difference(self) -> float:
@@ -242,6 +244,7 @@ class RunResult:
             "title": self.title,
             "verdict": self.verdict.value,
             "inputs": [{"role": each.role, "name": each.name, "sha256": each.sha256} for each in self.inputs],
+            **({"matrices": dict(self.matrices)} if self.matrices else {}),
             "settings": dict(self.settings),
             "versions": dict(self.versions),
             "engines": {"reported": "storm", "second": "batch", "largest_difference": self.largest_difference},

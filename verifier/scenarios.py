@@ -68,6 +68,7 @@ class Grid:
         goal_formula: what a synthesis planner without a formula of its own is computed from: the spec's requirements
             with a lower target, and the negations of those with an upper one; None when no requirement has a target.
         settings: what spec and selection set, by name.
+        left_out: environments that the spec asks for and the command line leaves out.
     """
 
     blocks: tuple[Block, ...]
@@ -75,6 +76,7 @@ class Grid:
     initial: Node | None
     goal_formula: Node | None
     settings: Mapping[str, Setting] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
 
 
 def make_grid(spec: Specification, model: SystemModel, selection: Selection) -> Grid:
@@ -109,6 +111,7 @@ def make_grid(spec: Specification, model: SystemModel, selection: Selection) -> 
         conjunction(tuple(conditions)) if conditions else None,
         conjunction(tuple(wanted)) if wanted else None,
         settings,
+        tuple(name for name in spec.environments or model.environments if name not in environments),
     )
 
 

@@ -314,6 +314,24 @@ def test_with_the_earlier_matrices_the_drop_has_a_chance(compare, baseline, wors
     assert all(each["chance"] is None for each in alone["gate"]["drops"])
 
 
+def test_a_drop_is_judged_by_the_named_rule(compare, baseline, worse):
+    """The drop of 0.1013 is more than 0.1 by the probabilities, and with a chance of about one half."""
+    both = (f"old={BY_CLASS}", f"new={worse}")
+    arguments = (*GATE, "--requirement", "stops_for_pedestrians", "--baseline", baseline, "--max-drop", "0.1")
+    for rule, code in (("point", ExitCode.VIOLATED), ("chance:0.9", ExitCode.SATISFIED)):
+        found, out, _ = compare(*arguments, "--drop-from", rule, cm=both)
+        assert (found, "gate: failed" in out) == (code, code == ExitCode.VIOLATED)
+        _, found = document(compare, *arguments, "--drop-from", rule, cm=both)
+        assert found["gate"]["drop_from"] == rule
+        assert 0.3 < found["gate"]["drops"][0]["chance"] < 0.7
+    assert "a drop counts where the chance of that is 0.9 or more, by common draws of the matrices" in out
+    code, out, err = compare(*arguments, "--drop-from", "chance:0.9", cm=(worse,))
+    assert (code, out) == (ExitCode.BAD_INPUT, "")
+    assert "takes draws of the earlier matrices as well, and they are not compared here" in err
+    code, _, err = compare("--drop-from", "point", cm=both)
+    assert (code, "--drop-from belongs to" in err) == (ExitCode.USAGE, True)
+
+
 def test_a_comparison_is_a_baseline_too(compare, tmp_path, worse):
     path = tmp_path / "compare.json"
     cms = (f"one={BY_CLASS}", f"two={BY_SET}")

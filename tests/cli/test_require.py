@@ -277,6 +277,9 @@ def test_targets_0_and_1(require):
         assert (code, found["place"]) == (ExitCode.SATISFIED, place), target
     code, found = answer(require, *STOPS, "--planner", "correct", "--target", "> 1")
     assert (code, found["outcome"]) == (ExitCode.VIOLATED, "infeasible")
+    for target, side in (("> 1", "above 1"), ("< 0", "below 0")):  # neither planner nor perception is to blame
+        _, out, _ = require(*STOPS, "--planner", "correct", "--target", target)
+        assert f"the limit is the target: no probability is {side}\n" in out
     # Large probabilities are the bad ones now, and every recall but perfect recall keeps P below 1.
     code, found = answer(require, *STOPS, "--planner", "correct", "--env", "ped", "--target", "< 1")
     assert (code, found["outcome"]) == (ExitCode.VIOLATED, "only in gaps")

@@ -67,7 +67,7 @@ def state_map(
         UsageError: an unknown variable, one named twice, or more than two.
         LimitError: the map or the product would be too large.
     """
-    chosen = _chosen(skeleton, variables)
+    chosen = map_variables(tuple(skeleton.valuations), variables)
     columns = [skeleton.valuations[name] for name in chosen]
     axes = [np.arange(column.min(), column.max() + 1) for column in columns]
     shape = tuple(map(len, axes))
@@ -87,9 +87,13 @@ def state_map(
     return StateMap(chosen, tuple(axes), found.reshape(shape), largest)
 
 
-def _chosen(skeleton: Skeleton, variables: Sequence[str]) -> tuple[str, ...]:
-    known = tuple(skeleton.valuations)
-    chosen = tuple(variables) or known[:2]
+def map_variables(known: Sequence[str], variables: Sequence[str]) -> tuple[str, ...]:
+    """The variables that a map is drawn over: those that are asked for, else the first two of those that are known.
+
+    Raises:
+        UsageError: one is not known, or they are not one or two different ones.
+    """
+    chosen = tuple(variables) or tuple(known[:2])
     for name in chosen:
         if name not in known:
             raise UsageError(": ".join(unknown_name("variable", name, known)))

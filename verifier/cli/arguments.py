@@ -35,6 +35,8 @@ chain of planner and confusion matrices. Storm computes each number, a second en
 
 def add_run_arguments(commands: Any) -> None:
     """Add the command `run`."""
+    from verifier.cli.ci_arguments import add_ci_arguments
+
     run = commands.add_parser(
         "run",
         help="how likely a system meets the requirements of a spec",
@@ -49,6 +51,7 @@ def add_run_arguments(commands: Any) -> None:
     add_confidence_arguments(run.add_argument_group("how sure"))
     add_engine_arguments(run.add_argument_group("engines and limits"))
     _add_output_arguments(run.add_argument_group("output"))
+    add_ci_arguments(run.add_argument_group("continuous integration"))
 
 
 def add_scenario_arguments(group: Any) -> None:
@@ -241,9 +244,15 @@ def run_options(arguments: argparse.Namespace) -> RunOptions:
 
 
 def _confidence(arguments: argparse.Namespace) -> ConfidenceSettings | None:
-    """How to make intervals, if at all."""
+    """How to make intervals, if at all.
+
+    Raises:
+        UsageError: a seed below 0, asked for or not: nobody learns of it after minutes of work.
+    """
     from verifier.analysis.settings import ConfidenceSettings
 
+    if arguments.seed < 0:
+        raise UsageError(f"expected a seed that is a whole number from 0 on, got {arguments.seed}")
     if arguments.no_confidence:
         return None
     return ConfidenceSettings(

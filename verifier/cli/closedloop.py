@@ -6,19 +6,18 @@ import argparse
 import csv
 import io
 import os
-import platform
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
-from verifier import __version__
 from verifier.cli.closedloop_arguments import study_settings
 from verifier.cli.closedloop_data import data_record, given_logs, input_files
 from verifier.cli.closedloop_plots import curves_plot, table_plot
 from verifier.cli.closedloop_tables import trade_off_tables
+from verifier.cli.invocation import with_provenance
 from verifier.cli.plots import check_plot_target
+from verifier.closedloop.comparison import NamedCurve
 from verifier.closedloop.curvefiles import curves_csv, curves_json
 from verifier.closedloop.logfiles import write_logs
 from verifier.closedloop.logs import Logs
@@ -27,6 +26,7 @@ from verifier.closedloop.study import Study, study, study_trace
 from verifier.closedloop.study_settings import StudySettings
 from verifier.closedloop.traces import Trace
 from verifier.errors import InputError, Place, UsageError, shown
+from verifier.provenance import own_versions
 from verifier.textfiles import write_bytes, write_text
 
 Item = TypeVar("Item")
@@ -49,7 +49,7 @@ def closed_loop_command(arguments: argparse.Namespace) -> int:
     if arguments.curves is not None:
         curves = [each for table in result.tables for each in table.curves.values()]
         as_csv = Path(arguments.curves).suffix.lower() == ".csv"
-        texts[arguments.curves] = curves_csv(curves) if as_csv else curves_json(curves, result.title)
+        texts[arguments.curves] = curves_csv(curves) if as_csv else _curves_json(arguments, curves, result)
     if arguments.write_logs is not None:
         write_logs(logs, arguments.write_logs)
     give(arguments, result, texts)
@@ -64,12 +64,13 @@ def give(arguments: argparse.Namespace, result: TradeOffs, texts: Mapping[str, s
         pictures[arguments.plot] = curves_plot(result, arguments.plot, *chosen)
     if arguments.plot_table is not None:
         pictures[arguments.plot_table] = table_plot(result, arguments.plot_table)
+    document = with_provenance(result.json_text(), arguments)
     written = dict(texts)
     if arguments.output is not None:
-        written[arguments.output] = result.json_text()
+        written[arguments.output] = document
     if arguments.csv is not None:
         written[arguments.csv] = csv_text(list(result.rows()))
-    printed = result.json_text() if arguments.json else trade_off_tables(result, colour=_wants_colour())
+    printed = document if arguments.json else trade_off_tables(result, colour=_wants_colour())
     for path, text in written.items():
         write_text(path, text)
     for path, picture in pictures.items():
@@ -104,9 +105,10 @@ def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
     return stream.getvalue()
 
 
-def versions() -> dict[str, str]:
-    """Of this program and of what computes with it."""
-    return {"verifier": __version__, "python": platform.python_version(), "numpy": version("numpy")}
+def _curves_json(arguments: argparse.Namespace, curves: Sequence[NamedCurve], result: TradeOffs) -> str:
+    """The curves as JSON, with where they come from."""
+    origin = {"versions": dict(result.versions), "inputs": [dict(each) for each in result.inputs]}
+    return with_provenance(curves_json(curves, result.title), arguments, origin)
 
 
 def _check_new_folder(target: str | None) -> None:
@@ -134,7 +136,7 @@ def _result(
         f"{Path(arguments.logs).resolve().name}: {', '.join(found.tables[0].detectors)}",
         tuple(inputs),
         data_record(arguments) | _record(settings),
-        versions(),
+        own_versions(),
         found.remarks,
         found.tables,
         found.logs,

@@ -25,6 +25,7 @@ from verifier.cli.collision_options import (
 from verifier.cli.collision_plots import closed_loop_plot, comparison_plot, interval_plot, map_plot, ranking_plot
 from verifier.cli.collision_tables import collision_tables
 from verifier.cli.confusion_arguments import USUAL_IOU, USUAL_THRESHOLD, pair
+from verifier.cli.invocation import with_provenance
 from verifier.cli.plots import check_plot_target
 from verifier.collision.comparison import THRESHOLD
 from verifier.collision.exact import WINDOW_M
@@ -80,13 +81,14 @@ def _give(arguments: argparse.Namespace, result: CollisionResult) -> None:
     """Everything is made before anything is written."""
     targets = {name: getattr(arguments, name) for name in PLOTS if getattr(arguments, name) is not None}
     pictures = {path: PLOTS[name](result, path) for name, path in targets.items()}
+    document = with_provenance(result.json_text(), arguments)
     if arguments.output is not None:
-        write_text(arguments.output, result.json_text())
+        write_text(arguments.output, document)
     if arguments.csv is not None:
         write_text(arguments.csv, _csv_text(result))
     for path, picture in pictures.items():
         write_bytes(path, picture)
-    print(result.json_text() if arguments.json else collision_tables(result), end="")
+    print(document if arguments.json else collision_tables(result), end="")
 
 
 def _settings(arguments: argparse.Namespace) -> StudySettings:

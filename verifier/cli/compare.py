@@ -14,7 +14,9 @@ from verifier.cli.arguments import run_options
 from verifier.cli.compare_arguments import compare_options, detectors
 from verifier.cli.compare_plots import compare_plot
 from verifier.cli.compare_tables import compare_table
+from verifier.cli.invocation import with_provenance
 from verifier.cli.plots import check_plot_target
+from verifier.cli.sources import is_one_of, with_models
 from verifier.compare.results import CompareResult
 from verifier.compare.story import compare
 from verifier.errors import InputError, Place, UsageError
@@ -27,7 +29,8 @@ def compare_command(arguments: argparse.Namespace) -> int:
     asked, options, files = compare_options(arguments), run_options(arguments), detectors(arguments)
     result = compare(arguments.spec, files, asked, options, _progress_bar)
     # Everything is made before anything is written.
-    table, document = compare_table(result, pairs=arguments.pairs), result.json_text()
+    table = compare_table(result, pairs=arguments.pairs)
+    document = with_provenance(result.json_text(), arguments)
     picture = b"" if arguments.plot is None else compare_plot(result, arguments.plot)
     if arguments.output is not None:
         write_text(arguments.output, document)
@@ -53,14 +56,13 @@ def _check_targets(arguments: argparse.Namespace) -> None:
     """Refuse outputs that could not be written, or would overwrite an input, before anything is computed."""
     if arguments.plot is not None:
         check_plot_target(arguments.plot)
-    sources = [*arguments.spec, *detectors(arguments).values(), arguments.baseline]
+    sources = [*with_models(arguments.spec), *detectors(arguments).values(), arguments.baseline]
     for option in ("output", "csv", "plot"):
         target = getattr(arguments, option)
         if target is None:
             continue
-        for source in sources:
-            if source and Path(target).exists() and Path(source).exists() and Path(target).samefile(source):
-                raise UsageError(f"--{option}: {target} is an input of this comparison")
+        if is_one_of(target, sources):
+            raise UsageError(f"--{option}: {target} is an input of this comparison")
         if not target or Path(target).is_dir() or not Path(target).absolute().parent.is_dir():
             raise InputError("cannot be written: no such folder, or a folder itself", Place(target or "''"))
 

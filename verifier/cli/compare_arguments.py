@@ -6,7 +6,6 @@ Only light modules are imported at the top, so that `verify --help` answers at o
 from __future__ import annotations
 
 import argparse
-import re
 from fractions import Fraction
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from verifier.cli.arguments import (
     add_engine_arguments,
     add_scenario_arguments,
 )
+from verifier.cli.ci_arguments import add_drop_rule, drop_rule, share
 from verifier.errors import UsageError, shown
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def _add_comparison_arguments(group: Any) -> None:
         metavar="X",
         help="exit with 1 if a probability is worse by more than X than in the baseline",
     )
+    add_drop_rule(group)
 
 
 def _add_output_arguments(group: Any) -> None:
@@ -92,7 +93,8 @@ def compare_options(arguments: argparse.Namespace) -> CompareOptions:
     return CompareOptions(
         pareto=None if arguments.pareto is None else _two(arguments.pareto),
         baseline=None if arguments.baseline is None else read_baseline(arguments.baseline),
-        max_drop=Fraction(0) if arguments.max_drop is None else _drop(arguments.max_drop),
+        max_drop=Fraction(0) if arguments.max_drop is None else share("--max-drop", arguments.max_drop),
+        least_chance=drop_rule(arguments.drop_from, gated=arguments.max_drop is not None),
     )
 
 
@@ -117,9 +119,3 @@ def _two(text: str) -> tuple[str, str]:
     if len(names) != 2 or not all(names):
         raise UsageError(f"--pareto: expected two requirements as A,B, got {shown(text)}")
     return names[0], names[1]
-
-
-def _drop(text: str) -> Fraction:
-    if not re.fullmatch(r"\s*\d{1,30}(\.\d{1,30})?\s*", text) or Fraction(text.strip()) > 1:
-        raise UsageError(f"--max-drop: expected a number from 0 to 1, got {shown(text)}")
-    return Fraction(text.strip())

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from verifier.cli.tables import aligned, interval_text, percent, probability_text
-from verifier.compare.gate import Gate
+from verifier.compare.gate import Gate, rule_words
 from verifier.compare.results import CompareResult
 from verifier.compare.tables import Contender, Course, RequirementComparison, SpecComparison
 from verifier.errors import one_line
@@ -152,6 +152,7 @@ def _gate_lines(gate: Gate, many_specs: bool) -> Iterator[str]:
         rows.append([name, *names, f"{each.before:.6g}", f"{each.now:.6g}", drop, state + chance])
     yield f"against {one_line(gate.baseline.name)}, largest drop allowed {number_text(gate.max_drop)}"
     yield from aligned(header, rows)
+    yield f"a drop counts {rule_words(gate.least_chance)}"
     failed = [each for each in gate.drops if each.failed]
     for each in failed:
         yield (

@@ -13,17 +13,19 @@ from typing import Any
 from verifier.analysis.tracks import dependence_document
 from verifier.cli.confusion_arguments import counting_rule, filters, matching_policy, reader_options, reading
 from verifier.cli.confusion_tables import audit_table, counts_table
+from verifier.cli.invocation import with_provenance
 from verifier.cli.plots import check_plot_target
 from verifier.cli.recall_plot import write_recall_plot
 from verifier.confusion.counting import confusion_counts
 from verifier.confusion.counts import ConfusionCounts, merge
-from verifier.confusion.document import confusion_text, read_counts
+from verifier.confusion.document import confusion_text, read_hashed_counts
 from verifier.confusion.job import count_job, default_measure, default_policy
 from verifier.confusion.record import check_record_target, record_table, write_record
 from verifier.confusion.streaming import StreamFiles, count_chunks, finish
 from verifier.detections import DetectionSet, read_detections, stream_tables, with_depth, with_distances
 from verifier.errors import UsageError
 from verifier.matching import MatchingPolicy
+from verifier.provenance import own_versions
 from verifier.textfiles import write_text
 
 
@@ -76,23 +78,30 @@ def _read(arguments: argparse.Namespace) -> DetectionSet:
 
 def merge_command(arguments: argparse.Namespace) -> int:
     """Run `verify confusion merge` and give its exit code."""
-    parts = [read_counts(path) for path in arguments.files]
-    counts = merge(parts, arguments.files, arguments.same_sequences)
+    read = [read_hashed_counts(path) for path in arguments.files]
+    parts = [counts for counts, _ in read]
+    counts = merge(parts, arguments.files, arguments.same_sequences, [digest for _, digest in read])
     if counts.sequences is None and any(part.sequences is not None for part in parts):
         print("verify: note: some files have no counts by sequence, so the sum has none", file=sys.stderr)
+    document = _document(arguments, counts)
     if arguments.output is not None:
-        write_text(arguments.output, confusion_text(counts))
-    print(confusion_text(counts) if arguments.json else counts_table(counts), end="")
+        write_text(arguments.output, document)
+    print(document if arguments.json else counts_table(counts), end="")
     return 0
 
 
+def _document(arguments: argparse.Namespace, counts: ConfusionCounts) -> str:
+    return with_provenance(confusion_text(counts), arguments, {"versions": own_versions()})
+
+
 def _give(arguments: argparse.Namespace, counts: ConfusionCounts) -> None:
+    document = _document(arguments, counts)
     if arguments.output is not None:
-        write_text(arguments.output, confusion_text(counts))
+        write_text(arguments.output, document)
     if arguments.plot is not None:
         lowest = counts if counts.thresholds is None else counts.member(counts.thresholds[0])
         write_recall_plot(lowest.matrices(), arguments.plot)
-    print(confusion_text(counts) if arguments.json else counts_table(counts), end="")
+    print(document if arguments.json else counts_table(counts), end="")
 
 
 def _audit(arguments: argparse.Namespace, data: DetectionSet, measure: str) -> int:
@@ -156,7 +165,7 @@ def _count_stream(arguments: argparse.Namespace) -> int:
 
 def _job(arguments: argparse.Namespace, choices: dict[str, Any]) -> dict[str, Any]:
     """Everything that must not change between a run and the one that goes on with it."""
-    outputs = ("command", "output", "title", "json", "plot", "checkpoint", "stream")
+    outputs = ("command", "invocation", "output", "title", "json", "plot", "checkpoint", "stream")
     given = {name: value for name, value in vars(arguments).items() if name not in outputs and not callable(value)}
     sizes = {
         name: Path(given[name]).stat().st_size for name in ("annotations", "detections") if Path(given[name]).exists()

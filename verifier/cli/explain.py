@@ -10,8 +10,10 @@ from verifier.cli.arguments import run_options
 from verifier.cli.explain_arguments import explain_settings
 from verifier.cli.explain_plots import explain_plot
 from verifier.cli.explain_tables import explain_table
+from verifier.cli.invocation import with_provenance
 from verifier.cli.plots import check_plot_target
 from verifier.cli.run import progress_bar
+from verifier.cli.sources import is_one_of, with_models
 from verifier.errors import InputError, Place, UsageError
 from verifier.explain.story import explained, read_traced
 from verifier.pipeline import read_inputs
@@ -28,11 +30,12 @@ def explain_command(arguments: argparse.Namespace) -> int:
         result = explained(inputs, options, settings, storm, traced, progress_bar)
     # Everything is made before anything is written.
     picture = b"" if arguments.plot is None else explain_plot(result, arguments.plot)
+    document = with_provenance(result.json_text(), arguments)
     if arguments.output is not None:
-        write_text(arguments.output, result.json_text())
+        write_text(arguments.output, document)
     if arguments.plot is not None:
         write_bytes(arguments.plot, picture)
-    print(result.json_text() if arguments.json else explain_table(result), end="")
+    print(document if arguments.json else explain_table(result), end="")
     return int(result.run.verdict.exit_code)
 
 
@@ -40,12 +43,12 @@ def _check_targets(arguments: argparse.Namespace) -> None:
     """Refuse outputs that could not be written, or would overwrite an input, before anything is computed."""
     if arguments.plot is not None:
         check_plot_target(arguments.plot)
+    sources = (*with_models([arguments.spec]), arguments.cm, arguments.record)
     for option in ("output", "plot"):
         target = getattr(arguments, option)
         if target is None:
             continue
-        for source in (arguments.spec, arguments.cm, arguments.record):
-            if source and Path(target).exists() and Path(source).exists() and Path(target).samefile(source):
-                raise UsageError(f"--{option}: {target} is an input of this run")
+        if is_one_of(target, sources):
+            raise UsageError(f"--{option}: {target} is an input of this run")
         if not target or Path(target).is_dir() or not Path(target).absolute().parent.is_dir():
             raise InputError("cannot be written: no such folder, or a folder itself", Place(target or "''"))

@@ -12,8 +12,10 @@ from typing import Any
 
 from verifier.checking.process import StormProcess
 from verifier.cli.arguments import run_options
+from verifier.cli.invocation import with_provenance
 from verifier.cli.require_arguments import question
 from verifier.cli.require_tables import require_table
+from verifier.cli.sources import is_one_of, with_models
 from verifier.errors import InputError, Place, UsageError
 from verifier.pipeline import read_inputs
 from verifier.require.results import RequireResult
@@ -29,7 +31,7 @@ def require_command(arguments: argparse.Namespace) -> int:
         inputs = read_inputs(arguments.spec, arguments.cm, options)
         result = required(inputs, asked, options, storm, _progress_bar)
     # Everything is made before anything is written.
-    table, document = require_table(result), result.json_text()
+    table, document = require_table(result), with_provenance(result.json_text(), arguments)
     if arguments.output is not None:
         write_text(arguments.output, document)
     if arguments.csv is not None:
@@ -51,13 +53,13 @@ def csv_text(result: RequireResult) -> str:
 
 def _check_targets(arguments: argparse.Namespace) -> None:
     """Refuse outputs that could not be written, or would overwrite an input, before anything is computed."""
+    sources = (*with_models([arguments.spec]), arguments.cm, arguments.cost)
     for option in ("output", "csv"):
         target = getattr(arguments, option)
         if target is None:
             continue
-        for source in (arguments.spec, arguments.cm, arguments.cost):
-            if source and Path(target).exists() and Path(source).exists() and Path(target).samefile(source):
-                raise UsageError(f"--{option}: {target} is an input of this run")
+        if is_one_of(target, sources):
+            raise UsageError(f"--{option}: {target} is an input of this run")
         if not target or Path(target).is_dir() or not Path(target).absolute().parent.is_dir():
             raise InputError("cannot be written: no such folder, or a folder itself", Place(target or "''"))
 

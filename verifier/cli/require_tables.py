@@ -33,7 +33,7 @@ def _answer_lines(result: RequireResult, answer: Answer) -> Iterator[str]:
         yield f"  {kind}{_point_text(result, answer.at_place)}"
     yield f"  all perfect   {_point_text(result, answer.perfect)}"
     if answer.outcome is not Outcome.FOUND and not answer.met_as_measured:
-        yield f"  {_limit(answer)}"
+        yield f"  {_limit(result, answer)}"
     for low, high in answer.gaps[:MOST_GAPS]:
         what = "factors" if result.mode == "factor" else "recalls"
         yield f"  also met for {what} from {number_text(low)} to {number_text(high)}, but not right above"
@@ -61,8 +61,10 @@ def _headline(result: RequireResult, answer: Answer) -> str:
     return f"recall {place} at least" + (" in every cell" if len(answer.cells) > 1 else "")
 
 
-def _limit(answer: Answer) -> str:
+def _limit(result: RequireResult, answer: Answer) -> str:
     """Why there is no answer."""
+    if (result.comparison == ">" and result.target == 1) or (result.comparison == "<" and result.target == 0):
+        return f"the limit is the target: no probability is {'above 1' if result.target else 'below 0'}"
     if answer.planner_is_limit:
         value = probability_text(answer.perfect)
         return f"the limit is planner {answer.planner}: with perfect perception P = {value} at the worst"

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from verifier.cli.closedloop import check_targets, give, versions
+from verifier.cli.closedloop import check_targets, give
 from verifier.cli.closedloop_arguments import groups, severities
+from verifier.cli.sources import with_models
 from verifier.closedloop.comparison import NamedCurve, compare
 from verifier.closedloop.curvefiles import read_curves
 from verifier.closedloop.results import TradeOffs
 from verifier.errors import UsageError, shown, unknown_name
+from verifier.provenance import own_versions
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Gathered:
     curves: Sequence[NamedCurve]
     inputs: tuple[dict[str, str], ...]
     settings: dict[str, Any] = field(default_factory=dict)
-    versions: dict[str, str] = field(default_factory=versions)
+    versions: dict[str, str] = field(default_factory=own_versions)
     remarks: tuple[str, ...] = ()
 
 
@@ -33,7 +35,7 @@ def robroc_command(arguments: argparse.Namespace) -> int:
     if bool(arguments.files) == (arguments.spec is not None):
         raise UsageError("name files of curves, or --spec with --safety, --progress and --cm")
     families = _families(arguments)
-    sources = [*arguments.files, *([arguments.spec] if arguments.spec else []), *families.values()]
+    sources = [*arguments.files, *with_models([arguments.spec] if arguments.spec else []), *families.values()]
     check_targets(arguments, {}, sources)
     if arguments.spec is None:
         gathered = _from_files(arguments.files)

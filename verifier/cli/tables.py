@@ -85,12 +85,14 @@ def interval_text(lower: float, upper: float) -> str:
 
     >>> interval_text(0.19620253, 0.99991234)
     '[0.196, 0.9999124]'
+    >>> interval_text(0.3, 0.7)
+    '[0.3, 0.7]'
     """
     return f"[{_rounded(lower, ROUND_FLOOR)}, {_rounded(upper, ROUND_CEILING)}]"
 
 
 def _rounded(value: float, direction: str) -> str:
-    exact = Decimal(value)
+    exact = Decimal(repr(float(value)))  # as documents spell it: the double next to 0.3 is 0.3, not just below
     away = min(abs(exact), abs(1 - exact))
     if away == 0:
         return f"{value:.0f}"

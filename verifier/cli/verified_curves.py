@@ -17,7 +17,7 @@ import numpy as np
 
 from verifier.checking.process import StormProcess
 from verifier.cli.arguments import add_run_arguments, run_options
-from verifier.cli.closedloop import progress_bar, versions
+from verifier.cli.closedloop import progress_bar
 from verifier.cli.robroc import Gathered
 from verifier.closedloop.comparison import BASELINE, NamedCurve
 from verifier.closedloop.curves import TradeOffCurve
@@ -25,6 +25,7 @@ from verifier.confusion.document import read_counts
 from verifier.errors import InputError, Place, UsageError, unknown_name
 from verifier.options import RunOptions
 from verifier.pipeline import read_inputs, verified
+from verifier.provenance import own_versions
 from verifier.results import RunResult
 from verifier.specs import read_spec
 
@@ -72,7 +73,7 @@ def verified_curves(arguments: argparse.Namespace, families: Mapping[str, str]) 
             "sensitivity": f"highest score threshold ({highest:g}) - score threshold",
             "run": {key: value for key, value in last.settings.items() if key != "score_threshold"},
         },
-        {**versions(), "stormpy": version("stormpy"), "storm": last.versions["storm"]},
+        {**own_versions(), "stormpy": version("stormpy"), "storm": last.versions["storm"]},
         _remarks(list(found.values())),
     )
 

@@ -110,7 +110,7 @@ def _from_json(document: Any, file: str) -> tuple[str, tuple[NamedCurve, ...]]:
             raise fail("", f"missing key '{key}'", f'write "schema": "{SCHEMA_NAME}", "version": {SCHEMA_VERSION}')
         if document[key] != value or isinstance(document[key], bool):
             raise fail(f"/{key}", f"expected {value!r}, got {shown(document[key])}")
-    _check_keys(document, ("schema", "version", "title", "curves"), "", fail)
+    _check_keys(document, ("schema", "version", "command", "versions", "inputs", "title", "curves"), "", fail)
     title, entries = document.get("title", ""), document.get("curves")
     if not isinstance(title, str):
         raise fail("/title", f"expected a string, got {shown(title)}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +15,11 @@ from verifier.analysis.intervals import check_draws
 from verifier.analysis.objective import Objective
 from verifier.analysis.posterior import matrix_draws, probability_draws
 from verifier.analysis.settings import ConfidenceSettings
+from verifier.errors import UsageError
 
 FEWEST_SHARED = 1000
 """Draws that are made of each detector, however many detectors there are, where its chains can afford them."""
+FEWEST_HITS = 10
 
 
 def shared_draws(data: Iterable[Data], settings: ConfidenceSettings) -> int:
@@ -28,6 +32,21 @@ def shared_draws(data: Iterable[Data], settings: ConfidenceSettings) -> int:
     if settings.draws is not None:
         return check_draws(settings.draws)
     return max(min(affordable) // len(affordable) // 100 * 100, min(*affordable, FEWEST_SHARED))
+
+
+def check_enough_draws(count: int, least_chance: Fraction | None) -> None:
+    """Refuse to tell a chance from so few draws that it, or its complement, would be less than `FEWEST_HITS` of them.
+
+    Raises:
+        UsageError: with the number that would do.
+    """
+    if least_chance is None:
+        return
+    needed = math.ceil(FEWEST_HITS / min(least_chance, 1 - least_chance))
+    if count < needed:
+        raise UsageError(
+            f"{count} draws do not tell a chance of {float(least_chance):g} from others; it takes {needed} (--draws)"
+        )
 
 
 def drawn_probabilities(

@@ -2,8 +2,15 @@
 
 The earlier result (the *baseline*) is the document of a `verify run` or a `verify compare`. What counts for each
 requirement is its worst probability over the same scenarios; a baseline over other scenarios, requirements or
-planners is refused, because a gate that compares nothing is always open. A drop fails the gate when it is larger than
-allowed for certain, that is beyond the numerical bounds of both numbers.
+planners is refused, because a gate that compares nothing is always open.
+
+A drop fails the gate by one of two rules:
+
+point       the probabilities of the given matrices differ by more than is allowed, beyond the numerical bounds of
+            both. How uncertain the data leave both of them does not count.
+chance:C    the drop is larger than allowed with at least the chance C, by common draws of the earlier and the later
+            matrices: the paired test of `verify compare`. With C = 0.95 the gate fails where a drop is all but sure;
+            with C = 0.05 it fails unless a drop can all but be ruled out.
 """
 
 from __future__ import annotations
@@ -16,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from verifier.errors import InputError, Place, shown
-from verifier.results import InputFile
+from verifier.results import InputFile, RunResult
 from verifier.scenarios import number_text
 from verifier.textfiles import read_json
 
@@ -25,12 +32,21 @@ _RUN, _COMPARE = "verifier.run", "verifier.compare"
 
 @dataclass(frozen=True)
 class Worst:
-    """The worst probability of one requirement, with its numerical bounds, and the scenarios it is the worst of."""
+    """The worst probability of one requirement.
+
+    Attributes:
+        probability, lower, upper: with its numerical bounds.
+        scenarios: those it is the worst of.
+        larger_is_better: what "worst" means.
+        formula: of the requirement, fully parenthesised.
+    """
 
     probability: float
     lower: float
     upper: float
     scenarios: frozenset[str]
+    larger_is_better: bool
+    formula: str
 
 
 @dataclass(frozen=True)
@@ -40,7 +56,7 @@ class Drop:
     Attributes:
         before, now: worst probabilities.
         drop: how much worse it is now; negative where it is better.
-        failed: whether the drop is larger than allowed, beyond numerical bounds.
+        failed: whether it is larger than allowed, by the rule of the gate.
         chance: that the drop is larger than allowed, from common draws; None where the earlier matrices are not
             among the detectors.
     """
@@ -67,11 +83,13 @@ class Gate:
     Attributes:
         baseline: the earlier result.
         max_drop: largest drop that is allowed.
+        least_chance: the chance from which on a drop fails; None for the rule "point".
         drops: one per requirement, planner and detector of the baseline.
     """
 
     baseline: InputFile
     max_drop: Fraction
+    least_chance: Fraction | None
     drops: tuple[Drop, ...]
 
     @property
@@ -84,6 +102,7 @@ class Gate:
         return {
             "baseline": {"name": self.baseline.name, "sha256": self.baseline.sha256},
             "max_drop": number_text(self.max_drop),
+            "drop_from": rule_text(self.least_chance),
             "failed": self.failed,
             "drops": [each.document() for each in self.drops],
         }
@@ -104,9 +123,21 @@ class Baseline:
     worst: Mapping[tuple[str, str, str, str], Worst]
 
 
-def drop_of(before: Worst, now: Worst, larger_is_better: bool, max_drop: Fraction) -> tuple[float, bool]:
-    """How much worse a probability has become, and whether by more than `max_drop` for certain."""
-    if larger_is_better:
+def rule_text(least_chance: Fraction | None) -> str:
+    """The rule of a gate as it is asked for: `point`, or `chance:0.95`."""
+    return "point" if least_chance is None else f"chance:{number_text(least_chance)}"
+
+
+def rule_words(least_chance: Fraction | None) -> str:
+    """The rule of a gate for people."""
+    if least_chance is None:
+        return "by the probabilities of the given matrices; how sure the data make them does not count (point)"
+    return f"where the chance of that is {number_text(least_chance)} or more, by common draws of the matrices"
+
+
+def drop_of(before: Worst, now: Worst, max_drop: Fraction) -> tuple[float, bool]:
+    """How much worse a probability has become, and whether by more than `max_drop` beyond all numerical bounds."""
+    if now.larger_is_better:
         drop, certain = before.probability - now.probability, Fraction(before.lower) - Fraction(now.upper)
     else:
         drop, certain = now.probability - before.probability, Fraction(now.lower) - Fraction(before.upper)
@@ -121,12 +152,12 @@ def _scenario_key(point: Mapping[str, Any]) -> str:
     return " ".join(parts)
 
 
-def worst_of_points(points: list[dict[str, Any]], larger_is_better: bool) -> Worst:
+def worst_of_points(points: list[dict[str, Any]], larger_is_better: bool, formula: str) -> Worst:
     """The worst of the points of a document."""
     pick = min if larger_is_better else max
     worst = pick(points, key=lambda each: each["probability"])
     scenarios = frozenset(_scenario_key(each) for each in points)
-    return Worst(worst["probability"], worst["lower"], worst["upper"], scenarios)
+    return Worst(worst["probability"], worst["lower"], worst["upper"], scenarios, larger_is_better, formula)
 
 
 def read_baseline(path: str | Path) -> Baseline:
@@ -152,7 +183,8 @@ def read_baseline(path: str | Path) -> Baseline:
             worst = {}
             for found in document["specs"]:
                 for each in found["requirements"]:
-                    entries = [{**entry, "name": each["name"], "target": each["target"]} for entry in each["entries"]]
+                    shared = {name: each[name] for name in ("name", "target", "formula")}
+                    entries = [entry | shared for entry in each["entries"]]
                     worst.update(_of_requirements(found["spec"], entries, place))
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise InputError(
@@ -165,13 +197,20 @@ def read_baseline(path: str | Path) -> Baseline:
     return Baseline(file, detectors, worst)
 
 
+def baseline_of_run(run: RunResult, file: InputFile) -> Baseline:
+    """A run of this program as a baseline; `file` is what it was verified from."""
+    (matrices,) = (each.sha256 for each in run.inputs if each.role == "confusion")
+    (spec,) = (each.name for each in run.inputs if each.role == "spec")
+    return Baseline(file, {"": matrices}, dict(_of_requirements(spec, run.document()["requirements"], file.name)))
+
+
 def _of_requirements(
     spec: str, found: list[dict[str, Any]], place: str
 ) -> Iterator[tuple[tuple[str, str, str, str], Worst]]:
     for each in found:
         target = each["target"]
         larger = target is None or target["comparison"] not in ("<=", "<")
-        worst = worst_of_points(each["points"], larger)
+        worst = worst_of_points(each["points"], larger, str(each["formula"]))
         for name in ("probability", "lower", "upper"):
             value = getattr(worst, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not -1e-9 <= value <= 1 + 1e-9:

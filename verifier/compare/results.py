@@ -22,10 +22,11 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True)
 class Detector:
-    """A file of matrices: its name as the user calls it, and the title of the matrices."""
+    """A file of matrices: its name as the user calls it, their title, and how they were made."""
 
     name: str
     title: str
+    matrices: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,9 @@ class CompareResult:
             "schema": SCHEMA_NAME,
             "version": SCHEMA_VERSION,
             "inputs": [{"role": each.role, "name": each.name, "sha256": each.sha256} for each in self.inputs],
-            "detectors": [{"name": each.name, "title": each.title} for each in self.detectors],
+            "detectors": [
+                {"name": each.name, "title": each.title, "matrices": dict(each.matrices)} for each in self.detectors
+            ],
             "settings": dict(self.settings),
             "versions": dict(self.versions),
             "engines": {"reported": "storm", "second": "batch", "largest_difference": self.largest_difference},

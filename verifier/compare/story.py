@@ -25,7 +25,7 @@ from verifier.blocks import CheckedBlock, block_objectives, check_block
 from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import verdict_of
 from verifier.collection import collected
-from verifier.compare.draws import drawn_probabilities, shared_draws
+from verifier.compare.draws import check_enough_draws, drawn_probabilities, shared_draws
 from verifier.compare.gate import Baseline
 from verifier.compare.gating import gate_of
 from verifier.compare.results import CompareResult, Detector
@@ -36,7 +36,14 @@ from verifier.confusion import ConfusionMatrices
 from verifier.errors import InputError, UsageError
 from verifier.options import RunOptions
 from verifier.pipeline import Inputs, read_inputs
-from verifier.provenance import input_files, program_versions, reading_remarks, run_remarks, run_settings
+from verifier.provenance import (
+    input_files,
+    matrices_record,
+    program_versions,
+    reading_remarks,
+    run_remarks,
+    run_settings,
+)
 from verifier.results import InputFile, Point, RequirementResult
 from verifier.scenarios import Block, Grid, number_text
 
@@ -52,17 +59,21 @@ class CompareOptions:
         pareto: two requirements to look at together.
         baseline: an earlier result to hold this one against.
         max_drop: largest drop of a probability against the baseline that is allowed.
+        least_chance: the chance from which on a larger drop fails; None to go by the probabilities alone.
     """
 
     pareto: tuple[str, str] | None = None
     baseline: Baseline | None = None
     max_drop: Fraction = Fraction(0)
+    least_chance: Fraction | None = None
 
     def __post_init__(self) -> None:
         if self.pareto is not None and self.pareto[0] == self.pareto[1]:
             raise UsageError("the Pareto view needs two different requirements")
         if not 0 <= self.max_drop <= 1:
             raise UsageError(f"a drop of a probability lies between 0 and 1, got {float(self.max_drop):g}")
+        if self.least_chance is not None and not 0 < self.least_chance < 1:
+            raise UsageError(f"a chance that decides lies strictly between 0 and 1, got {float(self.least_chance):g}")
 
 
 def compare(
@@ -99,6 +110,7 @@ def compare(
         tasks = [_Task.of(spec, detectors, asked, options) for spec in specs]
         data = [each.data(settings) for each in tasks]
         count = shared_draws([each for mine in data for each in mine.values()], settings)
+        check_enough_draws(count, asked.least_chance)
         found = [
             task.compared(
                 {name: replace(each, draws=count) for name, each in mine.items()}, settings, storm, progress
@@ -112,10 +124,13 @@ def compare(
     if asked.baseline is not None:
         hashes = {name: file.confusion.sha256 for name, file in tasks[0].inputs.items()}
         compared = [(each.comparison, each.scores) for each in found]
-        gate = gate_of(asked.baseline, asked.max_drop, compared, hashes, options.selection)
+        gate = gate_of(asked.baseline, asked.max_drop, asked.least_chance, compared, hashes, options.selection)
     return CompareResult(
         inputs=_input_files(tasks),
-        detectors=tuple(Detector(name, inputs.confusion.matrices.title) for name, inputs in tasks[0].inputs.items()),
+        detectors=tuple(
+            Detector(name, each.confusion.matrices.title, matrices_record(each.confusion))
+            for name, each in tasks[0].inputs.items()
+        ),
         settings={**_settings(asked), "specs": {each.comparison.spec: each.settings for each in found}},
         draws=count,
         level=settings.level,

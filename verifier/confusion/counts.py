@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -191,14 +192,21 @@ class ConfusionCounts:
         return total
 
 
-def merge(parts: Sequence[ConfusionCounts], names: Sequence[str], same_sequences: str = "error") -> ConfusionCounts:
+def merge(
+    parts: Sequence[ConfusionCounts],
+    names: Sequence[str],
+    same_sequences: str = "error",
+    hashes: Sequence[str] | None = None,
+) -> ConfusionCounts:
     """Counts of several files as if they had been counted together.
 
     Args:
         parts: at least one.
-        names: of the files, for messages and, with "rename", for the sequences.
+        names: of the files. Messages have them as given; the result has them without folders, also, with "rename",
+            in the names of sequences. Files of one name are numbered: `a.json (2)`.
         same_sequences: when two files have a sequence of the same name: "error"; "add" (they hold different frames of
             one drive); "rename" (they are different drives; all sequences become `file/sequence`).
+        hashes: SHA-256 of each file, for the result to record.
 
     The result has counts by sequence only when every file has them. Title and notes are those of the first file;
     a test of dependence between frames is left out, for it was made on one file.
@@ -219,10 +227,13 @@ def merge(parts: Sequence[ConfusionCounts], names: Sequence[str], same_sequences
         metadata.pop(key, None)
     if len(known) == len(parts):
         metadata["totals"] = {key: sum(each.get(key, 0) for each in known) for key in known[0]}
+    digests: Sequence[str | None] = hashes or [None] * len(parts)
     metadata["source"] = {
         "merged": [
-            {"file": name, **({"source": part.metadata["source"]} if "source" in part.metadata else {})}
-            for part, name in zip(parts, names, strict=True)
+            {"file": name}
+            | ({} if digest is None else {"sha256": digest})
+            | ({"source": part.metadata["source"]} if "source" in part.metadata else {})
+            for part, name, digest in zip(parts, _without_folders(names), digests, strict=True)
         ]
     }
     return replace(first, counts=total, sequences=_joined(parts, names, same_sequences), metadata=metadata)
@@ -258,16 +269,26 @@ def _texts(labels: Sequence[Label]) -> list[list[str]]:
     return [sorted(label) for label in labels]
 
 
+def _without_folders(names: Sequence[str]) -> list[str]:
+    """Names of files that do not depend on where they lie; equal ones are numbered."""
+    found: list[str] = []
+    for name in names:
+        short = PurePath(name).name
+        number = sum(PurePath(each).name == short for each in names[: len(found)]) + 1
+        found.append(short if number == 1 else f"{short} ({number})")
+    return found
+
+
 def _joined(parts: Sequence[ConfusionCounts], names: Sequence[str], same_sequences: str) -> Sequences | None:
     found: dict[str, int] = {}
     frames: list[int] = []
     indices, counts = [], []
-    for part, file in zip(parts, names, strict=True):
+    for part, file, short in zip(parts, names, _without_folders(names), strict=True):
         if part.sequences is None:
             return None
         numbers = []
         for name, count in zip(part.sequences.names, part.sequences.frames.tolist(), strict=True):
-            own = f"{file}/{name}" if same_sequences == "rename" else name
+            own = f"{short}/{name}" if same_sequences == "rename" else name
             if own in found and same_sequences != "add":
                 raise InputError(
                     f"sequence {shown(own)} is in an earlier file, too",

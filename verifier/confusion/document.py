@@ -71,7 +71,13 @@ def read_confusion(
 
 def read_counts(path: str | Path) -> ConfusionCounts:
     """Read everything a confusion document holds; InputError as `read_confusion`."""
-    return DocumentReader(str(path)).counts(read_json(path)[0])
+    return read_hashed_counts(path)[0]
+
+
+def read_hashed_counts(path: str | Path) -> tuple[ConfusionCounts, str]:
+    """As `read_counts`, with the SHA-256 of the file."""
+    document, raw = read_json(path)
+    return DocumentReader(str(path)).counts(document), hashlib.sha256(raw).hexdigest()
 
 
 def parse_confusion(document: Any, file: str | None = None) -> ConfusionMatrices:

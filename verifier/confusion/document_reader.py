@@ -36,7 +36,9 @@ METADATA = (
     "dependence",
     "notes",
 )
-OPTIONAL = ("title", "score_thresholds", "variables", "sequences", *METADATA)
+PROVENANCE = ("command", "versions")
+"""How the document was made; one made from it says that of itself, so this is not handed on."""
+OPTIONAL = ("title", "score_thresholds", "variables", "sequences", *PROVENANCE, *METADATA)
 LABELLINGS = ("class", "proposition", "group")
 EMPTY_CLASS = "empty"
 
@@ -114,6 +116,9 @@ class DocumentReader:
         for key in REQUIRED:
             if key not in document:
                 raise self.fail("", f"missing key '{key}'")
+        command = document.get("command", [])
+        if not isinstance(command, list) or not all(isinstance(each, str) for each in command):
+            raise self.fail("/command", f"expected a list of strings, got {shown(command)}")
         self._check_constant(document, "schema", SCHEMA_NAME)
         self._check_constant(document, "version", SCHEMA_VERSION)
         family = "score_thresholds" in document

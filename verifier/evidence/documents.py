@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
@@ -31,6 +32,7 @@ SCHEMAS: Mapping[str, str] = MappingProxyType(
         "verifier.curves": "closedloop/curves.schema.json",
         "verifier.assess": "robustness/assessment/assess.schema.json",
         "verifier.mutate": "robustness/mutators/mutate.schema.json",
+        "verifier.rate": "evidence/rates/rate.schema.json",
     }
 )
 """Where the schema of each kind of document lies in this package."""
@@ -79,8 +81,9 @@ def checked_document(content: Any, raw: bytes, file: str) -> Document:
     name = content.get("schema") if isinstance(content, dict) else None
     if not isinstance(name, str) or name not in SCHEMAS:
         _refuse_unknown(name, file)
-    validator = jsonschema().Draft202012Validator(schema_of(name))
-    errors = sorted(validator.iter_errors(content), key=lambda error: list(map(str, error.absolute_path)))
+    errors = sorted(
+        validator(schema_of(name)).iter_errors(content), key=lambda error: list(map(str, error.absolute_path))
+    )
     if errors:
         first = errors[0]
         pointer = "".join(f"/{_escaped(part)}" for part in first.absolute_path) or "/"
@@ -91,6 +94,22 @@ def checked_document(content: Any, raw: bytes, file: str) -> Document:
         )
     digest = hashlib.sha256(raw).hexdigest()
     return Document(Path(file).name, name.removeprefix("verifier."), content, digest)
+
+
+def validator(schema: Mapping[str, Any]) -> Any:
+    """What holds values against a schema; a whole number is one without a decimal point, so that it can count.
+
+    JSON Schema takes 3.0 and 1e308 for integers; whatever is written as an integer here is written without a point.
+    NaN, infinities and what overflows to them, which Python reads as numbers, are none.
+    """
+    usual = jsonschema().Draft202012Validator
+    types = usual.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
+    types = types.redefine("number", _is_finite)
+    return jsonschema().validators.extend(usual, type_checker=types)(schema)
+
+
+def _is_finite(_: Any, value: Any) -> bool:
+    return type(value) is int or (isinstance(value, float) and math.isfinite(value))
 
 
 def schema_of(name: str) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from verifier.analysis.objective import Objective, build_objective
 from verifier.analysis.occurrences import document_bins, occurrences
 from verifier.analysis.priorities import column_shares
 from verifier.analysis.sensitivity import sensitivity
+from verifier.analysis.state_map import map_variables
 from verifier.blocks import block_skeleton
 from verifier.chains.filled import filled_counts
 from verifier.checking.process import StormProcess
@@ -33,7 +34,7 @@ from verifier.errors import EngineError, InputError, Place, UsageError
 from verifier.explain.results import CriticalCell, Explained, ExplainResult, Frame
 from verifier.options import RunOptions
 from verifier.pipeline import Inputs, Progress, read_inputs, verified
-from verifier.results import InputFile, Point, RequirementResult
+from verifier.results import InputFile, Point, RequirementResult, RunResult
 from verifier.scenarios import Block, Grid
 from verifier.systems.skeleton import Skeleton
 
@@ -95,11 +96,15 @@ def explained(
     storm: StormProcess,
     traced: Traced | None = None,
     progress: Progress = iter,
+    run: RunResult | None = None,
 ) -> ExplainResult:
-    """As `explain_spec`, for files that are read and a worker that runs."""
+    """As `explain_spec`, for files that are read and a worker that runs; `run` is the run, if that is known."""
     if options.decimals is not None:
         raise UsageError("what a probability hangs on is not computed for rounded transitions")
-    run = verified(inputs, options, storm, progress)
+    if settings.with_map:  # before anything is computed
+        map_variables([each.name for each in inputs.model.variables], settings.variables)
+    if run is None:
+        run = verified(inputs, options, storm, progress)
     grid, matrices = inputs.grid(options), inputs.matrices(options)
     found = []
     for result in run.requirements:

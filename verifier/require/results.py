@@ -175,6 +175,7 @@ class RequireResult:
         answers: one per planner and value of the swept constants.
         versions: of this program and of what it computed with.
         remarks: what a reader must know to read the numbers rightly.
+        matrices: what the matrices are and how they were made.
     """
 
     title: str
@@ -188,11 +189,18 @@ class RequireResult:
     answers: tuple[Answer, ...]
     versions: Mapping[str, str]
     remarks: tuple[str, ...]
+    matrices: Mapping[str, Any]
 
     @property
     def target_text(self) -> str:
         """The target for people: `P >= 0.95`."""
         return f"P {self.comparison} {number_text(self.target)}"
+
+    @property
+    def largest_difference(self) -> float:
+        """Between the two engines, over all points."""
+        points = [point for each in self.answers for point in (each.measured, each.at_place, each.perfect)]
+        return max(abs(each.probability - each.second) for each in points if each is not None)
 
     @property
     def exit_code(self) -> ExitCode:
@@ -208,8 +216,10 @@ class RequireResult:
             "version": SCHEMA_VERSION,
             "title": self.title,
             "inputs": [{"role": each.role, "name": each.name, "sha256": each.sha256} for each in self.inputs],
+            "matrices": dict(self.matrices),
             "settings": dict(self.settings),
             "versions": dict(self.versions),
+            "engines": {"reported": "storm", "second": "batch", "largest_difference": self.largest_difference},
             "remarks": list(self.remarks),
             "requirement": {
                 "name": self.requirement,

@@ -19,7 +19,14 @@ from verifier.errors import UsageError
 from verifier.expressions import to_text
 from verifier.options import RunOptions
 from verifier.pipeline import Inputs, read_inputs
-from verifier.provenance import input_files, program_versions, reading_remarks, run_remarks, run_settings
+from verifier.provenance import (
+    input_files,
+    matrices_record,
+    program_versions,
+    reading_remarks,
+    run_remarks,
+    run_settings,
+)
 from verifier.require.answers import answer
 from verifier.require.question import Question
 from verifier.require.results import Answer, RequireResult
@@ -84,6 +91,7 @@ def required(
         answers=tuple(answers),
         versions={**program_versions(), "storm": storm.storm_version()},
         remarks=run_remarks(inputs.confusion.matrices, options, assumed, said, None),
+        matrices=matrices_record(inputs.confusion),
     )
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from verifier.confusion import ConfusionMatrices
 from verifier.confusion.matrices import Label
-from verifier.errors import InputError, LimitError, Place, UsageError, unknown_name
+from verifier.errors import InputError, LimitError, Place, UsageError, memory_text, unknown_name
 from verifier.expressions import evaluate
 from verifier.expressions.syntax import Node
 from verifier.systems.behaviour import classes_asked
@@ -178,7 +178,7 @@ def _refuse_if_too_large(
     if needed > limits.memory_bytes:
         raise LimitError(
             f"planner '{planner.name}' with {observations} observations on {states} states needs about "
-            f"{needed / 2**30:.1f} GiB; the limit is {limits.memory_bytes / 2**30:.1f} GiB",
+            f"{memory_text(needed)}; the limit is {memory_text(limits.memory_bytes)}",
             place,
             hint="narrow the ranges of the variables, or raise --max-memory",
         )

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.confusion import ConfusionMatrices
-from verifier.errors import LimitError, Place, UsageError
+from verifier.errors import LimitError, Place, UsageError, memory_text
 from verifier.systems.behaviour import Moves, rules_behaviour
 from verifier.systems.diagnosis import no_valid_step
 from verifier.systems.model import Planner, System
@@ -173,7 +173,7 @@ def _combined(scene: Scene, options_at: list[Ints], ended: Mask) -> tuple[Ints, 
     if rows > limits.states or needed > limits.memory_bytes:
         raise LimitError(
             f"the winning strategies of planner '{scene.planner.name}' have {rows} combinations of moves over "
-            f"{len(ended)} states; the limits are {limits.states} and {limits.memory_bytes / 2**30:.1f} GiB",
+            f"{len(ended)} states; the limits are {limits.states} and {memory_text(limits.memory_bytes)}",
             Place(scene.system.model.file),
             hint="narrow the inputs or the ranges of the variables, or raise --max-states and --max-memory",
         )
