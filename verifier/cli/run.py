@@ -15,9 +15,13 @@ from typing import TypeVar
 from verifier.chains import EXPORT_FORMATS
 from verifier.checking.process import StormProcess
 from verifier.cli.arguments import run_options
+from verifier.cli.ci import CI_OUTPUTS, Stopwatch, check_ci_libraries, ci_texts
+from verifier.cli.gates import asked_gates, gate_lines, gates_of
+from verifier.cli.invocation import with_provenance
 from verifier.cli.plots import check_plot_target, run_plot
+from verifier.cli.sources import is_one_of, with_models
 from verifier.cli.tables import run_table
-from verifier.errors import InputError, Place, UsageError
+from verifier.errors import ExitCode, InputError, Place, UsageError, one_line
 from verifier.expressions import to_text
 from verifier.options import RunOptions
 from verifier.pipeline import Inputs, export_chain, read_inputs, require_one_block, verified
@@ -36,29 +40,37 @@ def run_command(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.cm is None:
         raise UsageError("name the confusion matrices: --cm RESULTS.json")
-    options = run_options(arguments)
+    options, gates = run_options(arguments), asked_gates(arguments)
     _check_targets(arguments)
+    check_ci_libraries(arguments)
+    watch = Stopwatch()
     with StormProcess() as storm:
         inputs = read_inputs(arguments.spec, arguments.cm, options)
         if arguments.export is not None:
             require_one_block(inputs.grid(options))
-        result = verified(inputs, options, storm, progress_bar)
+        result = verified(inputs, options, storm, watch.around(progress_bar))
+        held = gates_of(gates, arguments, result, options, storm)
         panels = _panels(inputs, options, storm, result) if arguments.plot is not None else []
     # Everything is made before anything is written.
     picture = run_plot(panels, arguments.plot, arguments.plot_scale) if panels else b""
+    document = with_provenance(result.json_text(), arguments, held.document())
+    texts = ci_texts(arguments, result, document, inputs.spec, watch)
     if arguments.output is not None:
-        write_text(arguments.output, result.json_text())
+        texts.append((arguments.output, document))
     if arguments.csv is not None:
-        write_text(arguments.csv, csv_text(result))
+        texts.append((arguments.csv, csv_text(result)))
+    for path, text in texts:
+        write_text(path, text)
     if panels:
         write_bytes(arguments.plot, picture)
     if arguments.export is not None:
         export_chain(inputs, arguments.export, options)
     if arguments.json:
-        print(result.json_text(), end="")
+        print(document, end="")
     else:
         print(run_table(result, points=arguments.points, colour=_wants_colour()), end="")
-    return int(result.verdict.exit_code)
+        print("".join(f"{one_line(line)}\n" for line in gate_lines(held)), end="")
+    return int(ExitCode.VIOLATED if held.failed else result.verdict.exit_code)
 
 
 def _check_targets(arguments: argparse.Namespace) -> None:
@@ -67,13 +79,18 @@ def _check_targets(arguments: argparse.Namespace) -> None:
         check_plot_target(arguments.plot)
     if arguments.export is not None and Path(arguments.export).suffix not in EXPORT_FORMATS:
         raise UsageError(f"--export: expected a file name ending in {', '.join(EXPORT_FORMATS)}")
-    for option in ("output", "csv", "plot", "export"):
+    written: dict[str, str] = {}
+    sources = (*with_models([arguments.spec]), arguments.cm, arguments.baseline)
+    for option in ("output", "csv", "plot", "export", *CI_OUTPUTS):
         target = getattr(arguments, option)
         if target is None:
             continue
-        for source in (arguments.spec, arguments.cm):
-            if Path(target).exists() and Path(source).exists() and Path(target).samefile(source):
-                raise UsageError(f"--{option}: {target} is an input of this run")
+        name = f"--{option.replace('_', '-')}"
+        if is_one_of(target, sources):
+            raise UsageError(f"{name}: {target} is an input of this run")
+        other = written.setdefault(os.path.realpath(target), name)
+        if target and other != name and (Path(target).is_file() or not Path(target).exists()):
+            raise UsageError(f"{other} and {name} would be written to the same file")
         if not target or Path(target).is_dir() or not Path(target).absolute().parent.is_dir():
             raise InputError("cannot be written: no such folder, or a folder itself", Place(target or "''"))
 

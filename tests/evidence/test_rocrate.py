@@ -1,0 +1,95 @@
+"""RO-Crates: read by the library rocrate, with hostile file names."""
+
+import hashlib
+import json
+from datetime import date
+
+import pytest
+
+from verifier.evidence.rocrate import CrateFile, crate_metadata
+
+FILES = {
+    "results/run.json": CrateFile("a" * 64, 12, "result of verify run", "application/json"),
+    "inputs/car pedestrian.ltl": CrateFile("b" * 64, 3, "requirements", "text/plain", is_input=True),
+}
+
+
+def graph(text):
+    return {each["@id"]: each for each in json.loads(text)["@graph"]}
+
+
+def test_every_file_is_described_and_the_action_knows_what_came_from_what():
+    found = graph(crate_metadata(FILES, "Two files", command=["verify", "run"], published=date(2026, 11, 20)))
+    assert found["./"]["hasPart"] == [{"@id": "inputs/car%20pedestrian.ltl"}, {"@id": "results/run.json"}]
+    assert found["./"]["datePublished"] == "2026-11-20"
+    assert found["results/run.json"] == {
+        "@id": "results/run.json",
+        "@type": "File",
+        "name": "run.json",
+        "description": "result of verify run",
+        "encodingFormat": "application/json",
+        "contentSize": "12",
+        "sha256": "a" * 64,
+    }
+    action = found["#verification"]
+    assert action["object"] == [{"@id": "inputs/car%20pedestrian.ltl"}]
+    assert action["result"] == [{"@id": "results/run.json"}]
+    assert action["description"] == "verify run"
+    assert found["ro-crate-metadata.json"]["about"] == {"@id": "./"}
+
+
+def test_a_missing_date_is_said_to_be_missing():
+    root = graph(crate_metadata(FILES, "Two files"))["./"]
+    assert root["datePublished"] == "1970-01-01"
+    assert "was not given" in root["description"]
+
+
+def test_bytes_do_not_depend_on_the_order_of_files():
+    assert crate_metadata(FILES, "t") == crate_metadata(dict(reversed(FILES.items())), "t")
+
+
+@pytest.mark.parametrize(
+    "path", ["", "/etc/passwd", "../a", "a/../b", "a//b", "./a", "a\\b", "ro-crate-metadata.json"]
+)
+def test_paths_stay_within_the_crate(path):
+    with pytest.raises(ValueError, match="within a crate"):
+        crate_metadata({path: FILES["results/run.json"]}, "t")
+
+
+def test_files_need_a_hash_and_crates_a_title():
+    with pytest.raises(ValueError, match="hash"):
+        CrateFile("xyz", 1, "a", "b")
+    with pytest.raises(ValueError, match="title"):
+        crate_metadata(FILES, " ")
+
+
+def test_the_library_rocrate_reads_it(tmp_path):
+    rocrate = pytest.importorskip("rocrate.rocrate")
+    hostile = "odd/#1 ?<b>&\u202e%20:\x1b" + "n" * 100
+    contents = {"a.json": b"{}", hostile: b"text"}
+    files = {
+        name: CrateFile(hashlib.sha256(data).hexdigest(), len(data), HOSTILE_KIND, "text/plain", name != "a.json")
+        for name, data in contents.items()
+    }
+    folder = tmp_path / "crate"
+    for name, data in contents.items():
+        (folder / name).parent.mkdir(exist_ok=True, parents=True)
+        (folder / name).write_bytes(data)
+    text = crate_metadata(files, "A crate \x1b\u202e", licence="CC-BY-4.0")
+    assert text.isascii()
+    (folder / "ro-crate-metadata.json").write_text(text)
+    crate = rocrate.ROCrate(folder)
+    assert crate.name == "A crate \\x1b\\u202e"
+    assert crate.license == "CC-BY-4.0"
+    read = {each.id: each for each in crate.data_entities}
+    assert len(read) == 2
+    for each in read.values():
+        data = contents["a.json" if each.id == "a.json" else hostile]
+        assert each["sha256"] == hashlib.sha256(data).hexdigest()
+        assert each["contentSize"] == str(len(data))
+    assert crate.get("#verification")["instrument"]["name"] == "verifier"
+    crate.write(tmp_path / "copy")
+    assert (tmp_path / "copy" / "a.json").read_bytes() == b"{}"
+
+
+HOSTILE_KIND = "<script>\x00 results"

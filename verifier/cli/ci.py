@@ -1,0 +1,89 @@
+"""The outputs of `verify run` for continuous integration: JUnit XML, SARIF and an in-toto statement."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from verifier.evidence.checked import block_text
+from verifier.evidence.documents import checked_document
+from verifier.evidence.intoto import statement
+from verifier.evidence.junit import junit_xml, suite_name
+from verifier.evidence.libraries import jsonschema
+from verifier.evidence.sarif import requirement_places, sarif_log
+from verifier.results import RunResult
+from verifier.scenarios import Block, number_text
+from verifier.specs import Specification
+
+CI_OUTPUTS = ("junit", "sarif", "in_toto")
+RESULT_FILE = "run.json"
+"""What the document of the run is called in them, wherever it is written."""
+Progress = Callable[[list[Block]], Iterable[Block]]
+
+
+class Stopwatch:
+    """Measures how long each Markov chain takes, by the name of its JUnit suite."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    def around(self, progress: Progress) -> Progress:
+        """The progress bar, with the time between two chains taken."""
+
+        def timed(blocks: list[Block]) -> Iterator[Block]:
+            for block in progress(blocks):
+                constants = {name: number_text(value) for name, value in block.swept.items()}
+                name = suite_name(block.planner.name, block_text(block.environment, constants))
+                start = time.perf_counter()
+                yield block
+                self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+        return timed
+
+
+def check_ci_libraries(arguments: argparse.Namespace) -> None:
+    """Refuse before anything is computed where what validates documents is missing; UsageError."""
+    if any(getattr(arguments, name) is not None for name in CI_OUTPUTS):
+        jsonschema()
+
+
+def ci_texts(
+    arguments: argparse.Namespace, result: RunResult, document: str, spec: Specification, watch: Stopwatch
+) -> list[tuple[str, str]]:
+    """File and text of every output for continuous integration that was asked for.
+
+    With SOURCE_DATE_EPOCH in the environment, the wish for repeatable bytes, JUnit has no times.
+    """
+    if all(getattr(arguments, name) is None for name in CI_OUTPUTS):
+        return []
+    run = checked_document(json.loads(document), document.encode(), RESULT_FILE)
+    found = []
+    if arguments.junit is not None:
+        seconds = None if "SOURCE_DATE_EPOCH" in os.environ else watch.seconds
+        found.append(
+            (arguments.junit, junit_xml(run, Path(arguments.spec).name, seconds, arguments.junit_inconclusive))
+        )
+    if arguments.sarif is not None:
+        found.append((arguments.sarif, sarif_log(run, _path_in_repository(arguments.spec), requirement_places(spec))))
+    if arguments.in_toto is not None:
+        found.append((arguments.in_toto, statement(run, _subjects(result))))
+    return found
+
+
+def _subjects(result: RunResult) -> dict[str, str]:
+    """Model and matrices with their hashes; where both have one name, the role stands before it."""
+    tested = [each for each in result.inputs if each.role in ("model", "confusion")]
+    names = [each.name for each in tested]
+    return {each.name if names.count(each.name) == 1 else f"{each.role}/{each.name}": each.sha256 for each in tested}
+
+
+def _path_in_repository(path: str) -> str:
+    """The path from the folder the command runs in, usually a repository's root; the name where it lies elsewhere."""
+    given = Path(path)
+    if given.is_absolute():
+        given = given.relative_to(Path.cwd()) if given.is_relative_to(Path.cwd()) else Path(given.name)
+    return Path(given.name).as_posix() if ".." in given.parts else given.as_posix()

@@ -1,0 +1,192 @@
+"""The gates of `verify run`: a least probability for every requirement, and a largest drop against a baseline."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from verifier.checking.process import StormProcess
+from verifier.cli.ci_arguments import drop_rule, share
+from verifier.compare.floor import Floor, floor_of
+from verifier.compare.gate import Baseline, Drop, Gate, baseline_of_run, read_baseline, rule_words
+from verifier.compare.gating import gate_of_run
+from verifier.compare.story import CompareOptions, compare
+from verifier.errors import UsageError, one_line
+from verifier.options import RunOptions
+from verifier.pipeline import Inputs, read_inputs, verified
+from verifier.results import InputFile, RunResult
+from verifier.scenarios import number_text
+from verifier.textfiles import read_json
+
+PAIRED = "worst probabilities, both verified here; chances from common draws of the two files of matrices"
+SAME = "worst probabilities, both verified here; the matrices are the same, so every drop is 0 in every draw"
+POINTS = "worst probabilities, both verified here, without draws"
+RECORDED = "worst probabilities found here and those that the baseline records; no draws, for it has no matrices"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The gates that were asked for; None where one was not.
+
+    Attributes:
+        least: for every requirement.
+        max_drop: against `baseline`.
+        baseline: file of the earlier result, or of the earlier matrices.
+        recorded: the earlier result, where the file is one; else its matrices are verified.
+        least_chance: the chance from which on a drop fails; None to go by the probabilities alone.
+    """
+
+    least: Fraction | None
+    max_drop: Fraction | None
+    baseline: str | None
+    recorded: Baseline | None
+    least_chance: Fraction | None = None
+
+
+@dataclass(frozen=True)
+class Gates:
+    """What the gates say.
+
+    Attributes:
+        floor, regression: what became of each; None where it was not asked for.
+        compared: what was compared with the baseline, in words.
+        new: requirements that the baseline does not have, with their planners.
+    """
+
+    floor: Floor | None = None
+    regression: Gate | None = None
+    compared: str = ""
+    new: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether one is closed."""
+        return any(each is not None and each.failed for each in (self.floor, self.regression))
+
+    def document(self) -> dict[str, Any]:
+        """As JSON values; empty where no gate was asked for."""
+        found: dict[str, Any] = {} if self.floor is None else {"fail_under": self.floor.document()}
+        if self.regression is not None:
+            new = [{"requirement": name, "planner": planner} for name, planner in self.new]
+            document = self.regression.document()
+            for each in document["drops"]:
+                del each["detector"]  # a run has one
+            found["regression"] = {**document, "compared": self.compared, "not_in_baseline": new}
+        return {"gates": found} if found else {}
+
+
+def asked_gates(arguments: argparse.Namespace) -> Asked:
+    """What the arguments ask.
+
+    Raises:
+        UsageError: an argument that cannot be read, or a chance for which there are no draws; InputError: a baseline
+            that cannot be read.
+    """
+    if (arguments.baseline is None) != (arguments.max_drop is None):
+        raise UsageError("--max-drop and --baseline belong together: name both or none")
+    recorded = None
+    if arguments.baseline is not None:
+        document, _ = read_json(arguments.baseline)
+        if not isinstance(document, dict) or document.get("schema") != "verifier.confusion":
+            recorded = read_baseline(arguments.baseline)
+    least = None if arguments.fail_under is None else share("--fail-under", arguments.fail_under)
+    if least == 0:
+        raise UsageError("--fail-under: every probability is at least 0; name a number above 0")
+    drop = None if arguments.max_drop is None else share("--max-drop", arguments.max_drop)
+    chance = drop_rule(arguments.drop_from, gated=drop is not None)
+    if chance is not None and recorded is not None:
+        raise UsageError(
+            "--drop-from chance: the baseline records probabilities and has no matrices to draw\n"
+            "  hint: give the earlier matrices as --baseline, or use --drop-from point"
+        )
+    if chance is not None and (arguments.no_confidence or arguments.round_transitions is not None):
+        raise UsageError("--drop-from chance takes draws: leave out --no-confidence and --round-transitions")
+    return Asked(least, drop, arguments.baseline, recorded, chance)
+
+
+def gates_of(
+    asked: Asked, arguments: argparse.Namespace, result: RunResult, options: RunOptions, storm: StormProcess
+) -> Gates:
+    """Hold a run against the gates that were asked for; VerifierError as the pipeline and `gate_of_run`."""
+    floor = None
+    if asked.least is not None:
+        floor = floor_of(result.requirements, asked.least, result.settings["verdict_from"])
+    if asked.max_drop is None or asked.baseline is None:
+        return Gates(floor)
+    if asked.recorded is not None:
+        baseline, compared = asked.recorded, RECORDED
+        gate = gate_of_run(baseline, asked.max_drop, result, options.selection)
+    else:
+        inputs = read_inputs(arguments.spec, asked.baseline, options)
+        baseline = _verified_baseline(inputs, options, storm)
+        if _matrices_of(result) == inputs.confusion.sha256:
+            gate, compared = gate_of_run(baseline, asked.max_drop, result, options.selection), SAME
+            gate = replace(gate, least_chance=asked.least_chance)
+        elif options.confidence is None or options.decimals is not None:
+            gate, compared = gate_of_run(baseline, asked.max_drop, result, options.selection), POINTS
+        else:
+            gate, compared = _paired(asked, baseline, arguments, options), PAIRED
+    known = {(requirement, planner) for _, requirement, _, planner in baseline.worst}
+    new = [(each.name, each.planner) for each in result.requirements if (each.name, each.planner) not in known]
+    return Gates(floor, gate, compared, tuple(new))
+
+
+def _verified_baseline(inputs: Inputs, options: RunOptions, storm: StormProcess) -> Baseline:
+    """The earlier matrices under today's spec, model and options."""
+    points = replace(options, confidence=None, verdict_from="point", strategies=False)
+    file = InputFile.of("baseline", inputs.confusion.name, inputs.confusion.sha256)
+    return baseline_of_run(verified(inputs, points, storm), file)
+
+
+def _paired(asked: Asked, baseline: Baseline, arguments: argparse.Namespace, options: RunOptions) -> Gate:
+    """Both files of matrices drawn together, as `verify compare` does."""
+    plain = replace(options, verdict_from="point", strategies=False)
+    gated = CompareOptions(baseline=baseline, max_drop=asked.max_drop or Fraction(0), least_chance=asked.least_chance)
+    files = {"baseline": str(asked.baseline), "now": str(arguments.cm)}
+    found = compare([arguments.spec], files, gated, plain).gate
+    if found is None:
+        raise ValueError("a comparison with a baseline has a gate")
+    return replace(found, drops=tuple(replace(each, detector="") for each in found.drops))
+
+
+def _matrices_of(result: RunResult) -> str:
+    return next(each.sha256 for each in result.inputs if each.role == "confusion")
+
+
+def gate_lines(gates: Gates) -> Iterator[str]:
+    """What the gates say, for people."""
+    if gates.floor is not None:
+        floor = gates.floor
+        basis = {"guaranteed": "guaranteed bounds", "interval": "ends of intervals", "point": "P itself"}[
+            floor.source
+        ]
+        failed = [each for each in floor.held if each.failed]
+        yield f"gate, no requirement under {number_text(floor.least)} ({basis}): {_outcome(failed)}"
+        for each in failed:
+            yield f"  {each.requirement}, planner {each.planner}: {each.value:.6g} in {each.scenario}"
+    if gates.regression is not None:
+        gate = gates.regression
+        drops = [each for each in gate.drops if each.failed]
+        allowed = number_text(gate.max_drop)
+        yield f"gate, no drop by more than {allowed} against {one_line(gate.baseline.name)}: {_outcome(drops)}"
+        yield f"  a drop counts {rule_words(gate.least_chance)}"
+        yield f"  compared: {gates.compared}"
+        yield from (f"  {_drop_text(each, allowed)}" for each in drops)
+        if gates.new:
+            names = ", ".join(f"{name} (planner {planner})" for name, planner in gates.new)
+            yield f"  not in the baseline, not compared: {names}"
+
+
+def _outcome(failed: list[Any]) -> str:
+    return f"failed by {len(failed)}" if failed else "passed"
+
+
+def _drop_text(each: Drop, allowed: str) -> str:
+    chance = "" if each.chance is None else f"; chance that it is more than {allowed}: {each.chance:.3g}"
+    return (
+        f"{each.requirement}, planner {each.planner}: worse by {each.drop:.6g}, P from {each.before:.6g} to "
+        f"{each.now:.6g}{chance}"
+    )

@@ -1,0 +1,82 @@
+"""An in-toto statement of a run: these files were tested with this configuration, and this came out.
+
+Statement v1 with the predicate test-result v0.1 (in-toto attestation framework, spec/v1/statement.md and
+spec/predicates/test-result.md). The statement is not signed; tools such as cosign or in-toto sign it as it is.
+
+| worst verdict         | result | each case                              |
+|-----------------------|--------|----------------------------------------|
+| violated              | FAILED | failedTests                            |
+| inconclusive          | WARNED | warnedTests                            |
+| satisfied             | PASSED | passedTests                            |
+| no target, throughout | WARNED | none: nothing was asked, nothing passed |
+
+A gate of the run is a test as well, per requirement and planner; a closed one fails.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from verifier.errors import one_line
+from verifier.evidence.checked import checked, gated
+from verifier.evidence.documents import Document
+
+STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
+PREDICATE_TYPE = "https://in-toto.io/attestation/test-result/v0.1"
+RESULTS = {"violated": "FAILED", "inconclusive": "WARNED", "satisfied": "PASSED", "no target": "WARNED"}
+LISTS = {"violated": "failedTests", "inconclusive": "warnedTests", "satisfied": "passedTests"}
+
+
+def statement(run: Document, subjects: Mapping[str, str]) -> str:
+    """The document of a run as an in-toto statement.
+
+    Args:
+        run: the document.
+        subjects: file -> its SHA-256 in hexadecimal: what the statement is about. Inputs of the run that are not
+            among them are the configuration; so are the baseline of a gate and the document of the run itself.
+
+    Raises:
+        ValueError: the document is not that of a run, there is no subject, or a hash is none.
+    """
+    if not subjects or any(re.fullmatch("[0-9a-f]{64}", digest) is None for digest in subjects.values()):
+        raise ValueError("expected at least one subject, each with a SHA-256 of 64 hexadecimal digits")
+    predicate: dict[str, Any] = {"passedTests": [], "warnedTests": [], "failedTests": []}
+    for each in checked(run):
+        if each.verdict in LISTS:
+            predicate[LISTS[each.verdict]].append(one_line(each.name))
+    for gate in gated(run):
+        predicate["failedTests" if gate.failed else "passedTests"].append(one_line(gate.name))
+    predicate["result"] = "FAILED" if predicate["failedTests"] else RESULTS[run.content["verdict"]]
+    predicate["configuration"] = _configuration(run, subjects)
+    document = {
+        "_type": STATEMENT_TYPE,
+        "subject": [_resource(name, subjects[name]) for name in sorted(subjects)],
+        "predicateType": PREDICATE_TYPE,
+        "predicate": predicate,
+    }
+    return json.dumps(document, indent=2, sort_keys=True) + "\n"
+
+
+def _configuration(run: Document, subjects: Mapping[str, str]) -> list[dict[str, Any]]:
+    tested = set(subjects.values())
+    found = []
+    for each in run.content["inputs"]:
+        if each["sha256"] not in tested:
+            found.append(_resource(each["name"], each["sha256"]) | {"annotations": {"role": each["role"]}})
+    regression = run.content.get("gates", {}).get("regression")
+    if regression is not None:  # what a gate compared with decides which tests failed
+        baseline = regression["baseline"]
+        found.append(_resource(baseline["name"], baseline["sha256"]) | {"annotations": {"role": "baseline"}})
+    if run.sha256 not in tested:
+        notes = {"role": "result", "versions": dict(run.content["versions"])}
+        if "command" in run.content:
+            notes["command"] = [one_line(each) for each in run.content["command"]]
+        found.append(_resource(run.name, run.sha256) | {"annotations": notes})
+    return found
+
+
+def _resource(name: str, sha256: str) -> dict[str, Any]:
+    return {"name": one_line(name), "digest": {"sha256": sha256}}

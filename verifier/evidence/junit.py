@@ -1,0 +1,139 @@
+"""JUnit XML of a run: one test case per requirement, planner and scenario, for the test report of a pipeline.
+
+JUnit XML has no standard; this keeps to what Jenkins, GitLab and GitHub's reporters read: `testsuites`, `testsuite`,
+`properties`, `testcase`, `failure`, `skipped`. One suite is one Markov chain: a planner with a true environment and
+values of the swept constants.
+
+| verdict      | test case                                                                  |
+|--------------|----------------------------------------------------------------------------|
+| satisfied    | passed                                                                     |
+| violated     | `failure` of type "violated"                                               |
+| inconclusive | `failure` of type "inconclusive", or `skipped` where that is asked for     |
+| no target    | `skipped`: nothing was asked, so nothing passed                            |
+
+The gates of a run, where it has any, are a suite of their own with one case per requirement and planner.
+
+XML 1.0 has no control characters. They, line breaks and invisible signs such as changes of the writing direction are
+written out (`\\x1b`), so that what is shown is what is there.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+
+from verifier.errors import one_line
+from verifier.evidence.checked import Checked, Gated, checked, gated
+from verifier.evidence.documents import Document
+
+INCONCLUSIVE = ("failure", "skipped")
+"""What an inconclusive requirement can be in JUnit, which knows no third verdict."""
+
+
+def junit_xml(
+    run: Document, spec_name: str, seconds: Mapping[str, float] | None = None, inconclusive: str = "failure"
+) -> str:
+    """The document of a run as JUnit XML.
+
+    Args:
+        run: the document.
+        spec_name: file name of the spec; names the classes of the cases.
+        seconds: measured seconds of each Markov chain, by "PLANNER, ENVIRONMENT NAME=VALUE ..." (`suite_name`). All
+            cases of a chain are checked together: each is given an equal share, so that sums are right. None for no
+            times, which makes the bytes repeatable.
+        inconclusive: one of `INCONCLUSIVE`; by default what is not shown does not pass.
+
+    Raises:
+        ValueError: the document is not that of a run, `inconclusive` is unknown, or a chain has no time.
+    """
+    if inconclusive not in INCONCLUSIVE:
+        raise ValueError(f"expected one of {INCONCLUSIVE}, got {inconclusive!r}")
+    suites: dict[str, list[Checked]] = {}
+    for each in checked(run):
+        suites.setdefault(suite_name(each.planner, each.block), []).append(each)
+    if seconds is not None and not suites.keys() <= seconds.keys():
+        raise ValueError(f"no seconds of {sorted(suites.keys() - seconds.keys())}")
+    root = ET.Element("testsuites", {"name": one_line(run.content["title"] or spec_name)})
+    for name, cases in suites.items():
+        taken = None if seconds is None else seconds[name]
+        root.append(_suite(name, cases, PurePath(spec_name).stem, taken, inconclusive, run))
+    gates = gated(run)
+    if gates:
+        root.append(_gate_suite(gates, PurePath(spec_name).stem, seconds is not None))
+    _count(root, None if seconds is None else sum(seconds[name] for name in suites))
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def suite_name(planner: str, block: str) -> str:
+    """The name of the suite of one Markov chain."""
+    return f"{planner}, {block}"
+
+
+def _suite(
+    name: str, cases: Sequence[Checked], spec: str, seconds: float | None, inconclusive: str, run: Document
+) -> ET.Element:
+    suite = ET.Element("testsuite", {"name": one_line(name)})
+    properties = ET.SubElement(suite, "properties")
+    for each in run.content["inputs"]:
+        _property(properties, f"{each['role']} {each['name']} sha256", each["sha256"])
+    for library, version in run.content["versions"].items():
+        _property(properties, f"version {library}", version)
+    share = None if seconds is None else seconds / len(cases)
+    for each in cases:
+        suite.append(_case(each, f"{spec}.{each.planner}", share, inconclusive))
+    _count(suite, seconds)
+    return suite
+
+
+def _gate_suite(gates: Sequence[Gated], spec: str, timed: bool) -> ET.Element:
+    suite = ET.Element("testsuite", {"name": "gates"})
+    for each in gates:
+        name = {"classname": one_line(f"{spec}.{each.planner}"), "name": one_line(each.name)}
+        case = ET.SubElement(suite, "testcase", name | ({"time": "0.000000"} if timed else {}))
+        if each.failed:
+            ET.SubElement(case, "failure", {"type": each.gate, "message": one_line(each.message)})
+        else:
+            ET.SubElement(case, "system-out").text = one_line(each.message)
+    _count(suite, 0.0 if timed else None)
+    return suite
+
+
+def _case(each: Checked, class_name: str, seconds: float | None, inconclusive: str) -> ET.Element:
+    case = ET.Element("testcase", {"classname": one_line(class_name), "name": one_line(each.name)})
+    if seconds is not None:
+        case.set("time", f"{seconds:.6f}")
+    properties = ET.SubElement(case, "properties")
+    values = {"verdict": each.verdict, "probability": repr(each.probability), "target": f"P {each.target}"}
+    values |= {"lower": repr(each.lower), "upper": repr(each.upper)}
+    if each.sureness is not None:
+        for kind in ("interval", "guaranteed"):
+            values |= {f"{kind}_{end}": repr(each.sureness[kind][end]) for end in ("lower", "upper")}
+    for name, value in values.items():
+        _property(properties, name, value)
+    result = _result_tag(each.verdict, inconclusive)
+    if result is not None:
+        found = ET.SubElement(case, result, {"message": one_line(each.message)})
+        if result == "failure":
+            found.set("type", each.verdict)
+        found.text = one_line(each.formula)
+    return case
+
+
+def _result_tag(verdict: str, inconclusive: str) -> str | None:
+    return {"violated": "failure", "inconclusive": inconclusive, "no target": "skipped"}.get(verdict)
+
+
+def _property(properties: ET.Element, name: str, value: str) -> None:
+    ET.SubElement(properties, "property", {"name": one_line(name), "value": one_line(value)})
+
+
+def _count(element: ET.Element, seconds: float | None) -> None:
+    """Set the totals of the cases below an element."""
+    listed = list(element.iter("testcase"))
+    element.set("tests", str(len(listed)))
+    for attribute, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        element.set(attribute, str(sum(each.find(tag) is not None for each in listed)))
+    if seconds is not None:
+        element.set("time", f"{seconds:.6f}")

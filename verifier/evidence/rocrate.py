@@ -1,0 +1,146 @@
+"""RO-Crate 1.1: what a folder of evidence holds, as linked data that archives and libraries read.
+
+Source: RO-Crate Metadata Specification 1.1 (https://w3id.org/ro/crate/1.1), sections on the metadata file descriptor,
+the root data entity, data entities and provenance. The hash of a file is schema.org's `sha256`, which the context of
+1.1 lacks and this adds.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import PurePosixPath
+from typing import Any
+from urllib.parse import quote
+
+from verifier import __version__
+from verifier.errors import one_line
+
+METADATA_FILE = "ro-crate-metadata.json"
+NO_DATE = date(1970, 1, 1)
+"""Stands for a date that was not given: the format demands one, and the bytes must be repeatable."""
+
+
+@dataclass(frozen=True)
+class CrateFile:
+    """One file of the crate.
+
+    Attributes:
+        sha256: of its bytes, in hexadecimal.
+        size: in bytes.
+        kind: what it is, in words: "confusion matrices".
+        media_type: as "application/json".
+        is_input: whether the results were made from it, or it is one of them.
+
+    Raises:
+        ValueError: `sha256` is no such hash, or the size is negative.
+    """
+
+    sha256: str
+    size: int
+    kind: str
+    media_type: str
+    is_input: bool = False
+
+    def __post_init__(self) -> None:
+        if re.fullmatch("[0-9a-f]{64}", self.sha256) is None or self.size < 0:
+            raise ValueError(f"not the hash and size of a file: {self.sha256!r}, {self.size}")
+
+
+def crate_metadata(
+    files: Mapping[str, CrateFile],
+    title: str,
+    *,
+    description: str = "",
+    published: date | None = None,
+    licence: str | None = None,
+    command: Sequence[str] = (),
+) -> str:
+    """The text of `ro-crate-metadata.json`; equal arguments give equal bytes.
+
+    Args:
+        files: path from the root of the crate, with forward slashes -> the file. The metadata file itself is none
+            of them.
+        title: of the crate.
+        description: of the crate, in a sentence.
+        published: the day; None where none was given, and the crate says so.
+        licence: of the crate: its URL or SPDX identifier, or a sentence.
+        command: that made the results, as far as it is known.
+
+    Raises:
+        ValueError: a path is absolute, leads out of the crate, or is that of the metadata file; or there is no title.
+    """
+    for path in files:
+        _check_path(path)
+    if not title.strip():
+        raise ValueError("a crate needs a title")
+    text = [description, "" if published else "The date of publication was not given; 1970-01-01 stands for that."]
+    root: dict[str, Any] = {
+        "@id": "./",
+        "@type": "Dataset",
+        "name": one_line(title),
+        "description": one_line(" ".join(each for each in text if each)) or one_line(title),
+        "datePublished": (published or NO_DATE).isoformat(),
+        "license": one_line(licence) if licence else "No licence was stated.",
+        "hasPart": [{"@id": _identifier(path)} for path in sorted(files)],
+        "mentions": {"@id": "#verification"},
+    }
+    descriptor = {
+        "@id": METADATA_FILE,
+        "@type": "CreativeWork",
+        "conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"},
+        "about": {"@id": "./"},
+    }
+    entities = [descriptor, root, *(_entity(path, files[path]) for path in sorted(files)), *_action(files, command)]
+    document = {
+        "@context": ["https://w3id.org/ro/crate/1.1/context", {"sha256": "http://schema.org/sha256"}],
+        "@graph": entities,
+    }
+    return json.dumps(document, indent=2, sort_keys=True) + "\n"
+
+
+def _check_path(path: str) -> None:
+    parts = path.split("/")
+    if not path or "" in parts or "." in parts or ".." in parts or "\\" in path or path == METADATA_FILE:
+        raise ValueError(f"not the path of a file within a crate: {path!r}")
+
+
+def _identifier(path: str) -> str:
+    """A relative URI reference; a colon in it would make it look like a scheme."""
+    return quote(path.encode(errors="surrogatepass"), safe="/")
+
+
+def _entity(path: str, file: CrateFile) -> dict[str, Any]:
+    return {
+        "@id": _identifier(path),
+        "@type": "File",
+        "name": one_line(PurePosixPath(path).name),
+        "description": one_line(file.kind),
+        "encodingFormat": one_line(file.media_type),
+        "contentSize": str(file.size),
+        "sha256": file.sha256,
+    }
+
+
+def _action(files: Mapping[str, CrateFile], command: Sequence[str]) -> list[dict[str, Any]]:
+    """What made the results: the program, from the inputs."""
+    action: dict[str, Any] = {
+        "@id": "#verification",
+        "@type": "CreateAction",
+        "name": "verification",
+        "instrument": {"@id": "#verifier"},
+        "object": [{"@id": _identifier(path)} for path in sorted(files) if files[path].is_input],
+        "result": [{"@id": _identifier(path)} for path in sorted(files) if not files[path].is_input],
+    }
+    if command:
+        action["description"] = one_line(" ".join(command))
+    program = {
+        "@id": "#verifier",
+        "@type": "SoftwareApplication",
+        "name": "verifier",
+        "softwareVersion": __version__,
+    }
+    return [action, program]

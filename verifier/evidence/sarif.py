@@ -1,0 +1,194 @@
+"""SARIF 2.1.0 of a run: what is wrong, at the line of the spec that asks for it.
+
+Every requirement is a rule (`reportingDescriptor`) with its verdict, so nothing is left out. Results are only the
+problems: a violated requirement is an error, an inconclusive one a warning, both of kind "fail", for what had to be
+shown was not shown. A closed gate of the run is an error as well. Satisfied requirements give no result: services
+that show SARIF, GitHub's among them, take every result for a problem, whatever its kind.
+
+Source: OASIS, Static Analysis Results Interchange Format 2.1.0, sections 3.14 (run), 3.19.23 (rules), 3.27 (result),
+3.28 to 3.30 (places).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from verifier.errors import one_line
+from verifier.evidence.checked import VERDICTS, Checked, Gated, gated, worst_of
+from verifier.evidence.documents import Document
+from verifier.specs import Specification
+
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+LEVELS = {"violated": "error", "inconclusive": "warning"}
+LONGEST_NAME = 255
+"""Characters of a rule's id; longer ones are refused by services that show SARIF, and are cut with a hash behind."""
+
+
+def sarif_log(run: Document, spec_name: str, lines: Mapping[str, tuple[int, int]]) -> str:
+    """The document of a run as a SARIF log.
+
+    Args:
+        run: the document.
+        spec_name: path of the spec from the root of the repository, with forward slashes.
+        lines: requirement -> line and column in the spec, from 1; a requirement without is shown at the file.
+
+    Raises:
+        ValueError: the document is not that of a run, or a line or column is below 1.
+    """
+    if any(min(place) < 1 for place in lines.values()):
+        raise ValueError("lines and columns count from 1")
+    found = worst_of(run)
+    rules = list(_rules(found))
+    index = {rule["id"]: at for at, rule in enumerate(rules)}
+
+    def rule_of(each: Checked | Gated) -> int:
+        return index[_identifier(one_line(each.requirement))]
+
+    results = [
+        _result(each, rule_of(each), rules, spec_name, lines.get(each.requirement))
+        for each in found
+        if each.verdict in LEVELS
+    ]
+    results += [
+        _gate_result(each, rule_of(each), rules, spec_name, lines.get(each.requirement))
+        for each in gated(run)
+        if each.failed
+    ]
+    log = {
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {"driver": _driver(run, rules)},
+                "artifacts": list(_artifacts(run, spec_name)),
+                "columnKind": "unicodeCodePoints",
+                "results": results,
+                "properties": {
+                    "title": one_line(run.content["title"]),
+                    "verdict": run.content["verdict"],
+                    "resultSha256": run.sha256,
+                    "versions": dict(run.content["versions"]),
+                    "command": [one_line(each) for each in run.content.get("command", [])],
+                },
+            }
+        ],
+    }
+    return json.dumps(log, indent=2, sort_keys=True, allow_nan=False) + "\n"
+
+
+def requirement_places(spec: Specification) -> dict[str, tuple[int, int]]:
+    """Requirement -> line and column of its name in the spec, from 1."""
+    lines = spec.source.text.split("\n")
+    found = {}
+    for each in spec.requirements:
+        at = re.search(rf"(?<!\w){re.escape(each.name)}(?!\w)", lines[each.line - 1])
+        found[each.name] = (each.line, 1 if at is None else at.start() + 1)
+    return found
+
+
+def _driver(run: Document, rules: list[dict[str, Any]]) -> dict[str, Any]:
+    driver: dict[str, Any] = {"name": "verifier", "rules": rules}
+    version = run.content["versions"].get("verifier")
+    if version is not None:
+        driver["version"] = version
+    return driver
+
+
+def _rules(found: Sequence[Checked]) -> Iterator[dict[str, Any]]:
+    """One rule per requirement; its verdict is the worst over the planners."""
+    by_name: dict[str, list[Checked]] = {}
+    for each in found:
+        by_name.setdefault(one_line(each.requirement), []).append(each)
+    for name, mine in by_name.items():
+        verdict = min((each.verdict for each in mine), key=VERDICTS.index)
+        formula = one_line(mine[0].formula)
+        yield {
+            "id": _identifier(name),
+            **({} if name == _identifier(name) else {"name": name}),  # the standard wants no repetition
+            "shortDescription": {"text": f"P {mine[0].target} [ {formula} ]"},
+            "fullDescription": {"text": f"{name}: P {mine[0].target} [ {formula} ]"},
+            "defaultConfiguration": {"level": LEVELS.get(verdict, "none")},
+            "properties": {
+                "verdict": verdict,
+                "messages": [one_line(f"{each.name}: {each.message}") for each in mine],
+            },
+        }
+
+
+def _result(
+    each: Checked, rule: int, rules: list[dict[str, Any]], spec_name: str, place: tuple[int, int] | None
+) -> dict[str, Any]:
+    found = _problem(
+        f"{each.name}: {each.message}", f"{each.requirement}\0{each.planner}", rule, rules, LEVELS[each.verdict]
+    )
+    found["locations"] = [_location(spec_name, place)]
+    found["properties"] = {
+        "verdict": each.verdict,
+        "probability": each.probability,
+        "lower": each.lower,
+        "upper": each.upper,
+        "sureness": None if each.sureness is None else dict(each.sureness),
+    }
+    return found
+
+
+def _gate_result(
+    each: Gated, rule: int, rules: list[dict[str, Any]], spec_name: str, place: tuple[int, int] | None
+) -> dict[str, Any]:
+    identity = f"{each.requirement}\0{each.planner}\0{each.gate}"
+    found = _problem(f"{each.name}: {each.message}", identity, rule, rules, "error")
+    return found | {"locations": [_location(spec_name, place)], "properties": {"gate": each.gate}}
+
+
+def _problem(message: str, identity: str, rule: int, rules: list[dict[str, Any]], level: str) -> dict[str, Any]:
+    return {
+        "ruleId": rules[rule]["id"],
+        "ruleIndex": rule,
+        "kind": "fail",
+        "level": level,
+        "message": {"text": _literal(one_line(message))},
+        "partialFingerprints": {"requirementAndPlanner/v1": _sha256(identity)},
+    }
+
+
+def _location(spec_name: str, place: tuple[int, int] | None) -> dict[str, Any]:
+    physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(spec_name), "index": 0}}
+    if place is not None:
+        physical["region"] = {"startLine": place[0], "startColumn": place[1]}
+    return {"physicalLocation": physical}
+
+
+def _artifacts(run: Document, spec_name: str) -> Iterator[dict[str, Any]]:
+    """The inputs with their hashes, the spec first."""
+    inputs = sorted(run.content["inputs"], key=lambda each: bool(each["role"] != "spec"))
+    for each in inputs:
+        uri = spec_name if each["role"] == "spec" else each["name"]
+        yield {
+            "location": {"uri": _uri(uri)},
+            "hashes": {"sha-256": each["sha256"]},
+            "description": {"text": each["role"]},
+        }
+
+
+def _identifier(name: str) -> str:
+    if len(name) <= LONGEST_NAME:
+        return name
+    return f"{name[: LONGEST_NAME - 17]}-{_sha256(name)[:16]}"
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+def _uri(path: str) -> str:
+    return quote(path.encode(errors="surrogatepass"), safe="/")
+
+
+def _literal(text: str) -> str:
+    """A message in which braces are no placeholders (section 3.11.5) and no brackets are a link (3.11.6)."""
+    return text.replace("{", "{{").replace("}", "}}").replace("](", "] (")
