@@ -1,0 +1,408 @@
+"""Every kind of doubt: made by hand to be found, and to be absent where it should be."""
+
+from pathlib import Path
+
+import pytest
+from run_documents import (
+    MATRICES,
+    MODEL,
+    SPEC,
+    document,
+    made_with,
+    matrices,
+    point,
+    requirement,
+    run,
+    satisfied_run,
+    tried,
+)
+
+from verifier.errors import InputError
+from verifier.evidence.context import CaseContext, Detector
+from verifier.evidence.defeaters import about_data, about_settings, about_verdicts
+from verifier.evidence.defeaters.finding import find_defeaters
+from verifier.evidence.defeaters.values import KINDS, Claim, Doubt, claims_on
+
+PACKAGE = Path(about_data.__file__).parents[2]
+
+
+def claim(given, point=None, name="stops"):
+    return Claim(given.sha256, name, "p", point)
+
+
+def only(found):
+    (each,) = found
+    return each
+
+
+def test_a_sound_run_has_no_defeaters():
+    table = matrices()
+    given = made_with(table)
+    assert (
+        find_defeaters([given, table], CaseContext(), {"another": satisfied_run(inputs=(SPEC, MODEL, table.sha256))})
+        == ()
+    )
+
+
+# --- straddles_target
+
+
+def undecided_run(**more):
+    points = [
+        point(0.96, "satisfied", (0.92, 0.99)),
+        point(0.91, "inconclusive", (0.85, 0.95), environment="obs"),
+        point(0.95, "inconclusive", (0.89, 0.98), environment="obs", initial={"x": 2}),
+    ]
+    needed = {
+        "columns": [
+            {"true": "ped", "bin": "[0, 10) m", "items": 40, "further": 300},
+            {"true": "obs", "bin": "[0, 10) m", "items": 9, "further": 20},
+        ],
+        "lower": 0.9001,
+        "upper": 0.92,
+        "verdict": "satisfied",
+    }
+    return run([requirement("stops", points, worst=1, evidence_needed=needed)], **more)
+
+
+def test_bounds_on_both_sides_of_the_target():
+    given = undecided_run()
+    found = only(about_verdicts.straddles_target(given))
+    assert found.claims == (claim(given, 1), claim(given, 2))
+    for part in ("2 scenarios undecided", "obs x=1", "[0.85, 0.95]", "P >= 0.9"):
+        assert part in found.message
+    assert "about 320 more items" in found.remedy
+    assert list(about_verdicts.straddles_target(satisfied_run())) == []
+
+
+def test_what_is_violated_does_not_straddle():
+    given = run([requirement("stops", [point(0.2, "violated", (0.1, 0.3))])])
+    assert list(about_verdicts.straddles_target(given)) == []
+
+
+# --- no_bounds
+
+
+def test_a_verdict_from_the_point_alone():
+    points = [
+        point(0.96, "satisfied", (0.85, 0.99)),  # its guaranteed bounds would be inconclusive
+        point(0.97, "satisfied", (0.93, 0.99), environment="obs"),  # these confirm it
+    ]
+    given = run([requirement("stops", points)], verdict_from="point")
+    found = only(about_verdicts.no_bounds(given))
+    assert found.claims == (claim(given, 0),)
+    assert "P = 0.96 alone was held against P >= 0.9, and the guaranteed bounds are [0.85, 0.99]" in found.message
+    bare = run([requirement("stops", [point(0.96, "satisfied")])], verdict_from="point", confidence=None)
+    assert "and no bounds were computed" in only(about_verdicts.no_bounds(bare)).message
+    assert list(about_verdicts.no_bounds(run([requirement("stops", points)]))) == []
+
+
+# --- thin_columns
+
+
+def test_columns_that_would_decide():
+    given = undecided_run()
+    found = only(about_data.thin_columns(given, [given]))
+    assert found.claims == (claim(given, 1),)
+    assert "40 items with true ped in [0, 10) m, 300 more needed; 9 items with true obs" in found.message
+    assert list(about_data.thin_columns(satisfied_run(), [])) == []
+
+
+# P >= 9/10 at 95 %: 0.9^28 = 0.0523, 0.9^29 = 0.0471, so a column needs 29 items. ped has 21, empty has 79.
+def hopeful_run(lower=0.85, **more):
+    """P >= 0.9, met by the point in two scenarios, the second confirmed by its guaranteed bounds."""
+    points = [
+        point(0.96, "satisfied", (lower, 0.99), interval=(0.92, 0.98)),
+        point(0.97, "satisfied", (0.93, 0.99), environment="obs"),
+    ]
+    return run([requirement("stops", points)], **{"verdict_from": "point"} | more)
+
+
+@pytest.mark.parametrize("source", ["point", "interval"])
+def test_columns_too_thin_to_show_the_target(source):
+    assert about_data.items_needed({"comparison": ">=", "probability": "9/10"}) == 29
+    assert about_data.items_needed({"comparison": "<=", "probability": "1/10"}) == 29
+    assert about_data.items_needed({"comparison": ">=", "probability": "1"}) is None
+    table = matrices()
+    given = made_with(table, hopeful_run, verdict_from=source)
+    found = only(about_data.thin_columns(given, [given, table]))
+    assert found.claims == (claim(given, 0),)
+    assert "29 items without an error are needed to show P >= 0.9, and there are 21 with true ped" in found.message
+    assert "not known: it was not explained" in found.message
+    thick = matrices(((28, 5), (1, 74)))
+    assert list(about_data.thin_columns(made_with(thick, hopeful_run), [thick])) == []
+    # Where guaranteed bounds decide or confirm they allow for the few items; where the matrices are not there nothing
+    # is known.
+    assert list(about_data.thin_columns(made_with(table), [table])) == []
+    sure = made_with(table, hopeful_run, lower=0.91, verdict_from=source)
+    assert list(about_data.thin_columns(sure, [sure, table])) == []
+    assert list(about_data.thin_columns(given, [given])) == []
+
+
+def test_what_is_met_in_part_rests_on_thin_columns_too():
+    """The requirement is violated in one scenario; in the other one it is called satisfied with 21 items."""
+    table = matrices()
+    points = [
+        point(0.5, "violated", (0.4, 0.6)),
+        point(0.96, "satisfied", (0.85, 0.99), interval=(0.92, 0.98), environment="obs"),
+    ]
+    given = run([requirement("stops", points)], inputs=(SPEC, MODEL, table.sha256), verdict_from="interval")
+    assert only(about_data.thin_columns(given, [given, table])).claims == (claim(given, 1),)
+
+
+def test_slopes_of_zero_excuse_no_column_where_errors_were_never_seen():
+    """A failure that takes two errors, none seen, has slopes of 0 in both: 21 items without an error are too few."""
+    table = matrices(((21, 0), (0, 79)))
+    given = made_with(table, hopeful_run)
+    flat = explained(given, ([0, 0], [0, 0]))
+    found = only(about_data.thin_columns(given, [given, table, flat]))
+    assert "21 with true ped" in found.message
+    assert "not known: there are reports that were never seen" in found.message
+
+
+def explained(given, slopes):
+    """An explanation that says which of the columns ped (0) and empty (1) the probability reacts to."""
+    names = ("ped", "empty")
+    part = {
+        "name": "stops", "planner": "p", "formula": "G safe", "target": None, "verdict": "satisfied",
+        "point": {}, "critical_cells": [], "perfect_perception": 1, "fixes": [], "moves": [], "label_more": [],
+        "violation": {"satisfies_the_formula": False, "probability": 0, "error": 0, "covered": None,
+                      "complete": True, "runs": []},
+        "posterior_deviation": 0, "jumps": [], "map": None,
+        "gradient": [{"bin": 0, "true": name, "slopes": slope} for name, slope in zip(names, slopes, strict=True)],
+    }  # fmt: skip
+    content = {key: given.content[key] for key in ("title", "verdict", "inputs", "settings", "versions", "engines")}
+    content |= {
+        "schema": "verifier.explain",
+        "version": 1,
+        "remarks": [],
+        "labels": list(names),
+        "bins": ["[0, inf) m"],
+    }
+    content |= {
+        "explain": {"runs": 1, "whole_runs": False, "moves": 1, "level": 0.95, "prior": 0.5, "map": None},
+        "explanations": [part],
+    }
+    return document(content, "explain.json")
+
+
+def test_only_columns_that_matter_are_too_thin():
+    table = matrices()
+    given = made_with(table, hopeful_run)
+    harmless = explained(given, ([0, 0], [0, 1]))
+    assert list(about_data.thin_columns(given, [given, table, harmless])) == []
+    harmful = explained(given, ([0, -1], [0, 0]))
+    found = only(about_data.thin_columns(given, [given, table, harmful]))
+    assert "21 with true ped" in found.message
+    assert "not known" not in found.message
+    other = explained(hopeful_run(), ([0, 0], [0, 1]))  # of other matrices: says nothing here
+    assert "not known" in only(about_data.thin_columns(given, [given, table, other])).message
+
+
+# --- assumed_rates, no_false_alarms, distance_ignored, rounded, endless
+
+
+def test_rates_assumed_by_a_policy():
+    remark = "no items with true ped in [0, 10) m: rates assumed by policy 'neighbour'"
+    given = satisfied_run(remarks=[remark], verdict_from="point", empty_columns="neighbour")
+    assert only(about_settings.assumed_rates(given, [])).message == remark
+    assert (
+        list(about_settings.assumed_rates(satisfied_run(remarks=[remark]), [])) == []
+    )  # the guaranteed bounds do not lean on it
+    assert list(about_settings.assumed_rates(satisfied_run(verdict_from="point"), [])) == []
+
+
+def test_false_alarms_left_out():
+    remark = (
+        "the matrices were made without unmatched detections, so where nothing stands the detector reports nothing"
+    )
+    given = satisfied_run(remarks=[remark])
+    assert only(about_settings.no_false_alarms(given, [])).claims == (claim(given),)
+    assert "by choice" in only(about_settings.no_false_alarms(satisfied_run(false_alarms="ignore"), [])).message
+    assert list(about_settings.no_false_alarms(satisfied_run(), [])) == []
+
+
+@pytest.mark.parametrize(
+    ("look", "setting", "value"),
+    [
+        (about_settings.distance_ignored, "canonical", True),
+        (about_settings.rounded, "round_transitions", 4),
+        (about_settings.endless, "endless", True),
+    ],
+)
+def test_settings_that_change_what_is_computed(look, setting, value):
+    given = satisfied_run(**{setting: value})
+    assert only(look(given, [])).claims == (claim(given),)
+    assert list(look(satisfied_run(), [])) == []
+
+
+# --- dependent_frames
+
+
+def test_environments_that_were_left_out():
+    given = satisfied_run(environments_left_out=["obs", "empty"])
+    found = only(find_defeaters([given], CaseContext(), {}))
+    assert (found.kind, found.claims) == ("scenarios_left_out", (claim(given),))
+    assert "run.json leaves out what the spec asks for: true environment obs; empty" in found.message
+
+
+def test_misses_that_follow_misses():
+    table = matrices(dependence=tried(0.0001))
+    given = made_with(table)
+    found = only(about_data.dependent_frames(given, [given, table]))
+    assert "misses it again with 0.80, not 0.34 (20 of 25 pairs of frames, p = 0.0001)" in found.message
+    assert found.claims == (claim(given),)
+    calm = matrices(dependence=tried(0.4))
+    assert list(about_data.dependent_frames(made_with(calm), [calm])) == []
+    assert list(about_data.dependent_frames(given, [])) == []  # its matrices are not there, and it says nothing
+
+
+def test_misses_that_follow_misses_as_the_run_itself_says():
+    remark = f"{about_data.DEPENDENT}: after a miss of ped ..."
+    found = only(about_data.dependent_frames(satisfied_run(remarks=[remark]), []))
+    assert found.message == remark
+
+
+def test_what_no_report_can_change_is_not_doubted():
+    """A scenario whose guaranteed bounds are both 1 holds whatever the detector reports."""
+    points = [point(1.0, "satisfied", (1.0, 1.0)), point(0.97, "satisfied", (0.93, 0.99), environment="obs")]
+    table = matrices(dependence=tried(0.0001))
+    given = run([requirement("stops", points)], inputs=(SPEC, MODEL, table.sha256))
+    assert only(about_data.dependent_frames(given, [table])).claims == (claim(given, 1),)
+    certain = run([requirement("stops", points[:1])], inputs=(SPEC, MODEL, table.sha256))
+    assert list(about_data.dependent_frames(certain, [table])) == []
+    assert claims_on(certain, []) == (claim(certain),)
+
+
+def test_the_member_of_a_family_that_was_used():
+    family = {
+        "axes": ["score_threshold", "predicted", "true"],
+        "score_thresholds": [0.3, 0.7],
+        "bins": [{"distance_m": [0, None], "counts": [[[20, 5], [1, 74]]] * 2}],
+        "dependence": [tried(0.4), tried(0.0001)],
+    }
+    table = matrices(**family)
+    for threshold, count in ((0.3, 0), (0.7, 1)):
+        given = made_with(table, score_threshold=threshold)
+        assert len(list(about_data.dependent_frames(given, [table]))) == count
+
+
+# --- stale, trained_on_tests
+
+
+def test_matrices_that_changed_since():
+    old, new = matrices(), matrices(((21, 5), (0, 74)))
+    given = made_with(old)
+    found = only(about_data.stale(given, [given, new]))
+    assert f"SHA-256 {old.sha256[:12]}" in found.message
+    assert f"the one given is {new.sha256[:12]}" in found.message
+    assert list(about_data.stale(given, [given, old])) == []
+    elsewhere = matrices(((21, 5), (0, 74)), name="other.json")
+    assert list(about_data.stale(given, [given, elsewhere])) == []  # another detector's
+
+
+def test_results_of_other_files():
+    given = satisfied_run()
+    other = satisfied_run(inputs=(SPEC, "9" * 64, MATRICES), name="explain.json")
+    found = only(about_data.stale(given, [given, other]))
+    assert (
+        "model a.toml of SHA-256 222222222222..., and the one used by explain.json is 999999999999" in found.message
+    )
+
+
+def test_a_detector_trained_on_test_drives():
+    drives = [{"name": name, "frames": 10, "counts": [[0, 0, 0, 10]]} for name in ("0001", "0002", "0010")]
+    table = matrices(((30, 0), (0, 0)), drives)
+    given = made_with(table)
+
+    def look(trained):
+        context = CaseContext(detector=Detector(trained_on=trained))
+        return list(about_data.trained_on_tests(given, [given, table], context))
+
+    assert "on 2 of the 3 sequences it was tested on: 0001; 0002" in only(look(("000?", "0100"))).message
+    assert look(("0003", "1*")) == look(()) == look(None) == []
+
+
+# --- policy_sensitive
+
+
+def test_another_policy_gives_another_verdict():
+    given = satisfied_run()
+    points = [
+        point(0.96, "satisfied", (0.92, 0.99)),
+        point(0.88, "violated", (0.8, 0.89), environment="obs"),
+    ]
+    other = run([requirement("stops", points, worst=1)], false_alarms="background")
+    found = only(about_verdicts.policy_sensitive(given, {"false alarms from the background": other}))
+    assert found.claims == (claim(given, 1),)
+    for part in (
+        "under the policy 'false alarms from the background'",
+        "obs x=1 violated (P = 0.88), not satisfied (P = 0.97)",
+    ):
+        assert part in found.message
+    assert list(about_verdicts.policy_sensitive(given, {"the same": satisfied_run(exact=True)})) == []
+    elsewhere = run([requirement("stops", [point(0.1, "violated", (0, 0.2), environment="sky")])])
+    assert list(about_verdicts.policy_sensitive(given, {"other scenarios": elsewhere})) == []
+
+
+def test_an_alternative_of_other_inputs_is_refused():
+    other = satisfied_run(inputs=(SPEC, MODEL, "8" * 64))
+    with pytest.raises(InputError, match="no run of the same spec, model and matrices"):
+        find_defeaters([satisfied_run()], CaseContext(), {"x": other})
+
+
+# --- one_engine, vacuous
+
+
+def test_engines_that_lean_on_each_other():
+    remarks = [
+        f"stops: storm cannot check the formula: {about_verdicts.LESS_INDEPENDENT}",
+        f"stops: the range over all winning strategies {about_verdicts.UNCONFIRMED}",
+        "stops: something else",
+        f"others: {about_verdicts.LESS_INDEPENDENT}",
+    ]
+    given = satisfied_run(remarks=remarks)
+    assert [each.message for each in about_verdicts.one_engine(given, [])] == remarks[:2]
+
+
+def test_episodes_that_are_over_at_once():
+    given = satisfied_run(remarks=[f"planner p, obs: {about_verdicts.OVER_AT_ONCE}"])
+    assert only(about_verdicts.vacuous(given, [])).claims == (claim(given, 1),)
+    other = satisfied_run(remarks=[f"planner q, obs: {about_verdicts.OVER_AT_ONCE}"])
+    assert list(about_verdicts.vacuous(other, [])) == []
+
+
+def test_remarks_are_recognised_as_the_program_writes_them():
+    """The words by which remarks are recognised stand in the parts that write them."""
+    for words, file in (
+        (about_verdicts.LESS_INDEPENDENT, "checking/requirements.py"),
+        (about_verdicts.UNCONFIRMED, "provenance.py"),
+        (about_verdicts.OVER_AT_ONCE, "provenance.py"),
+        (about_settings.NO_ALARMS, "provenance.py"),
+        (about_settings.ASSUMED, "provenance.py"),
+        (about_data.DEPENDENT, "analysis/dependence.py"),
+    ):
+        assert words in (PACKAGE / file).read_text(encoding="utf-8"), words
+
+
+# --- all of them
+
+
+def test_numbered_in_order_and_without_repetition():
+    given = undecided_run(round_transitions=3, endless=True)
+    found = find_defeaters([given, given], CaseContext(), {})
+    assert [each.id for each in found] == [f"D{k}" for k in range(1, len(found) + 1)]
+    assert {each.kind for each in found} == {"rounded", "endless", "straddles_target", "thin_columns"}
+    assert all(each.title == KINDS[each.kind] and each.remedy for each in found)
+
+
+def test_where_nothing_is_claimed_nothing_is_doubted():
+    given = run([requirement("stops", [point(0.5, "no target")], None)], round_transitions=3)
+    assert find_defeaters([given], CaseContext(), {}) == ()
+
+
+def test_doubts_are_valid_from_birth():
+    with pytest.raises(ValueError, match="known kind"):
+        Doubt("made_up", "m", (Claim("0", "a", "p"),), "r")
+    with pytest.raises(ValueError, match="known kind"):
+        Doubt("stale", "m", (), "r")

@@ -1,0 +1,153 @@
+"""`verify evidence rate` on the command line."""
+
+import json
+
+import pytest
+from run_documents import point, requirement, run
+
+from verifier.cli import main
+from verifier.evidence.documents import read_document
+
+
+@pytest.fixture
+def result(tmp_path):
+    points = [
+        point(0.8125, "satisfied", (0.75, 0.875)),
+        point(1.0, "satisfied", (1.0, 1.0), environment="obs"),
+    ]
+    content = run([requirement("stops", points), requirement("counts", points, None, "no target")]).content
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return path
+
+
+def rate(*words):
+    return main(["evidence", "rate", *map(str, words)])
+
+
+def test_a_count_against_a_criterion(result, tmp_path, capsys):
+    target = tmp_path / "rate.json"
+    words = (result, "--requirement", "stops", "--encounters", 240, "--hours", 20, "--accept", "1e-7/h", "-o", target)
+    assert rate(*words) == 1
+    told = capsys.readouterr().out
+    # Garwood for 240 in 20 h: [10.5297, 13.6182] per hour; times [1/8, 1/4], rounded outwards.
+    assert "240 encounters in 20 h" in told
+    assert (
+        "guaranteed [1.316, 3.405] at 90 % (may miss with 0.05 for the probabilities and 0.05 for the exposure)"
+        in told
+    )
+    assert "2.99573e+07 hours" in told
+    assert told.endswith("verdict: violated\n")
+    document = read_document(target)
+    assert document.kind == "rate"
+    assert document.content["command"][:4] == ["verify", "evidence", "rate", "result.json"]
+    assert document.content["inputs"][0]["name"] == "result.json"
+
+
+def test_json_is_the_same_wherever_it_goes(result, tmp_path, capsys):
+    words = (result, "--requirement", "stops", "--exposure", "12/h")
+    assert rate(*words, "--json") == 0
+    printed = capsys.readouterr().out
+    assert rate(*words, "-o", tmp_path / "rate.json") == 0
+    assert (tmp_path / "rate.json").read_text(encoding="utf-8") == printed
+    assert json.loads(printed)["verdict"] == "no target"
+
+
+@pytest.mark.parametrize(("accept", "code"), [("3/h", 0), ("2/h", 3), ("1/h", 1)])
+def test_exit_codes(result, accept, code):
+    assert rate(result, "--requirement", "stops", "--exposure", "12/h", "--accept", accept) == code
+
+
+def test_environments_and_intervals(result, capsys):
+    words = ("--exposure", "ped=10..14/h", "--exposure", "obs=0.5e1/h", "--exposure-level", "0.99")
+    assert rate(result, "--requirement", "stops", *words) == 0
+    told = capsys.readouterr().out
+    assert "10 to 14/h, as stated, at level 0.99" in told
+    assert (
+        "guaranteed [1.25, 3.5] at 94 % (may miss with 0.05 for the probabilities and 0.01 for the exposure)" in told
+    )
+
+
+def test_from_a_context(result, tmp_path, capsys):
+    context = tmp_path / "case.toml"
+    context.write_text("[exposure.every]\nper_hour = 12\n[acceptance.stops]\nper_hour = 3", encoding="utf-8")
+    assert rate(result, "--requirement", "stops", "--context", context, "--json") == 0
+    content = json.loads(capsys.readouterr().out)
+    assert (content["verdict"], content["acceptance"]["per_hour"]) == ("satisfied", "3")
+    assert [each["role"] for each in content["inputs"]] == ["result", "context"]
+
+
+def test_a_context_may_tell_of_more_environments(result, tmp_path, capsys):
+    context = tmp_path / "case.toml"
+    text = "[exposure.ped]\nper_hour = 12\n[exposure.obs]\nper_hour = 1\n[exposure.sky]\nper_hour = 9"
+    context.write_text(text, encoding="utf-8")
+    assert rate(result, "--requirement", "stops", "--context", context) == 0
+    context.write_text("[exposure.ped]\nper_hour = 12\n[exposure.sky]\nper_hour = 9", encoding="utf-8")
+    assert rate(result, "--requirement", "stops", "--context", context) == 2
+    assert "no exposure is given for obs" in capsys.readouterr().err
+
+
+def test_what_the_rate_is_about_is_said(result, capsys):
+    words = (result, "--requirement", "stops", "--exposure", "12/h")
+    rate(*words)
+    told = capsys.readouterr().out
+    assert "\n      if every encounter is of the worst scenario; in another mix there are fewer\n" in told
+    assert "left out" not in told
+    rate(*words, "--env", "obs", "--accept", "1/h")
+    told = capsys.readouterr().out
+    assert "worst scenario; in another mix" not in told
+    assert "\n      without what happens in ped, left out as asked\n" in told
+    rate(*words, "--accept", "1/h")
+    assert "encounters if no more come per hour than the upper ends, without an event" in capsys.readouterr().out
+
+
+def test_a_criterion_of_the_context_is_about_failures(result, tmp_path, capsys):
+    context = tmp_path / "case.toml"
+    context.write_text("[exposure.every]\nper_hour = 12\n[acceptance.stops]\nper_hour = 30", encoding="utf-8")
+    words = (result, "--requirement", "stops", "--context", context)
+    assert rate(*words, "--event", "violated") == 0
+    assert rate(*words, "--event", "satisfied") == 2
+    assert "the acceptance criterion of the context is about how often it fails" in capsys.readouterr().err
+    assert rate(*words, "--event", "satisfied", "--accept", "30/h") == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--requirement", "stop"), "did you mean 'stops'"),
+        (("--requirement", "counts", "--exposure", "1/h"), "does not say what is unwanted"),
+        (("--requirement", "stops"), "how often are encounters met?"),
+        (("--requirement", "stops", "--exposure", "12"), "expected a rate per hour"),
+        (("--requirement", "stops", "--exposure", "14..10/h"), "the lower end comes first"),
+        (("--requirement", "stops", "--exposure", "ped=1/h"), "no exposure is given for obs"),
+        (("--requirement", "stops", "--exposure", "1/h", "--exposure", "2/h"), "every environment once"),
+        (("--requirement", "stops", "--encounters", "3"), "belong together"),
+        (("--requirement", "stops", "--encounters", "-3", "--hours", "1"), "whole number from 0"),
+        (("--requirement", "stops", "--encounters", "3", "--hours", "0"), "more than 0 hours"),
+        (("--requirement", "stops", "--encounters", "3", "--hours", "1", "--exposure", "1/h"), "either --exposure"),
+        (("--requirement", "stops", "--exposure", "1/h", "--exposure-level", "0.9"), "belongs to a stated interval"),
+        (("--requirement", "stops", "--exposure", "1/h", "--accept", "0/h"), "can never be shown"),
+        (("--requirement", "stops", "--exposure", "1/h", "--show-at", f"0.{'9' * 25}"), "at most 1 - 1e-06"),
+        (("--requirement", "stops", "--exposure", "1/h", "--accept", "1"), "expected a rate per hour"),
+        (("--requirement", "stops", "--exposure", "1/h", "--confidence", "1"), "strictly between"),
+        (("--requirement", "stops", "--exposure", "1/h", "--confidence", "x"), "expected a number"),
+        (("--requirement", "stops", "--exposure", "1/h", "--confidence", "0.99"), "leaves nothing"),
+        (("--requirement", "stops", "--exposure", "1/h", "--events", "-1"), "expected a number from 0"),
+    ],
+)
+def test_wrong_usage(result, capsys, words, message):
+    if words == ("--requirement", "stop"):
+        words = (*words, "--exposure", "1/h")
+    assert rate(result, *words) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_files_that_are_not_accepted(result, tmp_path, capsys):
+    words = ("--requirement", "stops", "--exposure", "1/h")
+    assert rate(tmp_path / "none.json", *words) == 4
+    assert rate(result, *words, "-o", tmp_path / "no" / "folder.json") == 4
+    assert rate(result, *words, "-o", result) == 2
+    (tmp_path / "other.json").write_text('{"schema": "verifier.runs"}', encoding="utf-8")
+    assert rate(tmp_path / "other.json", *words) == 4
+    assert "did you mean 'verifier.run'" in capsys.readouterr().err
+    assert not (tmp_path / "no").exists()

@@ -1,0 +1,289 @@
+"""Rates per hour, exposures and demonstrations: solved by hand."""
+
+import re
+from fractions import Fraction
+
+import pytest
+from run_documents import document, point, requirement, run
+
+from verifier.checking.verdicts import Verdict
+from verifier.errors import LimitError, UsageError
+from verifier.evidence.rates.demonstration import encounters_needed, hours_needed
+from verifier.evidence.rates.document import rate_document, rate_text
+from verifier.evidence.rates.exposure import Exposure, float_above, float_below, garwood
+from verifier.evidence.rates.hazard import EVERY, Acceptance, RateQuestion, hazard_rate
+
+TWELVE = {EVERY: Exposure.stated(Fraction(12))}
+
+
+def one(probability, guaranteed=None, target=(">=", "9/10"), **more):
+    return run([requirement("stops", [point(probability, "satisfied", guaranteed)], target)], **more)
+
+
+# Garwood's interval. Without a single encounter the upper end solves exp(-m) = a / 2: m = ln(40) = 3.688879454...
+def test_garwood_of_nothing_seen():
+    lower, upper = garwood(0, Fraction(1, 20))
+    assert lower == 0
+    assert float(upper) == pytest.approx(3.688879454113936, rel=1e-10)
+    assert float(upper) >= 3.688879454113936
+
+
+# Published table (Garwood 1936; e.g. Ulm 1990, Am. J. Epidemiol. 131): 95 % limits for counts of 1, 5, 10 and 20.
+@pytest.mark.parametrize(
+    ("count", "lower", "upper"),
+    [(1, "0.0253", "5.5716"), (5, "1.6235", "11.6683"), (10, "4.7954", "18.3904"), (20, "12.2165", "30.8884")],
+)
+def test_garwood_as_published(count, lower, upper):
+    found = garwood(count, Fraction(1, 20))
+    assert (f"{float(found[0]):.4f}", f"{float(found[1]):.4f}") == (lower, upper)
+
+
+def test_a_count_over_hours_is_scaled():
+    assert Exposure.counted(240, Fraction(20)).rate == 12
+    lower, upper = Exposure.counted(10, Fraction(2)).interval(Fraction(1, 20))
+    assert (f"{float(lower):.4f}", f"{float(upper):.4f}") == ("2.3977", "9.1952")
+
+
+# 0.99^n <= 0.05: 0.99^298 = 0.05003, 0.99^299 = 0.04953.
+def test_encounters_without_an_event():
+    assert encounters_needed(Fraction(1, 100), Fraction(95, 100)) == 299
+    assert Fraction(99, 100) ** 298 > Fraction(1, 20) >= Fraction(99, 100) ** 299
+
+
+# (1/2)^n <= 1/8 exactly at n = 3: not 4, as a rounding error would have it.
+def test_an_exact_power_is_not_missed():
+    assert encounters_needed(Fraction(1, 2), Fraction(7, 8)) == 3
+    # (9/10)^7 = 4782969 / 10^7: a confidence of 1 minus that needs 7 encounters, the least bit more needs 8.
+    assert encounters_needed(Fraction(1, 10), 1 - Fraction(4782969, 10**7)) == 7
+    assert encounters_needed(Fraction(1, 10), 1 - Fraction(4782969, 10**7) + Fraction(1, 10**30)) == 8
+
+
+# Wald's tables of acceptance sampling: 473 items with at most one failure show 1 % at 95 %; 59, 93, 124 show 5 %.
+@pytest.mark.parametrize(
+    ("probability", "events", "needed"),
+    [(Fraction(1, 100), 1, 473), (Fraction(1, 20), 0, 59), (Fraction(1, 20), 1, 93), (Fraction(1, 20), 2, 124)],
+)
+def test_encounters_with_events_allowed(probability, events, needed):
+    assert encounters_needed(probability, Fraction(19, 20), events) == needed
+
+
+# The rule of three: 3 / p within 0.2 %, as -ln(0.05) = 2.9957.
+def test_rule_of_three():
+    assert encounters_needed(Fraction(1, 10**7), Fraction(19, 20)) == 29957322
+
+
+def test_nothing_is_left_to_show_from_probability_one_on():
+    assert encounters_needed(Fraction(1), Fraction(19, 20)) == 0
+    assert encounters_needed(Fraction(5), Fraction(19, 20), 3) == 0
+    assert encounters_needed(Fraction(99, 100), Fraction(1, 100)) == 1  # 0.01 <= 0.99, but not without any encounter
+
+
+# exp(-r T) = 0.05 at r T = 2.995732...; with two events the quantile of the gamma distribution of shape 3 is 6.2958.
+def test_hours():
+    assert float(hours_needed(Fraction(1, 10**7), Fraction(19, 20))) == pytest.approx(29957322.73554, abs=1e-4)
+    assert float(hours_needed(Fraction(2), Fraction(19, 20), 2)) == pytest.approx(6.295793622 / 2, rel=1e-9)
+
+
+def test_what_cannot_be_shown_is_refused():
+    with pytest.raises(LimitError, match="at most 1000"):
+        encounters_needed(Fraction(1, 10), Fraction(19, 20), 1001)
+    with pytest.raises(LimitError, match="cannot be shown"):
+        encounters_needed(Fraction(1, 10**21), Fraction(19, 20))
+    with pytest.raises(UsageError, match="at least 1e-06"):
+        RateQuestion("stops", demonstrate_at=Fraction(1, 10**99))
+    for bad in (Fraction(0), Fraction(1, 10**7), Fraction(1)):
+        with pytest.raises(ValueError, match="confidence"):
+            encounters_needed(Fraction(1, 10), bad)
+
+
+# P = 3/4 of meeting it, exactly; 12 encounters per hour: 3 failures per hour.
+def test_rate_of_an_exact_probability():
+    content = point(0.75, "violated", exact="3/4")
+    found = hazard_rate(run([requirement("stops", [content])], verdict_from="point"), RateQuestion("stops"), TWELVE)
+    assert found.rate == 3
+    assert (found.bounds.source, found.bounds.lower, found.bounds.upper, found.bounds.level) == ("point", 3, 3, None)
+    assert found.event == "violated"
+
+
+# Guaranteed P in [3/4, 7/8]: failures in [1/8, 1/4] per encounter, at 12/h in [1.5, 3] per hour, at 95 %.
+def test_rate_of_guaranteed_bounds():
+    found = hazard_rate(one(0.8125, (0.75, 0.875)), RateQuestion("stops"), TWELVE)
+    assert (found.bounds.lower, found.bounds.upper, found.bounds.level) == (Fraction(3, 2), 3, Fraction(19, 20))
+    assert found.rate == Fraction(3, 16) * 12
+    assert [each.source for each in found.other] == ["interval"]
+
+
+def test_an_interval_without_a_width_is_not_certain():
+    """Ten items without an error: every bootstrap sample gives P = 1, and yet the interval misses now and then."""
+    points = [
+        point(1.0, "satisfied", (0.7, 1.0), interval=(1.0, 1.0)),
+        point(1.0, "satisfied", (0.7, 1.0), interval=(1.0, 1.0), environment="obs"),
+        point(1.0, "satisfied", (1.0, 1.0), environment="empty"),  # where no report can matter
+    ]
+    found = hazard_rate(run([requirement("stops", points)], verdict_from="interval"), RateQuestion("stops"), TWELVE)
+    assert (found.bounds.source, found.bounds.upper) == ("interval", 0)
+    assert found.bounds.error_probability == 2 * Fraction(1, 20)
+    assert found.bounds.level == Fraction(9, 10)
+
+
+# The same with P <= target: the formula itself is unwanted, and its rate is 12 [3/4, 7/8].
+def test_an_upper_target_says_that_the_formula_is_unwanted():
+    given = one(0.8125, (0.75, 0.875), ("<=", "1/10"))
+    found = hazard_rate(given, RateQuestion("stops"), TWELVE)
+    assert (found.event, found.bounds.lower, found.bounds.upper) == ("satisfied", 9, Fraction(21, 2))
+    other = hazard_rate(given, RateQuestion("stops", event="violated"), TWELVE)
+    assert (other.bounds.lower, other.bounds.upper) == (Fraction(3, 2), 3)
+
+
+# Two environments: 12 * [1/8, 1/4] + [10, 14] * [0, 1/2] = [1.5, 10] per hour. An interval has no best estimate.
+def test_environments_add_up():
+    points = [
+        point(0.8125, "satisfied", (0.75, 0.875)),
+        point(0.75, "satisfied", (0.5, 1.0), environment="obs"),
+    ]
+    given = run([requirement("stops", points)])
+    exposures = {"ped": Exposure.stated(Fraction(12)), "obs": Exposure.stated_interval(Fraction(10), Fraction(14))}
+    found = hazard_rate(given, RateQuestion("stops"), exposures)
+    assert (found.rate, found.bounds.lower, found.bounds.upper) == (None, Fraction(3, 2), 10)
+    assert found.bounds.level == Fraction(19, 20)
+
+
+# The worst scenario decides: greatest upper end 1/2, greatest lower end 1/4.
+def test_the_worst_of_several_scenarios():
+    points = [
+        point(0.7, "satisfied", (0.5, 0.875), initial={"x": 1}),
+        point(0.72, "satisfied", (0.625, 0.75), initial={"x": 2}),
+    ]
+    found = hazard_rate(
+        run([requirement("stops", points)]), RateQuestion("stops"), {EVERY: Exposure.stated(Fraction(1))}
+    )
+    assert (found.bounds.lower, found.bounds.upper) == (Fraction(1, 4), Fraction(1, 2))
+    assert found.terms[0].worst.scenario == "ped x=1"
+    # Statistical intervals hold one by one: two of them may miss with 2 * 0.05.
+    (other,) = found.other
+    assert (other.source, other.level) == ("interval", Fraction(9, 10))
+
+
+# 0.05 of the guaranteed bounds and 0.05 of the count: 90 %. Asked for 93 %, the count gets 0.02.
+def test_the_split_of_the_error():
+    given, exposures = one(0.8125, (0.75, 0.875)), {EVERY: Exposure.counted(10, Fraction(2))}
+    found = hazard_rate(given, RateQuestion("stops"), exposures)
+    assert (found.bounds.error_probability, found.bounds.error_exposure) == (Fraction(1, 20), Fraction(1, 20))
+    assert found.bounds.level == Fraction(9, 10)
+    low, high = garwood(10, Fraction(1, 20))
+    assert (found.bounds.lower, found.bounds.upper) == (low / 2 / 8, high / 2 / 4)
+    more = hazard_rate(given, RateQuestion("stops", confidence=Fraction(93, 100)), exposures)
+    assert (more.bounds.level, more.bounds.error_exposure) == (Fraction(93, 100), Fraction(2, 100))
+    assert more.bounds.upper == garwood(10, Fraction(2, 100))[1] / 2 / 4
+    with pytest.raises(UsageError, match="leaves nothing for the exposure"):
+        hazard_rate(given, RateQuestion("stops", confidence=Fraction(95, 100)), exposures)
+
+
+# Two counts share the error equally; a stated interval at level 0.99 takes 0.01 of it.
+def test_several_exposures_share_the_error():
+    points = [point(0.75, "satisfied", (0.75, 0.75), environment=name) for name in ("ped", "obs", "empty")]
+    exposures = {
+        "ped": Exposure.counted(4, Fraction(1)),
+        "obs": Exposure.counted(9, Fraction(1)),
+        "empty": Exposure.stated_interval(Fraction(1), Fraction(2), Fraction(99, 100)),
+    }
+    found = hazard_rate(
+        run([requirement("stops", points)]), RateQuestion("stops", confidence=Fraction(9, 10)), exposures
+    )
+    assert found.bounds.error_exposure == Fraction(5, 100)
+    share = Fraction(2, 100)
+    assert found.bounds.upper == (garwood(4, share)[1] + garwood(9, share)[1] + 2) / 4
+    assert [term.ends for term in found.terms][:2] == [garwood(4, share), garwood(9, share)]
+
+
+@pytest.mark.parametrize(
+    ("accept", "verdict"),
+    [
+        (Fraction(3), Verdict.SATISFIED),
+        (Fraction(2), Verdict.INCONCLUSIVE),
+        (Fraction(3, 2), Verdict.INCONCLUSIVE),
+        (Fraction(1), Verdict.VIOLATED),
+    ],
+)
+def test_three_verdicts(accept, verdict):
+    found = hazard_rate(one(0.8125, (0.75, 0.875)), RateQuestion("stops", acceptance=Acceptance(accept)), TWELVE)
+    assert found.verdict is verdict
+
+
+# At most 0.6 per hour at 12 encounters per hour is 1/20 per encounter: 59 encounters, and -ln(0.05)/0.6 = 4.993 h.
+def test_what_testing_alone_would_take():
+    found = hazard_rate(
+        one(0.8, (0.75, 0.875)), RateQuestion("stops", acceptance=Acceptance(Fraction(6, 10))), TWELVE
+    )
+    assert found.demonstration.encounters == 59
+    assert float(found.demonstration.hours) == pytest.approx(4.99288712, abs=1e-7)
+    never = hazard_rate(
+        one(0.8, (0.75, 0.875)),
+        RateQuestion("stops", acceptance=Acceptance(Fraction(6, 10))),
+        {EVERY: Exposure.stated(Fraction(0))},
+    )
+    assert (never.demonstration.encounters, never.bounds.upper, never.verdict) == (None, 0, Verdict.SATISFIED)
+
+
+def test_questions_that_have_no_answer():
+    given = one(0.8, (0.75, 0.875))
+    for asked, exposures, message in (
+        (RateQuestion("stop"), TWELVE, "did you mean 'stops'"),
+        (RateQuestion("stops", planner="q"), TWELVE, "unknown planner"),
+        (RateQuestion("stops"), {"pde": Exposure.stated(Fraction(1))}, "did you mean 'ped'"),
+        (RateQuestion("stops"), {}, "no exposure is given for ped"),
+        (RateQuestion("stops"), TWELVE | {"ped": Exposure.stated(Fraction(1))}, "leaves no room"),
+        (RateQuestion("stops", environments=("sky",)), TWELVE, "unknown environment"),
+    ):
+        with pytest.raises(UsageError, match=re.escape(message)):
+            hazard_rate(given, asked, exposures)
+    with pytest.raises(UsageError, match="does not say what is unwanted"):
+        hazard_rate(one(0.8, (0.7, 0.9), None), RateQuestion("stops"), TWELVE)
+    two = [requirement("stops", [point(0.8, "satisfied")], planner=name) for name in ("p", "q")]
+    with pytest.raises(UsageError, match="several planners"):
+        hazard_rate(run(two), RateQuestion("stops"), TWELVE)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Exposure(Fraction(1)),
+        lambda: Exposure.stated(Fraction(-1)),
+        lambda: Exposure.stated_interval(Fraction(2), Fraction(1)),
+        lambda: Exposure.stated_interval(Fraction(1), Fraction(2), Fraction(1)),
+        lambda: Exposure.counted(1, Fraction(0)),
+        lambda: Exposure.counted(-1, Fraction(1)),
+        lambda: Acceptance(Fraction(0)),
+        lambda: garwood(1, Fraction(0)),
+    ],
+)
+def test_values_out_of_range(make):
+    with pytest.raises(ValueError, match=r"\w"):
+        make()
+
+
+def test_doubles_are_rounded_outwards():
+    third = Fraction(1, 3)
+    assert Fraction(float_below(third)) < third < Fraction(float_above(third))
+    assert float_below(Fraction(1, 2)) == float_above(Fraction(1, 2)) == 0.5
+
+
+def test_the_document_keeps_to_its_schema():
+    points = [point(0.8125, "satisfied", (0.75, 0.875)), point(0.7, "satisfied", (0.5, 1.0), environment="obs")]
+    exposures = {
+        "ped": Exposure.counted(240, Fraction(20), "drives"),
+        "obs": Exposure.stated_interval(Fraction(1), Fraction(2)),
+    }
+    asked = RateQuestion("stops", acceptance=Acceptance(Fraction(1, 10**7), "analysis"))
+    found = hazard_rate(run([requirement("stops", points)]), asked, exposures)
+    content = rate_document(found, ("case.toml", "4" * 64))
+    assert document(content, "rate.json").kind == "rate"
+    assert content["acceptance"] == {"per_hour": "1/10000000", "source": "analysis"}
+    assert content["terms"][0]["exposure"]["kind"] == "count"
+    assert rate_text(content) == rate_text(rate_document(found, ("case.toml", "4" * 64)))
+    assert (
+        Fraction(content["bounds"]["lower"])
+        <= found.bounds.lower
+        <= found.bounds.upper
+        <= Fraction(content["bounds"]["upper"])
+    )

@@ -1,0 +1,132 @@
+"""The command `verify evidence rate`: ask, print and write what was found."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from verifier.cli.invocation import with_provenance
+from verifier.cli.rate_arguments import exposures, question
+from verifier.cli.tables import aligned, percent
+from verifier.errors import InputError, Place, UsageError, one_line
+from verifier.evidence.context import CaseContext
+from verifier.evidence.context_reader import read_context
+from verifier.evidence.documents import Document, read_document
+from verifier.evidence.rates.chances import requirement_of, unwanted
+from verifier.evidence.rates.document import rate_document, rate_text
+from verifier.evidence.rates.exposure import float_above, float_below
+from verifier.evidence.rates.hazard import EVERY, Acceptance, Bounds, HazardRate, RateQuestion, hazard_rate
+from verifier.evidence.words import rate_text as interval_of_rates
+from verifier.textfiles import write_text
+
+
+def rate_command(arguments: argparse.Namespace) -> int:
+    """Run `verify evidence rate` and give its exit code."""
+    asked, given = question(arguments), exposures(arguments)
+    _check_target(arguments)
+    context = CaseContext() if arguments.context is None else read_context(arguments.context)
+    run = read_document(arguments.result)
+    if asked.acceptance is None:
+        asked = replace(asked, acceptance=_stated_acceptance(context, run, asked))
+    given = given or context.exposures_for(run.content.get("settings", {}).get("environments", ()))
+    if not given:
+        raise UsageError(
+            "how often are encounters met?\n"
+            "  hint: --exposure 12/h, or --encounters 240 --hours 20, or --context with [exposure]"
+        )
+    found = hazard_rate(run, asked, given)
+    table = rate_table(found)
+    document = with_provenance(rate_text(rate_document(found, context.file)), arguments)
+    if arguments.output is not None:
+        write_text(arguments.output, document)
+    print(document if arguments.json else table, end="")
+    return int(found.verdict.exit_code)
+
+
+def rate_table(found: HazardRate) -> str:
+    """The table of `verify evidence rate`."""
+    what = {"violated": "violated", "satisfied": "satisfied, which is unwanted"}[found.event]
+    lines = [
+        f"{one_line(found.requirement)}, planner {one_line(found.planner)}: how often it is {what}",
+        f"{one_line(found.run[0])}",
+        "",
+        *aligned(
+            ["environment", "P per encounter", "worst scenario", "encounters per hour", "from"],
+            [
+                [
+                    "every" if term.environment == EVERY else one_line(term.environment),
+                    f"{float(term.worst.probability):.6g}",
+                    one_line(term.worst.scenario) + (f" (of {term.scenarios})" if term.scenarios > 1 else ""),
+                    interval_of_rates(float_below(term.ends[0]), float_above(term.ends[1])),
+                    one_line(str(term.exposure)),
+                ]
+                for term in found.terms
+            ],
+        ),
+        "",
+    ]
+    best = "" if found.rate is None else f"{float(found.rate):.4g} per hour, "
+    lines.append(f"rate: {best}{_bounds_text(found.bounds)}")
+    lines += [f"      {_bounds_text(each)}" for each in found.other]
+    if any(term.scenarios > 1 for term in found.terms):
+        lines.append("      if every encounter is of the worst scenario; in another mix there are fewer")
+    if found.left_out:
+        lines.append(f"      without what happens in {', '.join(map(one_line, found.left_out))}, left out as asked")
+    lines += _accepted(found)
+    return "\n".join(lines) + "\n"
+
+
+def _accepted(found: HazardRate) -> Iterator[str]:
+    shown = found.demonstration
+    if found.acceptance is None or shown is None:
+        return
+    yield f"acceptance: at most {float(found.acceptance.per_hour):.4g} per hour"
+    events = "without an event"
+    if shown.events:
+        events = f"with at most {shown.events} {'event' if shown.events == 1 else 'events'}"
+    encounters = ""
+    if shown.encounters is not None:
+        encounters = f", or {shown.encounters} encounters if no more come per hour than the upper ends,"
+    yield (
+        f"to show it by testing alone at {percent(float(shown.confidence))}: {float_above(shown.hours):.6g} hours"
+        f"{encounters} {events}"
+    )
+    yield f"verdict: {found.verdict.value}"
+
+
+def _bounds_text(bounds: Bounds) -> str:
+    ends = interval_of_rates(float_below(bounds.lower), float_above(bounds.upper))
+    name = {"guaranteed": "guaranteed", "interval": "from statistical intervals", "point": "the point alone"}
+    if bounds.level is None or bounds.error_probability is None:
+        return f"{name[bounds.source]} {ends}; the data's uncertainty is left out"
+    parts = f"{float(bounds.error_probability):.3g} for the probabilities"
+    if bounds.error_exposure:
+        parts += f" and {float(bounds.error_exposure):.3g} for the exposure"
+    return f"{name[bounds.source]} {ends} at {percent(float(bounds.level))} (may miss with {parts})"
+
+
+def _stated_acceptance(context: CaseContext, run: Document, asked: RateQuestion) -> Acceptance | None:
+    """The criterion of the context, which is about how often a requirement fails."""
+    if asked.requirement not in context.acceptances:
+        return None
+    requirement = requirement_of(run, asked.requirement, asked.planner)
+    if requirement["target"] is not None and asked.event not in (None, unwanted(requirement, None)):
+        raise UsageError(
+            f"--event {asked.event} is what the target of {asked.requirement} asks for, and the acceptance criterion "
+            "of the context is about how often it fails\n  hint: --accept says how often the event is accepted"
+        )
+    return context.acceptances[asked.requirement]
+
+
+def _check_target(arguments: argparse.Namespace) -> None:
+    """Refuse an output that could not be written, or would overwrite an input."""
+    target = arguments.output
+    if target is None:
+        return
+    for source in (arguments.result, arguments.context):
+        if source and Path(target).exists() and Path(source).exists() and Path(target).samefile(source):
+            raise UsageError(f"--output: {target} is an input of this")
+    if not target or Path(target).is_dir() or not Path(target).absolute().parent.is_dir():
+        raise InputError("cannot be written: no such folder, or a folder itself", Place(target or "''"))

@@ -1,0 +1,186 @@
+"""The assurance case: from requirements and results to goals, strategies, evidence, and what speaks against them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from types import MappingProxyType
+
+from verifier.errors import UsageError
+from verifier.evidence.case.drafting import Draft, undeveloped
+from verifier.evidence.case.elements import Case, Element, Kind, Status, worst_status
+from verifier.evidence.case.requirements import Argued, rate_goal, requirement_goal
+from verifier.evidence.case.surroundings import (
+    NOT_STATED,
+    argument_grounds,
+    left_to_persons,
+    requirements_assumption,
+    top_contexts,
+)
+from verifier.evidence.context import CaseContext
+from verifier.evidence.defeaters.values import Defeater, is_rate_of
+from verifier.evidence.documents import Document
+from verifier.evidence.rates.chances import requirement_of, unwanted
+from verifier.evidence.rates.hazard import Acceptance
+from verifier.evidence.words import counted, name_text
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+def build_case(
+    documents: Sequence[Document],
+    context: CaseContext,
+    defeaters: Sequence[Defeater],
+    files: Mapping[str, str],
+    unevidenced: Mapping[str, str] = NOTHING,
+) -> Case:
+    """The case that the documents make.
+
+    Args:
+        documents: every run among them makes a goal of each of its requirements with a target; explanations, required
+            recalls and rates are attached to the requirements they are about.
+        context: what people state; what they do not state shows as "not stated", and where the argument needs it as
+            a goal that is not developed.
+        defeaters: what speaks against the claims, from `find_defeaters` for the same documents.
+        files: path -> SHA-256 of the files that solutions point at; a document that is not there goes by its name.
+        unevidenced: requirement -> why there is no result for it.
+
+    Raises:
+        UsageError: there is no run among the documents.
+    """
+    unique = list({each.sha256: each for each in documents}.values())
+    runs = [each for each in unique if each.kind == "run"]
+    if not runs:
+        raise UsageError("an assurance case needs the result of a verify run")
+    draft = Draft(files, defeaters)
+    top, over, persons = draft.name(Kind.GOAL), draft.name(Kind.STRATEGY), draft.name(Kind.STRATEGY)
+    contexts = (*top_contexts(draft, runs, unique, context), requirements_assumption(draft, context))
+    grounds = tuple(argument_grounds(draft, runs, unique, context, defeaters))
+    goals, number = _claims(draft, runs, unique, context, unevidenced)
+    left = left_to_persons(draft, runs, unique, context)
+    status = _strategy(draft, over, "Argument over each requirement, in the worst of its scenarios", goals, grounds)
+    others = _strategy(draft, persons, "Argument over what results cannot show and is left to persons", left, ())
+    system = name_text(context.system, 200) if context.system else f"The system (name: {NOT_STATED})"
+    whole = worst_status(status, others)
+    draft.put(
+        Element(
+            top,
+            Kind.GOAL,
+            f"{system} meets {_all_of(number)} in its operational design domain",
+            _summary(goals, left),
+            (over, persons),
+            contexts,
+            status=whole,
+            amlas="Stage 1, top claim of the scoping argument",
+        )
+    )
+    return draft.case(f"Assurance case: {name_text(context.system) if context.system else runs[0].content['title']}")
+
+
+def _claims(
+    draft: Draft,
+    runs: Sequence[Document],
+    documents: Sequence[Document],
+    context: CaseContext,
+    unevidenced: Mapping[str, str],
+) -> tuple[list[tuple[str, Status]], int]:
+    """The goals of requirements, rates, and what there is no result for; and how many requirements there are."""
+    goals = _requirement_goals(draft, runs, documents)
+    number = len(goals) + len(unevidenced)
+    rates = [(each, run) for each in documents if each.kind == "rate" for run in runs if is_rate_of(each, run)]
+    goals += [rate_goal(draft, each, run) for each, run in rates if each.content["acceptance"] is not None]
+    goals += _missing_rates(draft, runs, documents, context)
+    goals += [
+        (undeveloped(draft, f"{name_text(name)} is met", f"No result: {name_text(why, 300)}"), Status.UNDEVELOPED)
+        for name, why in unevidenced.items()
+    ]
+    return goals, number
+
+
+def _requirement_goals(
+    draft: Draft, runs: Sequence[Document], documents: Sequence[Document]
+) -> list[tuple[str, Status]]:
+    found = []
+    for number, run in enumerate(runs, start=1):
+        for each in run.content["requirements"]:
+            if each["target"] is None:
+                continue  # reported in a context: it claims nothing
+            label = name_text(each["name"])
+            if len(run.content["settings"]["planners"]) > 1:
+                label += f" with planner {name_text(each['planner'])}"
+            if len(runs) > 1:
+                label += f" (run {number}: {name_text(run.content['title'])})"
+            identifier = requirement_goal(draft, Argued(run, each, label, documents))
+            found.append((identifier, draft.status(identifier)))
+    return found
+
+
+def _missing_rates(
+    draft: Draft, runs: Sequence[Document], documents: Sequence[Document], context: CaseContext
+) -> list[tuple[str, Status]]:
+    """Acceptance criteria that no rate was held against, under some planner."""
+    rates = [(each, run) for each in documents if each.kind == "rate" for run in runs if is_rate_of(each, run)]
+    found = []
+    for name, accepted in context.acceptances.items():
+        verified = list(
+            dict.fromkeys(
+                each["planner"] for run in runs for each in run.content["requirements"] if each["name"] == name
+            )
+        )
+        held = {each.content["planner"] for each, run in rates if _is_held(each, run, name, accepted)}
+        exposure = "" if context.exposures else f"; exposure: {NOT_STATED}"
+        text = f"The rate at which {name_text(name)} fails is at most {float(accepted.per_hour):g} per hour"
+        if not verified:
+            note = f"Acceptance criterion stated, no run has a requirement of this name{exposure}"
+            found.append((undeveloped(draft, text, note), Status.UNDEVELOPED))
+        for planner in verified:
+            if planner not in held:
+                note = f"Acceptance criterion stated, no result of verify evidence rate against it{exposure}"
+                under = f"{text} with planner {name_text(planner)}" if len(verified) > 1 else text
+                found.append((undeveloped(draft, under, note), Status.UNDEVELOPED))
+    return found
+
+
+def _is_held(rate: Document, run: Document, name: str, accepted: Acceptance) -> bool:
+    """Whether a rate of a requirement's failures is held against this criterion, or against a stricter one."""
+    content = rate.content
+    if content["requirement"] != name or content["acceptance"] is None:
+        return False
+    requirement = requirement_of(run, name, content["planner"])
+    fails = requirement["target"] is None or content["event"] == unwanted(requirement, None)
+    return fails and Fraction(content["acceptance"]["per_hour"]) <= accepted.per_hour
+
+
+def _strategy(
+    draft: Draft, identifier: str, text: str, goals: Sequence[tuple[str, Status]], grounds: tuple[str, ...]
+) -> Status:
+    status = worst_status(*(found for _, found in goals)) if goals else Status.UNDEVELOPED
+    supported_by = tuple(goal for goal, _ in goals)
+    draft.put(
+        Element(
+            identifier,
+            Kind.STRATEGY,
+            text,
+            "" if goals else "No requirement has a target",
+            supported_by,
+            grounds,
+            undeveloped=not goals,
+            status=status,
+        )
+    )
+    return status
+
+
+def _summary(goals: Sequence[tuple[str, Status]], left: Sequence[tuple[str, Status]]) -> str:
+    """How many of the goals stand how."""
+    parts = []
+    for what, found in (("Claims", goals), ("Left to persons", left)):
+        counts = [(each, sum(status is each for _, status in found)) for each in Status]
+        parts.append(f"{what}: {', '.join(f'{count} {each.value}' for each, count in counts if count) or 'none'}")
+    return ". ".join(parts)
+
+
+def _all_of(count: int) -> str:
+    if count == 0:
+        return "its requirements, none of which has a target,"
+    return "its requirement" if count == 1 else f"all {counted(count, 'requirement')}"

@@ -1,0 +1,182 @@
+"""The elements of an assurance case in Goal Structuring Notation, and the rules that make them one.
+
+Source: GSN Community Standard, version 3 (SCSC-141C, 2021): goals, strategies, solutions, contexts, assumptions and
+justifications; SupportedBy and InContextOf; the dialectic extension, in which goals and solutions challenge others.
+Identifiers begin with the prefixes by which gsn2x tells the kinds apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from verifier.evidence.defeaters.values import Claim
+
+
+class Kind(Enum):
+    """What an element is; the value is the prefix of its identifier."""
+
+    GOAL = "G"
+    STRATEGY = "S"
+    SOLUTION = "Sn"
+    CONTEXT = "C"
+    ASSUMPTION = "A"
+    JUSTIFICATION = "J"
+    COUNTER_GOAL = "CG"
+    COUNTER_SOLUTION = "CSn"
+
+
+class Status(Enum):
+    """How well a goal or a strategy stands, from the best to the worst; that of a whole is the worst of its parts."""
+
+    SUPPORTED = "supported"
+    UNDEVELOPED = "undeveloped"
+    DEFEATED = "defeated"
+    INCONCLUSIVE = "inconclusive"
+    VIOLATED = "violated"
+
+
+_SUPPORTS: Mapping[Kind, tuple[Kind, ...]] = {
+    Kind.GOAL: (Kind.GOAL, Kind.STRATEGY, Kind.SOLUTION),
+    Kind.STRATEGY: (Kind.GOAL, Kind.STRATEGY, Kind.SOLUTION),
+    Kind.COUNTER_GOAL: (Kind.COUNTER_GOAL, Kind.COUNTER_SOLUTION),
+}
+_CONTEXTS = (Kind.CONTEXT, Kind.ASSUMPTION, Kind.JUSTIFICATION)
+
+
+@dataclass(frozen=True)
+class Element:
+    """One element.
+
+    Attributes:
+        id: its identifier, the prefix of its kind and a number.
+        kind: what it is.
+        text: its statement.
+        note: what is known about it: numbers, verdict, what speaks against it; empty where nothing is.
+        supported_by: identifiers of what supports it.
+        in_context_of: identifiers of contexts, assumptions and justifications.
+        challenges: the element that a counter goal or counter solution speaks against.
+        undeveloped: whether nothing supports it yet.
+        defeated: whether an element challenges it.
+        status: of a goal or strategy; None for others.
+        amlas: the element of an AMLAS argument pattern, or the AMLAS artefact, that it is.
+        url: the file it points at.
+    """
+
+    id: str
+    kind: Kind
+    text: str
+    note: str = ""
+    supported_by: tuple[str, ...] = ()
+    in_context_of: tuple[str, ...] = ()
+    challenges: str | None = None
+    undeveloped: bool = False
+    defeated: bool = False
+    status: Status | None = None
+    amlas: str = ""
+    url: str = ""
+
+    def __post_init__(self) -> None:
+        number = self.id.removeprefix(self.kind.value)
+        if not number.isdecimal() or not self.text:
+            raise ValueError(f"element {self.id}: expected an identifier {self.kind.value}1, ... and a text")
+        argues = self.kind in (Kind.GOAL, Kind.STRATEGY)
+        if argues != (self.status is not None) or (argues and self.undeveloped == bool(self.supported_by)):
+            raise ValueError(f"{self.id}: goals and strategies, and no others, are supported or undeveloped")
+        counters = (Kind.COUNTER_GOAL, Kind.COUNTER_SOLUTION)
+        if self.challenges is not None and (self.kind not in counters or self.challenges == self.id):
+            raise ValueError(f"{self.id}: only counter goals and counter solutions challenge, and never themselves")
+        if self.status is Status.SUPPORTED and (self.defeated or self.undeveloped):
+            raise ValueError(f"{self.id}: nothing defeated or undeveloped is supported")
+
+
+@dataclass(frozen=True)
+class Case:
+    """An assurance case.
+
+    Attributes:
+        title: of the whole.
+        elements: the top goal first.
+        goals: claim -> identifier of the goal that makes it.
+
+    Raises:
+        ValueError: identifiers twice, unknown references, wrong kinds of them, a cycle, or several top elements.
+    """
+
+    title: str
+    elements: tuple[Element, ...]
+    goals: Mapping[Claim, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        known = self.by_id
+        if len(known) != len(self.elements):
+            raise ValueError("two elements have one identifier")
+        for each in self.elements:
+            self._check_references(each, known)
+        challenged = {each.challenges for each in self.elements} - {None}
+        if {each.id for each in self.elements if each.defeated} != challenged:
+            raise ValueError("exactly the elements that are challenged are defeated")
+        if not challenged <= set(known):
+            raise ValueError("an unknown element is challenged")
+        self._check_order(known)
+
+    @property
+    def by_id(self) -> dict[str, Element]:
+        """Identifier -> element."""
+        return {each.id: each for each in self.elements}
+
+    @property
+    def top(self) -> Element:
+        """The goal that everything supports."""
+        return self.elements[0]
+
+    @property
+    def status(self) -> Status:
+        """Of the top goal."""
+        assert self.top.status is not None
+        return self.top.status
+
+    def challengers(self, identifier: str) -> Iterator[Element]:
+        """The elements that speak against one."""
+        return (each for each in self.elements if each.challenges == identifier)
+
+    def _check_references(self, each: Element, known: Mapping[str, Element]) -> None:
+        for references, allowed in (
+            (each.supported_by, _SUPPORTS.get(each.kind, ())),
+            (each.in_context_of, _CONTEXTS if each.kind in (Kind.GOAL, Kind.STRATEGY) else ()),
+        ):
+            if len(set(references)) != len(references):
+                raise ValueError(f"{each.id} names an element twice")
+            if any(name not in known or known[name].kind not in allowed for name in references):
+                raise ValueError(f"{each.id} refers to what does not exist or cannot stand there")
+
+    def _check_order(self, known: Mapping[str, Element]) -> None:
+        """One top goal, from which everything is reached, and no circle."""
+        referred = {name for each in self.elements for name in (*each.supported_by, *each.in_context_of)}
+        roots = [each.id for each in self.elements if each.id not in referred and each.challenges is None]
+        if roots != [self.top.id] or self.top.kind is not Kind.GOAL:
+            raise ValueError("a case has one top element, a goal, and names it first")
+        done: set[str] = set()
+        starts = [self.top.id, *(each.id for each in self.elements if each.challenges is not None)]
+        pending = [(name, False) for name in reversed(starts)]
+        open_now: set[str] = set()
+        while pending:
+            name, leaving = pending.pop()
+            if leaving:
+                open_now.discard(name)
+                done.add(name)
+            elif name in open_now:
+                raise ValueError(f"{name} supports itself")
+            elif name not in done:
+                open_now.add(name)
+                pending.append((name, True))
+                pending += [(child, False) for child in (*known[name].supported_by, *known[name].in_context_of)]
+        if len(done) != len(known):
+            raise ValueError("an element cannot be reached from the top goal")
+
+
+def worst_status(*found: Status) -> Status:
+    """The worst of several; supported where there are none."""
+    order = list(Status)
+    return max(found, key=order.index, default=Status.SUPPORTED)

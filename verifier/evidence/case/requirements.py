@@ -1,0 +1,332 @@
+"""The argument for one requirement: over true environments, then over scenarios, each resting on the result of a run.
+
+A scenario whose verdict is "satisfied" is supported by the run. A violated one is refuted by it: a counter goal with
+the run as its counter solution. An inconclusive one is left undeveloped. What is defeated above is defeated below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from verifier.evidence.case.drafting import Draft
+from verifier.evidence.case.elements import Element, Kind, Status, worst_status
+from verifier.evidence.defeaters.values import Claim, Defeater, is_rate_of
+from verifier.evidence.documents import Document
+from verifier.evidence.rates.chances import scenario_text
+from verifier.evidence.rates.hazard import EVERY
+from verifier.evidence.words import (
+    counted,
+    interval_text,
+    listed,
+    name_text,
+    probability_text,
+    rate_text,
+    target_text,
+)
+
+_STATUS: Mapping[str, Status] = {
+    "satisfied": Status.SUPPORTED,
+    "inconclusive": Status.INCONCLUSIVE,
+    "violated": Status.VIOLATED,
+}
+_ABOUT_THE_TARGET = ("straddles_target", "thin_columns", "policy_sensitive", "no_bounds")
+"""Kinds of doubt that say nothing against a rate, which is held against another criterion. Thin columns do, where the
+rate is not made from guaranteed bounds, which alone allow for them."""
+
+
+@dataclass(frozen=True)
+class Argued:
+    """One requirement of one run.
+
+    Attributes:
+        run: the document.
+        requirement: its part about the requirement.
+        label: the requirement's name for people; says which run where there are several.
+        documents: all of the case.
+    """
+
+    run: Document
+    requirement: Mapping[str, Any]
+    label: str
+    documents: Sequence[Document]
+
+    @property
+    def claim(self) -> Claim:
+        """About all scenarios."""
+        return Claim(self.run.sha256, self.requirement["name"], self.requirement["planner"])
+
+    def claim_at(self, point: int) -> Claim:
+        """About one scenario."""
+        return Claim(self.run.sha256, self.requirement["name"], self.requirement["planner"], point)
+
+
+def requirement_goal(draft: Draft, argued: Argued) -> str:
+    """The goal that a requirement is met, with everything below it."""
+    each = argued.requirement
+    identifier, strategy = draft.name(Kind.GOAL), draft.name(Kind.STRATEGY)
+    defeaters = draft.against(argued.claim)
+    inherited = [(identifier, defeater) for defeater in defeaters]
+    environments = list(dict.fromkeys(point["environment"] for point in each["points"]))
+    children = [_environment_goal(draft, argued, name, inherited) for name in environments]
+    worst = worst_status(*(status for _, status in children))
+    listing = ", ".join(name_text(name) for name in environments[:8]) + (", ..." if len(environments) > 8 else "")
+    draft.put(
+        Element(
+            strategy,
+            Kind.STRATEGY,
+            f"Argument over the true environments {listing}: each must meet the target",
+            supported_by=tuple(child for child, _ in children),
+            status=worst,
+        )
+    )
+    status = worst_status(worst, *([Status.DEFEATED] if defeaters else []))
+    draft.put(
+        Element(
+            identifier,
+            Kind.GOAL,
+            f"{argued.label}: {target_text(each['target'])} that {name_text(each['formula'], 240)}, planner "
+            f"{name_text(each['planner'])}, in every scenario",
+            _note(f"Worst: {_point_text(argued, each['points'][each['worst']])}", [], defeaters),
+            (strategy,),
+            tuple(_contexts(draft, argued)),
+            defeated=bool(defeaters),
+            status=status,
+            amlas="Stage 2, G2.1, for this requirement",
+        )
+    )
+    draft.goals[argued.claim] = identifier
+    draft.challenge(identifier, defeaters)
+    return identifier
+
+
+def rate_goal(draft: Draft, rate: Document, run: Document) -> tuple[str, Status]:
+    """The goal that the rate of an unwanted event is acceptable: for a rate with an acceptance criterion.
+
+    Args:
+        draft: of the case; the goals of the run's requirements are in it.
+        rate: the document of the rate.
+        run: the document it was made from.
+    """
+    content = rate.content
+    verdict, bounds = content["verdict"], content["bounds"]
+    claim = Claim(run.sha256, content["requirement"], content["planner"])
+    doubts = [each for each in draft.touching(claim) if _speaks_against(each, content)]
+    rests = draft.goals.get(claim)
+    own, inherited = (doubts, []) if rests is None else ([], [(rests, each) for each in doubts])
+    identifier = draft.name(Kind.GOAL)
+    status = _STATUS[verdict]
+    if status is Status.SUPPORTED and (bounds["level"] is None or content["left_out"]):
+        status = Status.UNDEVELOPED  # the point alone shows nothing, and a part of the rate not the whole
+    supported = status is Status.SUPPORTED
+    whole = worst_status(status, *([Status.DEFEATED] if doubts else []))
+    draft.put(
+        Element(
+            identifier,
+            Kind.GOAL,
+            f"{name_text(content['requirement'])} is {content['event']} at a rate of at most "
+            f"{_fraction_text(content['acceptance']['per_hour'])} per hour with planner "
+            f"{name_text(content['planner'])}, every encounter taken to be of the worst scenario",
+            _note(f"{_rate_text(rate)}: {verdict}{_left_out_text(content)}", inherited, own),
+            (draft.solution(rate),) if supported else (),
+            (draft.context(f"Encounters of this rate: {_exposures_text(content)}"),),
+            undeveloped=not supported,
+            defeated=status is Status.VIOLATED or bool(own),
+            status=whole,
+        )
+    )
+    if status is Status.VIOLATED:
+        draft.refute(identifier, f"in the worst scenarios the rate is at least {bounds['lower']:.4g} per hour", rate)
+    draft.challenge(identifier, own)
+    return identifier, whole
+
+
+def _speaks_against(defeater: Defeater, rate: Mapping[str, Any]) -> bool:
+    """Whether a doubt about a requirement is one about its rate, too."""
+    if defeater.kind == "thin_columns":
+        return bool(rate["bounds"]["source"] != "guaranteed")
+    return defeater.kind not in _ABOUT_THE_TARGET
+
+
+def _left_out_text(rate: Mapping[str, Any]) -> str:
+    if not rate["left_out"]:
+        return ""
+    return (
+        f"; without what happens in {listed([name_text(each) for each in rate['left_out']], 8)}, which was left out"
+    )
+
+
+def _exposures_text(rate: Mapping[str, Any]) -> str:
+    parts = []
+    for term in rate["terms"]:
+        exposure = term["exposure"]
+        where = "all" if term["environment"] == EVERY else name_text(term["environment"])
+        how = name_text(exposure["source"]) if exposure["source"] else "source not stated"
+        if exposure["kind"] == "count":
+            how = f"{exposure['encounters']} counted in {_fraction_text(exposure['hours'])} h, {how}"
+        parts.append(f"{where} {rate_text(exposure['lower'], exposure['upper'])} per hour ({how})")
+    return listed(parts, 8)
+
+
+def _environment_goal(
+    draft: Draft, argued: Argued, environment: str, inherited: Sequence[tuple[str, Defeater]]
+) -> tuple[str, Status]:
+    """A goal for one scenario, or one over all scenarios of the environment."""
+    points = [k for k, point in enumerate(argued.requirement["points"]) if point["environment"] == environment]
+    if len(points) == 1:
+        return _scenario_goal(draft, argued, points[0], inherited)
+    identifier, strategy = draft.name(Kind.GOAL), draft.name(Kind.STRATEGY)
+    children = [_scenario_goal(draft, argued, point, inherited) for point in points]
+    status = worst_status(*(found for _, found in children))
+    draft.put(
+        Element(
+            strategy,
+            Kind.STRATEGY,
+            f"Argument over {counted(len(points), 'scenario')}: initial states and constants",
+            supported_by=tuple(child for child, _ in children),
+            status=status,
+        )
+    )
+    draft.put(
+        Element(
+            identifier,
+            Kind.GOAL,
+            f"In true environment {name_text(environment)}, {argued.label} holds: "
+            f"{target_text(argued.requirement['target'])}",
+            _note("", inherited, []),
+            (strategy,),
+            status=status,
+        )
+    )
+    return identifier, status
+
+
+def _scenario_goal(
+    draft: Draft, argued: Argued, at: int, inherited: Sequence[tuple[str, Defeater]]
+) -> tuple[str, Status]:
+    point, target = argued.requirement["points"][at], argued.requirement["target"]
+    own = draft.against(argued.claim_at(at))
+    verdict = _STATUS[point["verdict"]]
+    status = worst_status(verdict, *([Status.DEFEATED] if own or inherited else []))
+    identifier = draft.name(Kind.GOAL)
+    holds = verdict is Status.SUPPORTED
+    draft.put(
+        Element(
+            identifier,
+            Kind.GOAL,
+            f"In {name_text(scenario_text(point))}, {argued.label} holds: {target_text(target)}",
+            _note(f"{_bounds_text(argued, point)}: {point['verdict']}", inherited, own),
+            (draft.solution(argued.run),) if holds else (),
+            undeveloped=not holds,
+            defeated=bool(own) or verdict is Status.VIOLATED,
+            status=status,
+        )
+    )
+    draft.goals[argued.claim_at(at)] = identifier
+    if verdict is Status.VIOLATED:
+        draft.refute(identifier, f"{_bounds_text(argued, point)}, the target is {target_text(target)}", argued.run)
+    draft.challenge(identifier, own)
+    return identifier, status
+
+
+def _point_text(argued: Argued, point: Mapping[str, Any]) -> str:
+    scenario = name_text(scenario_text(point))
+    return f"{scenario}: {_bounds_text(argued, point)}: {point['verdict']}"
+
+
+def _bounds_text(argued: Argued, point: Mapping[str, Any]) -> str:
+    """The probability, and the bounds that were held against the target."""
+    source, found = argued.run.content["settings"]["verdict_from"], point.get("sureness")
+    value = f"P = {probability_text(point['probability'])}"
+    if found is None or source == "point":
+        return f"{value}, the data's uncertainty left out"
+    if source == "guaranteed":
+        ends, how = (found["guaranteed"]["lower"], found["guaranteed"]["upper"]), "guaranteed"
+    else:
+        interval = found["interval"]
+        ends, how = (interval["lower_range"][0], interval["upper_range"][1]), interval["kind"]
+    return f"{value}, {how} {interval_text(*ends)} at level {found['level']:g}"
+
+
+def _note(found: str, inherited: Sequence[tuple[str, Defeater]], own: Sequence[Defeater]) -> str:
+    parts = [found] if found else []
+    if own:
+        parts.append(f"Defeated by {listed([each.id for each in own], 8)}")
+    by = dict.fromkeys(each.id for _, each in inherited)
+    if by:
+        above = ", ".join(dict.fromkeys(name for name, _ in inherited))
+        parts.append(f"Defeated with {above} by {listed(list(by), 8)}")
+    return ". ".join(parts)
+
+
+def _contexts(draft: Draft, argued: Argued) -> Iterator[str]:
+    """How the requirement fails, and what it asks of the detector, where that was found out."""
+    each = argued.requirement
+    for document in argued.documents:
+        if document.kind == "explain" and _same_inputs(document, argued.run):
+            for part in document.content["explanations"]:
+                fails = part["violation"]["probability"] > 0
+                if fails and (part["name"], part["planner"]) == (each["name"], each["planner"]):
+                    yield _file_context(draft, document, f"How it fails: {_cause(part, document)}", "")
+        if document.kind == "require" and _same_inputs(document, argued.run):
+            asked = document.content["requirement"]["name"] == each["name"]
+            for answer in document.content["answers"] if asked else ():
+                if answer["planner"] == each["planner"]:
+                    words = f"What it asks of the detector: {_recall(answer)}"
+                    yield _file_context(draft, document, words, "Stage 2, ML safety requirements [H]")
+
+        if document.kind == "rate" and document.content["acceptance"] is None and is_rate_of(document, argued.run):
+            about = document.content["requirement"], document.content["planner"]
+            if about == (each["name"], each["planner"]):
+                yield _file_context(draft, document, f"How often it fails: {_rate_text(document)}", "")
+
+
+def _file_context(draft: Draft, document: Document, words: str, amlas: str) -> str:
+    note = f"{name_text(draft.path(document))}, SHA-256 {document.sha256}"
+    return draft.context(words, note, amlas, draft.url(document))
+
+
+def _cause(part: Mapping[str, Any], document: Document) -> str:
+    cells = part["critical_cells"]
+    if not cells:
+        return "no report is known to decide it"
+    worst = max(cells, key=lambda cell: cell["decisive"])
+    where = name_text(document.content["bins"][worst["bin"]])
+    return (
+        f"{worst['decisive']:.0%} of the violation is decided where true {name_text(worst['true'])} in {where} is "
+        f"reported as {name_text(worst['reported'])}"
+    )
+
+
+def _recall(answer: Mapping[str, Any]) -> str:
+    cells = [
+        f"{name_text(cell['label'])} in {name_text(cell['bin'])}: {cell['required']}"
+        for cell in answer.get("cells", ())
+        if cell.get("required") is not None
+    ]
+    if cells:
+        return f"recall at least {listed(cells)}"
+    words = {
+        "independent": "nothing, no recall makes a difference",
+        "infeasible": "more than any recall gives",
+        "only in gaps": "no least recall: it is met for some, but not up to perfect recall",
+    }
+    return words.get(answer["outcome"], name_text(answer["outcome"]))
+
+
+def _same_inputs(document: Document, run: Document) -> bool:
+    mine = {(each["role"], each["sha256"]) for each in run.content["inputs"]}
+    return mine <= {(each["role"], each["sha256"]) for each in document.content.get("inputs", ())}
+
+
+def _rate_text(rate: Document) -> str:
+    bounds = rate.content["bounds"]
+    level = "the data's uncertainty left out" if bounds["level"] is None else f"at level {bounds['level']:.6g}"
+    ends = rate_text(bounds["lower"], bounds["upper"])
+    return f"{ends} per hour ({bounds['source']}, {level})"
+
+
+def _fraction_text(text: str) -> str:
+    numerator, _, denominator = text.partition("/")
+    return f"{int(numerator) / int(denominator or 1):g}"

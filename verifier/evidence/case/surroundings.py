@@ -1,0 +1,270 @@
+"""What an argument rests on and cannot show: contexts, assumptions with their status, and goals left to persons.
+
+AMLAS names (stages, elements of its argument patterns, artefacts in brackets) are those of Hawkins et al., Guidance
+on the Assurance of Machine Learning in Autonomous Systems (AMLAS), University of York, 2021 (arXiv:2102.01564).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from verifier.evidence.case.drafting import Draft, undeveloped
+from verifier.evidence.case.elements import Element, Kind, Status
+from verifier.evidence.context import DUTIES, CaseContext
+from verifier.evidence.defeaters.about_verdicts import UNCONFIRMED
+from verifier.evidence.defeaters.matrices import dependence_of, matrices_of, shared_sequences
+from verifier.evidence.defeaters.values import Defeater, is_rate_of
+from verifier.evidence.documents import Document
+from verifier.evidence.rates.hazard import EVERY
+from verifier.evidence.words import counted, listed, name_text, probability_text, target_text
+
+NOT_STATED = "not stated"
+
+
+def top_contexts(
+    draft: Draft, runs: Sequence[Document], documents: Sequence[Document], context: CaseContext
+) -> list[str]:
+    """What the whole case is about."""
+    detector = context.detector
+    named = ", ".join(name_text(part) for part in (detector.name, detector.version) if part)
+    trained = NOT_STATED if detector.trained_on is None else listed([*map(name_text, detector.trained_on)]) or "none"
+    found = [
+        draft.context(f"System: {_stated(context.system)}", amlas="Stage 1, system description [C]"),
+        draft.context(
+            f"Operational design domain: {_stated(context.odd)}", amlas="Stage 1, operating environment [B]"
+        ),
+        draft.context(
+            f"Detector: {named or NOT_STATED}", f"Trained on: {trained}", "Stage 1, ML component description [D]"
+        ),
+        draft.context(f"Test data: {_stated(context.dataset)}", amlas="Verification data [P]"),
+        *_input_contexts(draft, runs, documents),
+        draft.context(_exposure_text(context)),
+        draft.context(_people_text(context)),
+    ]
+    return found + [draft.context(text) for text in (*_untargeted(runs), *_unargued(runs, documents))]
+
+
+def requirements_assumption(draft: Draft, context: CaseContext) -> str:
+    """That the requirements are right, which nothing here can show."""
+    return draft.put(
+        Element(
+            draft.name(Kind.ASSUMPTION),
+            Kind.ASSUMPTION,
+            "The requirements and their targets are right for the system and its hazards",
+            _left_to(context, "requirements"),
+            amlas="Stage 1, A1.1",
+        )
+    )
+
+
+def argument_grounds(
+    draft: Draft,
+    runs: Sequence[Document],
+    documents: Sequence[Document],
+    context: CaseContext,
+    defeaters: Sequence[Defeater],
+) -> list[str]:
+    """Justifications and assumptions of the argument over requirements."""
+    dependent = [each for each in defeaters if each.kind == "dependent_frames"]
+    statuses = [
+        (
+            "Perception has no memory: the detector reports anew, independently, in every step and for every object",
+            _memory_status(runs, documents, dependent),
+            dependent,
+        ),
+        ("The true environment does not change during an encounter", _left_to(context, "assumptions"), []),
+        (f"What counts as detected: {_matching_text(runs, documents)}", _left_to(context, "assumptions"), []),
+        (
+            "The items of the matrices are independent of each other, or whole sequences are",
+            _items_status(runs),
+            [],
+        ),
+    ]
+    found = [_verdict_justification(draft, runs), _scenario_justification(draft)]
+    for text, status, against in statuses:
+        identifier = draft.name(Kind.ASSUMPTION)
+        draft.put(Element(identifier, Kind.ASSUMPTION, text, status, defeated=bool(against)))
+        draft.challenge(identifier, against)
+        found.append(identifier)
+    return found
+
+
+def left_to_persons(
+    draft: Draft, runs: Sequence[Document], documents: Sequence[Document], context: CaseContext
+) -> list[tuple[str, Status]]:
+    """Goals that no computation shows."""
+    separate = _training_goal(draft, runs, documents, context)
+    others = (
+        ("The system model represents the deployed system", "model", "Stage 6, G6.5"),
+        ("The test data represent the operational design domain", "test_data", "Stage 3, data relevance and balance"),
+        ("The system is used within its operational design domain", "odd", ""),
+        ("Verification is independent of development", "independence", "Stage 5, G5.2"),
+    )
+    goals = [undeveloped(draft, text, _left_to(context, duty), amlas) for text, duty, amlas in others]
+    return [separate, *((goal, Status.UNDEVELOPED) for goal in goals)]
+
+
+def _training_goal(
+    draft: Draft, runs: Sequence[Document], documents: Sequence[Document], context: CaseContext
+) -> tuple[str, Status]:
+    """That the detector was not trained on what it was tested on: shown where both are named and differ."""
+    text, amlas = "The detector was not trained on the data it was tested on", "Stage 3, separation of data sets"
+    trained = context.detector.trained_on
+    matrices = [matrices_of(run, documents) for run in runs]
+    known = [each for each in matrices if each is not None and each.content.get("sequences")]
+    if trained is None or len(known) < len(runs):
+        missing = (
+            "sequences trained on: not stated" if trained is None else "the matrices do not name their sequences"
+        )
+        return undeveloped(draft, text, f"{missing}. {_left_to(context, 'training_data')}", amlas), Status.UNDEVELOPED
+    shared = list(dict.fromkeys(name for each in known for name in shared_sequences(each, trained)))
+    identifier = draft.name(Kind.GOAL)
+    tested = sum(len(each.content["sequences"]) for each in {each.sha256: each for each in known}.values())
+    status = Status.VIOLATED if shared else Status.SUPPORTED
+    solutions = tuple(dict.fromkeys(draft.solution(each) for each in known)) if not shared else ()
+    draft.put(
+        Element(
+            identifier,
+            Kind.GOAL,
+            text,
+            f"{len(shared)} of {counted(tested, 'tested sequence')} are among those trained on, as stated",
+            solutions,
+            undeveloped=bool(shared),
+            defeated=bool(shared),
+            status=status,
+            amlas=amlas,
+        )
+    )
+    if shared:
+        draft.refute(identifier, f"trained on {listed([*map(name_text, shared)])}", known[0])
+    return identifier, status
+
+
+def _input_contexts(draft: Draft, runs: Sequence[Document], documents: Sequence[Document]) -> Iterator[str]:
+    """Spec, model and matrices with their hashes."""
+    words = {
+        "spec": ("Requirements and targets", "Stage 1, allocated safety requirements [E]"),
+        "model": ("System model: world, planners, scenarios", "Stage 1, system description [C]"),
+        "confusion": ("Confusion matrices", "Stage 5, test results [Z]"),
+    }
+    inputs = dict.fromkeys(
+        (each["role"], each["name"], each["sha256"]) for run in runs for each in run.content["inputs"]
+    )
+    for role, name, digest in inputs:
+        text, amlas = words.get(role, (role, ""))
+        document = next((each for each in documents if each.sha256 == digest), None)
+        title = ""
+        if document is not None and document.content.get("title"):
+            title = f" ({name_text(document.content['title'])})"
+        url = "" if document is None else draft.url(document)
+        yield draft.context(f"{text}: {name_text(name)}{title}", f"SHA-256 {digest}", amlas, url)
+
+
+def _verdict_justification(draft: Draft, runs: Sequence[Document]) -> str:
+    sources = list(dict.fromkeys(run.content["settings"]["verdict_from"] for run in runs))
+    means = {
+        "guaranteed": "bounds that hold, all at once, for all but the stated share of data sets",
+        "interval": "the statistical interval, as far as its draws determine it",
+        "point": "the probability for the given matrices alone",
+    }
+    text = "; ".join(f"{each}: {means[each]}" for each in sources)
+    alone = any(each.endswith(UNCONFIRMED) for run in runs for each in run.content["remarks"])
+    confirmed = "confirmed by a second engine" + (" where nothing else is remarked" if alone else "")
+    return draft.put(
+        Element(
+            draft.name(Kind.JUSTIFICATION),
+            Kind.JUSTIFICATION,
+            f"Probabilities are Storm's, {confirmed}; held against the targets are {text}",
+        )
+    )
+
+
+def _scenario_justification(draft: Draft) -> str:
+    return draft.put(
+        Element(
+            draft.name(Kind.JUSTIFICATION),
+            Kind.JUSTIFICATION,
+            "The scenarios are all true environments and initial states that were asked for; the worst decides",
+            amlas="Stage 6, J6.1",
+        )
+    )
+
+
+def _memory_status(runs: Sequence[Document], documents: Sequence[Document], dependent: Sequence[Defeater]) -> str:
+    if dependent:
+        return f"Contradicted by the data ({', '.join(each.id for each in dependent)})"
+    tested = [run for run in runs if _followed(matrices_of(run, documents), run)]
+    if len(tested) < len(runs):
+        return "Not tested: the matrices do not follow objects from frame to frame"
+    return "Tested by permutation of frames: not contradicted"
+
+
+def _followed(matrices: Document | None, run: Document) -> bool:
+    """Whether the matrices tell how misses of some class follow each other."""
+    found = None if matrices is None else dependence_of(matrices, run)
+    return bool(found and found["classes"])
+
+
+def _items_status(runs: Sequence[Document]) -> str:
+    kinds = {(run.content["settings"]["confidence"] or {}).get("interval") for run in runs}
+    if kinds == {"bootstrap"}:
+        return "Statistical intervals resample whole sequences; guaranteed bounds take items as independent"
+    return "Not tested: frames of one drive are alike, and bounds may be too narrow"
+
+
+def _matching_text(runs: Sequence[Document], documents: Sequence[Document]) -> str:
+    found = [matrices_of(run, documents) for run in runs]
+    stated = [each.content["matching"] for each in found if each is not None and each.content.get("matching")]
+    texts = dict.fromkeys(each if isinstance(each, str) else _flat(each) for each in stated)
+    return listed([name_text(each, 200) for each in texts]) or NOT_STATED
+
+
+def _flat(policy: object) -> str:
+    if isinstance(policy, dict):
+        return ", ".join(f"{key} {_flat(value)}" for key, value in policy.items())
+    return str(policy)
+
+
+def _untargeted(runs: Sequence[Document]) -> Iterator[str]:
+    """Probabilities that nothing was asked of."""
+    for run in runs:
+        for each in run.content["requirements"]:
+            if each["target"] is None:
+                values = [point["probability"] for point in each["points"]]
+                ends = f"{probability_text(min(values))} to {probability_text(max(values))}"
+                yield f"Reported without a target: {name_text(each['name'])}, {target_text(None)}, {ends}"
+
+
+def _unargued(runs: Sequence[Document], documents: Sequence[Document]) -> Iterator[str]:
+    """Documents that nothing here argues from."""
+    argued = {each["sha256"] for run in runs for each in run.content["inputs"]}
+    rest = [
+        f"{name_text(each.name)} ({each.kind}, SHA-256 {each.sha256[:12]}...)"
+        for each in documents
+        if not (each.kind in ("run", "explain", "require") or each.sha256 in argued)
+        and not (each.kind == "rate" and any(is_rate_of(each, run) for run in runs))
+    ]
+    if rest:
+        yield f"Also at hand, and argued from by nothing here: {listed(rest, 8)}"
+
+
+def _exposure_text(context: CaseContext) -> str:
+    parts = [
+        f"{'every encounter' if name == EVERY else name_text(name)}: {each}"
+        for name, each in context.exposures.items()
+    ]
+    return f"Exposure: {listed(parts, 8) or NOT_STATED}"
+
+
+def _people_text(context: CaseContext) -> str:
+    parts = [f"{what}: {name_text(context.responsible.get(key, NOT_STATED))}" for key, what in DUTIES.items()]
+    return f"Who answers for what is left to persons: {'; '.join(parts)}"
+
+
+def _left_to(context: CaseContext, duty: str) -> str:
+    person = context.responsible.get(duty)
+    return f"Left to persons; who answers for it: {NOT_STATED if person is None else name_text(person)}"
+
+
+def _stated(text: str) -> str:
+    return name_text(text, 600) if text else NOT_STATED

@@ -1,0 +1,176 @@
+"""An assurance case as a drawing: SVG that needs nothing but itself, with the shapes of the GSN standard.
+
+Statuses are told by words and colours, defeat by a cross as well. Every text is escaped; whatever stands in a name,
+it stays a text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import MappingProxyType
+from xml.sax.saxutils import escape
+
+from verifier.errors import one_line
+from verifier.evidence.case.elements import Case, Element, Kind, Status
+from verifier.evidence.case.layout import Drawing, Edge, Placed, laid_out
+from verifier.evidence.case.shapes import DIAMOND_PX, FONT_PX, LINE_PX, SLANT_PX
+
+HEAD_PX, FOOT_PX = 56.0, 96.0
+COLOURS = MappingProxyType(
+    {
+        Status.SUPPORTED: ("#1b6b2f", "#eef7f0"),
+        Status.UNDEVELOPED: ("#4a4a4a", "#f5f5f5"),
+        Status.DEFEATED: ("#7a1a68", "#f9eef7"),
+        Status.INCONCLUSIVE: ("#7a4d00", "#fdf5e6"),
+        Status.VIOLATED: ("#a4161a", "#fdeeee"),
+    }
+)
+"""Status -> colour of its line and words, and of its ground."""
+_COUNTER = ("#7a1a68", "#ffffff")
+_PLAIN = ("#333333", "#ffffff")
+_STYLE = """
+text{font-family:Verdana,'DejaVu Sans',Arial,sans-serif;font-size:12px;fill:#111}
+.id{font-weight:bold}.note{fill:#333}.amlas{fill:#333;font-style:italic}.status{font-weight:bold}
+.head{font-size:18px;font-weight:bold}.line{fill:none;stroke:#333;stroke-width:1.2}
+.challenges{stroke:#7a1a68;stroke-dasharray:6 4}
+"""
+
+
+def gsn_svg(case: Case) -> str:
+    """The drawing of a case, as the text of an SVG file."""
+    drawing = laid_out(case)
+    width, height = round(drawing.width), round(HEAD_PX + drawing.height + FOOT_PX)
+    summary = f"Top goal {case.top.id}: {case.status.value}. {case.top.note}"
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        'role="img" aria-labelledby="case-title case-description">',
+        f'<title id="case-title">{_text(case.title)}</title>',
+        f'<desc id="case-description">{_text(summary)}</desc>',
+        f"<style>{_STYLE}</style>",
+        "<defs>",
+        *(_marker(name, fill, stroke) for name, fill, stroke in _MARKERS),
+        "</defs>",
+        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
+        f'<text class="head" x="24" y="34">{_text(case.title)}</text>',
+        f'<g transform="translate(0 {HEAD_PX:g})">',
+        *_body(drawing),
+        "</g>",
+        *_legend(height - FOOT_PX + 30),
+        "</svg>",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+_MARKERS = (
+    ("supported_by", "#333", "#333"),
+    ("in_context_of", "#fff", "#333"),
+    ("challenges", "#7a1a68", "#7a1a68"),
+)
+
+
+def _marker(name: str, fill: str, stroke: str) -> str:
+    return (
+        f'<marker id="{name}" viewBox="0 0 12 10" refX="11" refY="5" markerWidth="11" markerHeight="9" '
+        f'orient="auto-start-reverse" markerUnits="userSpaceOnUse"><path d="M1 1L11 5L1 9z" fill="{fill}" '
+        f'stroke="{stroke}"/></marker>'
+    )
+
+
+def _body(drawing: Drawing) -> Iterator[str]:
+    yield from (_line(each) for each in drawing.edges)
+    for each in drawing.placed:
+        yield from _element(each)
+
+
+def _line(edge: Edge) -> str:
+    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in edge.points)
+    extra = " challenges" if edge.kind == "challenges" else ""
+    return f'<polyline class="line{extra}" points="{points}" marker-end="url(#{edge.kind})"/>'
+
+
+def _element(placed: Placed) -> Iterator[str]:
+    element = placed.shape.element
+    line, ground = _colours(element)
+    whole = f"{element.id}: {element.text}" + (f" {element.note}" if element.note else "")
+    yield f'<g fill="{ground}" stroke="{line}" stroke-width="1.6"><title>{_text(whole)}</title>'
+    yield from _outline(placed)
+    if element.undeveloped:
+        x, y = placed.x + placed.shape.width / 2, placed.y + placed.shape.height
+        half = DIAMOND_PX / 2
+        points = (
+            f"{x:.1f},{y:.1f} {x + half:.1f},{y + half:.1f} {x:.1f},{y + 2 * half:.1f} {x - half:.1f},{y + half:.1f}"
+        )
+        yield f'<polygon points="{points}" fill="#ffffff"/>'
+    if element.defeated:
+        x, y, right, below = placed.x, placed.y, placed.x + placed.shape.width, placed.y + placed.shape.height
+        yield (
+            f'<path d="M{x:.1f} {y:.1f}L{right:.1f} {below:.1f}M{right:.1f} {y:.1f}L{x:.1f} {below:.1f}" '
+            'stroke="#7a1a68" stroke-opacity="0.3" stroke-width="2.5"/>'
+        )
+    yield "</g>"
+    yield from _words(placed, line)
+
+
+def _outline(placed: Placed) -> Iterator[str]:
+    kind, (x, y) = placed.shape.element.kind, (placed.x, placed.y)
+    width, height = placed.shape.width, placed.shape.height
+    if kind in (Kind.GOAL, Kind.COUNTER_GOAL):
+        yield f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"/>'
+    elif kind is Kind.STRATEGY:
+        right, below, slant = x + width, y + height, SLANT_PX
+        points = ((x + slant, y), (right, y), (right - slant, below), (x, below))
+        yield f'<polygon points="{" ".join(f"{a:.1f},{b:.1f}" for a, b in points)}"/>'
+    elif kind is Kind.CONTEXT:
+        radius = min(height / 2, 18)
+        yield f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="{radius:.1f}"/>'
+    else:
+        half, tall = width / 2, height / 2
+        yield f'<ellipse cx="{x + half:.1f}" cy="{y + tall:.1f}" rx="{half:.1f}" ry="{tall:.1f}"/>'
+
+
+def _words(placed: Placed, colour: str) -> Iterator[str]:
+    shape = placed.shape
+    round_shape = shape.element.kind not in (Kind.GOAL, Kind.COUNTER_GOAL, Kind.STRATEGY, Kind.CONTEXT)
+    middle = placed.x + shape.width / 2
+    x = middle if round_shape else placed.x + (SLANT_PX + 10 if shape.element.kind is Kind.STRATEGY else 10)
+    anchor = ' text-anchor="middle"' if round_shape else ""
+    y = placed.y + (shape.height - len(shape.lines) * LINE_PX) / 2 + FONT_PX
+    for number, (text, style) in enumerate(shape.lines):
+        ink = f' style="fill:{colour}"' if style == "status" else ""
+        yield f'<text class="{style}" x="{x:.1f}" y="{y + number * LINE_PX:.1f}"{anchor}{ink}>{_text(text)}</text>'
+    if shape.element.kind in (Kind.ASSUMPTION, Kind.JUSTIFICATION):
+        yield (
+            f'<text class="id" x="{placed.x + shape.width * 0.93:.1f}" y="{placed.y + shape.height * 0.95:.1f}">'
+            f"{shape.element.kind.value}</text>"
+        )
+
+
+def _colours(element: Element) -> tuple[str, str]:
+    if element.status is not None:
+        return COLOURS[element.status]
+    return _COUNTER if element.kind in (Kind.COUNTER_GOAL, Kind.COUNTER_SOLUTION) else _PLAIN
+
+
+def _legend(y: float) -> Iterator[str]:
+    """What the signs mean."""
+    shapes = (
+        "Goal: rectangle. Strategy: parallelogram. Context: rounded. Assumption, justification: ellipse with A, J. "
+        "Solution: circle. Diamond: undeveloped. Cross: defeated."
+    )
+    lines = (
+        "Filled arrow: supported by. Hollow arrow: in context of. Dashed arrow: challenges. Counter solutions (CSn) "
+        "stand at the end; counter goals (CG) name them."
+    )
+    yield f'<text x="24" y="{y:.1f}">{_text(shapes)}</text>'
+    yield f'<text x="24" y="{y + LINE_PX:.1f}">{_text(lines)}</text>'
+    x = 24.0
+    for status, (colour, ground) in COLOURS.items():
+        colours = f'fill="{ground}" stroke="{colour}" stroke-width="1.6"'
+        yield f'<rect x="{x:.1f}" y="{y + 26:.1f}" width="14" height="14" {colours}/>'
+        yield f'<text class="status" x="{x + 20:.1f}" y="{y + 37:.1f}" style="fill:{colour}">{status.value}</text>'
+        x += 130
+
+
+def _text(text: str) -> str:
+    """Escaped, on one line, without control characters or marks that turn the writing direction."""
+    return escape(one_line(" ".join(text.split())), {'"': "&quot;", "'": "&#39;"})

@@ -1,0 +1,209 @@
+"""Doubts about the data behind a verdict. Each function looks at one thing and yields what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from verifier.analysis.dependence import dependence_remark
+from verifier.confusion.document_reader import DocumentReader
+from verifier.confusion.matrices import ConfusionMatrices, label_text
+from verifier.evidence.context import CaseContext
+from verifier.evidence.defeaters.matrices import dependence_of, matrices_of, shared_sequences
+from verifier.evidence.defeaters.values import (
+    Claim,
+    Doubt,
+    claims_on,
+    confirmed,
+    doubt,
+    requirements_with_targets,
+)
+from verifier.evidence.documents import Document
+from verifier.evidence.rates.demonstration import encounters_needed
+from verifier.evidence.words import listed, name_text, target_text
+
+CONFIDENCE = Fraction(19, 20)
+"""At which a column must be able to show the target, if all its items were right."""
+DEPENDENT = "the chain takes a detector to report anew in every step, and the data contradict it"
+"""How the remark of a run begins that says so."""
+
+
+def thin_columns(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
+    """Matrix columns with too few items.
+
+    Where guaranteed bounds decide, few items only widen them: then the columns are those that would decide an
+    inconclusive requirement. Where they neither decide nor confirm that a scenario is satisfied, a column that
+    matters is too thin if it could not show the target even if all its items were right: n items without an error
+    show an error rate below p only from n = ln(0.05) / ln(1 - p) on.
+
+    Which columns matter is known where the requirement was explained and every report of every column was seen: a
+    slope is 0 also where a failure takes two errors and neither was seen.
+    """
+    matrices = matrices_of(run, documents)
+    for claim, each in requirements_with_targets(run):
+        if run.content["settings"]["verdict_from"] == "guaranteed":
+            if "evidence_needed" in each:
+                yield from _undecided(claim, each)
+        elif matrices is not None:
+            yield from _too_thin(claim, each, run, documents, matrices)
+
+
+def _undecided(claim: Claim, each: Mapping[str, Any]) -> Iterator[Doubt]:
+    columns = each["evidence_needed"]["columns"]
+    parts = [
+        f"{column['items']} items with true {name_text(column['true'])} in {name_text(column['bin'])}, "
+        f"{column['further']} more needed"
+        for column in columns
+    ]
+    total = sum(column["further"] for column in columns)
+    yield from doubt(
+        "thin_columns",
+        f"{name_text(claim.requirement)}: the data do not decide: {listed(parts)}",
+        (Claim(claim.run, claim.requirement, claim.planner, each["worst"]),),
+        f"about {total} more labelled items in these columns, if the rates stay what they are",
+    )
+
+
+def _too_thin(
+    claim: Claim, each: Mapping[str, Any], run: Document, documents: Sequence[Document], matrices: Document
+) -> Iterator[Doubt]:
+    claims = _unconfirmed(claim, each)
+    if not claims or run.content["settings"]["canonical"]:  # which is a doubt of its own
+        return
+    needed, table = items_needed(each["target"]), _matrices(matrices, run)
+    explained = _columns_that_matter(claim, run, documents)
+    matter = None if _has_unseen(table) else explained
+    thin = []
+    for at, label in sorted(_columns(table) if matter is None else matter):
+        items = int(table.counts[at, :, _index(table, label)].sum()) if _index(table, label) >= 0 else 0
+        if items and (needed is None or items < needed):
+            thin.append(f"{items} with true {name_text(label)} in {table.bin_text(at)}")
+    if thin:
+        why = "it was not explained" if explained is None else "there are reports that were never seen"
+        known = "" if matter is not None else f" (which of them matter is not known: {why})"
+        asked = (
+            "no number of items shows" if needed is None else f"{needed} items without an error are needed to show"
+        )
+        yield from doubt(
+            "thin_columns",
+            f"{name_text(claim.requirement)}: {asked} {target_text(each['target'])}, and there are {listed(thin)}"
+            f"{known}",
+            claims,
+            "more labelled items in these columns, or a verdict from the guaranteed bounds, which allow for them",
+        )
+
+
+def _unconfirmed(claim: Claim, each: Mapping[str, Any]) -> tuple[Claim, ...]:
+    """Scenarios that are called satisfied and that the guaranteed bounds do not confirm."""
+    found = [
+        k
+        for k, point in enumerate(each["points"])
+        if point["verdict"] == "satisfied" and not confirmed(point, each["target"])
+    ]
+    if len(found) == len(each["points"]):
+        return (claim,)
+    return tuple(Claim(claim.run, claim.requirement, claim.planner, k) for k in found)
+
+
+def _has_unseen(table: ConfusionMatrices) -> bool:
+    """Whether some report of a column with items was never seen."""
+    return bool(np.any((table.counts == 0) & (table.counts.sum(axis=1, keepdims=True) > 0)))
+
+
+def items_needed(target: Mapping[str, Any]) -> int | None:
+    """Items without an error from which on a column can show a target; None where no number can."""
+    probability = Fraction(target["probability"])
+    error = 1 - probability if target["comparison"] in (">=", ">") else probability
+    return encounters_needed(error, CONFIDENCE) if error > Fraction(1, 10**12) else None
+
+
+def _matrices(document: Document, run: Document) -> ConfusionMatrices:
+    """The matrices as the run used them; errors as `verifier.confusion.read_confusion`."""
+    settings = run.content["settings"]
+    counts = DocumentReader(document.name).counts(dict(document.content))
+    if counts.thresholds is not None:
+        counts = counts.member(settings["score_threshold"])
+    return counts.matrices(settings["where"])
+
+
+def _columns(table: ConfusionMatrices) -> set[tuple[int, str]]:
+    return {(at, label_text(label)) for at in range(table.bin_count) for label in table.labels}
+
+
+def _index(table: ConfusionMatrices, label: str) -> int:
+    names = [label_text(each) for each in table.labels]
+    return names.index(label) if label in names else -1
+
+
+def _columns_that_matter(claim: Claim, run: Document, documents: Sequence[Document]) -> set[tuple[int, str]] | None:
+    """(bin, true label) of the columns that the probability reacts to, in the scenario that was explained."""
+    hashes = _hashes(run)
+    for document in documents:
+        if document.kind != "explain" or not hashes.items() <= _hashes(document).items():
+            continue
+        for each in document.content["explanations"]:
+            if (each["name"], each["planner"]) == (claim.requirement, claim.planner):
+                return {(part["bin"], part["true"]) for part in each["gradient"] if any(part["slopes"])}
+    return None
+
+
+def dependent_frames(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
+    """Data that contradict the memoryless channel: a miss follows a miss more often than the matrices say."""
+    matrices = matrices_of(run, documents)
+    remark = None if matrices is None else dependence_remark({"dependence": dependence_of(matrices, run)})
+    if remark is None:
+        remark = next((each for each in run.content["remarks"] if each.startswith(DEPENDENT)), None)
+    if remark is not None:
+        yield from doubt(
+            "dependent_frames",
+            name_text(remark, 600),
+            claims_on(run, documents, perceived=True),
+            "a perception model with memory, or an argument that the dependence cannot make the probability worse",
+        )
+
+
+def stale(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
+    """Data that changed after the result was made: a file of the same name with another hash."""
+    used = {(each["role"], each["name"]): each["sha256"] for each in run.content["inputs"]}
+    for document in documents:
+        if document.sha256 == run.sha256:
+            continue
+        others = [("confusion", document.name, document.sha256)] if document.kind == "confusion" else []
+        others += [(each["role"], each["name"], each["sha256"]) for each in document.content.get("inputs", ())]
+        for role, name, digest in others:
+            mine = used.get((role, name))
+            if mine is not None and mine != digest and digest not in used.values():
+                what = "given" if document.name == name else f"used by {name_text(document.name)}"
+                yield from doubt(
+                    "stale",
+                    f"{name_text(run.name)} was made with {role} {name_text(name)} of SHA-256 {mine[:12]}..., and "
+                    f"the one {what} is {digest[:12]}...",
+                    claims_on(run, documents),
+                    "make every result anew from the same files",
+                )
+
+
+def trained_on_tests(run: Document, documents: Sequence[Document], context: CaseContext) -> Iterator[Doubt]:
+    """Sequences that the detector was trained on and that the matrices were counted on."""
+    matrices = matrices_of(run, documents)
+    if matrices is None or not context.detector.trained_on:
+        return
+    shared = shared_sequences(matrices, context.detector.trained_on)
+    if shared:
+        whole = len(matrices.content["sequences"])
+        yield from doubt(
+            "trained_on_tests",
+            f"the detector was trained on {len(shared)} of the {whole} sequences it was tested on: "
+            f"{listed([name_text(each) for each in shared])}",
+            claims_on(run, documents, perceived=True),
+            "matrices counted on sequences that the detector has not seen",
+        )
+
+
+def _hashes(document: Document) -> dict[str, str]:
+    """Role -> hash of spec, model and matrices."""
+    roles = ("spec", "model", "confusion")
+    return {each["role"]: each["sha256"] for each in document.content.get("inputs", ()) if each["role"] in roles}

@@ -1,0 +1,145 @@
+"""Doubts about a verdict itself. Each function looks at one thing and yields what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from verifier.evidence.defeaters.values import Claim, Doubt, claimed, confirmed, doubt, requirements_with_targets
+from verifier.evidence.documents import Document
+from verifier.evidence.rates.chances import scenario_text
+from verifier.evidence.words import counted, interval_text, name_text, probability_text, target_text
+
+LESS_INDEPENDENT = "the two are less independent here"
+UNCONFIRMED = "is Storm's alone, not confirmed"
+OVER_AT_ONCE = "every initial state is terminal; the episode is over at once"
+"""How the remarks of a run end that say so."""
+
+
+def straddles_target(run: Document) -> Iterator[Doubt]:
+    """Bounds on both sides of the target."""
+    source = run.content["settings"]["verdict_from"]
+    for claim, each in requirements_with_targets(run):
+        points = [k for k, point in enumerate(each["points"]) if point["verdict"] == "inconclusive"]
+        if points:
+            shown = each["worst"] if each["worst"] in points else points[0]
+            point = each["points"][shown]
+            needed = each.get("evidence_needed")
+            yield from doubt(
+                "straddles_target",
+                f"{name_text(claim.requirement)}: {counted(len(points), 'scenario')} undecided; in "
+                f"{name_text(scenario_text(point))} P lies in {_bounds_text(point, source)}, which straddles "
+                f"{target_text(each['target'])}",
+                tuple(Claim(claim.run, claim.requirement, claim.planner, k) for k in points),
+                "more data"
+                if needed is None
+                else f"about {sum(column['further'] for column in needed['columns'])} more items, as verify run says",
+            )
+
+
+def no_bounds(run: Document) -> Iterator[Doubt]:
+    """Verdicts from the probability alone, or satisfied ones that the guaranteed bounds do not confirm."""
+    settings = run.content["settings"]
+    if settings["verdict_from"] != "point":
+        return
+    for claim, each in requirements_with_targets(run):
+        for k, point in enumerate(each["points"]):
+            sureness, target = point.get("sureness"), each["target"]
+            if point["verdict"] != "satisfied" or confirmed(point, target):
+                continue
+            how = "and no bounds were computed"
+            if sureness is not None:
+                guaranteed = sureness["guaranteed"]
+                how = f"and the guaranteed bounds are {interval_text(guaranteed['lower'], guaranteed['upper'])}"
+            yield from doubt(
+                "no_bounds",
+                f"{name_text(claim.requirement)}, {name_text(scenario_text(point))}: P = "
+                f"{probability_text(point['probability'])} alone was held against {target_text(target)}, {how}",
+                (Claim(claim.run, claim.requirement, claim.planner, k),),
+                "a verdict from the guaranteed bounds (--verdict-from guaranteed)",
+            )
+
+
+def policy_sensitive(run: Document, alternatives: Mapping[str, Document]) -> Iterator[Doubt]:
+    """Scenarios with another verdict under another policy.
+
+    Args:
+        run: the document of a run.
+        alternatives: policy in words -> the document of a run of the same inputs under it.
+    """
+    for policy, other in alternatives.items():
+        theirs = {(each["name"], each["planner"]): each for each in other.content["requirements"]}
+        for claim, each in requirements_with_targets(run):
+            found = theirs.get((claim.requirement, claim.planner))
+            if found is None:
+                continue
+            verdicts = {_key(point): point for point in found["points"]}
+            changed = [
+                (k, point, verdicts[_key(point)])
+                for k, point in enumerate(each["points"])
+                if _key(point) in verdicts and verdicts[_key(point)]["verdict"] != point["verdict"]
+            ]
+            if changed:
+                _, mine, yours = changed[0]
+                yield from doubt(
+                    "policy_sensitive",
+                    f"{name_text(claim.requirement)}: under the policy '{name_text(policy)}' "
+                    f"{counted(len(changed), 'scenario')} would be judged otherwise: in "
+                    f"{name_text(scenario_text(mine))} {_judged(yours)}, not {_judged(mine)}",
+                    tuple(Claim(claim.run, claim.requirement, claim.planner, k) for k, _, _ in changed),
+                    "a reason for the policy, or data for which it makes no difference",
+                )
+
+
+def _judged(point: Mapping[str, Any]) -> str:
+    return f"{point['verdict']} (P = {probability_text(point['probability'])})"
+
+
+def one_engine(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
+    """Requirements for which Storm and the second engine did not work independently of each other."""
+    for claim, _ in claimed(run, documents):
+        for remark in run.content["remarks"]:
+            about = remark.startswith(f"{claim.requirement}: ")
+            if about and remark.endswith((LESS_INDEPENDENT, UNCONFIRMED)):
+                yield from doubt(
+                    "one_engine",
+                    name_text(remark, 600),
+                    (claim,),
+                    "a formula or a model for which both engines answer on their own",
+                )
+
+
+def vacuous(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
+    """Environments in which every episode is over at once, so that nothing is shown."""
+    for remark in run.content["remarks"]:
+        if not remark.endswith(OVER_AT_ONCE):
+            continue
+        about = remark.removesuffix(f": {OVER_AT_ONCE}")
+        claims = tuple(
+            Claim(claim.run, claim.requirement, claim.planner, k)
+            for claim, each in claimed(run, documents)
+            for k, point in enumerate(each["points"])
+            if about == _block_text(each, point)
+        )
+        if claims:
+            yield from doubt(
+                "vacuous", name_text(remark, 600), claims, "initial states from which something can happen"
+            )
+
+
+def _block_text(requirement: Mapping[str, Any], point: Mapping[str, Any]) -> str:
+    swept = "".join(f" {name}={value}" for name, value in point["constants"].items())
+    return f"planner {requirement['planner']}, {point['environment']}{swept}"
+
+
+def _key(point: Mapping[str, Any]) -> tuple[Any, ...]:
+    return point["environment"], *(tuple(sorted(point[part].items())) for part in ("constants", "initial"))
+
+
+def _bounds_text(point: Mapping[str, Any], source: str) -> str:
+    sureness = point.get("sureness")
+    if sureness is None or source == "point":
+        return interval_text(point["lower"], point["upper"])
+    if source == "guaranteed":
+        return interval_text(sureness["guaranteed"]["lower"], sureness["guaranteed"]["upper"])
+    return interval_text(sureness["interval"]["lower_range"][0], sureness["interval"]["upper_range"][1])

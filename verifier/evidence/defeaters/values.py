@@ -1,0 +1,154 @@
+"""What a case claims about a requirement, and what speaks against such a claim."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from verifier.checking.verdicts import Verdict, verdict_of
+from verifier.evidence.documents import Document
+
+
+@dataclass(frozen=True, order=True)
+class Claim:
+    """That a requirement is met.
+
+    Attributes:
+        run: SHA-256 of the document of the run that says so.
+        requirement, planner: which.
+        point: number of the scenario in the document, from 0; None for all scenarios together.
+    """
+
+    run: str
+    requirement: str
+    planner: str
+    point: int | None = None
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """What one look at the documents found.
+
+    Attributes:
+        kind: a name of `KINDS`.
+        message: in words, with its numbers.
+        claims: what it speaks against; never empty.
+        remedy: what would remove it.
+    """
+
+    kind: str
+    message: str
+    claims: tuple[Claim, ...]
+    remedy: str
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS or not self.claims:
+            raise ValueError("a doubt is of a known kind and speaks against something")
+
+
+def doubt(kind: str, message: str, claims: tuple[Claim, ...], remedy: str) -> Iterator[Doubt]:
+    """The doubt, if there is anything for it to speak against."""
+    if claims:
+        yield Doubt(kind, message, claims, remedy)
+
+
+@dataclass(frozen=True)
+class Defeater:
+    """A doubt with a name: `D1`, `D2`, ... in the order in which they were found.
+
+    Attributes:
+        id: its name.
+        kind, message, claims, remedy: as in `Doubt`.
+    """
+
+    id: str
+    kind: str
+    message: str
+    claims: tuple[Claim, ...]
+    remedy: str
+
+    @property
+    def title(self) -> str:
+        """What kind of doubt it is, for people."""
+        return KINDS[self.kind]
+
+
+KINDS: Mapping[str, str] = {
+    "straddles_target": "the bounds straddle the target",
+    "no_bounds": "the verdict does not allow for the data's uncertainty",
+    "thin_columns": "too few items",
+    "assumed_rates": "rates assumed where there are no items",
+    "dependent_frames": "misses follow misses",
+    "no_false_alarms": "false alarms are left out",
+    "distance_ignored": "distances are ignored",
+    "policy_sensitive": "another policy gives another verdict",
+    "one_engine": "the two engines are less independent than elsewhere",
+    "rounded": "transition probabilities were rounded",
+    "endless": "runs never end",
+    "scenarios_left_out": "true environments are left out",
+    "vacuous": "the episode is over before it begins",
+    "stale": "the data are not those of the result",
+    "trained_on_tests": "the detector was trained on test data",
+}
+"""Kind of doubt -> what it says."""
+
+
+def requirements_with_targets(run: Document) -> Iterator[tuple[Claim, Mapping[str, Any]]]:
+    """The claim about all scenarios of every requirement that has a target, and what the run says about it."""
+    for each in run.content["requirements"]:
+        if each["target"] is not None:
+            yield Claim(run.sha256, each["name"], each["planner"]), each
+
+
+def is_rate_of(rate: Document, run: Document) -> bool:
+    """Whether a rate was made from the result of this run."""
+    return any(each["role"] == "result" and each["sha256"] == run.sha256 for each in rate.content["inputs"])
+
+
+def claimed(run: Document, documents: Sequence[Document]) -> Iterator[tuple[Claim, Mapping[str, Any]]]:
+    """As `requirements_with_targets`, and those whose rate is held against an acceptance criterion."""
+    rated = {
+        (each.content["requirement"], each.content["planner"])
+        for each in documents
+        if each.kind == "rate" and each.content["acceptance"] is not None and is_rate_of(each, run)
+    }
+    for each in run.content["requirements"]:
+        if each["target"] is not None or (each["name"], each["planner"]) in rated:
+            yield Claim(run.sha256, each["name"], each["planner"]), each
+
+
+def claims_on(run: Document, documents: Sequence[Document], *, perceived: bool = False) -> tuple[Claim, ...]:
+    """A claim for every requirement of which something is claimed, see `claimed`.
+
+    Args:
+        run: the document of a run.
+        documents: of the case.
+        perceived: leave out scenarios whose guaranteed bounds show that no report can matter: both are 0 or both 1.
+            What speaks against the matrices does not speak against these.
+    """
+    found = []
+    for claim, each in claimed(run, documents):
+        open_points = [k for k, point in enumerate(each["points"]) if not (perceived and _is_certain(point))]
+        if len(open_points) == len(each["points"]):
+            found.append(claim)
+        else:
+            found += [Claim(claim.run, claim.requirement, claim.planner, k) for k in open_points]
+    return tuple(found)
+
+
+def _is_certain(point: Mapping[str, Any]) -> bool:
+    sureness = point.get("sureness")
+    if sureness is None:
+        return False
+    return (sureness["guaranteed"]["lower"], sureness["guaranteed"]["upper"]) in ((0, 0), (1, 1))
+
+
+def confirmed(point: Mapping[str, Any], target: Mapping[str, Any]) -> bool:
+    """Whether the guaranteed bounds of a scenario, where it has any, show by themselves that the target is met."""
+    if point.get("sureness") is None:
+        return False
+    ends = point["sureness"]["guaranteed"]
+    found = verdict_of(ends["lower"], ends["upper"], target["comparison"], Fraction(target["probability"]))
+    return found is Verdict.SATISFIED

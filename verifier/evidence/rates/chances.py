@@ -1,0 +1,112 @@
+"""The probability of the unwanted event in one encounter, read from the document of a run.
+
+One encounter is one episode of the system model: from an initial state until it ends. The unwanted event is that the
+requirement is not met; where its target is an upper limit (P <= p) the formula says what is unwanted, and the event
+is that it holds. `P = ?` does not say, and then the event must be named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias
+
+from verifier.errors import UsageError, unknown_name
+from verifier.evidence.documents import Document
+
+Event: TypeAlias = Literal["violated", "satisfied"]
+Source: TypeAlias = Literal["guaranteed", "interval", "point"]
+
+
+@dataclass(frozen=True)
+class Chance:
+    """The probability of the event in one scenario.
+
+    Attributes:
+        environment, scenario: where; the scenario in words.
+        probability: of the event for the given matrices.
+        bounds: source -> (lower, upper): "point" holds the numerical bounds, "guaranteed" and "interval" are there
+            where the run has them; the interval as far as its draws determine its ends.
+    """
+
+    environment: str
+    scenario: str
+    probability: Fraction
+    bounds: Mapping[Source, tuple[Fraction, Fraction]]
+
+
+def requirement_of(run: Document, name: str, planner: str | None) -> Mapping[str, Any]:
+    """The requirement of a run document, by its name and, where there are several, by planner.
+
+    Raises:
+        UsageError: no such requirement or planner, several planners and none named, or not the document of a run.
+    """
+    if run.kind != "run":
+        raise UsageError(f"{run.name} is the result of verify {run.kind}; a rate is made from that of verify run")
+    everything: Sequence[Mapping[str, Any]] = run.content["requirements"]
+    named = [each for each in everything if each["name"] == name]
+    if not named:
+        message, hint = unknown_name("requirement", name, [each["name"] for each in everything])
+        raise UsageError(f"{message}\n  hint: {hint}")
+    planners = [each["planner"] for each in named]
+    if planner is None and len(named) > 1:
+        raise UsageError(f"{name} was checked under several planners; name one of {', '.join(planners)} (--planner)")
+    chosen = [each for each in named if planner in (None, each["planner"])]
+    if not chosen:
+        message, hint = unknown_name("planner", str(planner), planners)
+        raise UsageError(f"{message}\n  hint: {hint}")
+    return chosen[0]
+
+
+def unwanted(requirement: Mapping[str, Any], event: Event | None) -> Event:
+    """Which event is meant: the one that is named, or the one that the target is about.
+
+    Raises:
+        UsageError: no target, and no event named.
+    """
+    if event is not None:
+        return event
+    target = requirement["target"]
+    if target is None:
+        raise UsageError(
+            f"{requirement['name']} has no target, so it does not say what is unwanted\n"
+            "  hint: --event violated, or --event satisfied"
+        )
+    return "violated" if target["comparison"] in (">=", ">") else "satisfied"
+
+
+def chances(requirement: Mapping[str, Any], event: Event) -> tuple[Chance, ...]:
+    """The probability of the event in each scenario, in the order of the document."""
+    return tuple(_chance(point, event) for point in requirement["points"])
+
+
+def scenario_text(point: Mapping[str, Any]) -> str:
+    """A scenario in words: `ped vmax=1 x=1 v=1`."""
+    named = [f"{name}={value}" for part in ("constants", "initial") for name, value in point[part].items()]
+    return " ".join([point["environment"], *named])
+
+
+def _chance(point: Mapping[str, Any], event: Event) -> Chance:
+    def ends(lower: float, upper: float) -> tuple[Fraction, Fraction]:
+        low, high = Fraction(lower), Fraction(upper)
+        return (low, high) if event == "satisfied" else (1 - high, 1 - low)
+
+    probability = Fraction(point["exact"]) if "exact" in point else Fraction(point["probability"])
+    numerical = (
+        (probability, probability) if "exact" in point else (Fraction(point["lower"]), Fraction(point["upper"]))
+    )
+    bounds: dict[Source, tuple[Fraction, Fraction]] = {
+        "point": numerical if event == "satisfied" else (1 - numerical[1], 1 - numerical[0])
+    }
+    sureness = point.get("sureness")
+    if sureness is not None:
+        guaranteed, interval = sureness["guaranteed"], sureness["interval"]
+        bounds["guaranteed"] = ends(guaranteed["lower"], guaranteed["upper"])
+        bounds["interval"] = ends(interval["lower_range"][0], interval["upper_range"][1])
+    return Chance(
+        point["environment"],
+        scenario_text(point),
+        probability if event == "satisfied" else 1 - probability,
+        bounds,
+    )
