@@ -1,0 +1,620 @@
+"""The report tells what the documents say, all of it, and nothing else."""
+
+import csv
+import io
+import json
+import re
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from html_reading import read_page, section, table
+from made_runs import document_of, every_verdict, point, requirement, run_content, sureness
+from report_documents import EVERY_KIND, document, documents
+
+from verifier.errors import InputError
+from verifier.evidence.report import csv_report, html_report, markdown_report
+
+
+@pytest.fixture(scope="module")
+def page():
+    return read_page(html_report(documents("run", "explain", "require", "by_class")))
+
+
+def sentences(root, anchor="verdicts"):
+    return [each.text for each in section(root, anchor).all("p", "li")]
+
+
+def test_the_verdicts_come_first_with_numbers_bounds_and_targets(page):
+    titles = [each.text for each in page.all("h2")]
+    assert titles == ["Verdicts", "Requirements", "Matrices", "Assumptions and their status", "Provenance"]
+    rows = table(page, "All requirements")
+    assert rows[0][:4] == ["requirement", "verdict", "target", "P (worst)"]
+    assert rows[2][:4] == ["stops_for_pedestrians", "violated", ">= 0.95", "0.196203"]
+    assert rows[2][5:] == ["[0.12, 0.292]", "ped x=1 v=1"]
+    assert [row[1] for row in rows[1:]] == ["inconclusive", "violated", "satisfied", "no target"]
+
+
+def test_the_verdicts_are_told_in_sentences_the_worst_first(page):
+    told = sentences(page)
+    assert told[0] == "Overall verdict: violated"
+    assert told[1].startswith(
+        "4 requirements with 1 planner, 12 verified probabilities: 1 violated, 1 inconclusive, "
+    )
+    assert told[2] == (
+        "violated stops_for_pedestrians must have a probability of at least 0.95. With the rates as measured it is "
+        "0.196203 in the worst of 3 scenarios (ped x=1 v=1); it is guaranteed with 95 % confidence to be at most "
+        "0.292."
+    )
+    assert told[3] == "It is lost mostly when true ped in [0, 10) m is reported as empty (100 % of the violation)."
+    assert told[4] == (
+        "If true ped in [0, 10) m were never reported as empty, P would be 1. This requirement asks for a recall of "
+        "at least 0.95."
+    )
+    assert told[5].startswith("inconclusive stops_only_for_pedestrians must have a probability of at least 0.999. ")
+    assert "guaranteed with 95 % confidence only to lie in [0.99409, 1], which does not decide it" in told[5]
+    assert told[6].startswith(
+        "About 4600 more items would decide it, if the rates stay what they are: 4600 with true"
+    )
+
+
+def test_targets_from_above_are_told_the_other_way_round():
+    bad = point("violated", 0.5, sureness=sureness(0.4, 0.6, 0.3, 0.7))
+    good = point("satisfied", 0.001, sureness=sureness(0.0005, 0.002, 0.0001, 0.004))
+    low = ("<=", "1/100")
+    content = run_content(
+        [requirement("hits", "violated", [bad], low), requirement("misses", "satisfied", [good], low)], "violated"
+    )
+    told = sentences(read_page(html_report([document_of(content)])))
+    assert told[2] == (
+        "violated hits must have a probability of at most 0.01. With the rates as measured it is 0.5 in the scenario "
+        "ped x=1; it is guaranteed with 95 % confidence to be at least 0.3."
+    )
+    assert told[3].endswith(
+        "it is 0.001 in the scenario ped x=1; it is guaranteed with 95 % confidence to be at most 0.004."
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("interval", "; by the 95 % credible interval, with what its draws leave open, it is at most 0.61."),
+        ("point", "With the rates as measured it is 0.5 in the scenario ped x=1."),
+    ],
+)
+def test_the_sentence_rests_on_what_was_held_against_the_target(kind, words):
+    bad = point("violated", 0.5, sureness=sureness(0.4, 0.6, 0.3, 0.97))
+    bad["sureness"]["interval"]["upper_range"] = [0.59, 0.61]
+    content = run_content([requirement("holds", "violated", [bad])], "violated")
+    content["settings"]["verdict_from"] = kind
+    assert sentences(read_page(html_report([document_of(content)])))[2].endswith(words)
+
+
+def test_the_summary_says_how_to_read_it_and_what_is_taken_for_granted(page):
+    """The rule of the verdicts, what the bounds are, which spec, and the assumptions that nothing has tested."""
+    told = sentences(page)
+    assert told[1].endswith("The spec: car_pedestrian.ltl. The model of the system: car_pedestrian.toml.")
+    assert (
+        "A requirement is satisfied where the guaranteed bounds lie wholly on the right side of its target in every "
+        "scenario, violated where they lie wholly on the wrong side in any, and inconclusive otherwise."
+    ) in told
+    assert any(
+        "enclose P for all rates that the data do not rule out, by Clopper and Pearson" in each for each in told
+    )
+    (granted,) = [each for each in told if each.startswith("Taken for granted, and not tested here: ")]
+    untested = [row[0] for row in table(page, "Assumptions of")[1:] if row[1] in ("not tested", "left to persons")]
+    assert len(untested) == 3
+    for each in untested:
+        assert each[1:] in granted
+
+
+def test_a_verdict_from_p_alone_is_said_to_be_one():
+    content = run_content([requirement("holds", "violated", [point("violated", 0.5)])], "violated")
+    told = sentences(read_page(html_report([document_of(content)])))
+    assert any("satisfied where P as measured, with its numerical bounds, lies wholly" in each for each in told)
+
+
+def test_what_speaks_against_a_verdict_stands_before_the_table():
+    """A contradicted assumption, rounded transitions, and a document that contradicts another one."""
+    content = every_verdict()
+    content["matrices"] = {
+        "labelling": "class", "labels": ["ped", "empty"], "bins": ["[0, 10) m"], "items": 9, "sequences": None,
+        "dependence": {"seed": 0, "classes": [DEPENDENT]},
+    }  # fmt: skip
+    content["settings"]["round_transitions"] = 2
+    other = json.loads(json.dumps(content))
+    for name in ("probability", "lower", "upper", "second_engine"):
+        other["requirements"][1]["points"][0][name] = 0.91
+    verdicts = section(
+        read_page(html_report([document_of(content, "a.json"), document_of(other, "b.json")])), "verdicts"
+    )
+    told = [each.text for each in verdicts.all("p", "caption")]
+    told = told[: told.index("All requirements")]
+    (contradiction,) = [each for each in told if each.startswith("Contradiction: ")]
+    assert contradiction == (
+        "Contradiction: of unsure in ped x=1, a.json tells P = 0.92 and b.json P = 0.91, from the same inputs and "
+        "settings; one is wrong."
+    )
+    assert any(each.startswith("Contradicted: the detector reports anew, independently") for each in told)
+    assert any(each.startswith("Weakens the result: transition probabilities are rounded") for each in told)
+
+
+def test_documents_that_agree_or_ask_something_else_do_not_contradict_each_other():
+    content = every_verdict()
+    same = content | {"remarks": ["made again"]}
+    else_where = json.loads(json.dumps(content))
+    else_where["inputs"][2]["sha256"] = "f" * 64
+    for name in ("probability", "lower", "upper", "second_engine"):
+        else_where["requirements"][1]["points"][0][name] = 0.91
+    found = [document_of(each, f"{k}.json") for k, each in enumerate((content, same, else_where))]
+    assert "Contradiction" not in html_report([*found, *documents("run", "explain", "explain_fast", "sweep")])
+
+
+def test_every_requirement_has_a_section_with_its_formula_and_every_scenario(page):
+    for k, each in enumerate(document("run").content["requirements"], start=1):
+        found = section(page, f"r{k}")
+        assert next(found.all("h3")).text == f"{each['name']} {each['verdict']}"
+        assert each["formula"] in next(found.all("code")).text
+        rows = table(found, "Scenarios")
+        assert len(rows) == 1 + len(each["points"])
+        assert [row[-1] for row in rows[1:]] == [found["verdict"] for found in each["points"]]
+        facts = dict(table(found, "Numbers of the worst scenario"))
+        assert facts["Worst scenario"].startswith(each["points"][each["worst"]]["environment"])
+
+
+def test_how_it_fails_and_what_would_help_stand_with_the_requirement_they_are_of(page):
+    violated, satisfied = section(page, "r2"), section(page, "r3")
+    headings = [each.text for each in violated.all("h4")]
+    assert headings == ["How it fails", "What to improve"]
+    steps = [each.text for each in violated.all("li")]
+    assert steps[0] == "Steps 1 to 54: what is reported makes no difference. Then x = 55, v = 1."
+    assert steps[1] == (
+        "Step 55: ped in [0, 10) m is there, and nothing that the planner asks about is reported (chance 0.803797). "
+        "Then x = 56, v = 1. From here nothing can help any more."
+    )
+    assert table(violated, "Critical cells")[1] == ["ped", "[0, 10) m", "empty", "100 %", "0.8038", "127", "1"]
+    assert table(violated, "What to fix first")[1][:5] == ["ped", "[0, 10) m", "empty", "0.8038", "1"]
+    assert table(violated, "Recall by cell")[1] == [
+        "ped", "[0, 10) m", "0.1962", "31 of 158", "0.95", "+0.7538", "0.950001",
+    ]  # fmt: skip
+    assert "asks for a recall" not in satisfied.text
+    assert len(list(violated.all("svg"))) == 2
+
+
+def test_documents_of_other_settings_are_not_joined():
+    """Vmax is 3 in one and 1 in the other: the explanation stands on its own, and so does the answer."""
+    root = read_page(html_report(documents("sweep", "explain_fast", "require")))
+    names = [each.text for each in section(root, "requirements").all("h3")]
+    assert len(names) == 8
+    assert sum("(explain_fast.json)" in name for name in names) == 4
+    assert "How it fails" not in section(root, "r2").text
+    assert "How it fails" in section(root, "r6").text
+    assert any(
+        each.startswith("violated stops_for_pedestrians (planner feedback, explain_fast.json) must have")
+        for each in sentences(root)
+    )
+    assert "stops_for_pedestrians: P >= 0.95, planner published" in section(root, "asked").text
+
+
+def nudged(each):
+    for name in ("probability", "lower", "upper", "second_engine"):
+        each["point"][name] *= 1 - 1e-8
+
+
+def asked_for_a_half(each):
+    """Of something that is surely less or surely more."""
+    each["target"] = {"comparison": ">=", "probability": "1/2"}
+    each["verdict"] = each["point"]["verdict"] = "violated" if each["point"]["probability"] < 0.5 else "satisfied"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        nudged,
+        lambda each: each.update(formula="true"),
+        asked_for_a_half,
+        lambda each: each["point"].update(environment="other"),
+    ],
+    ids=["number", "formula", "target", "scenario"],
+)
+def test_an_explanation_of_something_else_is_not_joined(change):
+    content = json.loads(json.dumps(document("explain").content))
+    for each in content["explanations"]:
+        change(each)
+    other = document_of(content, "other.json")
+    root = read_page(html_report([document("run"), other]))
+    assert "How it fails" not in section(root, "r2").text
+    assert "How it fails" in section(root, "r6").text
+
+
+@pytest.mark.parametrize("change", ["matrices", "settings"])
+def test_an_explanation_of_other_inputs_or_settings_is_not_joined(change):
+    content = json.loads(json.dumps(document("explain").content))
+    if change == "matrices":
+        content["inputs"][2]["sha256"] = "0" * 64
+    else:
+        content["settings"]["false_alarms"] = "ignore"
+    root = read_page(html_report([document("run"), document_of(content, "other.json")]))
+    assert "How it fails" not in section(root, "r2").text
+
+
+def test_an_explanation_of_another_scenario_is_not_joined():
+    """That of the worst one is; that of an easier one would tell of another failure."""
+    content = json.loads(json.dumps(document("run").content))
+    each = content["requirements"][3]  # without a target, so that any scenario may be called the worst
+    each["worst"] = 1
+    root = read_page(html_report([document_of(content, "run.json"), document("explain")]))
+    assert "How it fails" in section(root, "r2").text
+    assert "How it fails" not in section(root, "r4").text
+    assert next(section(root, "r5").all("h3")).text.startswith("all_three (explain.json)")
+
+
+def test_matrices_are_matched_by_hash_and_strays_are_named():
+    both = read_page(html_report(documents("run", "by_class", "by_set")))
+    assert "No result was made from the matrices nuscenes_yolov3_proposition.json." in sentences(both)
+    about = dict(table(section(both, "m1"), "About these matrices"))
+    assert about["Used by"] == "run.json"
+    assert dict(table(section(both, "m2"), "About these matrices"))["Used by"] == "no result among the documents"
+    none = read_page(html_report(documents("run")))
+    assert "The matrices of run.json were not given to this report." in sentences(none)
+    digest = document("by_class").sha256
+    assert f"Not among the documents: nuscenes_yolov3_class.json (SHA-256 {digest}), used by run.json." in sentences(
+        none, "matrices"
+    )
+
+
+def test_matrices_show_counts_and_rates(page):
+    rows = table(section(page, "m1"), "[0, 10) m")
+    assert rows[0] == ["reported", "true ped", "true obs", "true empty"]
+    assert rows[1] == ["ped", "31 (0.1962)", "0 (0)", "0 (0)"]  # 31 of 31 + 127
+    assert rows[4] == ["items", "158", "925", "3227"]
+    recall = table(section(page, "m1"), "Reported as what it is")
+    assert recall[1] == ["[0, 10) m", "19.6 % (31 of 158)", "20.6 % (191 of 925)", "100 % (3227 of 3227)"]
+    assert len(list(section(page, "m1").all("caption"))) == 2 + 10
+
+
+def test_assumptions_have_a_status(page):
+    rows = {row[0]: row[1] for row in table(page, "Assumptions of")}
+    assert rows["The detector reports anew, independently, in every step and for every object"] == "not tested"
+    assert rows["The guaranteed bounds hold"] == "proven for 95 % of data sets"
+    assert rows["The model checker is right"] == "checked"
+    remarks = [each.text for each in section(page, "assumptions").all("li")]
+    for remark in document("run").content["remarks"]:
+        assert any(each.startswith(remark) for each in remarks)
+
+
+DEPENDENT = {
+    "label": "ped",
+    "objects": 50,
+    "misses": 20,
+    "pairs": 40,
+    "after_miss": 15,
+    "joint_misses": 12,
+    "expected_joint_misses": 6.0,
+    "miss_after_miss": 0.8,
+    "expected_miss_after_miss": 0.4,
+    "mean_run": 3.0,
+    "expected_mean_run": 1.5,
+    "p_value": 0.001,
+    "permutations": 999,
+}
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "words"),
+    [
+        (None, "not known here", "nothing at hand says how the matrices were counted"),
+        ({}, "not tested", "the matrices hold no test of successive frames"),
+        ({"dependence": {"seed": 0, "classes": [DEPENDENT]}}, "contradicted", "misses it again with 0.80, not 0.40"),
+        ({"dependence": {"seed": 0, "classes": [DEPENDENT | {"p_value": 0.5}]}}, "tested", "no dependence was found"),
+    ],
+)
+def test_whether_reports_have_a_memory_is_told_as_the_data_say_it(said, status, words):
+    content = every_verdict()
+    if said is not None:
+        about = {
+            "labelling": "class",
+            "labels": ["ped", "empty"],
+            "bins": ["[0, 10) m"],
+            "items": 9,
+            "sequences": None,
+        }
+        content["matrices"] = about | said
+    row = table(read_page(html_report([document_of(content)])), "Assumptions of")[1]
+    assert row[1] == status
+    assert words in row[2]
+
+
+def test_gates_are_told_in_the_summary_and_in_a_section():
+    one = {"requirement": "stops", "planner": "p", "scenario": "ped x=1", "value": 0.25, "failed": True}
+    drop = {"spec": "s", "requirement": "stops", "planner": "p", "before": 0.5, "now": 0.25, "drop": 0.25}
+    content = every_verdict()
+    content["gates"] = {
+        "fail_under": {
+            "least": "0.9",
+            "from": "point",
+            "failed": True,
+            "requirements": [one, one | {"requirement": "holds", "value": 0.999, "failed": False}],
+        },
+        "regression": {
+            "baseline": {"name": "old.json", "sha256": "e" * 64},
+            "max_drop": "0.3",
+            "drop_from": "point",
+            "failed": False,
+            "compared": "P in words",
+            "drops": [drop | {"failed": False, "chance": None}],
+            "not_in_baseline": [],
+        },
+    }
+    root = read_page(html_report([document_of(content)]))
+    assert "violated Gate of result.json: 1 of 2 results is under 0.9 (point)." in sentences(root)
+    compared = "satisfied Gate of result.json against old.json: none of 1 result is worse by more than 0.3"
+    assert (
+        f"{compared}, by the probabilities of the given matrices (how sure the data make them does not count)."
+        in sentences(root)
+    )
+    content["gates"]["regression"]["drop_from"] = "chance:0.95"
+    assert f"{compared}, with a chance of at least 0.95." in sentences(read_page(html_report([document_of(content)])))
+    assert table(section(root, "g1"), "At least 0.9")[1] == ["stops", "p", "ped x=1", "0.25", "failed"]
+    assert table(section(root, "g1"), "Drop against old.json")[1][2:] == [
+        "0.5",
+        "0.25",
+        "+0.25",
+        "not known",
+        "passed",
+    ]
+
+
+def test_the_command_is_told():
+    content = every_verdict() | {"command": ["verify", "run", "a b.ltl"]}
+    settings = dict(table(read_page(html_report([document_of(content)])), "Settings of"))
+    assert settings["command"] == "verify run 'a b.ltl'"
+
+
+def test_provenance_names_every_file_by_hash(page):
+    text = section(page, "provenance").text
+    for each in documents("run", "explain", "require", "by_class"):
+        assert each.sha256 in text
+        for file in each.content.get("inputs", ()):
+            assert file["sha256"] in text
+        for version in each.content.get("versions", {}).values():
+            assert version in text
+    settings = dict(table(page, "Settings of run.json"))
+    assert set(settings) >= set(document("run").content["settings"])
+    assert settings["empty_columns"] == "error"
+    assert settings["where"] == settings["score_threshold"] == "none"
+
+
+def test_every_kind_of_document_is_told_and_nothing_leaves_the_page():
+    text = html_report(documents(*EVERY_KIND))
+    root = read_page(text)
+    for name in EVERY_KIND:
+        assert document(name).name in section(root, "provenance").text
+    loading = {"src", "srcset", "data", "action", "background", "poster", "style", "xlink:href", "formaction"}
+    for each in root.all():
+        assert not loading & set(each.attributes), each.attributes
+        assert each.tag not in {"link", "img", "iframe", "object", "embed", "form", "base", "use", "image"}
+        assert each.attributes.get("href", "#").startswith("#")
+        assert not [name for name in each.attributes if name.startswith("on")]
+    for style in root.all("style"):
+        assert not re.search(r"url\(|@import", style.text)
+    assert len(list(root.all("script"))) == len(list(root.all("style"))) == 1
+    (policy,) = [each for each in root.all("meta") if each.attributes.get("http-equiv")]
+    assert policy.attributes["content"].startswith("default-src 'none'; script-src 'sha256-")
+    assert "/work" not in text
+    assert "/tmp" not in text
+
+
+def test_a_page_is_one_for_screen_readers_and_keyboards():
+    root = read_page(html_report(documents(*EVERY_KIND)))
+    (whole,) = root.all("html")
+    assert whole.attributes["lang"] == "en"
+    levels = [int(each.tag[1]) for each in root.all("h1", "h2", "h3", "h4", "h5", "h6")]
+    assert levels[0] == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    ids = [each.attributes["id"] for each in root.all() if "id" in each.attributes]
+    assert len(ids) == len(set(ids))
+    for link in root.all("a"):
+        assert link.attributes["href"][1:] in ids
+    for each in root.all("table"):
+        assert next(each.all("caption")).text
+        for head in each.all("th"):
+            assert head.attributes["scope"] in ("col", "row")
+        widths = {len(list(row.all("th", "td"))) for row in each.all("tr")}
+        assert len(widths) == 1
+        assert each.parent.attributes["tabindex"] == "0"
+    for picture in root.all("svg"):
+        assert picture.attributes["role"] == "img"
+        assert picture.attributes["aria-label"]
+        assert picture.parent.tag == "figure"
+
+
+def test_equal_documents_give_equal_bytes_and_the_title_can_be_set():
+    found = documents(*EVERY_KIND)
+    assert html_report(found) == html_report(found)
+    assert markdown_report(found) == markdown_report(found)
+    root = read_page(html_report(found, "Crossing, release 7"))
+    assert next(root.all("title")).text == next(root.all("h1")).text == "Crossing, release 7"
+
+
+def test_files_of_one_name_are_told_apart():
+    first = document_of(every_verdict(), "result.json")
+    second = document_of(run_content([requirement("b", "satisfied", [point("satisfied", 1.0)])], "satisfied"))
+    names = {row[0] for row in table(read_page(html_report([first, second])), "Documents of this report")[1:]}
+    assert names == {f"result.json [{each.sha256[:8]}]" for each in (first, second)}
+
+
+def test_long_lists_of_requirements_are_told_in_the_table_only():
+    many = [requirement(f"r{k}", "violated", [point("violated", 0.1)]) for k in range(30)]
+    root = read_page(html_report([document_of(run_content(many, "violated"))]))
+    assert len(table(root, "All requirements")) == 31
+    assert "18 more stand in the table above only." in sentences(root)
+    assert len(list(section(root, "requirements").all("h3"))) == 30
+
+
+def test_a_report_of_no_requirement_says_so():
+    root = read_page(html_report(documents("by_set")))
+    assert sentences(root) == ["No document of this report verifies a requirement."]
+    assert dict(table(root, "About these matrices"))["Used by"] == "no result among the documents"
+
+
+def test_what_verifies_no_requirement_is_told_in_the_summary_and_in_a_section():
+    names = ("compare", "collision", "robroc", "assess", "rate", "mutate")
+    root = read_page(html_report(documents(*names)))
+    told = sentences(root)
+    assert told[0] == "Results:"
+    assert (
+        "Comparison compare.json, stops_for_pedestrians: two, planner published is the best with chance 0."
+        in "|".join(told)
+    )
+    assert ": P 0.258824, violated." in "|".join(told)  # the best may not be good enough
+    assert "Best by trade_off: a (baseline); a (fog)." in told
+    assert any(each.startswith("violated Robustness of Medical Diagnosis System (MDS): performance") for each in told)
+    assert any(
+        each.startswith("violated stops_for_pedestrians is violated about 9.65 times an hour, within [")
+        for each in told
+    )
+    assert "1 mutated image written." in told
+    assert [each.text for each in root.all("h2")][1:7] == [
+        "Comparison: compare.json",
+        "Probability of collision: collision.json",
+        "Safety against efficiency: robroc.json",
+        "Robustness: assess.json",
+        "Rate of hazardous events: rate.json violated",
+        "Mutated images: mutate.json",
+    ]
+    contenders = table(root, "Contenders for stops_for_pedestrians")
+    assert [row[:3] for row in contenders[1:]] == [["one", "published", "0.196203"], ["two", "published", "0.258824"]]
+    assert table(root, "Medical Diagnosis System (MDS): change")[1][:5] == [
+        "AP", "0.34", "0.246", "0.094", "0.01",
+    ]  # fmt: skip
+    hours = dict(table(root, "What testing alone would take"))["Hours"]
+    assert hours == "2.99573e+07"  # ln 20 / 1e-7
+
+
+def test_a_rate_says_what_is_not_in_it():
+    rate = document("rate")
+    told = sentences(read_page(html_report([rate])))
+    assert any("in the worst scenario of each environment; " in each for each in told)
+    part = replace(rate, content=dict(rate.content) | {"left_out": ["obs", "empty"]})
+    told = sentences(read_page(html_report([part])))
+    assert any(
+        "in the worst scenario of each environment and without what happens in obs and empty; " in each for each in told
+    )
+
+
+def test_a_study_of_collisions_says_what_its_words_mean_and_which_detector_is_closer():
+    content = json.loads(json.dumps(document("collision").content))
+    policy = content["policies"][0]
+    detector, codes = policy["detectors"][0], {"0": "not defined for both", "1": "the first is closer to its oracle"}
+    shape = len(detector["probability"]), len(detector["probability"][0])
+    area = [[1] * shape[1] if k == 0 else [0] * shape[1] for k in range(shape[0])]
+    chance = [[0.01] + [0.5] * (shape[1] - 1) for _ in range(shape[0])]
+    content["codes"]["area"] = codes
+    policy["detectors"] = [detector | {"title": "a"}, detector | {"title": "b"}]
+    pair = {"first": 0, "second": 1, "threshold": 0.05, "objects": 9, "common_objects": 8, "subsamples": 4}
+    policy["comparisons"] = [pair | {"subsample_size": 3, "area": area, "p_value": chance, "bootstrap_p_value": None}]
+    policy["ranking"] = {
+        "weight": "uniform",
+        "heavy": "below",
+        "scores": [{"above": 0.1, "below": 0.1, "covered": 1.0}] * 2,
+        "ratios": [
+            {"ratio": 10.0, "order": [1, 0], "loss": [2, 1], "lower": [2, 1], "upper": [2, 1], "best_share": [0, 1]}
+        ],
+        "crossings": [{"ratio": 3.0, "better_below": 0, "better_above": 1}],
+    }
+    content["settings"] |= {"alpha": 1.0, "beta": 10.0, "level": 0.9}
+    root = read_page(html_report([document_of(content)]))
+    assert any(
+        each.endswith("for a and b; at the ratio 10 of the penalties, b loses least.") for each in sentences(root)
+    )
+    told = section(root, "d1")
+    assert any("The oracle reports every true distance" in each.text for each in told.all("li"))
+    share = table(told, "a (first) against b (second)")
+    assert share[0] == ["area", "share of the grid", "of this with p <= 0.1"]
+    assert share[2][0] == "the first is closer to its oracle"
+    assert share[2][2] == f"{100 / shape[1]:.3g} %"  # one of the cells of the first row
+    assert table(told, "Ranking")[1] == ["10", "b, a", "a 0 %, b 100 %"]
+    assert "a scores better below the ratio 3, b above it." in [each.text for each in told.all("p")]
+
+
+def test_swept_fractions_are_drawn():
+    found = [point("violated", p, constants={"gain": gain}) for gain, p in (("1/3", 0.1), ("1/2", 0.2), ("1", 0.3))]
+    root = read_page(html_report([document_of(run_content([requirement("r", "violated", found)], "violated"))]))
+    (picture,) = [each for each in section(root, "r1").all("svg") if "against gain" in each.attributes["aria-label"]]
+    assert {"0.3333", "0.5", "1"} <= {each.text for each in picture.all("text")}
+
+
+def test_what_pictures_show_also_stands_in_tables():
+    content = json.loads(json.dumps(document("compare").content))
+    content["specs"][0]["requirements"][1]["courses"] = [
+        {
+            "axis": "initial v",
+            "places": ["1", "2"],
+            "probability": [[0.5, 0.25], [0.4, None]],
+            "lower": [[0.4, 0.125], [0.3, None]],
+            "upper": [[0.6, 0.375], [0.5, None]],
+            "flips": [],
+        }
+    ]
+    root = read_page(html_report([document("robroc"), document_of(content, "compare.json")]))
+    points = table(root, "Safety against efficiency, trade_off: the points")
+    assert points[1:3] == [["a, baseline", "0.5", "1"], ["a, baseline", "1", "0.5"]]
+    assert table(root, "P of stops_for_pedestrians against initial v: the points")[1:] == [
+        ["one", "1", "0.5", "[0.4, 0.6]"],
+        ["one", "2", "0.4", "[0.3, 0.5]"],
+        ["two", "1", "0.25", "[0.125, 0.375]"],
+    ]
+
+
+def test_of_matrices_that_are_partly_given_only_the_others_are_missed():
+    root = read_page(html_report(documents("compare", "by_class", "run")))
+    assert "Some of the matrices of compare.json were not given to this report." in sentences(root)
+
+
+def test_the_csv_has_a_row_for_every_probability():
+    rows = list(csv.DictReader(io.StringIO(csv_report(documents("run", "explain", "require", "compare", "robroc")))))
+    runs = [row for row in rows if row["kind"] == "run"]
+    points = [(each, found) for each in document("run").content["requirements"] for found in each["points"]]
+    assert len(runs) == len(points) == 12
+    for row, (each, found) in zip(runs, points, strict=True):
+        assert (row["requirement"], row["planner"], row["verdict"]) == (
+            each["name"],
+            each["planner"],
+            found["verdict"],
+        )
+        assert float(row["probability"]) == found["probability"]
+        assert float(row["guaranteed_upper"]) == found["sureness"]["guaranteed"]["upper"]
+    assert [row["state"] for row in rows if row["kind"] == "require"] == ["measured", "required", "perfect"]
+    assert {row["detector"] for row in rows if row["kind"] == "compare"} == {"one", "two"}
+    (other,) = [row for row in rows if row["kind"] == "trade_offs"]
+    assert other["document"] == "robroc.json"
+    assert other["probability"] == ""
+
+
+def test_the_csv_holds_nothing_that_a_spreadsheet_would_compute():
+    names = ("=HYPERLINK(1)", "+1", "-1", "@x", "\t=1", "plain", "\uff1d1+1")
+    found = [requirement(name, "violated", [point("violated", 0.1, name)], planner=name) for name in names]
+    text = csv_report([document_of(run_content(found, "violated"))])
+    rows = list(csv.DictReader(io.StringIO(text)))
+    expected = ["'=HYPERLINK(1)", "'+1", "'-1", "'@x", "\\t=1", "plain", "'\uff1d1+1"]
+    assert [row["requirement"] for row in rows] == [row["planner"] for row in rows] == expected
+    assert {row["comparison"] for row in rows} == {">="}
+
+
+def test_markdown_has_the_same_sections_sentences_and_rows(page):
+    text = markdown_report(documents("run", "explain", "require", "by_class"))
+    titles = [line.lstrip("# ") for line in text.splitlines() if line.startswith("## ")]
+    assert titles == [each.text for each in page.all("h2")]
+    plain = text.replace("\\", "")
+    for sentence in sentences(page)[2:5]:
+        assert sentence.partition(" must ")[2] in plain
+    rows = [line for line in text.splitlines() if line.startswith("| ") and not line.startswith("| --- |")]
+    assert len(rows) == len(list(page.all("tr"))) + len(
+        [each for each in page.all("table") if not list(each.all("thead"))]
+    )
+
+
+def test_no_document_is_refused():
+    with pytest.raises(InputError, match="at least one document"):
+        html_report([])

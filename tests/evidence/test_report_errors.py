@@ -1,0 +1,232 @@
+"""What `verify report` refuses, in words that name the element, and that nothing is written then."""
+
+import copy
+import json
+import os
+from pathlib import Path
+
+import pytest
+from made_runs import document_of, every_verdict
+from report_documents import document, documents, path
+
+from verifier.cli import main
+from verifier.errors import ExitCode, InputError
+from verifier.evidence.documents import Document
+from verifier.evidence.report import csv_report, html_report, markdown_report
+
+
+def run(capsys, *words):
+    code = main(["report", *map(str, words)])
+    return code, capsys.readouterr()
+
+
+def test_all_three_formats_are_written_and_the_exit_code_is_0_whatever_the_verdicts(tmp_path, capsys):
+    targets = [tmp_path / name for name in ("r.html", "r.md", "r.csv")]
+    code, said = run(capsys, path("run"), path("by_class"), *(f"--output={each}" for each in targets), "--title=T")
+    assert code == ExitCode.SATISFIED
+    assert said.out.splitlines() == [f"wrote {each}" for each in targets]
+    found = documents("run", "by_class")
+    assert targets[0].read_text() == html_report(found, "T")
+    assert targets[1].read_text() == markdown_report(found, "T")
+    assert targets[2].read_text() == csv_report(found)
+    assert sorted(tmp_path.iterdir()) == sorted(targets)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"schema": "verifier.rum"}, "unknown schema 'verifier.rum'"),
+        ({"schema": "somebody.else"}, "unknown schema 'somebody.else'"),
+        ({"version": 2}, "/version: not a document of schema verifier.run"),
+        ({"verdict": "fine"}, "/verdict: not a document of schema verifier.run"),
+        ({"more": 1}, "'more' was unexpected"),
+    ],
+)
+def test_what_is_no_document_of_this_program_is_refused_by_element(change, told, tmp_path, capsys):
+    source = tmp_path / "run.json"
+    source.write_text(json.dumps(every_verdict() | change))
+    code, said = run(capsys, source, "-o", tmp_path / "r.html")
+    assert code == ExitCode.BAD_INPUT
+    assert told in said.err
+    assert "run.json" in said.err
+    assert list(tmp_path.iterdir()) == [source]
+
+
+def test_other_files_are_refused(tmp_path, capsys):
+    for text, told in (("[1]", "expected a document of this program"), ("{", "not JSON"), ("\0", "NUL byte")):
+        (tmp_path / "x.json").write_text(text)
+        code, said = run(capsys, tmp_path / "x.json", "-o", tmp_path / "r.html")
+        assert code == ExitCode.BAD_INPUT
+        assert told in said.err
+    code, said = run(capsys, tmp_path / "none.json", "-o", tmp_path / "r.html")
+    assert code == ExitCode.BAD_INPUT
+    assert "no such file" in said.err
+
+
+def test_one_document_twice_is_refused(tmp_path, capsys):
+    other = tmp_path / "copy.json"
+    other.write_bytes(Path(path("run")).read_bytes())
+    code, said = run(capsys, path("run"), other, "-o", tmp_path / "r.html")
+    assert code == ExitCode.BAD_INPUT
+    assert "copy.json: the same document as 'run.json': equal bytes" in said.err
+
+
+def test_an_output_is_no_input(tmp_path, capsys):
+    source = tmp_path / "run.html"
+    source.write_text(json.dumps(every_verdict()))
+    before = source.read_bytes()
+    os.link(source, tmp_path / "link.html")
+    for target in (source, tmp_path / "link.html"):
+        code, said = run(capsys, source, "-o", target)
+        assert code == ExitCode.USAGE
+        assert "is an input of this report" in said.err
+    assert source.read_bytes() == before
+
+
+def test_outputs_that_cannot_be_written_are_refused_before_anything_is_read(tmp_path, capsys):
+    (tmp_path / "folder.html").mkdir()
+    for target, told in (
+        (tmp_path / "none" / "r.html", "cannot be written"),
+        (tmp_path / "folder.html", "cannot be written"),
+    ):
+        code, said = run(capsys, tmp_path / "absent.json", "-o", target)
+        assert code == ExitCode.BAD_INPUT
+        assert told in said.err
+    for words, told in (
+        (["-o", "r.pdf"], "ending in .html, .md, .csv"),
+        (["-o", ""], "ending in .html, .md, .csv"),
+        (["-o", tmp_path / "a.md", "-o", tmp_path / "b" / ".." / "a.md"], "same file"),
+        (["-o", tmp_path / "a.md", "--title", " "], "--title"),
+    ):
+        (tmp_path / "b").mkdir(exist_ok=True)
+        code, said = run(capsys, tmp_path / "absent.json", *words)
+        assert code == ExitCode.USAGE
+        assert told in said.err
+
+
+def changed(name, *steps, value):
+    """A document with one element replaced, as if it had passed its schema."""
+    content = copy.deepcopy(document(name).content)
+    place = content
+    for step in steps[:-1]:
+        place = place[step]
+    if value is None:
+        del place[steps[-1]]
+    else:
+        place[steps[-1]] = value
+    return Document(f"{name}.json", document(name).kind, content, "0" * 64)
+
+
+POINT = ("requirements", 1, "points", 0)
+FIRST = ("specs", 0, "requirements", 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "steps", "value", "pointer"),
+    [
+        ("run", ("requirements", 1, "worst"), 99, "/requirements/1/worst"),
+        (
+            "run",
+            ("requirements", 1, "points", 0, "probability"),
+            float("nan"),
+            "/requirements/1/points/0/probability",
+        ),
+        ("run", ("requirements", 1, "points", 0, "probability"), 1.5, "/requirements/1/points/0/probability"),
+        ("run", ("requirements", 1, "points", 0, "exact"), "1/0", "/requirements/1/points/0/exact"),
+        ("run", ("requirements", 1, "target", "probability"), "3/2", "/requirements/1/target/probability"),
+        ("run", ("requirements", 1, "strategies"), [], "/requirements/1/strategies"),
+        ("run", ("verdict",), "satisfied", "/verdict"),
+        ("run", ("requirements", 1, "verdict"), "satisfied", "/requirements/1/verdict"),
+        ("run", ("requirements", 1, "worst"), 1, "/requirements/1/worst"),
+        ("run", (*POINT, "lower"), 0.9, "/requirements/1/points/0/probability"),
+        ("run", (*POINT, "second_engine"), 0.9, "/requirements/1/points/0/second_engine"),
+        ("run", (*POINT, "exact"), "1/2", "/requirements/1/points/0/exact"),
+        ("run", (*POINT, "exact"), "1" * 5000 + "/" + "x" * 5000, "/requirements/1/points/0/exact"),
+        ("run", (*POINT, "sureness", "guaranteed", "lower"), 0.5, "/requirements/1/points/0/sureness/guaranteed"),
+        ("run", (*POINT, "sureness", "interval", "upper"), 0.01, "/requirements/1/points/0/sureness/interval"),
+        ("run", (*POINT, "sureness", "guaranteed", "upper"), 0.97, "/requirements/1/points/0/verdict"),
+        ("explain", ("explanations", 1, "verdict"), "satisfied", "/explanations/1/verdict"),
+        ("require", ("answers", 0, "measured", "verdict"), "satisfied", "/answers/0/measured/verdict"),
+        ("rate", ("acceptance", "per_hour"), "9" * 400, "/acceptance/per_hour"),
+        ("explain", ("settings", "empty_columns"), None, "/settings"),
+        ("explain", ("engines", "largest_difference"), "x", "/engines/largest_difference"),
+        ("explain", ("explanations", 1, "point", "verdict"), "fine", "/explanations/1/point/verdict"),
+        ("explain", ("explanations", 1, "target"), {"comparison": ">="}, "/explanations/1/target"),
+        ("explain", ("explanations", 1, "critical_cells", 0, "bin"), 10, "/explanations/1/critical_cells/0/bin"),
+        ("explain", ("explanations", 1, "map", "probability", 3), [0.5], "/explanations/1/map/probability/3"),
+        ("explain", ("explanations", 1, "map", "probability", 3, 0), "x", "/explanations/1/map/probability/3"),
+        ("explain", ("explanations", 1, "map", "values", 0), [1], "/explanations/1/map/probability"),
+        ("require", ("requirement", "probability"), "1/0", "/requirement/probability"),
+        ("require", ("settings", "constants"), [1], "/settings/constants"),
+        ("require", ("answers", 0, "cells", 0, "measured", "hits"), 999, "/answers/0/cells/0/measured/hits"),
+        ("require", ("answers", 0, "cells", 0, "required"), "1/0", "/answers/0/cells/0/required"),
+        ("require", ("answers", 0, "box", "floors"), [], "/answers/0/box/floors"),
+        ("require", ("answers", 0, "place"), "1/0", "/answers/0/place"),
+        ("compare", (*FIRST, "entries", 0, "worst"), 99, "/specs/0/requirements/1/entries/0/worst"),
+        ("compare", (*FIRST, "entries"), [], "/specs/0/requirements/1/entries"),
+        ("collision", ("policies", 0, "detectors", 0, "probability"), [], "/policies/0/detectors/0/probability"),
+        ("curves", ("curves", 0, "safety"), [0.5], "/curves/0"),
+        ("robroc", ("metrics", 0, "curves", 0, "safety"), [0.5], "/metrics/0/curves/0"),
+        ("rate", ("acceptance", "per_hour"), "1/0", "/acceptance/per_hour"),
+        ("rate", ("terms", 0, "exposure", "hours"), "1/0", "/terms/0/exposure/hours"),
+        (
+            "collision",
+            ("policies", 0, "detectors", 0, "probability", 2, 0),
+            7,
+            "/policies/0/detectors/0/probability/2",
+        ),
+        ("by_class", ("bins", 0, "counts", 0, 0), -1, "/bins/0/counts/0/0"),
+    ],
+)
+def test_parts_that_do_not_fit_together_are_refused_by_element(name, steps, value, pointer):
+    """These pass the schemas, or would if the schemas of parts were looked at alone."""
+    with pytest.raises(InputError) as caught:
+        html_report([changed(name, *steps, value=value)])
+    assert caught.value.place.path == pointer
+    assert caught.value.place.file == f"{name}.json"
+
+
+def test_a_verdict_that_does_not_follow_from_its_numbers_is_refused_however_consistently_it_was_changed():
+    """P is guaranteed to be at most 0.292, and at least 0.95 was asked for."""
+    content = copy.deepcopy(document("run").content)
+    asked = content["requirements"][1]
+    asked["verdict"], content["verdict"] = "satisfied", "inconclusive"
+    for each in asked["points"]:
+        each["verdict"] = "satisfied"
+    with pytest.raises(
+        InputError, match="expected violated, which follows from the numbers beside it, got satisfied"
+    ):
+        html_report([Document("run.json", "run", content, "0" * 64)])
+
+
+def test_exact_probabilities_may_have_any_number_of_digits():
+    """Python itself decodes no more than 4300 at once; 10^6000 / (4 * 10^6000) is 1/4."""
+    content = every_verdict()
+    content["requirements"][0]["points"][1]["exact"] = "1" + "0" * 6000 + "/4" + "0" * 6000
+    assert html_report([document_of(content)])
+
+
+@pytest.mark.parametrize("value", [10**380, -(10**380), 1e301, float("nan"), float("-inf")])
+def test_numbers_that_nothing_can_be_are_refused_by_element(value):
+    """JSON allows whole numbers that no float is near to; pictures and tables would fail on them."""
+    content = copy.deepcopy(document("sweep").content)
+    content["requirements"][2]["points"][1]["initial"]["x"] = value
+    with pytest.raises(InputError, match="expected a number, got") as caught:
+        html_report([Document("sweep.json", "run", content, "0" * 64)])
+    assert caught.value.place.path == "/requirements/2/points/1/initial/x"
+
+
+def test_the_unchanged_documents_pass():
+    for name in (
+        "run",
+        "explain",
+        "require",
+        "compare",
+        "collision",
+        "curves",
+        "robroc",
+        "by_class",
+        "assess",
+        "rate",
+    ):
+        assert html_report([document(name)])

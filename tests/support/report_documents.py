@@ -1,0 +1,88 @@
+"""Results of this program, made by it once, to be told in reports."""
+
+import atexit
+import contextlib
+import io
+import json
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from PIL import Image
+
+from verifier.cli import main
+from verifier.evidence.documents import Document, read_document
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SPEC = str(ROOT / "specs/car_pedestrian.ltl")
+BY_CLASS = str(ROOT / "examples/nuscenes_yolov3_class.json")
+BY_SET = str(ROOT / "examples/nuscenes_yolov3_proposition.json")
+DRAWS = ("--draws", "400")
+CURVES = {
+    "schema": "verifier.curves",
+    "version": 1,
+    "title": "two detectors",
+    "curves": [
+        {"detector": name, "condition": condition, "sensitivity": [0, 1], "safety": [low, 1], "efficiency": [1, 0.5]}
+        for name, low in (("a", 0.5), ("b", 0.25))
+        for condition in ("baseline", "fog")
+    ],
+}
+
+
+@cache
+def folder() -> Path:
+    """A folder with one result of every command, under the names that `document` takes."""
+    place = Path(tempfile.mkdtemp(prefix="reports"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    (place / "curves.json").write_text(json.dumps(CURVES))
+    Image.new("RGB", (16, 12), (90, 120, 150)).save(place / "a.png")
+    pairs = "".join(f"{k // 2},{k % 40 + 1},{k % 40 + 1 + (k * 7 % 5 - 2) / 4}\n" for k in range(160))
+    (place / "pairs.csv").write_text("image,true_m,predicted_m\n" + pairs)
+    commands = {
+        "run": ["run", SPEC, "--cm", BY_CLASS, *DRAWS],
+        "sweep": ["run", SPEC, "--cm", BY_CLASS, "--sweep", "vmax=1..3", "--no-confidence"],
+        "explain": ["explain", SPEC, "--cm", BY_CLASS, *DRAWS],
+        "explain_fast": ["explain", SPEC, "--cm", BY_CLASS, "--planner", "feedback", "--set", "vmax=3", *DRAWS],
+        "require": ["require", SPEC, "--cm", BY_CLASS, "--requirement", "stops_for_pedestrians", "--box"],
+        "compare": ["compare", SPEC, "--cm", f"one={BY_CLASS}", "--cm", f"two={BY_SET}", "--env", "ped", *DRAWS],
+        "collision": ["collision", str(place / "pairs.csv"), "--bootstrap", "5", "--distances", "2..42:4"],
+        "robroc": ["robroc", str(place / "curves.json")],
+        "rate": [
+            *("evidence", "rate", str(place / "run.json"), "--requirement", "stops_for_pedestrians"),
+            *("--encounters", "240", "--hours", "20", "--accept", "1e-7/h"),
+        ],
+        "assess": ["assess", str(ROOT / "examples/12_robustness_assessment.toml")],
+    }
+    with contextlib.redirect_stdout(io.StringIO()):
+        blur = "gaussian_blur:sigma_px=2"
+        assert main(["mutate", str(place / "a.png"), "--mutation", blur, "-o", str(place / "mutated")]) == 0
+    (place / "mutated" / "mutate.json").rename(place / "mutate.json")
+    for name, words in commands.items():
+        with contextlib.redirect_stdout(io.StringIO()):
+            code = main([*words, "--output", str(place / f"{name}.json")])
+        assert code in (0, 1, 3), name
+    return place
+
+
+def path(name: str) -> str:
+    """The file of one of the results, or of the matrices "by_class" and "by_set"."""
+    return {"by_class": BY_CLASS, "by_set": BY_SET}.get(name) or str(folder() / f"{name}.json")
+
+
+@cache
+def document(name: str) -> Document:
+    """One of the results, read."""
+    return read_document(path(name))
+
+
+def documents(*names: str) -> list[Document]:
+    """Several of them."""
+    return [document(name) for name in names]
+
+
+EVERY_KIND = (
+    "run", "sweep", "explain", "explain_fast", "require", "compare", "collision", "robroc", "curves", "rate",
+    "mutate", "assess", "by_class", "by_set",
+)  # fmt: skip

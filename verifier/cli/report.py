@@ -1,0 +1,50 @@
+"""The command `verify report`: read the results, write the report. Nothing is computed here."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from verifier.errors import InputError, Place, UsageError, one_line
+from verifier.evidence.documents import read_document
+from verifier.evidence.report import csv_report, html_report, markdown_report
+from verifier.textfiles import write_text
+
+ENDINGS = (".html", ".md", ".csv")
+
+
+def report_command(arguments: argparse.Namespace) -> int:
+    """Run `verify report` and give its exit code: 0 when everything is written, whatever the verdicts are."""
+    _check_targets(arguments)
+    documents = [read_document(path) for path in arguments.results]
+    # Everything is made before anything is written.
+    texts = {}
+    for target in arguments.output:
+        match Path(target).suffix.lower():
+            case ".html":
+                texts[target] = html_report(documents, arguments.title)
+            case ".md":
+                texts[target] = markdown_report(documents, arguments.title)
+            case _:
+                texts[target] = csv_report(documents)
+    for target, text in texts.items():
+        write_text(target, text)
+        print(f"wrote {one_line(target)}")
+    return 0
+
+
+def _check_targets(arguments: argparse.Namespace) -> None:
+    """Refuse outputs that could not be written, or would overwrite an input, before anything is read."""
+    if arguments.title is not None and not arguments.title.strip():
+        raise UsageError("--title: expected a text")
+    for target in arguments.output:
+        if Path(target).suffix.lower() not in ENDINGS:
+            raise UsageError(f"--output: expected a file name ending in {', '.join(ENDINGS)}, got {one_line(target)}")
+        for source in arguments.results:
+            if Path(target).exists() and Path(source).exists() and Path(target).samefile(source):
+                raise UsageError(f"--output: {target} is an input of this report")
+        if Path(target).is_dir() or not Path(target).absolute().parent.is_dir():
+            raise InputError("cannot be written: no such folder, or a folder itself", Place(target))
+    if len({os.path.realpath(each) for each in arguments.output}) < len(arguments.output):
+        raise UsageError("--output: two outputs would be written to the same file")

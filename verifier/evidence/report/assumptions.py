@@ -1,0 +1,180 @@
+"""What the numbers take for granted, and what is known about each of these assumptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from verifier.analysis.dependence import dependence_remark
+from verifier.evidence.documents import Document
+from verifier.evidence.report.blocks import Block, Cell, Listing, Paragraph, Section, Table
+from verifier.evidence.report.matrices import plain
+from verifier.evidence.report.subjects import confusion_inputs, matrices_of
+from verifier.evidence.report.wording import difference_text, name_text, percent, sentence
+
+Content = Mapping[str, Any]
+Assumption = tuple[str, str, str]
+"""What is assumed, its status in a word or two, and why."""
+AGAINST = frozenset({"contradicted", "weakens the result"})
+UNTESTED = frozenset({"not tested", "not stated", "not known here", "assumed", "left to persons"})
+
+
+def assumptions_section(documents: Sequence[Document]) -> Section:
+    """Assumptions of every run and explanation; equal ones are told once, with the documents they belong to."""
+    given = matrices_of(documents)
+    found: dict[Assumption, list[str]] = {}
+    remarks: dict[str, list[str]] = {}
+    for each in documents:
+        if each.kind in ("run", "explain"):
+            for assumption in _assumptions(each, given):
+                found.setdefault(assumption, []).append(each.name)
+        for remark in _remarks(each):
+            remarks.setdefault(remark, []).append(each.name)
+    blocks: list[Block] = []
+    if found:
+        everywhere = max(len(names) for names in found.values())
+        order = list(dict.fromkeys(what for what, _, _ in found))
+        rows = tuple(
+            (what, Cell(status), why, _where(names, everywhere))
+            for (what, status, why), names in sorted(found.items(), key=lambda pair: order.index(pair[0][0]))
+        )
+        header = ("assumption", "status", "what is known", "documents")
+        blocks.append(Table("Assumptions of the verified probabilities", header, rows))
+    if remarks:
+        blocks.append(Paragraph("What the results themselves remark:", "lead"))
+        blocks.append(Listing(tuple(f"{remark} ({', '.join(names)})" for remark, names in remarks.items())))
+    if not blocks:
+        blocks.append(Paragraph("No document states any."))
+    return Section("Assumptions and their status", tuple(blocks), id="assumptions")
+
+
+def caveats(documents: Sequence[Document]) -> tuple[list[str], list[str]]:
+    """What a reader of the verdicts must know of the assumptions: sentences on those that do not hold, and on those
+    that nothing here has tested."""
+    given = matrices_of(documents)
+    held = [each for each in documents if each.kind in ("run", "explain")]
+    found = list(dict.fromkeys(each for document in held for each in _assumptions(document, given)))
+    against = [f"{sentence(status)}: {_within(what)}; {why}." for what, status, why in found if status in AGAINST]
+    untested = "; ".join(dict.fromkeys(_within(what) for what, status, _ in found if status in UNTESTED))
+    return against, [f"Taken for granted, and not tested here: {untested}."] if untested else []
+
+
+def _within(what: str) -> str:
+    """An assumption within a sentence."""
+    return what[:1].lower() + what[1:]
+
+
+def _where(names: list[str], everywhere: int) -> str:
+    return "all runs and explanations" if len(names) == everywhere > 1 else ", ".join(names)
+
+
+def _remarks(document: Document) -> Iterator[str]:
+    yield from document.content.get("remarks", ())
+    for system in document.content.get("systems", ()):
+        yield from system["remarks"]
+    if document.kind == "mutate":
+        yield from document.content["notes"]
+
+
+def _assumptions(document: Document, given: Mapping[str, Document]) -> Iterator[Assumption]:
+    settings = document.content["settings"]
+    files = [_said_of(each["sha256"], document, given) for each in confusion_inputs(document)]
+    yield _memory(files)
+    yield (
+        "What stands in the way does not change during an episode",
+        "by construction",
+        "every true environment is verified on its own, and the worst counts",
+    )
+    yield (
+        "The rates in use are those of the data",
+        "left to persons",
+        "no result can say whether the data are like the operational domain",
+    )
+    yield _independence(settings["confidence"])
+    yield from _guaranteed(settings)
+    yield _matching(files)
+    yield _false_alarms(settings["false_alarms"], files)
+    policy = settings["empty_columns"]
+    if policy == "error":
+        yield ("Every matrix column that is used has items", "checked", "an empty one would have been an error")
+    else:
+        yield ("Columns without items", "assumed", f"their rates are set by the policy '{policy}'")
+    if settings["round_transitions"] is not None:
+        yield (
+            "Transition probabilities are rounded",
+            "weakens the result",
+            f"to {settings['round_transitions']} decimals; the values are no probabilities of the system",
+        )
+    if settings["endless"]:
+        yield ("Runs never end", "as asked", "after every stop the next misdetection counts")
+    if settings["canonical"]:
+        yield ("The rates do not depend on the distance", "assumed", "the matrices were summed over distance")
+    difference = document.content["engines"]["largest_difference"]
+    yield ("The model checker is right", "checked", f"two engines agree; {difference_text(difference)}")
+
+
+def _said_of(sha256: str, document: Document, given: Mapping[str, Document]) -> Content | None:
+    """What is said of the matrices: by their own document or, without it, by the result made from them."""
+    if sha256 in given:
+        return given[sha256].content
+    said: Content | None = document.content.get("matrices")
+    return said
+
+
+def _memory(files: Sequence[Content | None]) -> Assumption:
+    what = "The detector reports anew, independently, in every step and for every object"
+    if None in files or not files:
+        return what, "not known here", "nothing at hand says how the matrices were counted"
+    stated = [each["dependence"] for each in files if each is not None and "dependence" in each]
+    if len(stated) < len(files):
+        return what, "not tested", "the matrices hold no test of successive frames"
+    parts = [part for each in stated for part in (each if isinstance(each, list) else [each])]
+    warnings = [remark for part in parts if (remark := dependence_remark({"dependence": part})) is not None]
+    if warnings:
+        return what, "contradicted", warnings[0]
+    return what, "tested", "in successive frames of a track no dependence was found"
+
+
+def _independence(found: Mapping[str, Any] | None) -> Assumption:
+    what = "Items of the data are independent"
+    if found is None:
+        return what, "not used", "no interval was asked for: the numbers are those of the measured rates alone"
+    if found["interval"] == "bootstrap":
+        return what, "only drives are taken to be", f"whole drives were resampled ({found['reason']})"
+    return what, "not tested", f"the credible interval takes them to be ({found['reason']})"
+
+
+def _guaranteed(settings: Mapping[str, Any]) -> Iterator[Assumption]:
+    found = settings["confidence"]
+    if found is None:
+        return
+    same = {"every_state": "each state may have its own matrix", "one_matrix": "one matrix holds throughout"}
+    yield (
+        "The guaranteed bounds hold",
+        f"proven for {percent(found['level'])} of data sets",
+        f"{found['events']} chances bounded at once (Clopper and Pearson); {same[found['semantics']]}",
+    )
+
+
+def _matching(files: Sequence[Content | None]) -> Assumption:
+    what = "The matching of detections and objects is the right one"
+    stated = [each.get("matching") for each in files if each is not None]
+    if not stated or None in stated:
+        return what, "not stated", "the matrices at hand do not say how they were matched"
+    return what, "as stated", "; ".join(name_text(plain(each)) for each in stated)
+
+
+def _false_alarms(policy: str, files: Sequence[Content | None]) -> Assumption:
+    what = "False alarms"
+    stated = [str(each.get("false_alarms", "not stated")) for each in files if each is not None]
+    counted = (
+        f"unmatched detections in the matrices: {', '.join(stated)}"
+        if stated
+        else "the matrices are not among the documents"
+    )
+    words = {
+        "as_counted": "as counted",
+        "ignore": "left out on request",
+        "background": "drawn beside every object on request",
+    }
+    return what, words[policy], counted

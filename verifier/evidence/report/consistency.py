@@ -1,0 +1,322 @@
+"""What a schema cannot say about a document: that its parts fit together. A report is made only of those that do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+from verifier.checking.verdicts import Verdict, worst_verdict
+from verifier.confusion.document_reader import DocumentReader
+from verifier.errors import InputError, Place, shown
+from verifier.evidence.documents import Document, schema_of, validator
+from verifier.evidence.report.points import contradictions, fraction_of, is_probability
+
+LARGEST_NUMBER = 1e300
+"""In size; a larger one is no count, length or probability of anything."""
+
+
+def check_documents(documents: Sequence[Document]) -> None:
+    """Refuse documents that cannot be told apart or whose parts do not fit together.
+
+    Raises:
+        InputError: no document, two with equal bytes, or an element that contradicts another; it is named.
+    """
+    if not documents:
+        raise InputError("a report needs at least one document")
+    seen: dict[str, str] = {}
+    for each in documents:
+        if each.sha256 in seen:
+            raise InputError(
+                f"the same document as {shown(seen[each.sha256])}: equal bytes",
+                Place(each.name),
+                "name every document once",
+            )
+        seen[each.sha256] = each.name
+        _check_numbers(each)
+        said = each.content.get("matrices", {})
+        if "dependence" in said:
+            schema = schema_of("verifier.confusion")
+            _check_part(each, "/matrices/dependence", said["dependence"], schema, "/properties/dependence")
+        CHECKS.get(each.kind, _nothing)(each)
+
+
+def _nothing(document: Document) -> None:
+    """The schema says it all."""
+
+
+def _check_numbers(document: Document) -> None:
+    """JSON as Python reads it may hold NaN, infinities, and whole numbers that no float is near to."""
+    for pointer, value in _extreme_numbers(document.content, ""):
+        said = f"{value}" if isinstance(value, float) else f"one of {len(str(abs(value)))} digits"
+        _refuse(document, pointer, f"expected a number, got {said}")
+
+
+def _extreme_numbers(value: Any, pointer: str) -> Iterator[tuple[str, float | int]]:
+    if isinstance(value, float | int):
+        if not -LARGEST_NUMBER <= value <= LARGEST_NUMBER:  # nor is NaN
+            yield pointer, value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            if not isinstance(inner, str):
+                yield from _extreme_numbers(inner, f"{pointer}/{key}")
+    elif isinstance(value, list):
+        for at, inner in enumerate(value):
+            if not isinstance(inner, str):
+                yield from _extreme_numbers(inner, f"{pointer}/{at}")
+
+
+def _check_run(document: Document) -> None:
+    for at, each in enumerate(document.content["requirements"]):
+        where = f"/requirements/{at}"
+        _check_target(document, f"{where}/target", each["target"])
+        _check_index(document, f"{where}/worst", each["worst"], len(each["points"]))
+        if "strategies" in each and len(each["strategies"]) != len(each["points"]):
+            _refuse(document, f"{where}/strategies", "expected one entry per point")
+        for k, point in enumerate(each["points"]):
+            _check_judged(document, f"{where}/points/{k}", point, each["target"])
+            _check_engines(document, f"{where}/points/{k}", point)
+        _check_worst(document, f"{where}/verdict", each["verdict"], each["points"])
+        _check_worst(document, f"{where}/worst", each["points"][each["worst"]]["verdict"], each["points"])
+    _check_worst(document, "/verdict", document.content["verdict"], document.content["requirements"])
+
+
+def _check_worst(document: Document, pointer: str, told: str, parts: Sequence[Mapping[str, Any]]) -> None:
+    """The verdict of a whole is the worst of its parts."""
+    worst = worst_verdict(Verdict(part["verdict"]) for part in parts).value
+    if told != worst:
+        _refuse(document, pointer, f"expected the worst verdict, {worst}, found {told}")
+
+
+def _check_target(document: Document, pointer: str, target: Mapping[str, str] | None) -> None:
+    if target is not None and not 0 <= _fraction(document, f"{pointer}/probability", target["probability"]) <= 1:
+        _refuse(document, f"{pointer}/probability", "expected a probability from 0 to 1")
+
+
+def _check_judged(document: Document, where: str, point: Mapping[str, Any], target: Mapping[str, str] | None) -> None:
+    for element, message in contradictions(point, target, document.content["settings"]):
+        _refuse(document, where + element, message)
+
+
+def _check_engines(document: Document, where: str, point: Mapping[str, Any]) -> None:
+    """No value of the two engines is further apart than the document says."""
+    furthest = document.content["engines"]["largest_difference"]
+    if abs(point["probability"] - point["second_engine"]) > furthest:
+        _refuse(document, f"{where}/second_engine", f"expected at most {furthest} away from the probability")
+
+
+def _check_point(document: Document, pointer: str, point: Mapping[str, Any]) -> None:
+    rounded = document.content["settings"].get("round_transitions") is not None
+    if not is_probability(point["probability"]) and not rounded:
+        _refuse(document, f"{pointer}/probability", f"expected a probability, got {point['probability']}")
+    if "exact" in point:
+        try:
+            fraction_of(point["exact"])
+        except ValueError:
+            _refuse(document, f"{pointer}/exact", f"expected a fraction, got {shown(point['exact'])}")
+
+
+def _fraction(document: Document, pointer: str, text: str) -> Fraction:
+    try:
+        value = Fraction(text)
+        float(value)
+        return value
+    except (ValueError, ZeroDivisionError, OverflowError):
+        _refuse(document, pointer, f"expected a fraction, got {shown(text)}")
+
+
+def _check_index(document: Document, pointer: str, index: int, count: int) -> None:
+    if not 0 <= index < count:
+        _refuse(document, pointer, f"expected a position below {count}, got {index}")
+
+
+def _check_explain(document: Document) -> None:
+    """Parts that are said to be as in the schema of runs are held against it."""
+    run, bins = schema_of("verifier.run"), len(document.content["bins"])
+    _check_part(document, "/settings", document.content["settings"], run, "/properties/settings")
+    _check_part(document, "/engines", document.content["engines"], run, "/properties/engines")
+    inner = "/properties/requirements/items/properties/"
+    for at, each in enumerate(document.content["explanations"]):
+        where = f"/explanations/{at}"
+        _check_part(document, f"{where}/point", each["point"], run, "/$defs/point")
+        for name in ("target", "evidence_needed"):
+            if name in each:
+                _check_part(document, f"{where}/{name}", each[name], run, inner + name)
+        _check_target(document, f"{where}/target", each["target"])
+        _check_judged(document, f"{where}/point", each["point"], each["target"])
+        _check_worst(document, f"{where}/verdict", each["verdict"], [each["point"]])
+        for kind in ("critical_cells", "fixes", "moves", "label_more", "gradient"):
+            for k, cell in enumerate(each[kind]):
+                _check_index(document, f"{where}/{kind}/{k}/bin", cell["bin"], bins)
+        for k, told in enumerate(each["violation"]["runs"]):
+            for n, step in enumerate(told["steps"]):
+                for m, thing in enumerate(step["there"]):
+                    pointer = f"{where}/violation/runs/{k}/steps/{n}/there/{m}/bin"
+                    _check_index(document, pointer, thing["bin"], bins)
+        if each["map"] is not None:
+            _check_map(document, f"{where}/map", each["map"])
+
+
+def _check_part(document: Document, pointer: str, part: Any, schema: Mapping[str, Any], place: str) -> None:
+    found: Any = schema
+    for name in place.strip("/").split("/"):
+        found = found[name]
+    held = validator({"$defs": schema["$defs"], **found})
+    error = next(iter(sorted(held.iter_errors(part), key=lambda error: list(map(str, error.absolute_path)))), None)
+    if error is not None:
+        inner = "".join(f"/{name}" for name in error.absolute_path)
+        _refuse(document, pointer + inner, shown(error.message, 300))
+
+
+def _check_map(document: Document, pointer: str, found: Mapping[str, Any]) -> None:
+    """One axis for each variable, one value or null for each combination of values."""
+    lengths = [len(values) for values in found["values"]]
+    rows = found["probability"]
+    if len(lengths) != len(found["variables"]) or 0 in lengths:
+        _refuse(document, f"{pointer}/values", "expected values of each variable")
+    if len(rows) != lengths[0]:
+        _refuse(document, f"{pointer}/probability", f"expected {lengths[0]} entries, got {len(rows)}")
+    for k, row in enumerate(rows):
+        cells = row if len(lengths) == 2 else [row]
+        wrong = not isinstance(cells, list) or (len(lengths) == 2 and len(cells) != lengths[1])
+        if wrong or not all(each is None or is_probability(each) for each in cells):
+            _refuse(document, f"{pointer}/probability/{k}", "expected a probability or null for each value")
+
+
+def _check_require(document: Document) -> None:
+    _check_target(document, "/requirement", document.content["requirement"])
+    constants = document.content["settings"].get("constants", {})
+    _check_part(document, "/settings/constants", constants, schema_of("verifier.run"), "/$defs/numbers")
+    for at, each in enumerate(document.content["answers"]):
+        where = f"/answers/{at}"
+        floors = None if each["box"] is None else each["box"]["floors"]
+        if floors is not None and len(floors) != len(each["cells"]):
+            _refuse(document, f"{where}/box/floors", "expected one floor per cell")
+        for k, number in enumerate(floors or ()):
+            _fraction(document, f"{where}/box/floors/{k}", number)
+        if each["place"] is not None:
+            _fraction(document, f"{where}/place", each["place"])
+        for k, ends in enumerate(each["gaps"]):
+            for n, end in enumerate(ends):
+                _fraction(document, f"{where}/gaps/{k}/{n}", end)
+        for k, cell in enumerate(each["cells"]):
+            if cell["required"] is not None:
+                _fraction(document, f"{where}/cells/{k}/required", cell["required"])
+            if cell["measured"]["hits"] > cell["measured"]["items"]:
+                _refuse(document, f"{where}/cells/{k}/measured/hits", "more hits than items")
+        for name in ("measured", "at_place", "perfect"):
+            if each[name] is not None:
+                _check_judged(document, f"{where}/{name}", each[name], document.content["requirement"])
+
+
+def _check_compare(document: Document) -> None:
+    for s, spec in enumerate(document.content["specs"]):
+        contenders = len(spec["contenders"])
+        for r, each in enumerate(spec["requirements"]):
+            where = f"/specs/{s}/requirements/{r}"
+            _check_target(document, f"{where}/target", each["target"])
+            if len(each["entries"]) != contenders:
+                _refuse(document, f"{where}/entries", "expected one entry per contender")
+            for k, entry in enumerate(each["entries"]):
+                _check_index(document, f"{where}/entries/{k}/worst", entry["worst"], len(entry["points"]))
+                for n, point in enumerate(entry["points"]):
+                    _check_point(document, f"{where}/entries/{k}/points/{n}", point)
+            for k, course in enumerate(each["courses"]):
+                _check_course(document, f"{where}/courses/{k}", course, contenders)
+        for name in ("non_dominated", "chances"):
+            if spec["pareto"] is not None and len(spec["pareto"][name]) != contenders:
+                _refuse(document, f"/specs/{s}/pareto/{name}", "expected one entry per contender")
+    if document.content["gate"] is not None:
+        _fraction(document, "/gate/max_drop", document.content["gate"]["max_drop"])
+
+
+def _check_course(document: Document, where: str, course: Mapping[str, Any], contenders: int) -> None:
+    places = len(course["places"])
+    for k, place in enumerate(course["places"]):
+        _fraction(document, f"{where}/places/{k}", place)
+    for name in ("probability", "lower", "upper"):
+        if [len(row) for row in course[name]] != [contenders] * places:
+            _refuse(document, f"{where}/{name}", "expected one number per place and contender")
+    for k, flip in enumerate(course["flips"]):
+        for name, count in (("first", contenders), ("second", contenders), ("before", places), ("after", places)):
+            _check_index(document, f"{where}/flips/{k}/{name}", flip[name], count)
+
+
+def _check_collision(document: Document) -> None:
+    grid = document.content["grid"]
+    shape = len(grid["distances_m"]), len(grid["speeds_mps"])
+    for p, policy in enumerate(document.content["policies"]):
+        where, detectors = f"/policies/{p}", len(policy["detectors"])
+        for d, detector in enumerate(policy["detectors"]):
+            for name in ("probability", "reason", "trust"):
+                _check_shape(document, f"{where}/detectors/{d}/{name}", detector[name], shape)
+            for k, row in enumerate(detector["probability"]):
+                if not all(each is None or is_probability(each) for each in row):
+                    _refuse(document, f"{where}/detectors/{d}/probability/{k}", "expected probabilities")
+        for k, pair in enumerate(policy["comparisons"]):
+            for name in ("first", "second"):
+                _check_index(document, f"{where}/comparisons/{k}/{name}", pair[name], detectors)
+            for name in ("area", "p_value"):
+                _check_shape(document, f"{where}/comparisons/{k}/{name}", pair[name], shape)
+        if policy["ranking"] is not None:
+            _check_ranking(document, f"{where}/ranking", policy["ranking"], detectors)
+
+
+def _check_shape(document: Document, pointer: str, rows: Sequence[Sequence[Any]], shape: tuple[int, int]) -> None:
+    if len(rows) != shape[0] or any(len(row) != shape[1] for row in rows):
+        _refuse(document, pointer, f"expected {shape[0]} x {shape[1]} cells")
+
+
+def _check_ranking(document: Document, where: str, ranking: Mapping[str, Any], detectors: int) -> None:
+    for k, each in enumerate(ranking["crossings"]):
+        for name in ("better_below", "better_above"):
+            _check_index(document, f"{where}/crossings/{k}/{name}", each[name], detectors)
+    for k, ratio in enumerate(ranking["ratios"]):
+        for n, at in enumerate(ratio["order"]):
+            _check_index(document, f"{where}/ratios/{k}/order/{n}", at, detectors)
+        if len(ratio["best_share"]) != detectors:
+            _refuse(document, f"{where}/ratios/{k}/best_share", "expected one share per detector")
+
+
+def _check_curves(document: Document) -> None:
+    tables = [("", document.content)] if document.kind == "curves" else [
+        (f"/metrics/{at}", each) for at, each in enumerate(document.content["metrics"])
+    ]  # fmt: skip
+    for where, table in tables:
+        for k, curve in enumerate(table["curves"]):
+            lengths = {len(curve[name]) for name in ("sensitivity", "safety", "efficiency")}
+            if len(lengths) > 1:
+                _refuse(document, f"{where}/curves/{k}", "sensitivity, safety and efficiency differ in length")
+
+
+def _check_rate(document: Document) -> None:
+    if document.content["acceptance"] is not None:
+        _fraction(document, "/acceptance/per_hour", document.content["acceptance"]["per_hour"])
+    for k, term in enumerate(document.content["terms"]):
+        if term["exposure"]["hours"] is not None:
+            _fraction(document, f"/terms/{k}/exposure/hours", term["exposure"]["hours"])
+
+
+def _check_confusion(document: Document) -> None:
+    DocumentReader(document.name).counts(dict(document.content))
+
+
+def _refuse(document: Document, pointer: str, message: str) -> NoReturn:
+    raise InputError(message, Place(document.name, path=pointer), "documents are read as this program writes them")
+
+
+CHECKS: Mapping[str, Callable[[Document], None]] = MappingProxyType(
+    {
+        "run": _check_run,
+        "explain": _check_explain,
+        "require": _check_require,
+        "compare": _check_compare,
+        "collision": _check_collision,
+        "curves": _check_curves,
+        "trade_offs": _check_curves,
+        "confusion": _check_confusion,
+        "rate": _check_rate,
+    }
+)
+"""Kind of document -> what is checked beyond its schema."""

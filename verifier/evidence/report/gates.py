@@ -1,0 +1,105 @@
+"""Gates for continuous integration: what was asked for beside the targets of the spec, and what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from verifier.evidence.documents import Document
+from verifier.evidence.report.blocks import Block, Cell, Paragraph, Section, Table
+from verifier.evidence.report.wording import count_text, listed, name_text, number_text
+
+Content = Mapping[str, Any]
+
+
+def gates_section(document: Document, anchor: str) -> Section:
+    """The gates of a run: which requirements stay under a limit, and which dropped against a baseline."""
+    gates = document.content["gates"]
+    blocks: list[Block] = [Paragraph(sentence, "verdict", verdict) for sentence, verdict in gate_sentences(document)]
+    if "fail_under" in gates:
+        blocks.append(_least_table(gates["fail_under"]))
+    if "regression" in gates:
+        found = gates["regression"]
+        blocks.append(drops_table(found, f"Drop against {name_text(found['baseline']['name'])}"))
+        blocks.append(Paragraph(f"Compared: {found['compared']}", "note"))
+        new = [
+            f"{name_text(each['requirement'])} ({name_text(each['planner'])})" for each in found["not_in_baseline"]
+        ]
+        if new:
+            blocks.append(Paragraph(f"Not in the baseline: {listed(new)}.", "note"))
+    return Section(f"Gates: {document.name}", tuple(blocks), id=anchor)
+
+
+def gate_sentences(document: Document) -> Iterator[tuple[str, str]]:
+    """Whether each gate of a run failed, and what it takes for failed."""
+    gates = document.content.get("gates", {})
+    if "fail_under" in gates:
+        found = gates["fail_under"]
+        failed = [each for each in found["requirements"] if each["failed"]]
+        what = f"Gate of {document.name}: {_counted(failed, found['requirements'])} under {name_text(found['least'])}"
+        yield f"{what} ({found['from']}).", gate_verdict(failed=found["failed"])
+    if "regression" in gates:
+        yield regression_sentence(document, gates["regression"])
+
+
+def regression_sentence(document: Document, gate: Content) -> tuple[str, str]:
+    """Whether a gate against a baseline failed."""
+    failed = [each for each in gate["drops"] if each["failed"]]
+    return (
+        f"Gate of {document.name} against {name_text(gate['baseline']['name'])}: {_counted(failed, gate['drops'])} "
+        f"worse by more than {name_text(gate['max_drop'])}, {_rule(gate['drop_from'])}.",
+        gate_verdict(failed=gate["failed"]),
+    )
+
+
+def _rule(drop_from: str) -> str:
+    """What a drop is judged by."""
+    if drop_from == "point":
+        return "by the probabilities of the given matrices (how sure the data make them does not count)"
+    return f"with a chance of at least {name_text(drop_from.partition(':')[2])}"
+
+
+def gate_verdict(*, failed: bool) -> str:
+    """A gate as a verdict."""
+    return "violated" if failed else "satisfied"
+
+
+def _counted(failed: Sequence[Content], every: Sequence[Content]) -> str:
+    return f"{len(failed) or 'none'} of {count_text(len(every), 'result')} {'are' if len(failed) > 1 else 'is'}"
+
+
+def _least_table(found: Content) -> Table:
+    rows = tuple(
+        (
+            name_text(each["requirement"]),
+            name_text(each["planner"]),
+            name_text(each["scenario"]),
+            Cell(number_text(each["value"]), each["value"]),
+            _state(each),
+        )
+        for each in found["requirements"]
+    )
+    caption = f"At least {name_text(found['least'])} is asked of every requirement ({found['from']})"
+    return Table(caption, ("requirement", "planner", "scenario", "value", "gate"), rows, sortable=True)
+
+
+def drops_table(gate: Content, caption: str) -> Table:
+    """What each requirement was and is, and whether that is too large a drop."""
+    rows = tuple(
+        (
+            name_text(drop["requirement"]),
+            ", ".join(name_text(drop[name]) for name in ("detector", "planner") if name in drop),
+            Cell(number_text(drop["before"]), drop["before"]),
+            Cell(number_text(drop["now"]), drop["now"]),
+            Cell(f"{drop['drop']:+.3g}", drop["drop"]),
+            Cell("not known" if drop["chance"] is None else f"{drop['chance']:.3g}", drop["chance"]),
+            _state(drop),
+        )
+        for drop in gate["drops"]
+    )
+    header = ("requirement", "of", "before", "now", "drop", "chance of more than allowed", "gate")
+    return Table(f"{caption}; allowed is {name_text(gate['max_drop'])}", header, rows, sortable=True)
+
+
+def _state(each: Content) -> Cell:
+    return Cell("failed" if each["failed"] else "passed", verdict=gate_verdict(failed=each["failed"]))

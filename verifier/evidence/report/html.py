@@ -1,0 +1,179 @@
+"""A page as one HTML file: nothing is loaded, nothing is sent, and it can be read without its script.
+
+Everything that is not markup of this file is escaped: text, attributes, and the texts of pictures. Besides, the page
+forbids every script and style but its own two, by their hashes, so that markup that slipped through could do nothing.
+Control characters and characters that turn the direction of writing are written out, never sent.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import re
+from collections.abc import Iterator, Sequence
+
+from verifier import __version__
+from verifier.errors import one_line
+from verifier.evidence.report.blocks import Block, Cell, Figure, Fold, Listing, Page, Paragraph, Row, Section, Table
+from verifier.evidence.report.dress import SCRIPT, STYLE
+
+LONG = 40
+"""Characters from which on a cell is given room for words."""
+HEATS = 10
+"""Steps of the background of a cell."""
+CLASSES = {"satisfied": "ok", "violated": "bad", "inconclusive": "open", "no target": "none"}
+RIGHT_TO_LEFT = re.compile(
+    "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
+    "(?:[^A-Za-z0-9<>&]*[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff])*"
+)
+"""Words that are written from right to left; they must not turn what stands around them."""
+MOST_OPEN = 6
+"""Sections below a section up to which the table of contents shows them at once: the verdicts come first."""
+MOST_LISTED = 40
+"""Requirements that the table of contents names."""
+
+
+def html_text(page: Page) -> str:
+    """The whole file."""
+    title = escaped(page.title)
+    return "".join(
+        [
+            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
+            f'<meta http-equiv="Content-Security-Policy" content="{_policy()}">\n',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
+            '<meta name="referrer" content="no-referrer">\n',
+            f'<meta name="generator" content="verifier {__version__}">\n',
+            f"<title>{html.escape(one_line(page.title))}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n",
+            '<a class="skip" href="#verdicts">Skip to the verdicts</a>\n',
+            f"<header><h1>{title}</h1></header>\n",
+            _contents(page),
+            "<main>\n",
+            *(_section(each, 2) for each in page.sections),
+            "</main>\n",
+            f"<footer>Made by verifier {__version__} from the documents listed under Provenance.</footer>\n",
+            f"<script>{SCRIPT}</script>\n</body>\n</html>\n",
+        ]
+    )
+
+
+def escaped(text: str) -> str:
+    """Text as HTML, also within quotes; right-to-left words keep their direction to themselves.
+
+    >>> escaped('<b title="x">')
+    '&lt;b title=&quot;x&quot;&gt;'
+    """
+    shown = html.escape(text if text.isprintable() else one_line(text))
+    return shown if shown.isascii() else RIGHT_TO_LEFT.sub(r"<bdi>\g<0></bdi>", shown)
+
+
+def _policy() -> str:
+    script, style = (
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii") for text in (SCRIPT, STYLE)
+    )
+    return (
+        f"default-src 'none'; script-src 'sha256-{script}'; style-src 'sha256-{style}'; base-uri 'none'; "
+        "form-action 'none'"
+    )
+
+
+def _contents(page: Page) -> str:
+    parts = ['<nav aria-label="Contents"><ul>\n']
+    for section in page.sections:
+        parts.append(f'<li><a href="#{section.id}">{escaped(section.title)}</a>')
+        inner = [each for each in section.sections if each.listed and each.id]
+        if inner:
+            items = [f'<li><a href="#{each.id}">{escaped(each.title)}</a></li>' for each in inner[:MOST_LISTED]]
+            if len(inner) > MOST_LISTED:
+                items.append(f"<li>and {len(inner) - MOST_LISTED} more</li>")
+            names = f"<ul>{''.join(items)}</ul>"
+            folded = f"<details><summary>{len(inner)} sections</summary>{names}</details>"
+            parts.append(names if len(inner) <= MOST_OPEN else folded)
+        parts.append("</li>\n")
+    return "".join([*parts, "</ul></nav>\n"])
+
+
+def _section(section: Section, level: int) -> str:
+    anchor = f' id="{section.id}"' if section.id else ""
+    heading = f"h{min(level, 6)}"
+    badge = f" {_badge(section.verdict)}" if section.verdict else ""
+    parts = [f"<section{anchor}>\n<{heading}>{escaped(section.title)}{badge}</{heading}>\n"]
+    parts += [_block(each) for each in section.blocks]
+    parts += [_section(each, level + 1) for each in section.sections]
+    return "".join([*parts, "</section>\n"])
+
+
+def _badge(verdict: str, text: str = "") -> str:
+    return f'<span class="v {CLASSES.get(verdict, "none")}">{escaped(text or verdict)}</span>'
+
+
+def _block(block: Block) -> str:
+    match block:
+        case Paragraph():
+            return _paragraph(block)
+        case Listing():
+            tag = "ol" if block.ordered else "ul"
+            return f"<{tag}>{''.join(f'<li>{escaped(item)}</li>' for item in block.items)}</{tag}>\n"
+        case Table():
+            return _table(block)
+        case Figure():
+            return f"<figure>{block.svg}<figcaption>{escaped(block.caption)}</figcaption></figure>\n"
+        case Fold():
+            inner = "".join(_block(each) for each in block.blocks)
+            kind = "" if block.printed else ' class="screen"'
+            return f"<details{kind}><summary>{escaped(block.summary)}</summary>\n{inner}</details>\n"
+
+
+def _paragraph(block: Paragraph) -> str:
+    text = escaped(block.text)
+    if block.kind == "formula":
+        return f'<p class="formula"><code>{text}</code></p>\n'
+    if block.kind == "overall":
+        return f'<p class="lead">{text} {_badge(block.verdict)}</p>\n'
+    if block.kind == "verdict":
+        badge = f"{_badge(block.verdict)} " if block.verdict else ""
+        return f'<p class="told">{badge}{text}</p>\n'
+    return f'<p class="{block.kind}">{text}</p>\n' if block.kind else f"<p>{text}</p>\n"
+
+
+def _table(table: Table) -> str:
+    kind = ' class="sort"' if table.sortable and len(table.rows) > 1 else "" if table.header else ' class="facts"'
+    head = ""
+    if table.header:
+        names = "".join(f'<th scope="col">{escaped(name)}</th>' for name in table.header)
+        head = f"<thead><tr>{names}</tr></thead>"
+    body = "".join(_rows(table.rows))
+    caption = escaped(table.caption)
+    place = "scroll side" if table.side else "scroll"
+    return (
+        f'<div class="{place}" tabindex="0" role="group" aria-label="{_plain(table.caption)}"><table{kind}>'
+        f"<caption>{caption}</caption>{head}<tbody>{body}</tbody></table></div>\n"
+    )
+
+
+def _plain(text: str) -> str:
+    return html.escape(one_line(text))
+
+
+def _rows(rows: Sequence[Row]) -> Iterator[str]:
+    for row in rows:
+        yield "<tr>"
+        for at, cell in enumerate(row):
+            yield _cell(cell, 'th scope="row"' if at == 0 else "td")
+        yield "</tr>\n"
+
+
+def _cell(cell: Cell | str, tag: str) -> str:
+    end = tag[:2]
+    if isinstance(cell, str):
+        room = ' class="t"' if len(cell) > LONG else ""
+        return f"<{tag}{room}>{escaped(cell)}</{end}>"
+    marks = ""
+    if cell.order is not None:
+        marks += f' data-o="{cell.order:.9g}"'
+    if cell.heat is not None:
+        marks += f' class="h{round(min(max(cell.heat, 0.0), 1.0) * HEATS)}"'
+    text = _badge(cell.verdict, cell.text) if cell.verdict else escaped(cell.text)
+    if cell.link:
+        text = f'<a href="#{cell.link}">{text}</a>'
+    return f"<{tag}{marks}>{text}</{end}>"

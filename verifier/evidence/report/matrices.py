@@ -1,0 +1,160 @@
+"""The confusion matrices: what they are, who used them, recall by distance, every matrix with counts and rates."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.confusion.counts import ConfusionCounts
+from verifier.confusion.document_reader import DocumentReader
+from verifier.confusion.matrices import label_text
+from verifier.evidence.documents import Document
+from verifier.evidence.report.blocks import Block, Cell, Fold, Paragraph, Section, Table, facts
+from verifier.evidence.report.subjects import confusion_inputs, matrices_of
+from verifier.evidence.report.wording import listed, name_text, percent
+
+MOST_OPEN = 4
+"""Matrices of a document that are open; the others are shown on request."""
+MOST_CELLS = 20_000
+"""Cells of a document's matrices that are written out."""
+
+
+def matrices_section(documents: Sequence[Document]) -> Section:
+    """One section per confusion document, and which matrices are not at hand."""
+    given = matrices_of(documents)
+    used: dict[str, list[Document]] = {}
+    missing: dict[str, list[str]] = {}
+    for each in documents:
+        for source in confusion_inputs(each):
+            if source["sha256"] in given:
+                used.setdefault(source["sha256"], []).append(each)
+            else:
+                missing.setdefault(f"{name_text(source['name'])} (SHA-256 {source['sha256']})", []).append(each.name)
+    blocks: list[Block] = [
+        Paragraph(f"Not among the documents: {source}, used by {listed(list(dict.fromkeys(names)))}.", "note")
+        for source, names in missing.items()
+    ]
+    if not given:
+        blocks.insert(0, Paragraph("No confusion matrices were given to this report."))
+    sections = tuple(
+        _document_section(each, used.get(digest, []), f"m{k}")
+        for k, (digest, each) in enumerate(given.items(), start=1)
+    )
+    return Section("Matrices", tuple(blocks), sections, "matrices")
+
+
+def _document_section(document: Document, users: list[Document], anchor: str) -> Section:
+    whole = DocumentReader(document.name).counts(dict(document.content))
+    at = _member(whole, users)
+    counts = whole.counts[at]
+    blocks: list[Block] = [_about(document, whole, users), *_member_notes(whole, at)]
+    blocks.append(_recall_table(whole, counts))
+    blocks.append(
+        Paragraph("In each matrix the rows are reports and the columns true labels; a column's rates sum to 1.")
+    )
+    shown = max(1, min(whole.bins.count, MOST_CELLS // max(1, len(whole.labels) ** 2)))
+    tables = [_matrix_table(whole, counts, k) for k in range(shown)]
+    blocks += tables[:MOST_OPEN]
+    if tables[MOST_OPEN:]:
+        blocks.append(Fold(f"{len(tables) - MOST_OPEN} more matrices", tuple(tables[MOST_OPEN:])))
+    if shown < whole.bins.count:
+        blocks.append(Paragraph(f"{whole.bins.count - shown} more matrices are in {document.name}.", "note"))
+    title = name_text(whole.title or document.name)
+    return Section(title, tuple(blocks), id=anchor)
+
+
+def _member(whole: ConfusionCounts, users: Sequence[Document]) -> int:
+    """Which member of a family a run used; the first where none says."""
+    if whole.thresholds is None:
+        return 0
+    for each in users:
+        chosen = each.content["settings"].get("score_threshold")
+        if chosen in whole.thresholds:
+            return whole.thresholds.index(chosen)
+    return 0
+
+
+def _member_notes(whole: ConfusionCounts, at: int) -> Iterator[Block]:
+    if whole.thresholds is not None:
+        yield Paragraph(
+            f"A family over {len(whole.thresholds)} score thresholds; shown for {whole.thresholds[at]:g}.", "note"
+        )
+
+
+def _about(document: Document, whole: ConfusionCounts, users: Sequence[Document]) -> Table:
+    content = document.content
+    items = "one item per frame" if whole.labelling == "proposition" else f"one item per {whole.labelling}"
+    items = items.replace("per class", "per object")
+    by = listed(list(dict.fromkeys(each.name for each in users))) if users else "no result among the documents"
+    sequences = content.get("sequences")
+    return facts(
+        "About these matrices",
+        ("File", document.name),
+        ("SHA-256", document.sha256),
+        ("Used by", by),
+        ("Labelling", f"{whole.labelling}: {items}"),
+        ("Distance", plain(content["distance"])) if "distance" in content else None,
+        ("Matching", plain(content["matching"])) if "matching" in content else ("Matching", "not stated"),
+        ("Unmatched detections", plain(content.get("false_alarms", "not stated"))),
+        ("Drives counted apart", "not stated" if sequences is None else str(len(sequences))),
+        ("Source", plain(content["source"])) if "source" in content else ("Source", "not stated"),
+        ("Notes", plain(content["notes"])) if content.get("notes") else None,
+    )
+
+
+def plain(value: Any) -> str:
+    """JSON values as a person reads them: `unit: m; of: true object`."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name_text(key)}: {plain(inner)}" for key, inner in value.items()) or "none"
+    if isinstance(value, list):
+        return ", ".join(plain(inner) for inner in value) or "none"
+    return "none" if value is None else json.dumps(value)
+
+
+def _recall_table(whole: ConfusionCounts, counts: NDArray[np.int64]) -> Table:
+    """Hits by items of every true label, by bin."""
+    labels = [label_text(label) for label in whole.labels]
+    items = counts.sum(axis=1)
+    rows = []
+    for k in range(whole.bins.count):
+        cells = [Cell(name_text(whole.bins.text(k)), k)]
+        for at in range(len(labels)):
+            hits, total = int(counts[k, at, at]), int(items[k, at])
+            cells.append(_rate_cell(hits, total))
+        rows.append(tuple(cells))
+    header = ("distance", *(name_text(label) for label in labels))
+    return Table(
+        "Reported as what it is, by true label and distance: rate (count of items)", header, tuple(rows), True
+    )
+
+
+def _rate_cell(hits: int, total: int) -> Cell:
+    if total == 0:
+        return Cell("no items", -1.0)
+    rate = hits / total
+    return Cell(f"{percent(rate, 3)} ({hits} of {total})", rate, heat=rate)
+
+
+def _matrix_table(whole: ConfusionCounts, counts: NDArray[np.int64], at: int) -> Table:
+    """One matrix: a row per report, a column per true label; columns sum to 1."""
+    labels = [name_text(label_text(label)) for label in whole.labels]
+    matrix = counts[at].tolist()
+    sums = counts[at].sum(axis=0).tolist()
+    rows: list[tuple[Cell | str, ...]] = []
+    for name, row in zip(labels, matrix, strict=True):
+        rows.append((name, *(_count_cell(count, total) for count, total in zip(row, sums, strict=True))))
+    rows.append(("items", *(Cell(str(total)) for total in sums)))
+    caption = f"{name_text(whole.bins.text(at))}: count (rate) of each report"
+    return Table(caption, ("reported", *(f"true {label}" for label in labels)), tuple(rows), side=True)
+
+
+def _count_cell(count: int, total: int) -> Cell:
+    if total == 0:
+        return Cell("0 (no items)")
+    return Cell(f"{count} ({count / total:.4g})", heat=count / total)

@@ -1,0 +1,109 @@
+"""What the numbers of a point say: whether they fit together, and what its verdict follows from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+from verifier.checking.verdicts import Verdict, verdict_of
+
+Content = Mapping[str, Any]
+ROUNDING = 1e-9
+"""By which a value may stand outside its bounds, or 0..1, because it was rounded."""
+LONGEST_FRACTION = 1_000_000
+"""Characters of an exact probability."""
+
+
+def is_probability(value: Any) -> bool:
+    """A number from 0 to 1, up to rounding."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and -ROUNDING <= value <= 1 + ROUNDING
+
+
+def fraction_of(text: str) -> Fraction:
+    """A decimal or a fraction of documents, however many digits an exact probability has.
+
+    Raises:
+        ValueError: it is none, its denominator is 0, or it is longer than any that is written.
+    """
+    if len(text) > LONGEST_FRACTION:
+        raise ValueError(f"more than {LONGEST_FRACTION} characters")
+    top, slash, bottom = text.partition("/")
+    if not slash or len(text) < 4000:
+        try:
+            return Fraction(text)
+        except ZeroDivisionError:
+            raise ValueError("the denominator is 0") from None
+    return Fraction(_long(top), _long(bottom))
+
+
+def _long(digits: str) -> int:
+    """A whole number piece by piece: Python decodes no more than 4300 digits at once."""
+    sign, digits = (-1, digits[1:]) if digits.startswith("-") else (1, digits)
+    if not (digits.isascii() and digits.isdigit()):
+        raise ValueError("no whole number")
+    value = 0
+    for start in range(0, len(digits), 4000):
+        piece = digits[start : start + 4000]
+        value = value * 10 ** len(piece) + int(piece)
+    return sign * value
+
+
+def held_bounds(point: Content, verdict_from: str) -> tuple[float, float]:
+    """The bounds of a point that were held against the target.
+
+    Of an interval not its ends, which are simulated, but all that other draws might have made of them.
+    """
+    sure = point.get("sureness")
+    if sure is None or verdict_from == "point":
+        return point["lower"], point["upper"]
+    if verdict_from == "interval":
+        return sure["interval"]["lower_range"][0], sure["interval"]["upper_range"][1]
+    return sure["guaranteed"]["lower"], sure["guaranteed"]["upper"]
+
+
+def contradictions(point: Content, target: Mapping[str, str] | None, settings: Content) -> Iterator[tuple[str, str]]:
+    """(element below the point, what is wrong) where its numbers do not fit together.
+
+    Args:
+        point: accepted by the schema, its numbers finite.
+        target: of the requirement, a probability.
+        settings: of the run; they say what decides verdicts.
+    """
+    value = point["probability"]
+    if not is_probability(value) and settings.get("round_transitions") is None:
+        yield "/probability", f"expected a probability, got {value}"
+    if not point["lower"] - ROUNDING <= value <= point["upper"] + ROUNDING:
+        yield "/probability", f"expected a value within its own bounds, {point['lower']} to {point['upper']}"
+    exact = None
+    if "exact" in point:
+        try:
+            exact = fraction_of(point["exact"])
+        except ValueError as error:
+            yield "/exact", f"expected a fraction: {error}"
+            return
+        if abs(exact - Fraction(value)) > ROUNDING:
+            yield "/exact", f"expected what rounds to {value}"
+    yield from _disordered(point)
+    yield from _unfounded(point, exact, target, settings)
+
+
+def _disordered(point: Content) -> Iterator[tuple[str, str]]:
+    for kind in ("interval", "guaranteed"):
+        ends = point.get("sureness", {}).get(kind)
+        if ends is not None and ends["lower"] > ends["upper"]:
+            yield f"/sureness/{kind}", f"expected the lower end below the upper, got {ends['lower']}, {ends['upper']}"
+
+
+def _unfounded(
+    point: Content, exact: Fraction | None, target: Mapping[str, str] | None, settings: Content
+) -> Iterator[tuple[str, str]]:
+    """A verdict that does not follow from what was held against the target."""
+    ends: tuple[float | Fraction, float | Fraction] = held_bounds(point, settings.get("verdict_from", "point"))
+    if exact is not None and ends == (point["lower"], point["upper"]):
+        ends = exact, exact
+    found = Verdict.NO_TARGET
+    if target is not None:
+        found = verdict_of(*ends, target["comparison"], Fraction(target["probability"]))
+    if point["verdict"] != found.value:
+        yield "/verdict", f"expected {found.value}, which follows from the numbers beside it, got {point['verdict']}"

@@ -1,0 +1,100 @@
+"""Rates of hazardous events, from `verify evidence rate`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+from verifier.evidence.documents import Document
+from verifier.evidence.report.blocks import Block, Cell, Paragraph, Section, Table, facts
+from verifier.evidence.report.wording import listed, name_text, number_text, percent, rate_interval_text
+
+Content = Mapping[str, Any]
+
+
+def rate_section(document: Document, anchor: str) -> Section:
+    """How often the event is to be expected per hour, from what, and what testing alone would take."""
+    content = document.content
+    bounds = [content["bounds"], *content["other_bounds"]]
+    blocks: list[Block] = [
+        Paragraph(_sentence(content)),
+        Table(
+            "Events per hour, the bounds that the verdict comes from first",
+            ("from", "events per hour", "level"),
+            tuple(
+                (each["source"], Cell(_bounds_text(each), each["lower"]), _level(each["level"])) for each in bounds
+            ),
+        ),
+        Table(
+            "Environments",
+            ("environment", "P of the event in an encounter", "worst scenario", "encounters per hour", "source"),
+            tuple(_term(each) for each in content["terms"]),
+            sortable=True,
+        ),
+        *_demonstration(content["demonstration"]),
+    ]
+    title = f"Rate of hazardous events: {document.name}"
+    return Section(title, tuple(blocks), id=anchor, verdict=content["verdict"])
+
+
+def rate_sentences(document: Document) -> Iterator[tuple[str, str]]:
+    """The rate in one sentence, and its verdict."""
+    yield _sentence(document.content), document.content["verdict"]
+
+
+def _sentence(content: Content) -> str:
+    what = (
+        f"{name_text(content['requirement'])} {'is violated' if content['event'] == 'violated' else 'is satisfied'}"
+    )
+    estimate = "" if content["per_hour"] is None else f" about {content['per_hour']:.3g} times an hour,"
+    text = f"{what}{estimate} within {_bounds_text(content['bounds'])} per hour ({content['bounds']['source']})"
+    text += ", in the worst scenario of each environment"
+    if content["left_out"]:
+        text += f" and without what happens in {listed([name_text(each) for each in content['left_out']])}"
+    asked = content["acceptance"]
+    if asked is None:
+        return f"{text}; no rate was named as acceptable."
+    source = f" ({name_text(asked['source'])})" if asked["source"] else ""
+    return f"{text}; acceptable are at most {_number(asked['per_hour'])} per hour{source}."
+
+
+def _number(fraction: str) -> str:
+    return f"{float(Fraction(fraction)):.6g}"
+
+
+def _bounds_text(bounds: Content) -> str:
+    return rate_interval_text(bounds["lower"], bounds["upper"])
+
+
+def _level(level: float | None) -> str:
+    return "the data's uncertainty is left out" if level is None else percent(level)
+
+
+def _term(term: Content) -> tuple[Cell | str, ...]:
+    exposure = term["exposure"]
+    return (
+        name_text(term["environment"]),
+        Cell(number_text(term["probability"]), term["probability"]),
+        name_text(term["worst_scenario"]),
+        Cell(rate_interval_text(exposure["lower"], exposure["upper"]), exposure["lower"]),
+        name_text(exposure["source"]) or _counted(exposure),
+    )
+
+
+def _counted(exposure: Content) -> str:
+    if exposure["kind"] == "count":
+        return f"{exposure['encounters']} encounters in {exposure['hours']} h"
+    return "not stated"
+
+
+def _demonstration(found: Content | None) -> Iterator[Block]:
+    if found is None:
+        return
+    yield facts(
+        "What testing alone would take to show the acceptable rate",
+        ("Confidence", percent(found["confidence"])),
+        ("Events that may be seen", str(found["events"])),
+        ("Hours", f"{found['hours']:.6g}"),
+        ("Encounters", "not known" if found["encounters"] is None else str(found["encounters"])),
+    )

@@ -1,0 +1,301 @@
+"""The section of one requirement: how likely it is met, how sure that is, what would decide it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from verifier.evidence.report.blocks import Block, Cell, Figure, Fold, Paragraph, Section, Table, facts
+from verifier.evidence.report.failing import failing_sections
+from verifier.evidence.report.improving import answer_blocks, improving_blocks
+from verifier.evidence.report.pictures import Line, plot, ruler
+from verifier.evidence.report.points import held_bounds
+from verifier.evidence.report.subjects import Content, Subject
+from verifier.evidence.report.wording import (
+    asked_text,
+    count_text,
+    interval_text,
+    name_text,
+    number_text,
+    percent,
+    probability_text,
+    rounded,
+    scenario_text,
+    target_fraction,
+    target_text,
+)
+
+MOST_OPEN = 20
+"""Scenarios up to which their table is open."""
+
+
+def requirement_section(subject: Subject, heading: str) -> Section:
+    """Everything that the documents say of one requirement."""
+    found = subject.found
+    blocks: list[Block] = [
+        Paragraph(verdict_sentence(subject)),
+        Paragraph(f"P {target_text(found['target'])} [ {found['formula']} ]", "formula"),
+        Figure(_ruler(subject), _ruler_caption(subject)),
+        _numbers(subject),
+        *(Paragraph(each, "note") for each in deciding_sentences(subject)),
+        *_scenario_blocks(subject),
+    ]
+    sections = [
+        *failing_sections(subject),
+        *_titled("What to improve", list(improving_blocks(subject))),
+    ]
+    return Section(heading, tuple(blocks), tuple(sections), subject.id, subject.verdict)
+
+
+def _titled(title: str, blocks: list[Block]) -> Iterator[Section]:
+    if blocks:
+        yield Section(title, tuple(blocks), listed=False)
+
+
+def verdict_sentence(subject: Subject, whose: str = "") -> str:
+    """The verdict and what it rests on, in words; `whose` follows the requirement's name."""
+    found, worst = subject.found, subject.worst
+    name, asked = name_text(found["name"]) + whose, found["target"]
+    if asked is None:
+        return f"{name} has no target. {_range_sentence(subject)}"
+    measured = (
+        f"{name} must have a probability of {asked_text(asked)}. With the rates as measured it is "
+        f"{probability_text(worst, target_fraction(asked))} {_in_scenario(subject)}"
+    )
+    bounds = held_against(subject.settings, worst)
+    if bounds is None:
+        return f"{measured}."
+    lower, upper, decided, open_still = bounds
+    if subject.verdict == "inconclusive":
+        return f"{measured}; {open_still} {interval_text(lower, upper)}, which does not decide it."
+    least = asked["comparison"] in (">=", ">")
+    end, side = (lower, "at least") if (subject.verdict == "satisfied") == least else (upper, "at most")
+    shown = rounded(end, up=side == "at most", target=target_fraction(asked))
+    return f"{measured}; {decided} {side} {shown}."
+
+
+def _in_scenario(subject: Subject) -> str:
+    if len(subject.points) == 1:
+        return f"in the scenario {scenario_text(subject.worst)}"
+    return f"in the worst of {len(subject.points)} scenarios ({scenario_text(subject.worst)})"
+
+
+def _range_sentence(subject: Subject) -> str:
+    values = sorted(subject.points, key=lambda point: point["probability"])
+    low, high = values[0], values[-1]
+    if low["probability"] == high["probability"]:
+        return f"P is {probability_text(low)} in {count_text(len(values), 'scenario')}."
+    return (
+        f"P goes from {probability_text(low)} ({scenario_text(low)}) to {probability_text(high)} "
+        f"({scenario_text(high)})."
+    )
+
+
+def held_against(settings: Mapping[str, Any], point: Content) -> tuple[float, float, str, str] | None:
+    """The bounds that were held against the target, and how a sentence names them where they decide and where not.
+
+    None: P itself was held against it.
+    """
+    sure, kind = point.get("sureness"), settings["verdict_from"]
+    if sure is None or kind == "point":
+        return None
+    lower, upper = held_bounds(point, kind)
+    level = percent(sure["level"])
+    if kind == "interval":
+        name = f"the {level} {sure['interval']['kind']} interval, with what its draws leave open,"
+        return lower, upper, f"by {name} it is", f"{name} is"
+    name = f"it is guaranteed with {level} confidence"
+    return lower, upper, f"{name} to be", f"{name} only to lie in"
+
+
+def deciding_sentences(subject: Subject) -> Iterator[str]:
+    """What would decide an inconclusive requirement."""
+    needed = subject.found.get("evidence_needed")
+    if subject.verdict != "inconclusive":
+        return
+    if needed is None:
+        if subject.settings["verdict_from"] == "guaranteed":
+            yield (
+                "No amount of further data is known to decide it: P is too close to the target, or the chain is too "
+                "large to plan for."
+            )
+        return
+    total = sum(column["further"] for column in needed["columns"])
+    where = ", ".join(
+        f"{column['further']} with true {name_text(column['true'])} in {name_text(column['bin'])} "
+        f"(now {column['items']})"
+        for column in needed["columns"]
+    )
+    yield (
+        f"About {total} more items would decide it, if the rates stay what they are: {where}. The guaranteed bounds "
+        f"would be {interval_text(needed['lower'], needed['upper'])}, and the requirement {needed['verdict']}."
+    )
+
+
+def _numbers(subject: Subject) -> Table:
+    worst, sure = subject.worst, subject.worst.get("sureness")
+    target = target_fraction(subject.found["target"])
+    widest = max(worst["upper"] - worst["probability"], worst["probability"] - worst["lower"])
+    margin = "certain from the graph alone" if widest == 0 else f"{widest:.1e} at most, by solving and rounding"
+    return facts(
+        "Numbers of the worst scenario",
+        ("Target", f"P {target_text(subject.found['target'])}"),
+        ("P", probability_text(worst, target)),
+        ("Numerically off by", "nothing: exact" if "exact" in worst else margin),
+        ("Second engine", number_text(worst["second_engine"])),
+        None if sure is None else (
+            f"{percent(sure['level'])} {sure['interval']['kind']} interval",
+            f"{interval_text(sure['interval']['lower'], sure['interval']['upper'])} "
+            f"({sure['interval']['draws']} draws)",
+        ),
+        None if sure is None else (
+            f"{percent(sure['level'])} guaranteed bounds",
+            interval_text(sure["guaranteed"]["lower"], sure["guaranteed"]["upper"])
+            + (" (known to be wider than needed)" if sure["guaranteed"]["conservative"] else ""),
+        ),
+        None if sure is None else (
+            "Attained by single matrices",
+            interval_text(sure["guaranteed"]["attained_lower"], sure["guaranteed"]["attained_upper"]),
+        ),
+        ("Planner", name_text(subject.found["planner"])),
+        ("Worst scenario", scenario_text(worst)),
+        _strategies(subject),
+        ("From", subject.document.name),
+    )  # fmt: skip
+
+
+def _strategies(subject: Subject) -> tuple[str, str] | None:
+    found = subject.found.get("strategies")
+    if not found or "worst" not in subject.found:
+        return None
+    ends = found[subject.found["worst"]]
+    return "Over every winning strategy", interval_text(ends["smallest"], ends["largest"])
+
+
+def _ruler(subject: Subject) -> str:
+    worst, sure = subject.worst, subject.worst.get("sureness")
+    target = target_fraction(subject.found["target"])
+    interval = guaranteed = None
+    if sure is not None:
+        interval = sure["interval"]["lower"], sure["interval"]["upper"]
+        guaranteed = sure["guaranteed"]["lower"], sure["guaranteed"]["upper"]
+    label = f"P {number_text(worst['probability'])}, target {target_text(subject.found['target'])}"
+    return ruler(worst["probability"], interval, guaranteed, None if target is None else float(target), label)
+
+
+def _ruler_caption(subject: Subject) -> str:
+    parts = ["Dot: P."]
+    if "sureness" in subject.worst:
+        parts.append("Dark bar: interval. Light bar: guaranteed bounds.")
+    if subject.found["target"] is not None:
+        parts.append("Dashed: target.")
+    return " ".join(parts)
+
+
+def _scenario_blocks(subject: Subject) -> Iterator[Block]:
+    """Every scenario as a row, and P along what differs between them."""
+    points = subject.points
+    if len(points) == 1:
+        return
+    table = scenario_table(subject)
+    picture = _course(subject)
+    if picture is not None:
+        yield picture
+    if len(points) <= MOST_OPEN:
+        yield table
+    else:
+        yield Fold(f"All {len(points)} scenarios", (table,))
+
+
+def scenario_table(subject: Subject) -> Table:
+    """One row per scenario."""
+    target = target_fraction(subject.found["target"])
+    sure = next((point["sureness"] for point in subject.points if "sureness" in point), None)
+    header = ["scenario", "P"]
+    if sure is not None:
+        header += [f"{percent(sure['level'])} {sure['interval']['kind']}", f"{percent(sure['level'])} guaranteed"]
+    rows = []
+    for point in subject.points:
+        row = [Cell(scenario_text(point)), Cell(probability_text(point, target), point["probability"])]
+        if sure is not None:
+            row += sureness_cells(point)
+        rows.append((*row, Cell(point["verdict"], verdict=point["verdict"])))
+    return Table("Scenarios", (*header, "verdict"), tuple(rows), sortable=True)
+
+
+def sureness_cells(point: Content) -> list[Cell]:
+    """Interval and guaranteed bounds of a point, empty where it has none."""
+    sure = point.get("sureness")
+    if sure is None:
+        return [Cell("none"), Cell("none")]
+    ends = [(sure[name]["lower"], sure[name]["upper"]) for name in ("interval", "guaranteed")]
+    return [Cell(interval_text(*each), each[0]) for each in ends]
+
+
+def _course(subject: Subject) -> Figure | None:
+    """P against the first thing that differs, one line for each environment and combination of the others."""
+    found = _differing(subject.points)
+    if found is None:
+        return None
+    name, value_of, others = found
+    lines: dict[str, list[tuple[float, Content]]] = {}
+    for point in subject.points:
+        label = ", ".join([name_text(point["environment"]), *(f"{key}={get(point)}" for key, get in others)])
+        lines.setdefault(label, []).append((value_of(point), point))
+    drawn = [_line(label, sorted(points, key=lambda pair: pair[0])) for label, points in lines.items()]
+    if max(len(line.points) for line in drawn) < 2:
+        return None
+    target = target_fraction(subject.found["target"])
+    title = f"P of {name_text(subject.found['name'])} against {name}"
+    picture = plot(drawn, (name, "P"), title, None if target is None else float(target))
+    return Figure(picture, f"{title}; bands: interval where there is one. The numbers are in the table of scenarios.")
+
+
+def _differing(points: Sequence[Content]) -> Any:
+    """What differs between points with several numbers: (name, getter, other names with getters)."""
+    kinds = [("initial", name) for name in points[0]["initial"]] + [
+        ("constants", name) for name in points[0]["constants"]
+    ]
+    varying = []
+    for kind, name in kinds:
+        values = {_value(point, kind, name) for point in points}
+        if None in values:
+            return None
+        if len(values) > 1:
+            varying.append((kind, name))
+    if not varying:
+        return None
+    getters = [
+        (name_text(name), lambda point, kind=kind, name=name: _value(point, kind, name)) for kind, name in varying
+    ]
+    return getters[0][0], getters[0][1], getters[1:]
+
+
+def _value(point: Content, kind: str, name: str) -> float | None:
+    """A value as a number, also where it is a fraction in words; None where the point has none or it is no number."""
+    try:
+        return float(Fraction(point[kind][name]))
+    except (KeyError, TypeError, ValueError, OverflowError, ZeroDivisionError):
+        return None
+
+
+def _line(label: str, points: list[tuple[float, Content]]) -> Line:
+    band = [
+        (x, point["sureness"]["interval"]["lower"], point["sureness"]["interval"]["upper"])
+        for x, point in points
+        if "sureness" in point
+    ]
+    return Line(label, [(x, point["probability"]) for x, point in points], band if len(band) == len(points) else ())
+
+
+def answers_section(pairs: Sequence[tuple[Any, Content]]) -> Iterator[Section]:
+    """What recall requirements ask for that no run among the documents verifies."""
+    if not pairs:
+        return
+    blocks: list[Block] = []
+    for document, answer in pairs:
+        asked = document.content["requirement"]
+        name = f"{name_text(asked['name'])}: P {target_text(asked)}, planner {name_text(answer['planner'])}"
+        blocks += [Paragraph(name, "lead"), *answer_blocks(document, answer)]
+    yield Section("What recall is asked for", tuple(blocks), id="asked")

@@ -1,0 +1,105 @@
+"""The report in one function: check the documents, put together what belongs together, write it down."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+
+from verifier.evidence.documents import Document
+from verifier.evidence.report.assumptions import assumptions_section
+from verifier.evidence.report.blocks import Page, Section
+from verifier.evidence.report.comparing import compare_section, compare_sentences
+from verifier.evidence.report.consistency import check_documents
+from verifier.evidence.report.flat import csv_text
+from verifier.evidence.report.gates import gate_sentences, gates_section
+from verifier.evidence.report.html import html_text
+from verifier.evidence.report.markdown import markdown_text
+from verifier.evidence.report.matrices import matrices_section
+from verifier.evidence.report.provenance import provenance_section
+from verifier.evidence.report.rating import rate_section, rate_sentences
+from verifier.evidence.report.requirements import answers_section, requirement_section
+from verifier.evidence.report.subjects import Subject, subjects_of, unattached_answers
+from verifier.evidence.report.summary import summary_section
+from verifier.evidence.report.wings import wing_section, wing_sentences
+from verifier.evidence.report.wording import count_text, name_text
+
+OF_REQUIREMENTS = frozenset({"run", "explain", "require", "confusion"})
+"""Kinds of documents that tell of requirements and their matrices; the others have sections of their own."""
+SECTIONS = MappingProxyType({"compare": compare_section, "rate": rate_section})
+SENTENCES = MappingProxyType({"compare": compare_sentences, "rate": rate_sentences})
+
+
+def html_report(documents: Sequence[Document], title: str | None = None) -> str:
+    """The report as one HTML page that needs nothing else: no network, no other file, no script to be readable.
+
+    Args:
+        documents: in the order in which they are told.
+        title: of the page; None for the title of the first document.
+
+    Raises:
+        InputError: no document, two with equal bytes, or parts of one that do not fit together.
+    """
+    return html_text(report_page(documents, title))
+
+
+def markdown_report(documents: Sequence[Document], title: str | None = None) -> str:
+    """The report in Markdown (GitHub's), captions for pictures; arguments and errors as `html_report`."""
+    return markdown_text(report_page(documents, title))
+
+
+def csv_report(documents: Sequence[Document]) -> str:
+    """Every verified probability as a row of a table, with a header; errors as `html_report`."""
+    check_documents(documents)
+    return csv_text(_told_apart(documents))
+
+
+def report_page(documents: Sequence[Document], title: str | None = None) -> Page:
+    """The report, not yet written in any format; arguments and errors as `html_report`."""
+    check_documents(documents)
+    documents = _told_apart(documents)
+    subjects = subjects_of(documents)
+    others = [each for each in documents if each.kind not in OF_REQUIREMENTS]
+    gated = [each for each in documents if each.kind == "run" and "gates" in each.content]
+    sentences = [pair for each in gated for pair in gate_sentences(each)]
+    sentences += [pair for each in others for pair in SENTENCES.get(each.kind, wing_sentences)(each)]
+    sections = [summary_section(documents, subjects, sentences)]
+    sections += _requirement_sections(subjects)
+    sections += answers_section(list(unattached_answers(documents, subjects)))
+    sections += [gates_section(each, f"g{k}") for k, each in enumerate(gated, start=1)]
+    for k, each in enumerate(others, start=1):
+        sections.append(SECTIONS.get(each.kind, wing_section)(each, f"d{k}"))
+    sections += [matrices_section(documents), assumptions_section(documents), provenance_section(documents)]
+    return Page(_title(documents) if title is None else title, tuple(sections))
+
+
+def _told_apart(documents: Sequence[Document]) -> tuple[Document, ...]:
+    """Files of one name from different folders get the start of their hash behind the name."""
+    names = Counter(each.name for each in documents)
+    return tuple(
+        replace(each, name=f"{each.name} [{each.sha256[:8]}]") if names[each.name] > 1 else each for each in documents
+    )
+
+
+def _requirement_sections(subjects: Sequence[Subject]) -> Iterator[Section]:
+    if not subjects:
+        return
+    documents = {id(each.document) for each in subjects}
+    several = len({each.found["planner"] for each in subjects}) > 1
+    sections = []
+    for each in subjects:
+        heading = name_text(each.found["name"])
+        if several:
+            heading += f", planner {name_text(each.found['planner'])}"
+        if len(documents) > 1:
+            heading += f" ({each.document.name})"
+        sections.append(requirement_section(each, heading))
+    yield Section("Requirements", (), tuple(sections), "requirements")
+
+
+def _title(documents: Sequence[Document]) -> str:
+    titles = list(dict.fromkeys(str(each.content["title"]) for each in documents if each.content.get("title")))
+    if not titles:
+        return f"Report on {count_text(len(documents), 'document')}"
+    return name_text(titles[0]) + (f" and {len(titles) - 1} more" if len(titles) > 1 else "")

@@ -1,0 +1,200 @@
+"""What a person with five minutes reads: the verdicts in sentences, and all of them in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from verifier.checking.verdicts import Verdict, worst_verdict
+from verifier.evidence.documents import Document
+from verifier.evidence.report.assumptions import caveats
+from verifier.evidence.report.blocks import Block, Cell, Listing, Paragraph, Row, Section, Table
+from verifier.evidence.report.failing import failing_sentence
+from verifier.evidence.report.improving import improving_sentence
+from verifier.evidence.report.requirements import deciding_sentences, sureness_cells, verdict_sentence
+from verifier.evidence.report.subjects import Subject, confusion_inputs, disagreements, matrices_of
+from verifier.evidence.report.wording import (
+    count_text,
+    listed,
+    name_text,
+    percent,
+    probability_text,
+    scenario_text,
+    target_fraction,
+    target_text,
+)
+
+MOST_TOLD = 12
+"""Requirements that are told in sentences; the table has all of them."""
+MOST_TITLES = 4
+ORDER = ("violated", "inconclusive", "satisfied", "no target")
+
+
+def summary_section(
+    documents: Sequence[Document], subjects: Sequence[Subject], others: Sequence[tuple[str, str]]
+) -> Section:
+    """The verdicts.
+
+    Args:
+        documents: all of the report.
+        subjects: their requirements.
+        others: (sentence, verdict or "") of the documents that verify no requirement.
+    """
+    blocks: list[Block] = []
+    if subjects:
+        blocks += _overall(subjects)
+        against, untested = caveats(documents)
+        blocks += [Paragraph(each, "note") for each in (*disagreements(subjects), *against)]
+        blocks.append(_table(subjects))
+        blocks += _sentences(subjects)
+        blocks.append(Paragraph("How to read this:", "lead"))
+        blocks.append(Listing(tuple(_reading(subjects))))
+        blocks += [Paragraph(each, "note") for each in untested]
+        blocks += _matrices_notes(documents)
+    if others:
+        blocks.append(Paragraph("Other results:" if subjects else "Results:", "lead"))
+        blocks += [Paragraph(sentence, "verdict", verdict) for sentence, verdict in others]
+    if not blocks:
+        blocks.append(Paragraph("No document of this report verifies a requirement.", "lead"))
+    return Section("Verdicts", tuple(blocks), id="verdicts")
+
+
+def _overall(subjects: Sequence[Subject]) -> Iterator[Block]:
+    verdict = worst_verdict(Verdict(each.verdict) for each in subjects).value
+    counts = {name: sum(each.verdict == name for each in subjects) for name in ORDER}
+    words = {"no target": "without a target"}
+    parts = [f"{count} {words.get(name, name)}" for name, count in counts.items() if count]
+    planners = {each.found["planner"] for each in subjects}
+    titles = sorted({name_text(each.document.content["title"]) for each in subjects})
+    more = f" and {len(titles) - MOST_TITLES} more" if len(titles) > MOST_TITLES else ""
+    probabilities = sum(len(each.points) for each in subjects)
+    yield Paragraph("Overall verdict:", "overall", verdict)
+    yield Paragraph(
+        f"{count_text(len({each.found['name'] for each in subjects}), 'requirement')} with "
+        f"{count_text(len(planners), 'planner')}, "
+        f"{count_text(probabilities, 'verified probability', 'verified probabilities')}: {listed(parts)}. "
+        f"The data: {'; '.join(titles[:MOST_TITLES])}{more}. {_specs(subjects)}"
+    )
+
+
+def _specs(subjects: Sequence[Subject]) -> str:
+    """Which specs and models the requirements are from."""
+    parts = []
+    for role, word in (("spec", "spec"), ("model", "model of the system")):
+        inputs = (file for each in subjects for file in each.document.content["inputs"] if file["role"] == role)
+        names = list(dict.fromkeys(name_text(file["name"]) for file in inputs))
+        more = f" and {len(names) - MOST_TITLES} more" if len(names) > MOST_TITLES else ""
+        if names:
+            parts.append(f"The {word}: {', '.join(names[:MOST_TITLES])}{more}.")
+    return " ".join(parts)
+
+
+def _reading(subjects: Sequence[Subject]) -> Iterator[str]:
+    """What the numbers of the table are, and by what rule the verdicts follow from them."""
+    sure = [found for each in subjects if (found := each.worst.get("sureness")) is not None]
+    text = "P is the probability that a requirement is met, with the rates of the matrices as they were measured."
+    if sure:
+        kinds = {found["interval"]["kind"] for found in sure}
+        taken = {"credible": "every item of the data", "bootstrap": "every drive of the data"}
+        whose = listed([f"{taken[kind]} ({kind})" for kind in sorted(kinds)], "or")
+        text += (
+            f" The interval says how far the data leave P open, taking {whose} to be independent of the others. The "
+            "guaranteed bounds enclose P for all rates that the data do not rule out, by Clopper and Pearson."
+        )
+    yield text
+    for what, verb, again in sorted({_rule(each) for each in subjects if each.found["target"] is not None}):
+        yield (
+            f"A requirement is satisfied where {what} {verb} wholly on the right side of its target in every "
+            f"scenario, violated where {again} {verb} wholly on the wrong side in any, and inconclusive otherwise."
+        )
+
+
+def _rule(subject: Subject) -> tuple[str, str, str]:
+    """What is held against a target, with its verb and its pronoun."""
+    kind = subject.settings["verdict_from"]
+    if kind == "point" or "sureness" not in subject.worst:
+        return "P as measured, with its numerical bounds,", "lies", "it"
+    if kind == "guaranteed":
+        return "the guaranteed bounds", "lie", "they"
+    return "the interval, with what its draws leave open,", "lies", "it"
+
+
+def _sentences(subjects: Sequence[Subject]) -> Iterator[Block]:
+    """The requirements in words, the worst verdicts first."""
+    ordered = sorted(subjects, key=lambda each: ORDER.index(each.verdict))
+    for each in ordered[:MOST_TOLD]:
+        yield Paragraph(verdict_sentence(each, _whose(each, subjects)), "verdict", each.verdict)
+        if each.verdict == "satisfied":
+            continue
+        more = [sentence for sentence in (failing_sentence(each), improving_sentence(each)) if sentence is not None]
+        more += deciding_sentences(each)
+        if more:
+            yield Listing(tuple(more))
+    if len(ordered) > MOST_TOLD:
+        yield Paragraph(f"{len(ordered) - MOST_TOLD} more stand in the table above only.", "note")
+
+
+def _whose(subject: Subject, subjects: Sequence[Subject]) -> str:
+    """Planner and result, as far as there are several."""
+    parts = []
+    if len({each.found["planner"] for each in subjects}) > 1:
+        parts.append(f"planner {name_text(subject.found['planner'])}")
+    if len({id(each.document) for each in subjects}) > 1:
+        parts.append(name_text(subject.document.name))
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _matrices_notes(documents: Sequence[Document]) -> Iterator[Block]:
+    """Which results come without their matrices, and which matrices belong to no result."""
+    given = matrices_of(documents)
+    used = {source["sha256"] for each in documents for source in confusion_inputs(each)}
+    missing: dict[str, list[str]] = {}
+    for each in documents:
+        sources = [source["sha256"] for source in confusion_inputs(each)]
+        absent = [digest for digest in sources if digest not in given]
+        if absent:
+            missing.setdefault("The" if len(absent) == len(sources) else "Some", []).append(each.name)
+    for which, names in missing.items():
+        of = "" if which == "The" else "of the "
+        yield Paragraph(f"{which} {of}matrices of {listed(names)} were not given to this report.", "note")
+    unused = [each.name for digest, each in given.items() if digest not in used]
+    if unused:
+        yield Paragraph(f"No result was made from the matrices {listed(unused)}.", "note")
+
+
+def _table(subjects: Sequence[Subject]) -> Table:
+    several_planners = len({each.found["planner"] for each in subjects}) > 1
+    several_documents = len({id(each.document) for each in subjects}) > 1
+    header = ["requirement", "verdict"]
+    header += ["planner"] if several_planners else []
+    header += ["result"] if several_documents else []
+    header += ["target", "P (worst)", *_sureness_header(subjects), "worst scenario"]
+    rows = tuple(_row(each, several_planners, several_documents, len(header)) for each in subjects)
+    return Table("All requirements", tuple(header), rows, sortable=True)
+
+
+def _sureness_header(subjects: Sequence[Subject]) -> list[str]:
+    """Two columns where any point has intervals; their levels and kinds are named where all have the same."""
+    found = {
+        (sure["level"], sure["interval"]["kind"])
+        for each in subjects
+        if (sure := each.worst.get("sureness")) is not None
+    }
+    if not found:
+        return []
+    if len(found) > 1:
+        return ["interval", "guaranteed"]
+    ((level, kind),) = found
+    return [f"{percent(level)} {kind}", f"{percent(level)} guaranteed"]
+
+
+def _row(subject: Subject, planner: bool, document: bool, width: int) -> Row:
+    found, worst = subject.found, subject.worst
+    target = target_fraction(found["target"])
+    cells = [Cell(name_text(found["name"]), link=subject.id), Cell(subject.verdict, verdict=subject.verdict)]
+    cells += [Cell(name_text(found["planner"]))] if planner else []
+    cells += [Cell(name_text(subject.document.name))] if document else []
+    cells.append(Cell(target_text(found["target"]), None if target is None else float(target)))
+    cells.append(Cell(probability_text(worst, target), worst["probability"]))
+    if width - len(cells) > 1:
+        cells += sureness_cells(worst)
+    return (*cells, Cell(scenario_text(worst)))

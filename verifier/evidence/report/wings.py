@@ -1,0 +1,177 @@
+"""Results beside the verified requirements: collision maps, trade-off curves, robustness, mutated images."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from verifier.evidence.documents import Document
+from verifier.evidence.report.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Section, Table
+from verifier.evidence.report.colliding import collision_blocks, collision_sentence
+from verifier.evidence.report.pictures import Line, plot
+from verifier.evidence.report.wording import count_text, listed, name_text, percent
+
+Content = Mapping[str, Any]
+MOST_CURVES = 12
+MOST_CURVE_ROWS = 400
+"""Points of curves up to which they are also given as a table."""
+HELD = MappingProxyType(
+    {
+        "violated": "performance changes by more than the tolerance allows",
+        "satisfied": "no change of performance is above its tolerance",
+        "inconclusive": "undecided",
+    }
+)
+
+
+def wing_section(document: Document, anchor: str) -> Section:
+    """The section of a document that verifies no requirement."""
+    kinds = {
+        "collision": ("Probability of collision", collision_blocks),
+        "trade_offs": ("Safety against efficiency", _trade_offs),
+        "curves": ("Safety against efficiency", _given_curves),
+        "assess": ("Robustness", _assess),
+        "mutate": ("Mutated images", _mutate),
+    }
+    title, blocks = kinds.get(document.kind, (document.kind, _other))
+    return Section(f"{title}: {document.name}", tuple(blocks(document.content)), id=anchor)
+
+
+def wing_sentences(document: Document) -> Iterator[tuple[str, str]]:
+    """What such a document says, for the summary."""
+    content = document.content
+    if document.kind == "assess":
+        for system in content["systems"]:
+            held = HELD.get(system["verdict"], "nothing was held against a tolerance")
+            yield f"Robustness of {name_text(system['title'])}: {held}.", system["verdict"]
+    elif document.kind == "trade_offs":
+        for table in content["metrics"]:
+            rows = [
+                f"{listed([name_text(n) for n in row['best']], 'or')} ({name_text(row['name'])})"
+                for row in table["rows"][:6]
+            ]
+            yield f"Best by {name_text(table['metric'])}: {'; '.join(rows)}.", ""
+    elif document.kind == "collision":
+        yield collision_sentence(content), ""
+    elif document.kind == "mutate":
+        yield f"{count_text(content['counts']['written'], 'mutated image')} written.", ""
+
+
+def _other(content: Content) -> Iterator[Block]:
+    yield Paragraph(f"A document titled {name_text(content.get('title', 'nothing'))}; see its file.")
+
+
+def _trade_offs(content: Content) -> Iterator[Block]:
+    for table in content["metrics"]:
+        names = table["detectors"]
+        header = ("conditions", *(name_text(name) for name in names), "best")
+        rows: tuple[Row, ...] = tuple(
+            (
+                f"{name_text(row['name'])} ({row['kind']})",
+                *(_area(row["cells"], name) for name in names),
+                listed([name_text(name) for name in row["best"]], "or"),
+            )
+            for row in table["rows"]
+        )
+        yield Table(f"Area under the worst case, {name_text(table['metric'])}", header, rows, sortable=True)
+        yield from _curves_figure(table["curves"], name_text(table["metric"]))
+    for kind, flips in content["flips"].items():
+        for flip in flips:
+            if flip["flips"]:
+                yield Paragraph(_flip_text(kind, flip), "note")
+
+
+def _area(cells: Sequence[Content], name: str) -> Cell:
+    found = [cell for cell in cells if cell["detector"] == name]
+    if not found:
+        return Cell("none")
+    area, kept = found[0]["area"], found[0]["robustness"]
+    return Cell(f"{area:.4g}" + ("" if kept is None else f" ({percent(kept, 3)} of the baseline)"), area)
+
+
+def _flip_text(kind: str, flip: Content) -> str:
+    ends = [
+        f"{listed([name_text(name) for name in each['best']], 'or')} under {name_text(each['row'])} by "
+        f"{name_text(each['metric'])}"
+        for each in (flip["from"], flip["to"])
+    ]
+    chance = "" if flip["probability"] is None else f" (chance {flip['probability']:.2g})"
+    return f"The choice changes {kind.replace('_', ' ')}: best is {ends[0]}, but {ends[1]}{chance}."
+
+
+def _given_curves(content: Content) -> Iterator[Block]:
+    yield from _curves_figure(content["curves"], "given curves")
+
+
+def _curves_figure(curves: Sequence[Content], what: str) -> Iterator[Block]:
+    lines = [
+        Line(
+            f"{name_text(curve['detector'])}, {name_text(curve['condition'])}",
+            sorted(zip(curve["efficiency"], curve["safety"], strict=True)),
+        )
+        for curve in curves[:MOST_CURVES]
+    ]
+    more = f" The first {MOST_CURVES} of {len(curves)} curves." if len(curves) > MOST_CURVES else ""
+    title = f"Safety against efficiency, {what}"
+    yield Figure(plot(lines, ("efficiency", "safety"), title), f"{title}.{more}")
+    if sum(len(line.points) for line in lines) <= MOST_CURVE_ROWS:
+        rows = tuple((line.name, Cell(f"{x:.4g}", x), Cell(f"{y:.4g}", y)) for line in lines for x, y in line.points)
+        table = Table(f"{title}: the points", ("curve", "efficiency", "safety"), rows, sortable=True)
+        yield Fold("The curves as a table", (table,), printed=False)
+
+
+def _assess(content: Content) -> Iterator[Block]:
+    for system in content["systems"]:
+        title = name_text(system["title"])
+        for target in system["targets"]:
+            rows = tuple(
+                (
+                    name_text(each["metric"]),
+                    Cell(f"{each['source']:.4g}", each["source"]),
+                    Cell(f"{each['target']:.4g}", each["target"]),
+                    Cell(f"{each['change']:.4g}", each["change"]),
+                    Cell(f"{each['tolerance']:.4g}", each["tolerance"]),
+                    Cell(f"{each['distance']:.4g} ({name_text(each['distance_name'])})", each["distance"]),
+                    Cell(each["verdict"], verdict=each["verdict"]),
+                )
+                for each in target["outcomes"]
+            )
+            header = ("metric", "source data", "target data", "change", "accepted", "distance", "verdict")
+            if rows:
+                yield Table(
+                    f"{title}: change of performance on {name_text(target['name'])}", header, rows, sortable=True
+                )
+        if system["priorities"]:
+            names = [name_text(each) for each in system["priorities"]]
+            yield Paragraph(f"{title}: test cases are missing for {listed(names)}, the first one first.")
+        yield from _degradation(system["degradation"], title)
+
+
+def _degradation(found: Content | None, title: str) -> Iterator[Block]:
+    if found is None:
+        return
+    unit = f" [{name_text(found['unit'])}]" if found["unit"] else ""
+    rows = tuple(
+        (
+            f"{each['kind']} {name_text(each['name'])}",
+            name_text(each["limit"]),
+            *(
+                str("at none" if each["break"][end] is None else each["break"][end])
+                for end in ("holds_at", "fails_at", "sure_at")
+            ),
+        )
+        for each in found["criteria"]
+    )
+    caption = f"{title}: from which {name_text(found['parameter'])}{unit} on each criterion fails"
+    yield Table(caption, ("criterion", "limit", "holds at", "fails at", "surely fails at"), rows, sortable=True)
+
+
+def _mutate(content: Content) -> Iterator[Block]:
+    counts = content["counts"]
+    yield Paragraph(
+        f"{count_text(counts['images'], 'image')}, {counts['unreadable']} of them unreadable; "
+        f"{counts['written']} written, {counts['failures']} failed."
+    )
+    rows = tuple((name_text(each["text"]), name_text(each["folder"])) for each in content["mutations"])
+    yield Table("Mutations", ("mutation", "folder"), rows)

@@ -1,0 +1,216 @@
+"""Numbers and names of documents as a person reads them. Nothing is rounded towards a better verdict."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from fractions import Fraction
+from typing import Any
+
+LONGEST_NAME = 120
+"""Characters of a name that are shown where it is used; longer ones are listed in full at the end of the page."""
+LARGEST_DENOMINATOR = 10**12
+MOST_DECIMALS = 12
+LARGEST_ROUNDED = 1e6
+"""What is larger is no probability and stands as it is."""
+SHOWN_IN_FULL = frozenset({"formula", "remarks", "reason", "notes", "synthesised_from"})
+"""Keys of documents whose texts are sentences or formulas: they are never shortened."""
+
+
+def name_text(name: object) -> str:
+    """A name, shortened where it is very long so that two different ones stay different.
+
+    >>> name_text("ped"), name_text("n" * 10_000)[-44:]
+    ('ped', 'nnnn... (10000 characters, SHA-256 f2ac4367)')
+    """
+    text = str(name)
+    if len(text) <= LONGEST_NAME:
+        return text
+    return f"{text[: LONGEST_NAME - 40]}... ({len(text)} characters, SHA-256 {_digest(text)})"
+
+
+def long_names(value: Any) -> Iterator[str]:
+    """Every text in JSON values that `name_text` would shorten and that is no sentence, also among the keys."""
+    if isinstance(value, str):
+        if len(value) > LONGEST_NAME:
+            yield value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from long_names(key)
+            if key not in SHOWN_IN_FULL:
+                yield from long_names(inner)
+    elif isinstance(value, list):
+        if value and isinstance(value[0], int | float):
+            return
+        for inner in value:
+            yield from long_names(inner)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
+def target_fraction(target: Mapping[str, str] | None) -> Fraction | None:
+    """The probability asked for, or None."""
+    return None if target is None else Fraction(target["probability"])
+
+
+def target_text(target: Mapping[str, str] | None) -> str:
+    """The target as a spec writes it: `>= 0.95`, or `= ?`."""
+    return "= ?" if target is None else f"{target['comparison']} {decimal_text(target['probability'])}"
+
+
+def asked_text(target: Mapping[str, str]) -> str:
+    """The target in words: `at least 0.95`."""
+    words = {">=": "at least", ">": "more than", "<=": "at most", "<": "less than"}
+    return f"{words[target['comparison']]} {decimal_text(target['probability'])}"
+
+
+def decimal_text(number: str) -> str:
+    """A decimal or a fraction, as a decimal where it is one of up to 12 decimals.
+
+    >>> decimal_text("19/20"), decimal_text("1/3"), decimal_text("0.950001")
+    ('0.95', '1/3', '0.950001')
+    """
+    value = Fraction(number)
+    scaled = value * 10**MOST_DECIMALS
+    if scaled.denominator > 1:
+        return number
+    text = f"{Decimal(scaled.numerator).scaleb(-MOST_DECIMALS):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def probability_text(point: Mapping[str, Any], target: Fraction | None = None) -> str:
+    """P of a point: exact where it is a short fraction, else with the digits that tell it from the target and from 1.
+
+    >>> probability_text({"probability": 0.75, "exact": "3/4"}), probability_text({"probability": 0.9999999})
+    ('3/4 = 0.75', '0.9999999')
+    """
+    if "exact" in point and len(point["exact"]) < 40:
+        exact = Fraction(point["exact"])
+        if exact.denominator < LARGEST_DENOMINATOR:
+            return f"{exact} = {point['probability']:.6g}" if exact.denominator > 1 else str(exact)
+    return number_text(point["probability"], target)
+
+
+def number_text(number: float, target: Fraction | None = None) -> str:
+    """Six significant digits, more where fewer would move it to or across the target or 1."""
+    value = Fraction(number)
+    for digits in (6, 9, 12, 17):
+        text = f"{number:.{digits}g}"
+        if all(_side(Fraction(text), each) == _side(value, each) for each in (1, target) if each is not None):
+            break
+    return text
+
+
+def _side(value: Fraction, target: Fraction | int) -> int:
+    return (value > target) - (value < target)
+
+
+def interval_text(lower: float, upper: float) -> str:
+    """An interval, its ends rounded outwards to three digits of what they are away from 0 or from 1.
+
+    >>> interval_text(0.19620253, 0.99991234)
+    '[0.196, 0.9999124]'
+    """
+    return f"[{rounded(lower, up=False)}, {rounded(upper, up=True)}]"
+
+
+def rounded(value: float, *, up: bool, target: Fraction | None = None) -> str:
+    """One end of an interval, rounded up or down to three digits of what it is away from 0 or from 1.
+
+    More digits are shown where fewer would move it to a target or across it.
+
+    >>> rounded(0.2917741, up=True), rounded(0.94999961, up=True, target=Fraction(19, 20))
+    ('0.292', '0.9499997')
+    """
+    exact = Decimal(repr(value))  # the number that stands in the document
+    away = min(abs(exact), abs(1 - exact))
+    if away == 0:
+        return f"{value:.0f}"
+    if abs(value) > LARGEST_ROUNDED:
+        return repr(value)
+    digits = max(3, 2 - away.adjusted())
+    while digits <= MOST_DECIMALS:
+        shown = exact.quantize(Decimal(1).scaleb(-digits), ROUND_CEILING if up else ROUND_FLOOR)
+        if target is None or _side(Fraction(shown), target) == _side(Fraction(exact), target):
+            return f"{shown:f}".rstrip("0").rstrip(".")
+        digits += 1
+    if value > 0.5:
+        return repr(value)
+    return f"{exact.quantize(Decimal(1).scaleb(exact.adjusted() - 2), ROUND_CEILING if up else ROUND_FLOOR):.3g}"
+
+
+def rate_interval_text(lower: float, upper: float) -> str:
+    """An interval of rates, its ends rounded outwards to three digits.
+
+    >>> rate_interval_text(0.000012349, 24.61)
+    '[0.0000123, 24.7]'
+    """
+    return f"[{_three_digits(lower, up=False)}, {_three_digits(upper, up=True)}]"
+
+
+def _three_digits(value: float, *, up: bool) -> str:
+    exact = Decimal(repr(value))
+    if exact == 0:
+        return "0"
+    shown = exact.quantize(Decimal(1).scaleb(exact.adjusted() - 2), ROUND_CEILING if up else ROUND_FLOOR)
+    text = f"{shown:f}" if -8 < exact.adjusted() < 12 else f"{shown:e}"
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
+
+
+def percent(share: float, digits: int = 4) -> str:
+    """A share for people.
+
+    >>> percent(0.95), percent(0.999), percent(1)
+    ('95 %', '99.9 %', '100 %')
+    """
+    return f"{100 * share:.{digits}g} %"
+
+
+def count_text(number: int, one: str, more: str | None = None) -> str:
+    """A number and what it counts.
+
+    >>> count_text(1, "requirement"), count_text(0, "requirement"), count_text(2, "matrix", "matrices")
+    ('1 requirement', '0 requirements', '2 matrices')
+    """
+    return f"{number} {one if number == 1 else more or one + 's'}"
+
+
+def difference_text(difference: float) -> str:
+    """How far two engines are apart.
+
+    >>> difference_text(0.0), difference_text(2.5e-16)
+    ('they do not differ', 'they differ by at most 2.5e-16')
+    """
+    return "they do not differ" if difference == 0 else f"they differ by at most {difference:.1e}"
+
+
+def scenario_text(point: Mapping[str, Any]) -> str:
+    """Environment, swept constants and initial state of a point."""
+    parts = [name_text(point["environment"])]
+    parts += [f"{name_text(name)}={name_text(value)}" for name, value in point["constants"].items()]
+    parts += [f"{name_text(name)}={value}" for name, value in point["initial"].items()]
+    return " ".join(parts)
+
+
+def state_text(values: Mapping[str, int]) -> str:
+    """A state of the system."""
+    return ", ".join(f"{name_text(name)} = {value}" for name, value in values.items())
+
+
+def listed(texts: Sequence[str], word: str = "and") -> str:
+    """Texts as a list in a sentence.
+
+    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"], "or")
+    ('a', 'a and b', 'a, b or c')
+    """
+    if len(texts) < 2:
+        return "".join(texts)
+    return f"{', '.join(texts[:-1])} {word} {texts[-1]}"
+
+
+def sentence(text: str) -> str:
+    """With a capital letter in front."""
+    return text[:1].upper() + text[1:]
