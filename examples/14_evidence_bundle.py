@@ -1,0 +1,82 @@
+"""Evidence that others can check: a bundle of the published matrices, and what becomes of one altered digit.
+
+The bundle holds copies of spec, model, matrices and declared context, all results, proofs of the guaranteed bounds,
+the report, the assurance case and a manifest. Whoever gets it checks it offline: what follows from other files is
+made again and compared, proofs and counterexamples are checked on the system rebuilt from the copies. Then one digit
+of one count is altered, and the check says which.
+
+Run it from anywhere: python examples/14_evidence_bundle.py [BUNDLE.zip]
+"""
+
+import csv
+import io
+import sys
+import tempfile
+from pathlib import Path
+
+from verifier.analysis.settings import ConfidenceSettings
+from verifier.evidence.bundle.build import Sources, build_bundle
+from verifier.evidence.bundle.check import check_bundle, check_files
+from verifier.options import RunOptions
+
+HERE = Path(__file__).resolve().parent
+SOURCES = Sources(
+    spec=HERE.parent / "specs/car_pedestrian.ltl",
+    matrices=HERE / "nuscenes_yolov3_class.json",
+    context=HERE / "14_evidence_bundle.toml",
+)
+MATRICES = "inputs/matrices/nuscenes_yolov3_class.json"
+
+
+def show(target):
+    """Build, check, alter, check."""
+    bundle = build_bundle(SOURCES, target, RunOptions(confidence=ConfidenceSettings(draws=2000)), force=True)
+    print("every requirement, what its status is and what speaks against it:")
+    for row in csv.DictReader(io.StringIO(bundle.files["trace.csv"].decode())):
+        print(f"  {row['requirement']:<27} {row['status']}")
+        for defeater in filter(None, row["defeated_by"].split("; ")):
+            print(f"    {defeater}")
+
+    report = check_bundle(target, bundle.digest)
+    print(f"the check finds {len(report.findings)} things wrong; exit code {int(report.exit_code)}")
+    for count, what in report.checked:
+        print(f"  {count:>3} {what}")
+
+    altered = bundle.files[MATRICES].replace(b"[31, 0, 0]", b"[81, 0, 0]")
+    report = check_files("altered", {**bundle.files, MATRICES: altered}, bundle.digest)
+    print(f"with one digit altered; exit code {int(report.exit_code)}")
+    for finding in report.findings:
+        if finding.where:
+            print(f"  {finding}")
+
+
+if len(sys.argv) > 1:
+    show(sys.argv[1])
+else:
+    with tempfile.TemporaryDirectory() as folder:
+        show(Path(folder) / "bundle.zip")
+
+# Expected output:
+# every requirement, what its status is and what speaks against it:
+#   stops_only_for_pedestrians  not shown
+#     D1 false alarms are left out
+#     D2 the bounds straddle the target
+#     D3 too few items
+#     D4 another policy gives another verdict
+#   stops_for_pedestrians       not shown
+#     D1 false alarms are left out
+#   never_stalls_early          defeated
+#     D1 false alarms are left out
+#   all_three                   reported
+# the check finds 0 things wrong; exit code 0
+#    56 files read
+#    55 files held against their SHA-256
+#    10 documents held against their JSON Schema
+#    24 certificates proven in rational arithmetic about the rebuilt chains
+#    72 guaranteed bounds held against what certificates prove
+#    60 probabilities computed anew by the batch engine, with rigorous enclosures
+#     2 violating runs replayed on the rebuilt system, 2 with the formula
+#     3 documents of required recalls held against spec and run
+#    17 derived files made again and compared byte for byte
+# with one digit altered; exit code 4
+#   inputs/matrices/nuscenes_yolov3_class.json: /bins/0/counts/0/0: found 81; expected 31

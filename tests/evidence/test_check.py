@@ -1,0 +1,169 @@
+"""What a check reports: for machines, about given results, within limits, and where another machine rounds."""
+
+import hashlib
+import json
+import os
+
+import jsonschema
+import pytest
+from small_bundles import MODEL, write_inputs
+
+from verifier.analysis.settings import ConfidenceSettings
+from verifier.cli import main
+from verifier.errors import LimitError
+from verifier.evidence.bundle.anew import check_anew
+from verifier.evidence.bundle.archive import ReadingLimits
+from verifier.evidence.bundle.build import Sources, input_words, make_bundle
+from verifier.evidence.bundle.check import CheckLimits, check_bundle
+from verifier.evidence.bundle.derived import derived_row
+from verifier.evidence.bundle.findings import Log
+from verifier.evidence.bundle.layout import input_paths
+from verifier.evidence.bundle.making import planned_words
+from verifier.evidence.bundle.parts import read_parts
+from verifier.evidence.bundle.request import Request, request_of
+from verifier.evidence.bundle.system import Rebuilt, unpacked_inputs
+from verifier.evidence.bundle.writing import write_bundle
+from verifier.options import RunOptions
+from verifier.specs import read_spec
+from verifier.systems.scene import Limits
+
+FEW = RunOptions(confidence=ConfidenceSettings(draws=500))
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    return make_bundle(Sources(*write_inputs(tmp_path_factory.mktemp("inputs"))), FEW)
+
+
+def schema(root, name):
+    return json.loads((root / "verifier/evidence/bundle" / name).read_text())
+
+
+def test_manifest_and_report_keep_to_their_schemas(built, root, tmp_path, capsys):
+    jsonschema.validate(json.loads(built.files["manifest.json"]), schema(root, "bundle.schema.json"))
+    write_bundle(built.files, tmp_path / "b.zip")
+    assert main(["evidence", "check", str(tmp_path / "b.zip"), "--json", "--digest", built.digest]) == 0
+    sound = json.loads(capsys.readouterr().out)
+    jsonschema.validate(sound, schema(root, "check.schema.json"))
+    assert (sound["bundle"], sound["digest"], sound["digest_demanded"], sound["sound"]) == (
+        "b.zip",
+        built.digest,
+        True,
+        True,
+    )
+    assert sound["verdict"] == "inconclusive"
+    write_bundle({**built.files, "counts.csv": b""}, tmp_path / "c")
+    assert main(["evidence", "check", str(tmp_path / "c"), "--json"]) == 4
+    wrong = json.loads(capsys.readouterr().out)
+    jsonschema.validate(wrong, schema(root, "check.schema.json"))
+    assert {each["file"] for each in wrong["findings"]} == {"counts.csv"}
+
+
+def test_what_cannot_be_read_is_exit_code_4_and_wrong_usage_2(tmp_path, capsys):
+    (tmp_path / "b.zip").write_bytes(b"nothing")
+    assert main(["evidence", "check", str(tmp_path / "b.zip")]) == 4
+    assert "no sound zip archive" in capsys.readouterr().err
+    (tmp_path / "empty").mkdir()
+    assert main(["evidence", "check", str(tmp_path / "empty")]) == 4
+    assert "WRONG manifest.json: found nothing" in capsys.readouterr().out
+    for wrong in (["--digest", "abc"], ["--digest"], ["--max-states", "0"]):
+        with pytest.raises(SystemExit) as stopped:
+            main(["evidence", "check", str(tmp_path / "b.zip"), *wrong])
+        assert stopped.value.code == 2
+
+
+def test_a_given_result_is_put_in_validated_and_not_vouched_for(built, tmp_path, capsys):
+    spec, matrices = write_inputs(tmp_path)
+    command = ["require", str(spec), "--cm", str(matrices), "--requirement", "stops", "--box"]
+    assert main([*command, "--output", str(tmp_path / "floor.json")]) == 0
+    build = ["evidence", "build", str(spec), "--cm", str(matrices), "--no-confidence", "--requirement", "stops"]
+    given = ["--with", str(tmp_path / "floor.json")]
+    assert main([*build, *given, "-o", str(tmp_path / "b")]) == 0
+    floor = (tmp_path / "floor.json").read_bytes()
+    assert (tmp_path / "b/inputs/given/floor.json").read_bytes() == floor
+    report = check_bundle(tmp_path / "b")
+    assert report.sound
+    assert any(each.startswith("what the 1 given results say") for each in report.unchecked)
+    (tmp_path / "b/inputs/given/floor.json").write_bytes(floor.replace(b'"items": 400', b'"items": 401', 1))
+    found = [each for each in check_bundle(tmp_path / "b").findings if each.where]
+    assert [(each.file, each.found, each.expected) for each in found] == [("inputs/given/floor.json", "401", "400")]
+    (tmp_path / "again").mkdir()
+    (tmp_path / "again/floor.json").write_bytes(floor)
+    capsys.readouterr()
+    two = [*build, *given, "--with", str(tmp_path / "again/floor.json"), "-o", str(tmp_path / "c")]
+    assert main(two) == 4
+    assert "two given results are called floor.json" in capsys.readouterr().err
+    (tmp_path / "wrong.json").write_text('{"schema": "verifier.runs"}')
+    assert main([*build, "--with", str(tmp_path / "wrong.json"), "-o", str(tmp_path / "c")]) == 4
+    assert "did you mean 'verifier.run'?" in capsys.readouterr().err
+    assert not (tmp_path / "c").exists()
+
+
+def test_a_faulty_context_is_refused_before_anything_is_computed_or_written(tmp_path, capsys):
+    spec, matrices = write_inputs(tmp_path)
+    build = ["evidence", "build", str(spec), "--cm", str(matrices), "-o", str(tmp_path / "b")]
+    (tmp_path / "case.toml").write_text("[exposure.ped]\nencounters = 3\n")
+    assert main([*build, "--context", str(tmp_path / "case.toml")]) == 4
+    complaint = capsys.readouterr().err
+    assert "inputs/context/case.toml" in complaint
+    assert str(tmp_path) not in complaint
+    assert not (tmp_path / "b").exists()
+
+
+@pytest.mark.parametrize(("up", "spec_path", "model_path"), [
+    ("", "inputs/specs/two_looks.ltl", "inputs/specs/two_looks.toml"),
+    ("deep/", "inputs/specs/two_looks.ltl", "inputs/specs/deep/two_looks.toml"),
+    ("../../models/", "inputs/specs/specs/two_looks.ltl", "inputs/models/two_looks.toml"),
+])  # fmt: skip
+def test_the_copied_spec_finds_the_copied_model_wherever_it_lay(up, spec_path, model_path, tmp_path):
+    spec, matrices = write_inputs(tmp_path / "a/b")
+    place = spec.parent / f"{up}two_looks.toml"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(MODEL)
+    spec.write_text(spec.read_text().replace("../models/", up))
+    found = input_paths(read_spec(spec), matrices, None, ())
+    assert list(found) == [spec_path, model_path, "inputs/matrices/matrices.json"]
+    files = {path: file.read_bytes() for path, file in found.items()}
+    with unpacked_inputs(files, Request(*found, None, (), RunOptions())) as read:
+        assert read.inputs.model.sha256 == hashlib.sha256(MODEL.encode()).hexdigest()
+
+
+def test_a_model_by_an_absolute_path_and_names_that_no_bundle_has_are_refused(tmp_path, capsys):
+    spec, matrices = write_inputs(tmp_path)
+    build = ["evidence", "build", str(spec), "--cm", str(matrices), "-o", str(tmp_path / "b")]
+    text = spec.read_text()
+    spec.write_text(text.replace("../models/two_looks.toml", str(tmp_path / "models/two_looks.toml")))
+    assert main(build) == 4
+    assert "absolute path" in capsys.readouterr().err
+    spec.write_text(text)
+    odd = tmp_path / "odd:\x1bname.json"
+    os.link(matrices, odd)
+    assert main([*build[:4], str(odd), *build[5:]]) == 4
+    assert "a character that not every system accepts" in capsys.readouterr().err
+
+
+def test_limits_of_a_check_hold(built, tmp_path):
+    write_bundle(built.files, tmp_path / "b")
+    with pytest.raises(LimitError):
+        check_bundle(tmp_path / "b", limits=CheckLimits(reading=ReadingLimits(files=10)))
+    report = check_bundle(tmp_path / "b", limits=CheckLimits(system=Limits(states=2)))
+    assert "a system within the limits of this check" in {each.expected for each in report.findings}
+
+
+def test_last_digits_and_library_versions_may_differ_on_another_machine(built):
+    """As if the bundle came from elsewhere: its results say other last digits and versions than we compute."""
+    files = {path: raw for path, raw in built.files.items() if derived_row(path) is None}
+    content = json.loads(files["results/run.json"])
+    interval = content["requirements"][0]["points"][0]["sureness"]["interval"]
+    interval["lower"] *= 1 + 1e-12
+    content["versions"]["numpy"] = "1.0"
+    files["results/run.json"] = (json.dumps(content, indent=2) + "\n").encode()
+    request = request_of(json.loads(files["request.json"]))
+    with unpacked_inputs(files, request) as read:
+        rebuilt = Rebuilt(read.inputs, request.options)
+        about = {**input_words(request), **planned_words(rebuilt, files)}
+        log = Log()
+        check_anew(read_parts(request, read, rebuilt, files, about), log)
+    assert log.findings == []
+    assert any(each.startswith("the last digits of 1 numbers") for each in log.unchecked)
+    assert any("with numpy" in each for each in log.unchecked)

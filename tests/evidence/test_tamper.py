@@ -1,0 +1,360 @@
+"""Whatever is done to a bundle is found, and the file is named; what was forged throughout, only by the digest."""
+
+import csv
+import hashlib
+import io
+import json
+import re
+
+import pytest
+from forged_bundles import certificate, forged, rewritten
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from small_bundles import MATRICES, write_inputs
+
+from verifier.analysis.settings import ConfidenceSettings
+from verifier.cli import main
+from verifier.evidence.bundle.build import Sources, make_bundle
+from verifier.evidence.bundle.check import check_bundle, check_files
+from verifier.evidence.bundle.derived import derived_row
+from verifier.evidence.bundle.hashes import check_hashes
+from verifier.evidence.bundle.manifest import read_manifest
+from verifier.evidence.bundle.writing import write_bundle
+from verifier.options import RunOptions
+
+FEW = RunOptions(confidence=ConfidenceSettings(draws=500))
+CONTEXT = """
+[exposure.ped]
+encounters = 240
+hours = 20
+[exposure.empty]
+per_hour = 100
+"""
+RUN = "results/run.json"
+MATRICES_FILE = "inputs/matrices/matrices.json"
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("inputs")
+    (folder / "case.toml").write_text(CONTEXT)
+    return make_bundle(Sources(*write_inputs(folder), folder / "case.toml"), FEW)
+
+
+def flipped(raw, at):
+    return raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :]
+
+
+def with_another_digit(raw):
+    """The last digit of the file is another one."""
+    at = max(k for k, byte in enumerate(raw) if chr(byte).isdigit())
+    return raw[:at] + bytes([(raw[at] - ord("0") + 1) % 10 + ord("0")]) + raw[at + 1 :]
+
+
+ALTERATIONS = {
+    "first byte": lambda raw: flipped(raw, 0),
+    "middle byte": lambda raw: flipped(raw, len(raw) // 2),
+    "last byte": lambda raw: flipped(raw, len(raw) - 1),
+    "one digit": with_another_digit,
+    "truncated": lambda raw: raw[:-1],
+    "empty": lambda raw: b"",
+    "one byte more": lambda raw: raw + b"\n",
+    "line endings": lambda raw: raw.replace(b"\n", b"\r\n"),
+    "byte order mark": lambda raw: b"\xef\xbb\xbf" + raw,
+}
+
+
+def named(report, path):
+    """The findings that name the file; the bundle must not pass for sound."""
+    assert not report.sound
+    assert report.exit_code == 4
+    found = [each for each in report.findings if each.file == path]
+    assert found, [str(each) for each in report.findings]
+    return found
+
+
+def test_the_bundle_itself_is_sound(bundle):
+    assert check_files("b", bundle.files).findings == ()
+    assert any(path.startswith("rates/") for path in bundle.files)
+    assert any(path.startswith("report/") for path in bundle.files)
+    assert any(path.startswith("case/") for path in bundle.files)
+
+
+@pytest.mark.parametrize("alteration", ALTERATIONS)
+def test_every_file_altered_in_any_way_is_found_and_named(alteration, bundle):
+    manifest = read_manifest(bundle.files["manifest.json"])
+    for path, raw in bundle.files.items():
+        altered = ALTERATIONS[alteration](raw)
+        assert altered != raw, path
+        files = {**bundle.files, path: altered}
+        if path == "manifest.json" or derived_row(path) is None:
+            found = named(check_files("b", files), path)
+        else:
+            found = check_hashes(files, manifest)
+            assert {each.file for each in found} == {path}
+        assert str(found[0]).startswith(path)
+
+
+def test_an_altered_derived_file_is_the_only_one_named_and_the_place_is_told(bundle, request):
+    derived = [path for path in bundle.files if derived_row(path) is not None]
+    assert len(derived) >= 15
+    for path in derived if request.config.getoption("--slow") else derived[::4]:
+        report = check_files("b", {**bundle.files, path: with_another_digit(bundle.files[path])})
+        assert {each.file for each in named(report, path)} == {path}
+        assert all(each.file == path for each in report.findings), path
+        assert any(each.where for each in report.findings), path
+
+
+def test_every_file_removed_added_renamed_or_exchanged_is_found_and_named(bundle):
+    paths = sorted(bundle.files)
+    manifest = read_manifest(bundle.files["manifest.json"])
+    for path, other in zip(paths, [*paths[1:], paths[0]], strict=True):
+        rest = {each: raw for each, raw in bundle.files.items() if each != path}
+        if derived_row(path) is None or path in ("manifest.json", "trace.csv", "rates/01_stops.json"):
+            named(check_files("b", rest), path)
+        if path == "manifest.json":
+            continue
+        assert [each.file for each in check_hashes(rest, manifest)] == [path]
+        renamed = check_hashes({**rest, f"{path}.bak": bundle.files[path]}, manifest)
+        assert {each.file for each in renamed} == {path, f"{path}.bak"}
+        assert any(f"the content of {path}" in each.found for each in renamed)
+        if other != "manifest.json":
+            exchanged = {**bundle.files, path: bundle.files[other], other: bundle.files[path]}
+            assert {each.file for each in check_hashes(exchanged, manifest)} == {path, other}
+    for added in ("more.txt", "results/another.json", "certificates/block001_requirement01_lower_02.json"):
+        named(check_files("b", {**bundle.files, added: bundle.files[RUN]}), added)
+
+
+def test_one_digit_of_one_count_is_named_with_its_place_and_what_it_was(bundle, tmp_path, capsys):
+    raw = bundle.files[MATRICES_FILE]
+    files = {**bundle.files, MATRICES_FILE: raw.replace(b"[100, 90]", b"[100, 96]")}
+    found = named(check_files("b", files), MATRICES_FILE)
+    assert [(each.where, each.found, each.expected) for each in found if each.where] == [
+        ("/bins/0/counts/1/1", "96", "90")
+    ]
+    write_bundle(files, tmp_path / "b.zip")
+    assert main(["evidence", "check", str(tmp_path / "b.zip")]) == 4
+    out = capsys.readouterr().out
+    assert f"WRONG {MATRICES_FILE}: /bins/0/counts/1/1: found 96; expected 90" in out
+    assert "the bundle is NOT sound" in out
+
+
+def test_one_digit_of_one_probability_is_named_with_its_place(bundle):
+    raw = bundle.files[RUN].replace(b'"probability": 0.9375', b'"probability": 0.9376', 1)
+    (place,) = [each for each in named(check_files("b", {**bundle.files, RUN: raw}), RUN) if each.where]
+    assert (place.where, place.found, place.expected) == ("/requirements/0/points/0/probability", "0.9376", "0.9375")
+
+
+# What follows is an attacker who knows the format: after each change the hashes are made to fit, so that only what
+# the files say can betray it.
+
+
+def where(report):
+    assert not report.sound
+    return {(each.file, each.where) for each in report.findings}
+
+
+def test_a_forgery_of_nothing_is_the_bundle(bundle):
+    assert forged(bundle, {}, derive=True) == bundle.files
+
+
+def test_a_count_that_is_changed_together_with_all_hashes_is_found_by_the_results(bundle):
+    altered = bundle.files[MATRICES_FILE].replace(b"90", b"96")
+    changes = {MATRICES_FILE: altered}
+    report = check_files("b", forged(bundle, changes, derive=True))
+    assert (RUN, "/inputs/2/sha256") in where(report)
+    # Results that repeat how many items there are are corrected, and name the altered matrices.
+    old, new = (hashlib.sha256(raw).hexdigest().encode() for raw in (bundle.files[MATRICES_FILE], altered))
+    results = {path: raw for path, raw in bundle.files.items() if path.startswith("results/")}
+    changes |= {
+        path: raw.replace(old, new).replace(b'"items": 500,', b'"items": 506,') for path, raw in results.items()
+    }
+    report = check_files("b", forged(bundle, changes, derive=True))
+    assert (RUN, "/requirements/1/points/1/probability") in where(report)
+    proof = "certificates/block002_requirement02_lower_01.json"
+    (found,) = [each for each in report.findings if each.file == proof]
+    assert (found.where, found.found) == ("/region/evidence/items/0/1/1", "90")
+    assert found.expected.startswith("96")
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda run: run["requirements"][0]["points"][0].update(probability=0.94), "/points/0/probability"),
+        (lambda run: run["requirements"][0]["points"][0].update(second_engine=0.94), "/points/0/second_engine"),
+        (lambda run: run["requirements"][0]["points"][0].update(lower=0.93), "/points/0/lower"),
+        (lambda run: run["requirements"][0]["points"][0]["sureness"]["guaranteed"].update(lower=0.95), "/lower"),
+        (lambda run: run["requirements"][0]["points"][0]["sureness"]["guaranteed"].update(lower=0.90), "/lower"),
+        (lambda run: run["requirements"][0]["points"][0]["sureness"]["guaranteed"].update(upper=1.0), "/upper"),
+        (lambda run: run["requirements"][0]["points"][0]["sureness"].update(level=0.99), "/sureness/level"),
+        (lambda run: run["requirements"][1].update(verdict="satisfied"), "/requirements/1/verdict"),
+        (lambda run: run["requirements"][1]["points"][1].update(verdict="satisfied"), "/points/1/verdict"),
+        (lambda run: run["requirements"][1].update(worst=0), "/requirements/1/worst"),
+        (lambda run: run.update(verdict="satisfied"), "/verdict"),
+        (lambda run: run["engines"].update(largest_difference=1.0), "/engines/largest_difference"),
+        (lambda run: run["requirements"][0]["target"].update(probability="1/2"), "/target/probability"),
+        (lambda run: run["requirements"][0].update(name="halts"), "/requirements/0/name"),
+        (lambda run: run["requirements"][0].update(formula="G (s = 0)"), "/requirements/0/formula"),
+        (lambda run: run["requirements"].pop(1), "/requirements/1/name"),
+        (lambda run: run["settings"].update(false_alarms="ignore"), "/settings/false_alarms"),
+        (lambda run: run["matrices"].update(items=5000), "/matrices/items"),
+    ],
+)
+def test_a_run_that_says_anything_else_is_found_without_its_hash(change, expected, bundle):
+    report = check_files("b", forged(bundle, {RUN: rewritten(bundle.files[RUN], change)}))
+    assert any(file == RUN and place.endswith(expected) for file, place in where(report)), where(report)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda run: run["steps"][0]["after"].update(x=2), "/steps/0/after"),
+        (lambda run: run["initial"].update(x=1), "/initial"),
+        (lambda run: run["steps"][0].update(probability="1/3"), "/steps/0/probability"),
+        (lambda run: run.update(probability=run["probability"] / 2), "/probability"),
+        (lambda run: run.update(replayed="steps"), "/replayed"),
+        (lambda run: run["steps"].pop(), ""),
+    ],
+)
+def test_a_counterexample_that_is_none_is_found_by_its_replay(change, expected, bundle):
+    def altered(content):
+        change(content["explanations"][0]["violation"]["runs"][0])
+
+    path = "results/explain.json"
+    report = check_files("b", forged(bundle, {path: rewritten(bundle.files[path], altered)}))
+    at = f"/explanations/0/violation/runs/0{expected}"
+    assert any(file == path and place.startswith(at) for file, place in where(report)), where(report)
+
+
+def test_another_total_of_the_violation_is_found(bundle):
+    path = "results/explain.json"
+    raw = rewritten(bundle.files[path], lambda each: each["explanations"][0]["violation"].update(probability=0.5))
+    assert (path, "/explanations/0/violation/probability") in where(check_files("b", forged(bundle, {path: raw})))
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda each: each["claimed"].__setitem__(0, 0.95), "claims the bound 0.95"),
+        (lambda each: each["boxes"][0]["value"].__setitem__(-1, 0.0), ""),
+        (lambda each: each["region"]["lower"][0][0].__setitem__(0, 740_000_000), "do not follow from its counts"),
+        (lambda each: each["region"]["evidence"].update(alpha="1/2"), "1/20"),
+        (lambda each: each["region"]["evidence"].update(events=1), "as the inputs give it"),
+        (lambda each: each["region"]["evidence"]["items"][0][0].__setitem__(0, 3000), "300, as the inputs give it"),
+        (lambda each: each["region"].update(evidence=None), "the counts of the matrices"),
+        (lambda each: each["subject"].update(formula="G p0"), "as the inputs give it"),
+        (lambda each: each["subject"]["starts"].__setitem__(0, 1), "as the inputs give it"),
+        (lambda each: each["subject"]["following"][-1].__setitem__(0, 1), "as the inputs give it"),
+    ],
+)
+def test_a_certificate_that_proves_something_else_is_found(change, match, bundle):
+    changes = certificate(bundle, change)
+    report = check_files("b", forged(bundle, changes))
+    (path,) = changes
+    assert any(each.file == path and match in str(each) for each in report.findings), list(map(str, report.findings))
+
+
+def test_certificates_that_are_missing_exchanged_or_doubled_are_found(bundle):
+    first, other = (f"certificates/block001_requirement0{k}_lower_01.json" for k in (1, 3))
+    report = check_files("b", forged(bundle, {}, removed=[first]))
+    assert (RUN, "/requirements/0/points/0/sureness/guaranteed/lower") in where(report)
+    exchanged = {first: bundle.files[other], other: bundle.files[first]}
+    assert {file for file, _ in where(check_files("b", forged(bundle, exchanged)))} >= {first, other}
+    second = first.replace("_01.json", "_02.json")
+    report = check_files("b", forged(bundle, {second: bundle.files[first]}))
+    assert (second, "/claimed/0") in where(report)
+
+
+def test_what_only_repeating_everything_can_find_is_found_then(bundle):
+    def narrowed(run):
+        run["requirements"][0]["points"][0]["sureness"]["interval"].update(lower=0.93)
+
+    path = "results/require/01_stops.json"
+    document = {"schema": "verifier.omitted", "version": 1, "omitted": [{"path": path, "reason": "no need"}]}
+    pretext = {"results/omitted.json": (json.dumps(document, indent=2) + "\n").encode()}
+    files = forged(bundle, {RUN: rewritten(bundle.files[RUN], narrowed), **pretext}, removed=[path], derive=True)
+    lenient = check_files("b", files)
+    assert any("statistical intervals" in each for each in lenient.unchecked)
+    report = check_files("b", files, anew=True)
+    assert (RUN, "/requirements/0/points/0/sureness/interval/lower") in where(report)
+    assert (path, "") in where(report)
+
+
+def test_reasons_for_leaving_out_what_is_not_left_out_are_found(bundle):
+    for path in ("results/require/09_other.json", "certificates/block001_requirement01", "certificates/block009"):
+        document = {"schema": "verifier.omitted", "version": 1, "omitted": [{"path": path, "reason": "why not"}]}
+        raw = (json.dumps(document, indent=2) + "\n").encode()
+        report = check_files("b", forged(bundle, {"results/omitted.json": raw}))
+        assert any(each.file == "results/omitted.json" and path in each.found for each in report.findings)
+
+
+def test_a_result_cannot_be_left_out_silently(bundle):
+    path = "results/require/01_stops.json"
+    report = check_files("b", forged(bundle, {}, removed=[path]))
+    assert (path, "") in where(report)
+
+
+def test_a_whole_bundle_about_other_inputs_is_sound_and_the_digest_tells_it_apart(bundle, tmp_path, capsys):
+    better = {**MATRICES, "bins": [{"distance_m": [0, 10], "counts": [[400, 0], [0, 1000]]}]}
+    other = make_bundle(Sources(*write_inputs(tmp_path, matrices=better)), FEW)
+    assert other.verdict == "satisfied"
+    write_bundle(other.files, tmp_path / "b.zip")
+    report = check_bundle(tmp_path / "b.zip")
+    assert report.sound
+    assert any("somebody vouches for" in each for each in report.unchecked)
+    assert main(["evidence", "check", str(tmp_path / "b.zip"), "--digest", bundle.digest]) == 4
+    assert f"expected {bundle.digest}, the digest demanded" in capsys.readouterr().out
+    assert main(["evidence", "check", str(tmp_path / "b.zip"), "--digest", other.digest.upper()]) == 0
+    assert "somebody vouches for" not in capsys.readouterr().out
+
+
+def test_our_own_contradiction_is_no_tampering(bundle, monkeypatch):
+    def wrong(run):
+        run["requirements"][0]["points"][0].update(second_engine=0.94)
+
+    files = forged(bundle, {RUN: rewritten(bundle.files[RUN], wrong)})
+    digest = hashlib.sha256(files["manifest.json"]).hexdigest()
+    assert check_files("b", files).exit_code == 4
+    assert check_files("b", files, digest).exit_code == 5  # these are the files that were vouched for
+    altered = {**bundle.files, "trace.csv": b""}
+    assert check_files("b", altered, bundle.digest).exit_code == 4  # and this one is not
+
+
+def test_a_bundle_of_another_version_says_so(bundle):
+    manifest = json.loads(bundle.files["manifest.json"])
+    del manifest["content_sha256"]
+    manifest["verifier"] = "9.9"
+    told = json.dumps(manifest, sort_keys=True, separators=(",", ":"))
+    manifest["content_sha256"] = hashlib.sha256(told.encode()).hexdigest()
+    raw = (json.dumps(manifest, indent=2) + "\n").encode()
+    found = named(check_files("b", {**bundle.files, "manifest.json": raw}), "manifest.json")
+    assert any("check it with the version named" in each.expected for each in found)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_flipped_bytes_of_any_input_or_result_are_found(data, bundle):
+    path = data.draw(st.sampled_from(sorted(path for path in bundle.files if derived_row(path) is None)))
+    raw = bytearray(bundle.files[path])
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(raw) - 1))
+        raw[at] ^= data.draw(st.integers(1, 255))
+    if bytes(raw) != bundle.files[path]:
+        named(check_files("b", {**bundle.files, path: bytes(raw)}), path)
+
+
+def test_findings_are_single_lines_whatever_a_file_holds(bundle, tmp_path, capsys):
+    hostile = b'{"\\u202e\\n\x1b[2J": "</script>"}'
+    write_bundle({**bundle.files, "request.json": hostile}, tmp_path / "b.zip")
+    assert main(["evidence", "check", str(tmp_path / "b.zip")]) == 4
+    lines = capsys.readouterr().out.splitlines()
+    assert all(re.match(r"(b\.zip|WRONG|checked|not checked|verdict|the bundle)", line) for line in lines)
+    assert not any(character in line for line in lines for character in "\x1b\u202e")
+
+
+def test_the_trace_has_a_row_for_each_requirement_of_the_spec(bundle):
+    rows = list(csv.DictReader(io.StringIO(bundle.files["trace.csv"].decode())))
+    assert [row["requirement"] for row in rows] == ["stops", "drives_on", "asked"]
+    assert [row["rate"] for row in rows] == ["rates/01_stops.json", "rates/02_drives_on.json", "no target"]
+    assert all(row["rate"] in bundle.files for row in rows[:2])
+    assert bundle.files["report/report.md"].decode().replace("\\", "").count("rates/01_stops.json") >= 1

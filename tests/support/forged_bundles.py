@@ -1,0 +1,59 @@
+"""Bundles changed by somebody who knows the format: hashes are made to fit, and derived files if asked."""
+
+import hashlib
+import json
+
+from verifier.evidence.bundle.build import input_words
+from verifier.evidence.bundle.derived import derived_row, derived_texts
+from verifier.evidence.bundle.making import planned_words
+from verifier.evidence.bundle.manifest import Entry, manifest_of, read_manifest
+from verifier.evidence.bundle.parts import read_parts
+from verifier.evidence.bundle.request import request_of
+from verifier.evidence.bundle.system import Rebuilt, unpacked_inputs
+
+
+def forged(bundle, changes, removed=(), derive=False):
+    """The bundle with changes to inputs and results and a manifest that fits.
+
+    With `derive` every derived file is made again as well; without, they are those of the bundle. Where contents are
+    found to be wrong that makes no difference, because they are looked at first.
+    """
+    files = {path: raw for path, raw in bundle.files.items() if derived_row(path) is None and path not in removed}
+    files |= changes
+    if derive:
+        return files | derived_from(files)
+    entries = {each.path: each for each in read_manifest(bundle.files["manifest.json"]).entries}
+    for path in removed:
+        del entries[path]
+    for path, raw in changes.items():
+        known = entries.get(path, Entry.of(path, "result", "", raw))
+        entries[path] = Entry.of(path, known.role, known.about, raw)
+    kept = {path: raw for path, raw in bundle.files.items() if derived_row(path) is not None}
+    return {**kept, **files, "manifest.json": manifest_of("forged", entries).json_text().encode()}
+
+
+def derived_from(files):
+    """What follows from inputs and results, byte for byte."""
+    request = request_of(json.loads(files["request.json"]))
+    with unpacked_inputs(files, request) as read:
+        rebuilt = Rebuilt(read.inputs, request.options)
+        about = {**input_words(request), **planned_words(rebuilt, files)}
+        parts = read_parts(request, read, rebuilt, {path: files[path] for path in files if path in about}, about)
+        return {path: text.encode() for path, text in derived_texts(parts).items()}
+
+
+def rewritten(raw, change):
+    """A JSON file as this program writes it, after a change to its content."""
+    content = json.loads(raw)
+    change(content)
+    return (json.dumps(content, indent=2) + "\n").encode()
+
+
+def certificate(bundle, change, path="certificates/block001_requirement01_lower_01.json"):
+    """A certificate with a change, and its own hash made to fit."""
+    content = json.loads(bundle.files[path])
+    change(content)
+    told = {key: value for key, value in content.items() if key != "sha256"}
+    text = json.dumps(told, sort_keys=True, separators=(",", ":"))
+    content["sha256"] = hashlib.sha256(text.encode()).hexdigest()
+    return {path: (json.dumps(content) + "\n").encode()}

@@ -1,0 +1,108 @@
+"""The commands `verify evidence build` and `verify evidence check`: call the stories and print what they found."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from verifier.cli.arguments import run_options
+from verifier.errors import one_line
+from verifier.evidence.bundle.build import Bundle, Sources, build_bundle
+from verifier.evidence.bundle.check import CheckLimits, check_bundle
+from verifier.evidence.bundle.derived import TRACE_FILE
+from verifier.evidence.bundle.findings import CheckReport
+from verifier.systems.scene import Limits
+
+SCHEMA_NAME = "verifier.bundle_check"
+Item = TypeVar("Item")
+
+
+def build_command(arguments: argparse.Namespace) -> int:
+    """Run `verify evidence build`; exit code 0 for a bundle that was made, whatever its verdicts are."""
+    options = run_options(arguments)
+    sources = Sources(
+        arguments.spec,
+        arguments.cm,
+        arguments.context,
+        tuple(arguments.given),
+        getattr(arguments, "invocation", ()),
+    )
+    bundle = build_bundle(sources, arguments.output, options, arguments.force, _progress_bar)
+    print(build_text(bundle, arguments.output), end="")
+    return 0
+
+
+def check_command(arguments: argparse.Namespace) -> int:
+    """Run `verify evidence check` and give its exit code, see `CheckReport`."""
+    memory_bytes = int(min(arguments.max_memory, 2.0**30) * 2**30)
+    limits = CheckLimits(system=Limits(arguments.max_states, memory_bytes), timeout_s=arguments.timeout)
+    report = check_bundle(arguments.bundle, arguments.digest, arguments.anew, limits, _progress_bar)
+    print(json.dumps(_document(report), indent=2) + "\n" if arguments.json else check_text(report), end="")
+    return int(report.exit_code)
+
+
+def _progress_bar(items: Sequence[Item]) -> Iterable[Item]:
+    """A progress bar on stderr over what is to be made, where a person is looking."""
+    if len(items) < 2 or sys.stderr is None or not sys.stderr.isatty():
+        return items
+    from tqdm import tqdm
+
+    return tqdm(items, desc="results", unit="result", leave=False, delay=0.5)
+
+
+def build_text(bundle: Bundle, target: str) -> str:
+    """What was built, for people."""
+    size = sum(map(len, bundle.files.values()))
+    lines = [
+        f"{Path(target).name}: {len(bundle.files)} files, {size} bytes",
+        f"digest: {bundle.digest}",
+        *(f"omitted: {path}: {one_line(reason)}" for path, reason in bundle.omitted.items()),
+        *(_status(row) for row in csv.DictReader(io.StringIO(bundle.files[TRACE_FILE].decode()))),
+        f"verdict of the run: {bundle.verdict}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _status(row: dict[str, str]) -> str:
+    """A row of the trace as a line."""
+    said = row["reason"] if row["status"] != "defeated" else f"by {row['defeated_by']}"
+    planner = f", planner {row['planner']}" if row["planner"] else ""
+    return f"{row['requirement']}{planner}: {row['status']}{f' ({said})' if said else ''}"
+
+
+def check_text(report: CheckReport) -> str:
+    """What was found, for people: what is wrong first, then what was checked, and what was not."""
+    lines = [f"{one_line(report.bundle)}: digest {report.digest or 'none'}"]
+    lines += [f"WRONG {one_line(str(each))}" for each in report.findings]
+    lines += [f"checked: {count} {what}" for count, what in report.checked]
+    lines += [f"not checked: {what}" for what in report.unchecked]
+    if report.verdict:
+        lines.append(f"verdict of the run: {report.verdict}")
+    lines.append(
+        "the bundle is sound" if report.sound else f"the bundle is NOT sound: {len(report.findings)} findings"
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _document(report: CheckReport) -> dict[str, object]:
+    return {
+        "schema": SCHEMA_NAME,
+        "version": 1,
+        "bundle": report.bundle,
+        "digest": report.digest,
+        "digest_demanded": report.demanded,
+        "sound": report.sound,
+        "findings": [
+            {"file": each.file, "where": each.where, "found": each.found, "expected": each.expected}
+            for each in report.findings
+        ],
+        "checked": [{"count": count, "what": what} for count, what in report.checked],
+        "unchecked": list(report.unchecked),
+        "verdict": report.verdict,
+    }

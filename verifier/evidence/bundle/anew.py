@@ -1,0 +1,122 @@
+"""Everything of a bundle computed again, and every probability as an exact fraction."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+from verifier.checking.process import StormProcess
+from verifier.checking.requirements import AGREEMENT
+from verifier.evidence.bundle.differences import Difference, differences
+from verifier.evidence.bundle.findings import Finding, Kind, Log
+from verifier.evidence.bundle.layout import CERTIFICATES, RUN_FILE
+from verifier.evidence.bundle.making import Progress, make_results
+from verifier.evidence.bundle.parts import Parts
+from verifier.evidence.bundle.stated import fraction_of
+from verifier.pipeline import verified
+
+_NEARLY_NOTHING = 1e-13
+"""What numbers near 0 may differ by, such as differences between engines."""
+
+
+def check_anew(parts: Parts, found: Log, progress: Progress = iter) -> None:
+    """Compute every result again and compare it byte for byte; have Storm compute every probability exactly.
+
+    Args:
+        parts: inputs and results, validated.
+        found: where to write.
+        progress: wraps the list of what is to be made, for a progress bar.
+
+    Raises:
+        EngineError: the engines disagree, or took too long.
+        VerifierError: as `make_results`.
+    """
+    with StormProcess() as storm:
+        made, rounded, proofs = make_results(parts.rebuilt, storm, progress), 0, 0
+        for path in sorted({*made.texts, *_results(parts)}):
+            if path not in made.texts:
+                found.findings.append(Finding(path, "", "a result", "nothing: it is not made anew", Kind.CONTENT))
+            elif path not in parts.files:
+                found.findings.append(Finding(path, "", "nothing", "a result, which is made anew", Kind.CONTENT))
+            elif parts.files[path] == made.texts[path].encode():
+                continue
+            elif path.startswith(f"{CERTIFICATES}/"):
+                proofs += 1
+            else:
+                rounded += _compared(parts.files[path], made.texts[path].encode(), path, found)
+        found.checked.append((len(made.texts), "results computed anew and compared byte for byte"))
+        if rounded:
+            found.unchecked.append(
+                f"the last digits of {rounded} numbers, which come out differently on this machine or with its "
+                f"libraries: they agree to {AGREEMENT:g} of their size"
+            )
+        if proofs:
+            found.unchecked.append(
+                f"whether {proofs} certificates are those that are made here: they are other proofs, and were "
+                "checked as proofs of what the run claims"
+            )
+        _exactly(parts, storm, found)
+
+
+def _compared(old: bytes, new: bytes, path: str, found: Log) -> int:
+    """Report where a result that was made anew differs; how many numbers differ in their last digits only.
+
+    Another processor or another version of a numerical library rounds differently; so do versions that are stated.
+    Proofs rest on such numbers, differ with them, and hold all the same; they are not compared here.
+    """
+    every = differences(old, new, path)
+    rounded = [each for each in every if _close(each)]
+    found.findings += [
+        Finding(path, each.where, each.found, each.expected, Kind.CONTENT)
+        for each in every
+        if not _close(each) and not each.where.startswith("/versions/")
+    ]
+    found.unchecked += [
+        f"{path} with {each.where.removeprefix('/versions/')} {each.found}, which made it; here it is {each.expected}"
+        for each in every
+        if each.where.startswith("/versions/")
+    ]
+    return len(rounded)
+
+
+def _close(difference: Difference) -> bool:
+    """Whether two numbers with a decimal point differ in their last digits only."""
+    try:
+        one, other = float(difference.found), float(difference.expected)
+    except ValueError:
+        return False
+    point = all("." in text or "e" in text for text in (difference.found, difference.expected))
+    return point and abs(one - other) <= max(AGREEMENT * max(abs(one), abs(other)), _NEARLY_NOTHING)
+
+
+def _results(parts: Parts) -> set[str]:
+    return {path for path in parts.files if path.startswith(("results/", "certificates/"))}
+
+
+def _exactly(parts: Parts, storm: StormProcess, found: Log) -> None:
+    """Every probability of the run must enclose the exact one."""
+    options = parts.rebuilt.options
+    if options.decimals is not None:
+        found.unchecked.append("exact probabilities: the transitions were rounded, so there are none")
+        return
+    exact = replace(options, confidence=None, verdict_from="point", strategies=False)
+    exact = replace(exact, engines=replace(options.engines, exact=True))
+    again = verified(parts.rebuilt.inputs, exact, storm).document()
+    count = 0
+    for row, one in enumerate(again["requirements"]):
+        for k, point in enumerate(one["points"]):
+            stated = parts.run.content["requirements"][row]["points"][k]
+            value = fraction_of(point["exact"])
+            count += 1
+            if not Fraction(stated["lower"]) <= value <= Fraction(stated["upper"]) and stated.get("exact") is None:
+                bounds = f"bounds {stated['lower']!r} to {stated['upper']!r}"
+                where = f"/requirements/{row}/points/{k}/lower"
+                found.findings.append(
+                    Finding(RUN_FILE, where, bounds, f"bounds of the exact {float(value)!r}", Kind.CONTENT)
+                )
+            elif "exact" in stated and fraction_of(stated["exact"]) != value:
+                where = f"/requirements/{row}/points/{k}/exact"
+                found.findings.append(
+                    Finding(RUN_FILE, where, stated["exact"][:60], f"{point['exact'][:60]}", Kind.CONTENT)
+                )
+    found.checked.append((count, "probabilities computed as exact fractions by Storm"))

@@ -1,0 +1,162 @@
+"""Building a bundle: the whole story from files and options to a folder or an archive.
+
+inputs -> request -> results and certificates -> derived files -> manifest -> written at once
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from verifier.checking.process import StormProcess
+from verifier.errors import InputError, LimitError, Place, UsageError
+from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
+from verifier.evidence.bundle.declared import OMITTED_RATES, check_context
+from verifier.evidence.bundle.derived import derived_texts
+from verifier.evidence.bundle.layout import input_paths
+from verifier.evidence.bundle.making import Progress, make_results, read_omitted
+from verifier.evidence.bundle.manifest import MANIFEST_FILE
+from verifier.evidence.bundle.parts import document_of, read_parts
+from verifier.evidence.bundle.request import REQUEST_FILE, Request, request_of
+from verifier.evidence.bundle.system import Rebuilt, unpacked_inputs
+from verifier.evidence.bundle.writing import check_target, write_bundle
+from verifier.options import RunOptions
+from verifier.specs import read_spec
+from verifier.textfiles import read_text
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The files that a bundle is built from.
+
+    Attributes:
+        spec: a `.ltl` file; it names the system model.
+        matrices: a confusion document.
+        context: the declared context of the case, or None.
+        given: results that were made elsewhere; they are put in as they are.
+        command: what was typed, as far as that is known; it is recorded.
+    """
+
+    spec: str | Path
+    matrices: str | Path
+    context: str | Path | None = None
+    given: Sequence[str | Path] = ()
+    command: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A bundle that was made.
+
+    Attributes:
+        files: path -> bytes.
+        digest: SHA-256 of its manifest, in hexadecimal.
+        verdict: of the run.
+        omitted: path -> why it is not there.
+    """
+
+    files: dict[str, bytes]
+    digest: str
+    verdict: str
+    omitted: dict[str, str]
+
+
+def build_bundle(
+    sources: Sources,
+    target: str | Path,
+    options: RunOptions = RunOptions(),
+    force: bool = False,
+    progress: Progress = iter,
+) -> Bundle:
+    """Make a bundle and write it, all or nothing.
+
+    Args:
+        sources: the files.
+        target: a folder, or an archive if the name ends in `.zip`.
+        options: of the run.
+        force: replace a bundle that is there already.
+        progress: wraps the list of what is to be made, for a progress bar.
+
+    Raises:
+        VerifierError: see `verifier.errors`; nothing is written then.
+    """
+    check_target(target, force)
+    _refuse_inputs_inside(target, sources)
+    bundle = make_bundle(sources, options, progress)
+    write_bundle(bundle.files, target, force)
+    return bundle
+
+
+def make_bundle(sources: Sources, options: RunOptions = RunOptions(), progress: Progress = iter) -> Bundle:
+    """Make a bundle in memory; errors as `build_bundle`."""
+    with StormProcess() as storm:  # starts at once, so that Storm loads while the files are read
+        request, inputs, about = _copied(sources, options)
+        with unpacked_inputs(inputs, request) as read:
+            # The options as whoever checks will read them; limits are not among them.
+            asked = request_of(json.loads(request.json_text())).options
+            kept = replace(asked, limits=options.limits, engines=replace(options.engines, exact=asked.engines.exact))
+            rebuilt = Rebuilt(read.inputs, kept)
+            _check_count(rebuilt)
+            check_context(read.context, request.context, rebuilt)
+            made = make_results(rebuilt, storm, progress)
+            results = {path: text.encode() for path, text in made.texts.items()}
+            parts = read_parts(request, read, rebuilt, {**inputs, **results}, {**about, **made.about})
+            derived = {path: text.encode() for path, text in derived_texts(parts).items()}
+    files = {**inputs, **results, **derived}
+    digest = hashlib.sha256(files[MANIFEST_FILE]).hexdigest()
+    rates = read_omitted(files[OMITTED_RATES], OMITTED_RATES) if OMITTED_RATES in files else {}
+    return Bundle(files, digest, str(parts.run.content["verdict"]), {**parts.omitted, **rates})
+
+
+def _refuse_inputs_inside(target: str | Path, sources: Sources) -> None:
+    """Refuse to replace a bundle that holds the inputs of the new one, or is one of them; UsageError."""
+    if not Path(target).exists():
+        return
+    place, spec = Path(target).resolve(), read_spec(sources.spec)
+    for each in (sources.spec, spec.model, sources.matrices, sources.context, *sources.given):
+        if each is not None and place in (Path(each).resolve(), *Path(each).resolve().parents):
+            raise UsageError(f"{target}: {each}, an input, lies there and would be replaced")
+
+
+def _check_count(rebuilt: Rebuilt) -> None:
+    """Refuse more files than a check reads, before anything is computed."""
+    grid, most = rebuilt.grid, READING_LIMITS.files // 2
+    least = 0 if not rebuilt.bounded else 2 * len(grid.blocks) * len(grid.requirements)
+    if least > most:
+        raise LimitError(
+            f"the bundle would hold {least} certificates or more; at most {most} are made",
+            hint="narrow the scenarios: --planner, --environment, --sweep, --requirement",
+        )
+
+
+def _copied(sources: Sources, options: RunOptions) -> tuple[Request, dict[str, bytes], dict[str, str]]:
+    """The request, and path -> bytes and words of every input."""
+    spec = read_spec(sources.spec)
+    found = input_paths(spec, sources.matrices, sources.context, tuple(sources.given))
+    paths = list(found)
+    context = paths[3] if sources.context is not None else None
+    given = tuple(paths[4 if context else 3 :])
+    request = Request(paths[0], paths[1], paths[2], context, given, options, tuple(sources.command))
+    files = {path: read_text(file)[1] for path, file in found.items()}
+    if spec.sha256 != hashlib.sha256(files[request.spec]).hexdigest():
+        raise InputError("changed while it was read", Place(str(sources.spec)))
+    for path in given:
+        document_of(files[path], path)
+    about = input_words(request)
+    return request, {REQUEST_FILE: request.json_text().encode(), **files}, about
+
+
+def input_words(request: Request) -> dict[str, str]:
+    """Path -> what it is, for people, of every input."""
+    words = {
+        REQUEST_FILE: "what was asked",
+        request.spec: "the requirements",
+        request.model: "the system model",
+        request.matrices: "the confusion matrices",
+    }
+    if request.context is not None:
+        words[request.context] = "the declared context of the case"
+    return words | dict.fromkeys(request.given, "a result that was made elsewhere")

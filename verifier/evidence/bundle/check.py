@@ -1,0 +1,257 @@
+"""Checking a bundle: the whole story, from bytes to what they prove.
+
+    archive read safely -> manifest and hashes -> results held against the inputs -> derived files derived again
+                                                                                  -> on request everything anew
+
+Whoever changes a file is found by its hash; whoever changes the hashes as well, by what is derived again; whoever
+derives anew as well, by certificates, replays and the second engine; whoever computes everything anew from changed
+inputs has built a sound bundle about other inputs. Only the digest, known from elsewhere, tells that one apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
+
+from verifier import __version__
+from verifier.errors import InputError, LimitError, Place, UsageError
+from verifier.evidence.bundle.anew import check_anew
+from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
+from verifier.evidence.bundle.archive import ReadingLimits, read_bundle
+from verifier.evidence.bundle.build import input_words
+from verifier.evidence.bundle.contents import check_contents
+from verifier.evidence.bundle.derived import derived_row, derived_texts
+from verifier.evidence.bundle.differences import findings_of
+from verifier.evidence.bundle.findings import CheckReport, Finding, Kind, Log
+from verifier.evidence.bundle.hashes import check_hashes
+from verifier.evidence.bundle.layout import CERTIFICATES, OMITTED_FILE
+from verifier.evidence.bundle.making import Progress, planned_words
+from verifier.evidence.bundle.manifest import MANIFEST_FILE, Manifest, digest_of, read_manifest
+from verifier.evidence.bundle.names import check_paths
+from verifier.evidence.bundle.parts import Parts, read_parts
+from verifier.evidence.bundle.request import REQUEST_FILE, Request, request_of
+from verifier.evidence.bundle.system import Rebuilt, Unpacked, unpacked_inputs
+from verifier.options import RunOptions
+from verifier.systems.scene import Limits
+from verifier.textfiles import decoded, json_value
+
+NO_DIGEST = (
+    "whether these are the inputs and results that somebody vouches for: a bundle built anew from other inputs is "
+    "sound as well. Demand the digest that was printed when it was built (--digest), or compare it with a signed "
+    "ci/statement.intoto.json"
+)
+NOT_ANEW = (
+    "statistical intervals, how far guaranteed bounds are attained, required recalls, plans for further data, ranges "
+    "over all strategies, Storm's own values, and of explanations all but the states and probabilities of the runs "
+    "that are listed (whether there are likelier ones, what is seen on them, what would help): --anew computes "
+    "everything again and compares it byte for byte"
+)
+STATED = (
+    "whether the inputs are true: counts and model, of the real detector and system, and what people declare; and "
+    "what is recorded of how the results were made (the command, the versions of libraries)"
+)
+Anew: TypeAlias = Callable[[Parts, Log], None]
+_REFUSED = (InputError, UsageError)
+_MALFORMED = (ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
+
+
+@dataclass(frozen=True)
+class CheckLimits:
+    """What a check may take at most; a bundle could ask for anything.
+
+    Attributes:
+        reading: of the files.
+        system: of states and memory of the system that is built anew.
+        timeout_s: of Storm's work on one formula.
+    """
+
+    reading: ReadingLimits = READING_LIMITS
+    system: Limits = Limits()
+    timeout_s: float = 600.0
+
+    def around(self, options: RunOptions) -> RunOptions:
+        """The options of a run within these limits."""
+        engines = replace(options.engines, timeout_s=self.timeout_s, product_states=self.system.states)
+        return replace(options, engines=engines, limits=self.system)
+
+
+DEFAULT_LIMITS = CheckLimits()
+
+
+def check_bundle(
+    path: str | Path,
+    digest: str | None = None,
+    anew: bool = False,
+    limits: CheckLimits = DEFAULT_LIMITS,
+    progress: Progress = iter,
+) -> CheckReport:
+    """Check a bundle, offline and without running anything that it holds.
+
+    Args:
+        path: a folder or a zip archive.
+        digest: SHA-256 that its manifest must have, in hexadecimal.
+        anew: also compute every result again, and every probability as an exact fraction with Storm.
+        limits: of what is read and computed.
+        progress: wraps the list of what `anew` makes, for a progress bar.
+
+    Raises:
+        InputError: the bundle cannot be read at all.
+        EngineError: the engines disagree or fail.
+    """
+    return check_files(Path(path).absolute().name, read_bundle(path, limits.reading), digest, anew, limits, progress)
+
+
+def check_files(
+    bundle: str,
+    files: Mapping[str, bytes],
+    digest: str | None = None,
+    anew: bool = False,
+    limits: CheckLimits = DEFAULT_LIMITS,
+    progress: Progress = iter,
+) -> CheckReport:
+    """As `check_bundle`, for the files of a bundle that is read; `bundle` is its name."""
+    check_paths(files, bundle)
+    log = Log()
+    log.checked.append((len(files), "files read"))
+    raw = files.get(MANIFEST_FILE)
+    found_digest = "" if raw is None else digest_of(raw)
+    manifest = _manifest(raw, found_digest, digest, log)
+    altered = set[str]()
+    if manifest is not None:
+        wrong = check_hashes(files, manifest)
+        altered = {each.file for each in wrong}
+        log.findings += wrong
+        log.checked.append((len(manifest.entries), "files held against their SHA-256"))
+    again = partial(check_anew, progress=progress) if anew else None
+    verdict = _sources(files, altered, again, limits, log)
+    log.unchecked.append(STATED)
+    demanded = digest is not None and found_digest == digest.lower()
+    if not demanded:
+        log.unchecked.append(NO_DIGEST)
+    return CheckReport(
+        bundle,
+        found_digest,
+        demanded,
+        tuple(dict.fromkeys(log.findings)),
+        tuple(log.checked),
+        tuple(log.unchecked),
+        verdict,
+    )
+
+
+def _manifest(raw: bytes | None, found: str, digest: str | None, log: Log) -> Manifest | None:
+    """The manifest, if it is sound in itself."""
+    if digest is not None and found != digest.lower():
+        said = found or "no manifest"
+        log.findings.append(Finding(MANIFEST_FILE, "", f"SHA-256 {said}", f"{digest.lower()}, the digest demanded"))
+    if raw is None:
+        log.findings.append(Finding(MANIFEST_FILE, "", "nothing", "the list of all files"))
+        return None
+    try:
+        manifest = read_manifest(raw)
+    except InputError as error:
+        log.findings.append(_refusal(error, MANIFEST_FILE))
+        return None
+    if manifest.verifier != __version__:
+        log.findings.append(
+            Finding(MANIFEST_FILE, "/verifier", manifest.verifier, f"{__version__}: check it with the version named")
+        )
+    return manifest
+
+
+def _sources(files: Mapping[str, bytes], altered: set[str], anew: Anew | None, limits: CheckLimits, log: Log) -> str:
+    """Derive again and look into the results, as far as what that starts from is intact; the run's verdict."""
+    broken = sorted(path for path in altered if derived_row(path) is None)
+    if broken:
+        log.unchecked.append(f"derived files and the numbers, because {broken[0]} is not what was built")
+        return ""
+    try:
+        return _looked_into(files, altered, anew, limits, log)
+    except LimitError as error:
+        log.findings.append(
+            Finding("", "", error.message.replace("\n", " "), "a system within the limits of this check")
+        )
+    except _REFUSED as error:
+        log.findings.append(_refusal(error, ""))
+    except _MALFORMED as error:
+        # Documents keep to their schemas, and yet what refers to each other in them need not fit together.
+        said = f"{type(error).__name__}: {error}".replace("\n", " ")
+        log.findings.append(Finding("", "", f"contents that do not fit together ({said})", "a bundle", Kind.CONTENT))
+    log.unchecked.append("what comes after that")
+    return ""
+
+
+def _looked_into(
+    files: Mapping[str, bytes], altered: set[str], anew: Anew | None, limits: CheckLimits, log: Log
+) -> str:
+    request = _request(files)
+    with unpacked_inputs(files, request) as read:
+        parts = _parts(files, request, Rebuilt(read.inputs, limits.around(request.options)), read, log)
+        before = len(log.findings)
+        check_contents(parts, log)
+        if len(log.findings) > before:
+            log.unchecked.append("derived files, because results and inputs do not fit together")
+        else:
+            _derived(files, altered, parts, log)
+        if anew is not None:
+            anew(parts, log)
+        else:
+            log.unchecked += [*log.until_anew, NOT_ANEW]
+        return str(parts.run.content["verdict"])
+
+
+def _request(files: Mapping[str, bytes]) -> Request:
+    place = Place(REQUEST_FILE)
+    if REQUEST_FILE not in files:
+        raise InputError("is not there", place)
+    request = request_of(json_value(decoded(files[REQUEST_FILE], place), place))
+    if request.json_text().encode() != files[REQUEST_FILE]:
+        raise InputError("the same request in other bytes than were written", place)
+    return request
+
+
+def _parts(files: Mapping[str, bytes], request: Request, rebuilt: Rebuilt, read: Unpacked, log: Log) -> Parts:
+    """Inputs and results; whatever is missing or too much among the files is a finding."""
+    about = {**input_words(request), **planned_words(rebuilt, files)}
+    missing = [path for path in (*request.inputs, *planned_words(rebuilt, ())) if path not in files]
+    sources = {path: raw for path, raw in files.items() if path in about}
+    for path in sorted(path for path in files if path not in about and derived_row(path) is None):
+        log.findings.append(Finding(path, "", "a file that no bundle like this has", "nothing"))
+    parts = read_parts(request, read, rebuilt, sources, about)
+    for path in missing:
+        if path not in parts.omitted:
+            log.findings.append(Finding(path, "", "nothing", about.get(path, "a result, or the reason why not")))
+    for path in parts.omitted:
+        if path not in missing and not path.startswith(f"{CERTIFICATES}/"):
+            log.findings.append(
+                Finding(OMITTED_FILE, "", f"a reason for leaving out {path}", "no such file is planned")
+            )
+        if path in files:
+            log.findings.append(Finding(path, "", "a file that is said to be omitted", "nothing"))
+    log.checked.append((len(parts.documents), "documents held against their JSON Schema"))
+    return parts
+
+
+def _derived(files: Mapping[str, bytes], altered: set[str], parts: Parts, log: Log) -> None:
+    """Make every derived file again; one that is as the manifest says and differs all the same speaks against us."""
+    made = derived_texts(parts)
+    for path, text in made.items():
+        expected = text.encode()
+        if path not in files:
+            log.findings.append(Finding(path, "", "nothing", "a derived file"))
+        elif files[path] != expected:
+            log.findings = [each for each in log.findings if each.file != path or each.where]
+            log.findings += findings_of(files[path], expected, path, Kind.FILES if path in altered else Kind.CONTENT)
+    for path in sorted(path for path in files if path not in made and derived_row(path) is not None):
+        log.findings.append(Finding(path, "", "a derived file that these inputs do not give", "nothing"))
+    log.checked.append((len(made), "derived files made again and compared byte for byte"))
+
+
+def _refusal(error: InputError | UsageError, file: str) -> Finding:
+    place = error.place if isinstance(error, InputError) else Place()
+    message = error.message if isinstance(error, InputError) else str(error)
+    line = "" if place.line is None else f"line {place.line}"
+    return Finding(place.file or file, place.path or line, message.replace("\n", " "), "what was built")

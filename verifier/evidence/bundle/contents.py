@@ -1,0 +1,139 @@
+"""The results of a bundle held against its inputs: documents, certificates, replays, the second engine's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from verifier.checking.requirements import AGREEMENT
+from verifier.confusion.matrices import label_text
+from verifier.evidence.bundle.differences import differing_leaves
+from verifier.evidence.bundle.findings import Finding, Kind, Log
+from verifier.evidence.bundle.frames import SAME_AS_THE_RUN, check_frame, check_same_frame
+from verifier.evidence.bundle.layout import EXPLAIN_FILE, require_file
+from verifier.evidence.bundle.numbers import check_head
+from verifier.evidence.bundle.parts import Parts
+from verifier.evidence.bundle.replays import check_explanations
+from verifier.evidence.bundle.runs import check_runs
+from verifier.evidence.bundle.system import Rebuilt
+from verifier.expressions import to_text
+from verifier.scenarios import number_text
+
+
+def check_contents(parts: Parts, found: Log) -> None:
+    """Hold every result against the inputs.
+
+    Args:
+        parts: inputs and results, validated.
+        found: where to write.
+
+    Raises:
+        VerifierError: the inputs do not make a system.
+    """
+    check_runs(parts, found)
+    if EXPLAIN_FILE in parts.documents:
+        _explanations(parts, found)
+    _required(parts, found)
+    found.unchecked += [f"{path}, which the bundle leaves out: {reason}" for path, reason in parts.omitted.items()]
+    if parts.request.given:
+        found.unchecked.append(
+            f"what the {len(parts.request.given)} given results say: they were made elsewhere, and are validated only"
+        )
+
+
+def _explanations(parts: Parts, found: Log) -> None:
+    content = parts.documents[EXPLAIN_FILE].content
+    found.findings += check_frame(EXPLAIN_FILE, content, parts.files[EXPLAIN_FILE], parts.rebuilt)
+    found.findings += check_same_frame(EXPLAIN_FILE, content, parts.run.content, SAME_AS_THE_RUN)
+    shape = check_head(EXPLAIN_FILE, content, parts.rebuilt, parts.rebuilt.options)
+    shape += _matrices_named(content, parts.rebuilt)
+    found.findings += shape
+    if shape:
+        return
+    done = check_explanations(content, parts.run.content, parts.rebuilt)
+    found.findings += done.findings
+    found.checked.append((done.runs, f"violating runs replayed on the rebuilt system, {done.whole} with the formula"))
+
+
+def _matrices_named(content: Mapping[str, Any], rebuilt: Rebuilt) -> list[Finding]:
+    """Labels and bins of the matrices, which the cells of an explanation are told by."""
+    matrices = rebuilt.matrices
+    bins = [matrices.bin_text(index) for index in range(matrices.bin_count)]
+    expected = {"labels": [label_text(label) for label in matrices.labels], "bins": bins}
+    wrong = differing_leaves({name: content[name] for name in expected}, expected)
+    return [Finding(EXPLAIN_FILE, each.where, each.found, each.expected, Kind.CONTENT) for each in wrong]
+
+
+def _required(parts: Parts, found: Log) -> None:
+    """The documents about required recalls: what they ask, and the probability as measured."""
+    count = 0
+    spec = parts.rebuilt.inputs.spec
+    for number, each in enumerate(spec.requirements, 1):
+        path = require_file(number, each.name)
+        if path not in parts.documents:
+            continue
+        count += 1
+        selection = replace(parts.rebuilt.options.selection, requirements=(each.name,))
+        rebuilt = replace(parts.rebuilt, options=replace(parts.rebuilt.options, selection=selection))
+        content = parts.documents[path].content
+        found.findings += check_frame(path, content, parts.files[path], parts.rebuilt)
+        found.findings += check_same_frame(path, content, parts.run.content, ("versions",))
+        found.findings += check_head(path, content, rebuilt, rebuilt.options, with_confidence=False)
+        asked = {
+            "name": each.name,
+            "formula": to_text(each.formula, parenthesise=True),
+            "comparison": each.comparison,
+            "probability": str(each.target),
+        }
+        answered = [{name: answer[name] for name in ("planner", "constants")} for answer in content["answers"]]
+        wrong = differing_leaves(
+            {"requirement": content["requirement"], "answers": answered},
+            {"requirement": asked, "answers": _asked_of(parts.rebuilt)},
+        )
+        found.findings += [
+            Finding(path, diff.where, diff.found, f"{diff.expected}, as in the spec", Kind.CONTENT) for diff in wrong
+        ]
+        found.findings += _as_measured(path, content, parts.run.content)
+    if count:
+        found.checked.append((count, "documents of required recalls held against spec and run"))
+
+
+def _asked_of(rebuilt: Rebuilt) -> list[dict[str, Any]]:
+    """Planner and swept constants of each answer about required recalls, in their order."""
+    found: list[dict[str, Any]] = []
+    for block in rebuilt.grid.blocks:
+        swept = {name: number_text(value) for name, value in block.swept.items()}
+        each = {"planner": block.planner.name, "constants": swept}
+        if each not in found:
+            found.append(each)
+    return found
+
+
+def _as_measured(path: str, content: Mapping[str, Any], run: Mapping[str, Any]) -> list[Finding]:
+    """The probability with the measured matrices must be one that the run found."""
+    findings = []
+    for k, answer in enumerate(content["answers"]):
+        point = answer["measured"]
+        same = [
+            each
+            for one in run["requirements"]
+            if (one["name"], one["planner"]) == (content["requirement"]["name"], answer["planner"])
+            for each in one["points"]
+            if all(each[name] == point[name] for name in ("environment", "constants", "initial"))
+        ]
+        if not any(_overlap(each, point) for each in same):
+            said = repr(point["probability"])
+            wanted = repr(same[0]["probability"]) if same else "a scenario of the run"
+            findings.append(
+                Finding(path, f"/answers/{k}/measured/probability", said, f"{wanted}, as in the run", Kind.CONTENT)
+            )
+    return findings
+
+
+def _overlap(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    low = max(Fraction(one["lower"]), Fraction(other["lower"]))
+    high = min(Fraction(one["upper"]), Fraction(other["upper"]))
+    values = (other["probability"], other["second_engine"])
+    return low <= high and all(abs(each - one["probability"]) <= AGREEMENT for each in values)

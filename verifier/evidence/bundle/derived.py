@@ -1,0 +1,233 @@
+"""Every file of a bundle that follows from its inputs and results byte for byte, in one table.
+
+A row may look at what the rows before it made. The last one, the manifest, looks at everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from verifier.errors import one_line
+from verifier.evidence.bundle.declared import OMITTED_RATES, RATES, made_rates, rate_paths
+from verifier.evidence.bundle.fingerprints import FINGERPRINTS_FILE, fingerprints_text
+from verifier.evidence.bundle.making import read_omitted
+from verifier.evidence.bundle.manifest import MANIFEST_FILE, Entry, digest_of, manifest_of
+from verifier.evidence.bundle.parts import Parts, document_of
+from verifier.evidence.bundle.trace import NOT_RUN, Traced, counts_text, trace_rows, trace_section, trace_text
+from verifier.evidence.case import Case, build_case, gsn_svg, gsn_yaml
+from verifier.evidence.defeaters.finding import find_defeaters
+from verifier.evidence.defeaters.values import Defeater
+from verifier.evidence.documents import Document
+from verifier.evidence.intoto import statement
+from verifier.evidence.junit import junit_xml
+from verifier.evidence.report.blocks import Page
+from verifier.evidence.report.html import html_text
+from verifier.evidence.report.markdown import markdown_text
+from verifier.evidence.report.story import csv_report, report_page
+from verifier.evidence.rocrate import METADATA_FILE, CrateFile, crate_metadata
+from verifier.evidence.sarif import sarif_log
+
+README_FILE = "README.txt"
+TRACE_FILE = "trace.csv"
+Texts = Mapping[str, str]
+Made = str | Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Derived:
+    """One derived file, or a folder of them.
+
+    Attributes:
+        path: in the bundle; of a folder with a slash at its end.
+        about: what it is, for people.
+        media_type: for the crate.
+        make: its text, from inputs and results and from the derived files before it; of a folder the text of each
+            path in it.
+    """
+
+    path: str
+    about: str
+    media_type: str
+    make: Callable[[Parts, Texts], Made]
+
+
+def derived_texts(parts: Parts) -> dict[str, str]:
+    """Path -> text of every derived file, the manifest last."""
+    made: dict[str, str] = {}
+    for each in DERIVED:
+        found = each.make(parts, made)
+        made |= {each.path: found} if isinstance(found, str) else found
+    return made
+
+
+def derived_row(path: str) -> Derived | None:
+    """The row of the table that a path belongs to; None for what is not derived."""
+    return next(
+        (each for each in DERIVED if path == each.path or (each.path.endswith("/") and path.startswith(each.path))),
+        None,
+    )
+
+
+def _trace(parts: Parts, made: Texts) -> str:
+    return trace_text(_traced(parts, made))
+
+
+def _traced(parts: Parts, made: Texts) -> Traced:
+    against: dict[str, list[str]] = {}
+    for each in _defeaters(parts, made):
+        for name in dict.fromkeys(claim.requirement for claim in each.claims if claim.run == parts.run.sha256):
+            against.setdefault(name, []).append(f"{each.id} {each.title}")
+    rates = rate_paths(parts.run.content)
+    gone = read_omitted(made[OMITTED_RATES].encode(), OMITTED_RATES) if OMITTED_RATES in made else {}
+    told = {
+        k: path if path in made else f"omitted: {gone[path]}" for k, path in rates.items() if path in {**made, **gone}
+    }
+    return Traced(parts.rebuilt, parts.run.content, parts.hashes, parts.omitted, against, told)
+
+
+def _html(parts: Parts, made: Texts) -> str:
+    return html_text(_page(parts, made))
+
+
+def _markdown(parts: Parts, made: Texts) -> str:
+    return markdown_text(_page(parts, made))
+
+
+def _page(parts: Parts, made: Texts) -> Page:
+    """The report, with the trace before the last section, which is the provenance."""
+    page = report_page(_cited(parts, made), parts.title)
+    trace = trace_section(trace_rows(_traced(parts, made)))
+    return Page(page.title, (*page.sections[:-1], trace, page.sections[-1]))
+
+
+def _csv(parts: Parts, made: Texts) -> str:
+    return csv_report(_cited(parts, made))
+
+
+def _yaml(parts: Parts, made: Texts) -> str:
+    return gsn_yaml(_case(parts, made))
+
+
+def _svg(parts: Parts, made: Texts) -> str:
+    return gsn_svg(_case(parts, made))
+
+
+def _case(parts: Parts, made: Texts) -> Case:
+    rates = {path: digest_of(made[path].encode()) for path in _rate_files(made)}
+    run = {each.name for each in parts.rebuilt.grid.requirements}
+    left_out = {each.name: NOT_RUN for each in parts.rebuilt.inputs.spec.requirements if each.name not in run}
+    files = {**parts.hashes, **rates}
+    return build_case(_cited(parts, made), parts.context, _defeaters(parts, made), files, left_out)
+
+
+def _defeaters(parts: Parts, made: Texts) -> tuple[Defeater, ...]:
+    return find_defeaters(_cited(parts, made), parts.context, parts.alternatives)
+
+
+def _cited(parts: Parts, made: Texts) -> list[Document]:
+    """The documents that report and case tell of: all but the runs under other policies; equal ones once."""
+    others = {each.sha256 for each in parts.alternatives.values()}
+    found = [each for each in parts.documents.values() if each.sha256 not in others]
+    found += [document_of(made[path].encode(), path) for path in _rate_files(made)]
+    return list({each.sha256: each for each in found}.values())
+
+
+def _counts(parts: Parts, made: Texts) -> str:
+    return counts_text(parts.rebuilt.matrices)
+
+
+def _junit(parts: Parts, made: Texts) -> str:
+    return junit_xml(parts.run, parts.request.spec)
+
+
+def _sarif(parts: Parts, made: Texts) -> str:
+    spec = parts.rebuilt.inputs.spec
+    return sarif_log(parts.run, parts.request.spec, {each.name: (each.line, 1) for each in spec.requirements})
+
+
+def _statement(parts: Parts, made: Texts) -> str:
+    return statement(parts.run, parts.hashes)
+
+
+def _rates(parts: Parts, made: Texts) -> Texts:
+    return made_rates(parts)
+
+
+def _rate_files(made: Texts) -> list[str]:
+    return [path for path in made if path.startswith(RATES) and path != OMITTED_RATES]
+
+
+def _fingerprints(parts: Parts, made: Texts) -> str:
+    return fingerprints_text(parts.files)
+
+
+def _readme(parts: Parts, made: Texts) -> str:
+    lines = [
+        f"Evidence for: {one_line(parts.title)}",
+        "",
+        "Check it, offline, with the program that built it (pip install 'verifier[evidence]'):",
+        "",
+        "    verify evidence check FOLDER_OR_ZIP --digest DIGEST",
+        "",
+        "DIGEST is the SHA-256 of manifest.json, as verify evidence build printed it. Take it from whoever vouches",
+        "for this evidence, not from the bundle: without it a check cannot tell these inputs from others.",
+        "",
+        "report/report.html   read this first",
+        "trace.csv            requirement by requirement: what is shown, and by which file",
+        "inputs/, request.json  what was put in and what was asked",
+        "results/, certificates/  what was computed from that",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _crate(parts: Parts, made: Texts) -> str:
+    entries = _entries(parts, made)
+    files = {
+        path: CrateFile(each.sha256, each.size, each.about, _media_type(path), each.role == "input")
+        for path, each in entries.items()
+    }
+    return crate_metadata(files, parts.title)
+
+
+def _manifest(parts: Parts, made: Texts) -> str:
+    return manifest_of(parts.title, _entries(parts, made)).json_text()
+
+
+DERIVED: tuple[Derived, ...] = (
+    Derived(RATES, "how often a requirement fails per hour", "application/json", _rates),
+    Derived(TRACE_FILE, "from every requirement to its evidence", "text/csv", _trace),
+    Derived("case/gsn.yaml", "the assurance case in GSN, for gsn2x", "application/yaml", _yaml),
+    Derived("case/gsn.svg", "the assurance case in GSN, drawn", "image/svg+xml", _svg),
+    Derived("report/report.html", "the report for people", "text/html", _html),
+    Derived("report/report.md", "the report in Markdown", "text/markdown", _markdown),
+    Derived("report/report.csv", "every verified probability as a row", "text/csv", _csv),
+    Derived("counts.csv", "every count of the matrices", "text/csv", _counts),
+    Derived("ci/junit.xml", "verdicts as JUnit XML", "application/xml", _junit),
+    Derived("ci/results.sarif", "verdicts at their lines of the spec, as SARIF", "application/sarif+json", _sarif),
+    Derived(
+        "ci/statement.intoto.json", "in-toto statement about all inputs and results", "application/json", _statement
+    ),
+    Derived(README_FILE, "what this is and how to check it", "text/plain", _readme),
+    Derived(FINGERPRINTS_FILE, "fingerprints of single values, to locate damage", "application/json", _fingerprints),
+    Derived(METADATA_FILE, "RO-Crate metadata", "application/ld+json", _crate),
+    Derived(MANIFEST_FILE, "the hashes of all files", "application/json", _manifest),
+)
+
+
+def _entries(parts: Parts, made: Texts) -> dict[str, Entry]:
+    derived = {path: Entry.of(path, "derived", _about(path), text.encode()) for path, text in made.items()}
+    return {**parts.entries(), **derived}
+
+
+def _about(path: str) -> str:
+    row = derived_row(path)
+    if row is None:
+        raise ValueError(f"{path} is not derived")
+    return row.about
+
+
+def _media_type(path: str) -> str:
+    row = derived_row(path)
+    by_ending = {"json": "application/json", "toml": "application/toml"}
+    return by_ending.get(path.rpartition(".")[2], "text/plain") if row is None else row.media_type

@@ -1,0 +1,103 @@
+"""What stands around the numbers of a result: its bytes, title, versions, and what it tells its reader to know.
+
+The remarks matter most: doubts in the assurance case follow from them, so a result without one would have one doubt
+less. All but those of the model checker itself follow from the inputs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from verifier import __version__
+from verifier.blocks import known_remarks
+from verifier.evidence.bundle.differences import differing_leaves
+from verifier.evidence.bundle.findings import Finding, Kind
+from verifier.evidence.bundle.system import Rebuilt
+from verifier.options import RunOptions
+from verifier.provenance import program_versions, reading_remarks, run_remarks
+
+_NOT_OF_A_BUNDLE = ("command", "gates")
+"""What documents have only if a command wrote them: of a bundle, `request.json` says what was typed."""
+
+SAME_AS_THE_RUN = ("title", "verdict", "inputs", "settings", "versions", "engines", "remarks", "matrices")
+"""What an explanation repeats of the run."""
+
+
+def check_frame(path: str, content: Mapping[str, Any], raw: bytes, rebuilt: Rebuilt) -> list[Finding]:
+    """Whether a result is written as this program writes it, and its title and versions can be right.
+
+    Args:
+        path: of the document in the bundle.
+        content: validated; raw: its bytes.
+        rebuilt: the system.
+    """
+    confusion = rebuilt.inputs.confusion
+    named = {*program_versions(), "storm"}
+    expected = {"title": confusion.matrices.title or PurePath(confusion.name).stem, "versions": sorted(named)}
+    found = {"title": content["title"], "versions": sorted(content["versions"])}
+    wrong = [_finding(path, each.where, each.found, each.expected) for each in differing_leaves(found, expected)]
+    stated = content["versions"].get("verifier")
+    if stated not in (None, __version__):
+        wrong.append(_finding(path, "/versions/verifier", str(stated), f"{__version__}, which built the bundle"))
+    for name in _NOT_OF_A_BUNDLE:
+        if name in content:
+            wrong.append(_finding(path, f"/{name}", "an entry", "nothing: no result of a bundle has it"))
+    if (json.dumps(content, indent=2) + "\n").encode() != raw:
+        wrong.append(_finding(path, "", "the same result in other bytes than were written", "what was built"))
+    return wrong
+
+
+def check_remarks(
+    path: str, content: Mapping[str, Any], rebuilt: Rebuilt, options: RunOptions
+) -> tuple[list[Finding], int]:
+    """Whether a run says all that follows from the inputs; and how many of its remarks do not follow from them."""
+    expected = list(_expected_remarks(rebuilt, options))
+    found = content["remarks"]
+    missing = [each for each in expected if each not in found]
+    findings = [_finding(path, "/remarks", "nothing", f"the remark: {each}") for each in missing]
+    return findings, sum(each not in expected for each in found)
+
+
+def check_same_frame(
+    path: str, content: Mapping[str, Any], run: Mapping[str, Any], names: Sequence[str]
+) -> list[Finding]:
+    """Entries of a result that are the run's as well, and must say the same."""
+    found = {name: content.get(name) for name in names}
+    expected = {name: run.get(name) for name in names}
+    return [
+        _finding(path, each.where, each.found, f"{each.expected}, as in the run")
+        for each in differing_leaves(found, expected)
+    ]
+
+
+def check_same_points(path: str, content: Mapping[str, Any], run: Mapping[str, Any]) -> list[Finding]:
+    """A run that differs in what decides a verdict only has the numbers of the run."""
+    return check_same_frame(
+        path, {"requirements": _numbers(content)}, {"requirements": _numbers(run)}, ["requirements"]
+    )
+
+
+def _numbers(content: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"points": [{name: value for name, value in point.items() if name != "verdict"} for point in one["points"]]}
+        for one in content["requirements"]
+    ]
+
+
+def _expected_remarks(rebuilt: Rebuilt, options: RunOptions) -> Iterator[str]:
+    grid = rebuilt.grid
+    known = [known_remarks(block, grid, rebuilt.matrices, options) for block in grid.blocks]
+    yield from run_remarks(
+        rebuilt.inputs.confusion.matrices,
+        options,
+        [each for assumed, _ in known for each in assumed],
+        [*reading_remarks(grid), *(each for _, remarks in known for each in remarks)],
+        rebuilt.data,
+    )
+
+
+def _finding(path: str, where: str, found: str, expected: str) -> Finding:
+    return Finding(path, where, found, expected, Kind.CONTENT)

@@ -1,0 +1,112 @@
+"""Where files lie in a bundle. Copies of spec and model keep their places to each other: the spec still finds it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path, PurePath, PurePosixPath
+
+from verifier.errors import InputError, Place
+from verifier.evidence.bundle.names import check_paths
+from verifier.specs import Specification
+
+INPUTS = "inputs"
+CERTIFICATES = "certificates"
+RUN_FILE = "results/run.json"
+EXPLAIN_FILE = "results/explain.json"
+OMITTED_FILE = "results/omitted.json"
+LONGEST_NAME = 60
+_SPEC_FOLDERS = "specs"
+_DEEPEST = 8
+
+
+def input_paths(
+    spec: Specification, matrices: str | Path, context: str | Path | None, given: tuple[str | Path, ...]
+) -> Mapping[str, Path]:
+    """Path in the bundle -> file on disk, for spec, model, matrices, context and given results, in this order.
+
+    Raises:
+        InputError: a name that cannot stand in a bundle, or a spec that names its model by an absolute path.
+    """
+    written = PurePosixPath(spec.model_name)
+    if written.is_absolute():
+        raise InputError(
+            "the spec names its model by an absolute path, which means nothing in a bundle",
+            Place(spec.file),
+            "name it relative to the spec's folder",
+        )
+    up, inside = _normal(written)
+    if up > _DEEPEST:
+        raise InputError(f"the model lies more than {_DEEPEST} folders above the spec", Place(spec.file))
+    above = [_SPEC_FOLDERS] * max(up, 1)
+    model = "/".join([INPUTS, *([] if up else above), *inside])
+    found = {
+        "/".join([INPUTS, *above, PurePath(spec.file or "").name]): Path(spec.file or ""),
+        model: spec.model,
+        f"{INPUTS}/matrices/{PurePath(matrices).name}": Path(matrices),
+    }
+    if context is not None:
+        found[f"{INPUTS}/context/{PurePath(context).name}"] = Path(context)
+    for each in given:
+        path = f"{INPUTS}/given/{PurePath(each).name}"
+        if path in found:
+            raise InputError(f"two given results are called {PurePath(each).name}", Place(str(each)), "rename one")
+        found[path] = Path(each)
+    if len(found) != 3 + (context is not None) + len(given):
+        raise InputError("two inputs would lie at one place of the bundle", Place(spec.file), "rename one")
+    check_paths(found, "an input")
+    return found
+
+
+def require_file(number: int, requirement: str) -> str:
+    """Where the answer of `verify require` for one requirement lies; `number` is its place in the spec, from 1."""
+    return numbered_file("results/require", number, requirement)
+
+
+def numbered_file(folder: str, number: int, requirement: str) -> str:
+    """A file about a requirement; the number keeps names apart that are cut, or equal but for case."""
+    return f"{folder}/{number:02}_{requirement[:LONGEST_NAME]}.json"
+
+
+def alternative_file(name: str) -> str:
+    """Where the run under an alternative policy lies."""
+    return f"results/alternatives/{name}.json"
+
+
+def certificate_file(block: int, requirement: int, side: str, part: int) -> str:
+    """Where a certificate lies: of one block of the grid and one requirement, all numbers counted from 0."""
+    return f"{certificates_of_pair(block, requirement)}_{side}_{part + 1:02}.json"
+
+
+def certificates_of_pair(block: int, requirement: int) -> str:
+    """What the names of all certificates of a block and a requirement begin with."""
+    return f"{CERTIFICATES}/block{block + 1:03}_requirement{requirement + 1:02}"
+
+
+def certificates_of_any_block(requirement: int) -> str:
+    """A pattern of the names of all certificates of a requirement, counted from 0."""
+    return f"{CERTIFICATES}/block*_requirement{requirement + 1:02}_*.json"
+
+
+def place_of_certificate(path: str) -> tuple[int, int] | None:
+    """Block and requirement that a path is that of a certificate of, from 0; None where it is no such path."""
+    match = re.fullmatch(r"certificates/block(\d{3,6})_requirement(\d{2,6})_(lower|upper)_(\d{2,6})\.json", path)
+    if match is None:
+        return None
+    block, requirement, part = int(match[1]) - 1, int(match[2]) - 1, int(match[4]) - 1
+    same = min(block, requirement, part) >= 0 and certificate_file(block, requirement, match[3], part) == path
+    return (block, requirement) if same else None
+
+
+def _normal(path: PurePosixPath) -> tuple[int, list[str]]:
+    """How far a relative path leads up, and what follows."""
+    up, inside = 0, list[str]()
+    for part in path.parts:
+        if part == "..":
+            if inside:
+                inside.pop()
+            else:
+                up += 1
+        elif part != ".":
+            inside.append(part)
+    return up, inside

@@ -1,0 +1,221 @@
+"""The results of a bundle, computed from its inputs: run, explanations, required recalls, alternatives, certificates.
+
+What is to be made follows from inputs and request alone (`planned`). What of that cannot be made is listed with the
+reason in `results/omitted.json`, so that nothing is left out silently.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from verifier.analysis.explanation import DEFAULT_SETTINGS
+from verifier.checking.process import StormProcess
+from verifier.errors import InputError, LimitError, Place, UsageError, VerifierError, one_line
+from verifier.evidence.bundle.certificates import certificates_of, too_large
+from verifier.evidence.bundle.layout import (
+    EXPLAIN_FILE,
+    OMITTED_FILE,
+    RUN_FILE,
+    alternative_file,
+    certificates_of_pair,
+    place_of_certificate,
+    require_file,
+)
+from verifier.evidence.bundle.policies import alternatives
+from verifier.evidence.bundle.system import Rebuilt, without_folder
+from verifier.explain.story import explained
+from verifier.options import RunOptions
+from verifier.pipeline import CheckedGrid, checked_grid, result_of, verified
+from verifier.require.question import Question
+from verifier.require.story import required
+from verifier.results import RunResult
+from verifier.scenarios import Block
+from verifier.textfiles import decoded, json_value
+
+SCHEMA_NAME = "verifier.omitted"
+OMITTED_WORDS = "what could not be made, and why"
+_REFUSALS = (InputError, LimitError, UsageError)
+"""What a result may fail with without the bundle failing: it does not apply here. Disagreeing engines are no such."""
+
+
+class Runs:
+    """Runs of a bundle: what they share is computed once, however many documents tell of it."""
+
+    def __init__(self, rebuilt: Rebuilt, storm: StormProcess) -> None:
+        """`storm` is a worker that runs."""
+        self.storm = storm
+        self._rebuilt = rebuilt
+        self._own: CheckedGrid | None = None
+
+    def result(self, options: RunOptions) -> RunResult:
+        """The run under these options; errors as `verifier.pipeline.verified`."""
+        rebuilt = self._rebuilt
+        if replace(options, verdict_from=rebuilt.options.verdict_from) != rebuilt.options:
+            return verified(rebuilt.inputs, options, self.storm)
+        if self._own is None:
+            self._own = checked_grid(rebuilt.inputs, rebuilt.options, self.storm)
+        return result_of(self._own, rebuilt.inputs, options)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One result to be made.
+
+    Attributes:
+        path: in the bundle.
+        about: what it is, for people.
+        make: its text.
+    """
+
+    path: str
+    about: str
+    make: Callable[[Runs], str]
+
+
+Step: TypeAlias = Planned | tuple[int, Block]
+Progress: TypeAlias = Callable[[Sequence[Step]], Iterable[Step]]
+
+
+@dataclass(frozen=True)
+class Made:
+    """What was made.
+
+    Attributes:
+        texts: path -> text, `results/omitted.json` included.
+        about: path -> what it is, for people.
+    """
+
+    texts: dict[str, str]
+    about: dict[str, str]
+
+
+def planned(rebuilt: Rebuilt) -> Iterator[Planned]:
+    """Every result beside the certificates, the run first."""
+    inputs, options = rebuilt.inputs, rebuilt.options
+    yield Planned(RUN_FILE, "every requirement in every scenario", _run(options))
+    yield Planned(
+        EXPLAIN_FILE,
+        "how each requirement fails, and what would help",
+        lambda runs: explained(inputs, options, DEFAULT_SETTINGS, runs.storm, run=runs.result(options)).json_text(),
+    )
+    for number, each in enumerate(inputs.spec.requirements, 1):
+        if each.target is not None and each in rebuilt.grid.requirements:
+            about = f"what recall {each.name} asks of the detector"
+            yield Planned(require_file(number, each.name), about, _require(rebuilt, each.name))
+    for other in alternatives(rebuilt):
+        about = f"the run under another policy: {other.words}"
+        yield Planned(alternative_file(other.name), about, _run(other.options))
+
+
+def make_results(rebuilt: Rebuilt, storm: StormProcess, progress: Progress = iter) -> Made:
+    """Make everything that is planned, and the certificates.
+
+    Args:
+        rebuilt: the system.
+        storm: the model checker.
+        progress: wraps the list of what is to be made, for a progress bar: results, then blocks with certificates.
+
+    Raises:
+        VerifierError: the run itself cannot be made, or engines disagree.
+    """
+    texts: dict[str, str] = {}
+    about: dict[str, str] = {OMITTED_FILE: OMITTED_WORDS}
+    omitted: list[dict[str, str]] = []
+    runs = Runs(rebuilt, storm)
+    blocks = list(enumerate(rebuilt.grid.blocks)) if rebuilt.bounded else []
+    for each in progress([*planned(rebuilt), *blocks]):
+        if not isinstance(each, Planned):
+            for path, text, words in _certificates(rebuilt, *each):
+                texts[path], about[path] = text, words
+            continue
+        try:
+            texts[each.path] = each.make(runs)
+        except _REFUSALS as error:
+            if each.path == RUN_FILE:
+                raise
+            omitted.append(omission(each.path, error))
+        else:
+            about[each.path] = each.about
+    omitted += _without_certificates(rebuilt)
+    texts[OMITTED_FILE] = omitted_text(omitted)
+    return Made(texts, about)
+
+
+def planned_words(rebuilt: Rebuilt, files: Iterable[str]) -> dict[str, str]:
+    """Path -> what it is, for people: every result that is planned, and those of `files` that are certificates.
+
+    How many certificates a bound needs is known when it is proven; so they are told by their names.
+    """
+    words = {OMITTED_FILE: OMITTED_WORDS, **{each.path: each.about for each in planned(rebuilt)}}
+    if not rebuilt.bounded:
+        return words
+    for path in files:
+        place = place_of_certificate(path)
+        if place is not None:
+            block, requirement = place
+            if block < len(rebuilt.grid.blocks) and requirement < len(rebuilt.grid.requirements):
+                words[path] = certificate_words(rebuilt, block, requirement)
+    return words
+
+
+def certificate_words(rebuilt: Rebuilt, block: int, requirement: int) -> str:
+    """What a certificate of a block and a requirement is; both are counted from 0."""
+    name = rebuilt.grid.requirements[requirement].name
+    return f"proof of a guaranteed bound: {name}, {rebuilt.grid.blocks[block]}"
+
+
+def omission(path: str, error: VerifierError) -> dict[str, str]:
+    """What is said of a file that could not be made."""
+    return {"path": path, "reason": one_line(without_folder(str(error)).replace("\n", "; "))}
+
+
+def omitted_text(omitted: Sequence[Mapping[str, str]]) -> str:
+    """The document of what could not be made."""
+    document = {"schema": SCHEMA_NAME, "version": 1, "omitted": [dict(each) for each in omitted]}
+    return json.dumps(document, indent=2) + "\n"
+
+
+def read_omitted(raw: bytes, file: str = OMITTED_FILE) -> dict[str, str]:
+    """Path -> reason, from the bytes of a list of what was omitted; InputError where they are none."""
+    place = Place(file)
+    content: Any = json_value(decoded(raw, place), place)
+    listed = content.get("omitted") if isinstance(content, dict) else None
+    pairs = {"path", "reason"}
+    fits = isinstance(listed, list) and all(
+        isinstance(each, dict) and set(each) == pairs and all(isinstance(text, str) for text in each.values())
+        for each in listed
+    )
+    if not fits or not isinstance(listed, list):
+        raise InputError("expected a list of what was omitted, each with path and reason", place)
+    if (json.dumps(content, indent=2) + "\n").encode() != raw:
+        raise InputError("the same list in other bytes than were written", place)
+    return {each["path"]: each["reason"] for each in listed}
+
+
+def _run(options: RunOptions) -> Callable[[Runs], str]:
+    return lambda runs: runs.result(options).json_text()
+
+
+def _require(rebuilt: Rebuilt, name: str) -> Callable[[Runs], str]:
+    selection = replace(rebuilt.options.selection, requirements=(name,))
+    options = replace(rebuilt.options, selection=selection, strategies=False)  # those belong to the run
+    return lambda runs: required(rebuilt.inputs, Question(requirement=name), options, runs.storm).json_text()
+
+
+def _certificates(rebuilt: Rebuilt, number: int, block: Block) -> Iterator[tuple[str, str, str]]:
+    for path, place, text in certificates_of(rebuilt, number, rebuilt.objectives(block)):
+        yield path, text, certificate_words(rebuilt, number, place)
+
+
+def _without_certificates(rebuilt: Rebuilt) -> Iterator[dict[str, str]]:
+    """One entry for each block and requirement whose bounds come without certificates."""
+    if not rebuilt.bounded:
+        return
+    for number, block in enumerate(rebuilt.grid.blocks):
+        for place, objective in enumerate(rebuilt.objectives(block)):
+            reason = too_large(objective)
+            if reason is not None:
+                yield {"path": certificates_of_pair(number, place), "reason": reason}

@@ -1,0 +1,237 @@
+"""The numbers of a run held against the bundled inputs, without the model checker that computed them.
+
+The chain of every block is built anew. On it the batch engine computes each probability again, with a rigorous
+enclosure; certificates, checked in rational arithmetic, prove the guaranteed bounds. What only repeating the whole
+computation can show, such as the ends of statistical intervals, is left to `anew`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from verifier.analysis.objective import Objective
+from verifier.checking.requirements import AGREEMENT
+from verifier.evidence.bundle.certificates import Proven
+from verifier.evidence.bundle.differences import differing_leaves
+from verifier.evidence.bundle.findings import Finding, Kind
+from verifier.evidence.bundle.stated import fraction_of
+from verifier.evidence.bundle.system import Rebuilt
+from verifier.expressions import to_text
+from verifier.options import RunOptions
+from verifier.provenance import input_files, matrices_record, run_settings
+from verifier.scenarios import Block, number_text
+
+_ROUNDING = Fraction(1, 2**52)
+_PLACE = ("environment", "constants", "initial")
+_OPTIONAL = ("sureness", "exact")
+"""What a point has only where it was asked for; a verdict may rest on it."""
+
+
+@dataclass
+class Tally:
+    """How much was looked at, counted up."""
+
+    points: int = 0
+    bounds: int = 0
+    findings: list[Finding] = field(default_factory=list)
+
+
+def check_head(
+    path: str, content: Mapping[str, Any], rebuilt: Rebuilt, options: RunOptions, with_confidence: bool = True
+) -> list[Finding]:
+    """Inputs and settings of a document, which must be those of the bundle.
+
+    Args:
+        path: of the document in the bundle.
+        content: validated.
+        rebuilt: the system.
+        options: that the document must have; of what they say the system depends on all but the source of verdicts.
+        with_confidence: whether the document's kind has intervals.
+    """
+    inputs = rebuilt.inputs
+    files = input_files(inputs.spec, inputs.model, inputs.confusion)
+    settings = run_settings(rebuilt.grid, options, rebuilt.data if with_confidence else None)
+    expected = {
+        "inputs": [{"role": each.role, "name": each.name, "sha256": each.sha256} for each in files],
+        "settings": settings,
+        "matrices": matrices_record(inputs.confusion),
+    }
+    found = {
+        "inputs": content["inputs"],
+        "settings": {name: value for name, value in content["settings"].items() if name in settings},
+        "matrices": content.get("matrices"),
+    }
+    return _findings(path, found, expected)
+
+
+def check_scenarios(path: str, content: Mapping[str, Any], rebuilt: Rebuilt) -> list[Finding]:
+    """Requirements and scenarios of a run, which must be those that spec, model and request ask for."""
+    expected = [_expected(planner, number, rebuilt) for planner, number in _rows(rebuilt)]
+    found = [
+        {
+            **{name: one[name] for name in ("name", "planner", "formula", "target")},
+            "strategies": _whether("strategies" in one),
+            "points": [
+                {name: point[name] for name in _PLACE} | {name: _whether(name in point) for name in _OPTIONAL}
+                for point in one["points"]
+            ],
+        }
+        for one in content["requirements"]
+    ]
+    return _findings(path, {"requirements": found}, {"requirements": expected})
+
+
+class Enclosure(NamedTuple):
+    """What the batch engine computes anew for one initial state: its value, and what the true one lies between."""
+
+    value: float
+    low: float
+    high: float
+
+
+def enclosures(objective: Objective, rebuilt: Rebuilt) -> list[Enclosure]:
+    """The probability of an objective from each initial state, on the bundled matrices."""
+    again = objective.probabilities(rebuilt.measured.rates[None])
+    steps = objective.skeleton.channel.rounding_steps
+    found = []
+    for k, value in enumerate(again.probability[0].tolist()):
+        slack = steps * float(again.representation_bound[0, k]) + AGREEMENT * value
+        found.append(Enclosure(value, float(again.lower[0, k]) - slack, float(again.upper[0, k]) + slack))
+    return found
+
+
+def check_points(
+    path: str,
+    one: Mapping[str, Any],
+    pointer: str,
+    first: int,
+    again: Sequence[Enclosure],
+    rebuilt: Rebuilt,
+    proven: Proven | None,
+    tally: Tally,
+) -> None:
+    """The numbers of one requirement at the initial states of one block.
+
+    Args:
+        path: of the document in the bundle.
+        one: the requirement in it; pointer: where it stands.
+        first: number of its first point in this block.
+        again: what the batch engine computes anew.
+        rebuilt: the system.
+        proven: what certificates prove; None where there are none.
+        tally: where to count.
+    """
+    for k, enclosure in enumerate(again):
+        point, at = one["points"][first + k], f"{pointer}/points/{first + k}"
+        wrong = list(_wrong_numbers(point, enclosure))
+        if "sureness" in point:
+            wrong += _wrong_bounds(point["sureness"], point["probability"], k, proven, rebuilt)
+            tally.bounds += 0 if proven is None else 2
+        tally.points += 1
+        tally.findings += [
+            Finding(path, at + where, found, expected, Kind.CONTENT) for where, found, expected in wrong
+        ]
+
+
+def places_of(rebuilt: Rebuilt) -> Iterator[tuple[int, Block, list[tuple[int, int]]]]:
+    """For every block its number, itself, and for each requirement (its row in the run's document, its first point).
+
+    The points of a requirement are those of all blocks of its planner, in the order of the grid.
+    """
+    rows = {row: k for k, row in enumerate(_rows(rebuilt))}
+    count = len(rebuilt.grid.requirements)
+    begun: dict[str, int] = {}
+    for number, block in enumerate(rebuilt.grid.blocks):
+        planner = block.planner.name
+        first = begun.get(planner, 0)
+        yield number, block, [(rows[planner, each], first) for each in range(count)]
+        begun[planner] = first + len(rebuilt.initial_states[number])
+
+
+def _rows(rebuilt: Rebuilt) -> list[tuple[str, int]]:
+    """(planner, number of the requirement) of each requirement of the run's document."""
+    planners = dict.fromkeys(block.planner.name for block in rebuilt.grid.blocks)
+    return [(planner, k) for planner in planners for k in range(len(rebuilt.grid.requirements))]
+
+
+def _expected(planner: str, number: int, rebuilt: Rebuilt) -> dict[str, Any]:
+    requirement = rebuilt.grid.requirements[number]
+    target = None
+    if requirement.target is not None:
+        target = {"comparison": requirement.comparison, "probability": str(requirement.target)}
+    return {
+        "name": requirement.name,
+        "planner": planner,
+        "formula": to_text(requirement.formula, parenthesise=True),
+        "target": target,
+        "strategies": _whether(rebuilt.options.strategies and _synthesised(planner, rebuilt)),
+        "points": [
+            {
+                "environment": block.environment,
+                "constants": {name: number_text(value) for name, value in block.swept.items()},
+                "initial": initial,
+                "sureness": _whether(rebuilt.bounded),
+                "exact": _whether(rebuilt.options.engines.exact),
+            }
+            for block, states in zip(rebuilt.grid.blocks, rebuilt.initial_states, strict=True)
+            if block.planner.name == planner
+            for initial in states
+        ],
+    }
+
+
+def _synthesised(planner: str, rebuilt: Rebuilt) -> bool:
+    return any(each.planner.name == planner and each.planner.kind == "synthesis" for each in rebuilt.grid.blocks)
+
+
+def _whether(there: bool) -> str:
+    return "there" if there else "not there"
+
+
+def _wrong_numbers(point: Mapping[str, Any], again: Enclosure) -> Iterator[tuple[str, str, str]]:
+    """(pointer, found, expected) of the numbers of a point that the second engine contradicts."""
+    low, high = again.low, again.high
+    enclosure = f"a value within {low!r} to {high!r}, which the batch engine encloses anew"
+    lower, upper, value = point["lower"], point["upper"], point["probability"]
+    if not low <= value <= high:
+        yield "/probability", repr(value), enclosure
+    if not low <= point["second_engine"] <= high:
+        yield "/second_engine", repr(point["second_engine"]), f"{again.value!r}, as the batch engine computes anew"
+    if not lower <= value <= upper:
+        yield "/probability", repr(value), f"a value within its own bounds {lower!r} to {upper!r}"
+    if not low <= lower <= high:
+        yield "/lower", repr(lower), enclosure
+    if not low <= upper <= high:
+        yield "/upper", repr(upper), enclosure
+    if "exact" in point and float(fraction_of(point["exact"])) != value:
+        yield "/exact", point["exact"][:60], f"the fraction that rounds to {value!r}"
+
+
+def _wrong_bounds(
+    sureness: Mapping[str, Any], probability: float, k: int, proven: Proven | None, rebuilt: Rebuilt
+) -> Iterator[tuple[str, str, str]]:
+    settings = rebuilt.options.confidence
+    if settings is not None and sureness["level"] != settings.level:
+        yield "/sureness/level", repr(sureness["level"]), repr(settings.level)
+    stated = sureness["guaranteed"]
+    for side, sign in (("lower", 1), ("upper", -1)):
+        where, number = f"/sureness/guaranteed/{side}", stated[side]
+        if sign * (probability - number) < -AGREEMENT:
+            yield where, repr(number), f"a bound of the probability {probability!r} beside it"
+        if proven is None:
+            continue
+        bound = (proven.lower if side == "lower" else proven.upper)[k]
+        if bound is None:
+            yield where, repr(number), "a certificate that proves it, and there is none"
+        elif not 0 <= sign * (bound - Fraction(number)) <= _ROUNDING:
+            yield where, repr(number), f"{float(bound)!r}, as its certificate proves"
+
+
+def _findings(path: str, found: Any, expected: Any) -> list[Finding]:
+    return [
+        Finding(path, each.where, each.found, f"{each.expected}, as inputs and request give it", Kind.CONTENT)
+        for each in differing_leaves(found, expected)
+    ]

@@ -1,0 +1,57 @@
+"""The alternative policies under which a bundle repeats its run: does a verdict hang on a choice about the data?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from verifier.confusion import EMPTY_COLUMN_POLICIES
+from verifier.evidence.bundle.system import Rebuilt
+from verifier.options import VERDICT_SOURCES, RunOptions
+from verifier.systems.channel import FALSE_ALARM_POLICIES
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One other choice.
+
+    Attributes:
+        name: of its file, without folder and ending.
+        words: the choice, for people.
+        options: of the run under it.
+    """
+
+    name: str
+    words: str
+    options: RunOptions
+
+
+def alternatives(rebuilt: Rebuilt) -> tuple[Alternative, ...]:
+    """Every other choice that applies.
+
+    | choice                       | applies                                                            |
+    |------------------------------|--------------------------------------------------------------------|
+    | use of column "empty"        | always: what the detector reports where nothing stands             |
+    | rates of columns without data| where the run needed a policy for them                             |
+    | what decides a verdict       | where intervals and bounds are made                                |
+    """
+    options = rebuilt.options
+    found = [
+        Alternative(f"false_alarms_{other}", f"false alarms: {other}", replace(options, false_alarms=other))
+        for other in FALSE_ALARM_POLICIES
+        if other != options.false_alarms
+    ]
+    if options.empty_columns != "error":
+        found += [
+            Alternative(
+                f"empty_columns_{other}", f"columns without items: {other}", replace(options, empty_columns=other)
+            )
+            for other in EMPTY_COLUMN_POLICIES
+            if other not in ("error", options.empty_columns)
+        ]
+    if options.confidence is not None and options.decimals is None:
+        found += [
+            Alternative(f"verdict_from_{other}", f"verdict from: {other}", replace(options, verdict_from=other))
+            for other in VERDICT_SOURCES
+            if other != options.verdict_from
+        ]
+    return tuple(found)

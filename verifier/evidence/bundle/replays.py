@@ -1,0 +1,195 @@
+"""The violating runs of an explanation, gone through again on the system built anew from the bundled inputs.
+
+A run in the document is a list of valuations. Here it is walked on the skeleton: each step must be a transition, the
+step probabilities must be the exact fractions of the matrices and multiply to that of the run, and the formula must
+fail on it by its own semantics (`verifier.analysis.replay`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from verifier.analysis.adjoint import state_values
+from verifier.analysis.counterexamples import Run, exact_entries, exact_probability, violation_probability
+from verifier.analysis.objective import Objective
+from verifier.analysis.replay import Replay, replay
+from verifier.chains.filled import filled_counts
+from verifier.checking.requirements import AGREEMENT, AbstractFormula
+from verifier.errors import EngineError
+from verifier.evidence.bundle.differences import differing_leaves
+from verifier.evidence.bundle.findings import Finding, Kind
+from verifier.evidence.bundle.layout import EXPLAIN_FILE
+from verifier.evidence.bundle.stated import fraction_of
+from verifier.evidence.bundle.system import Rebuilt
+from verifier.ltl.progression import ACCEPT, REJECT
+
+_TOLERANCE = 1e-11
+_NOT_TOLD_AGAIN = ("points", "worst")
+"""What an explanation leaves out of a requirement of the run; all else it repeats."""
+
+
+class Replayed(NamedTuple):
+    """How many runs were gone through again; how many of them with the formula."""
+
+    runs: int
+    whole: int
+    findings: list[Finding]
+
+
+def check_explanations(content: Mapping[str, Any], run: Mapping[str, Any], rebuilt: Rebuilt) -> Replayed:
+    """Hold an explanation against the run of the bundle and against the system.
+
+    Args:
+        content: the document of the explanation, validated.
+        run: that of the run.
+        rebuilt: the system.
+    """
+    runs = whole = 0
+    findings: list[Finding] = []
+    if len(content["explanations"]) != len(run["requirements"]):
+        said, wanted = len(content["explanations"]), len(run["requirements"])
+        findings.append(_finding("/explanations", f"{said} explanations", f"{wanted}, one per requirement"))
+    for k, (each, one) in enumerate(zip(content["explanations"], run["requirements"], strict=False)):
+        pointer = f"/explanations/{k}"
+        same = [point for point in one["points"] if _place(point) == _place(each["point"])]
+        told = {name: value for name, value in one.items() if name not in _NOT_TOLD_AGAIN}
+        expected = {**told, "point": same[0] if same else None}
+        found = {name: each[name] for name in each if name in expected}
+        findings += [
+            _finding(pointer + diff.where, diff.found, f"{diff.expected}, as in the run")
+            for diff in differing_leaves(found, expected)
+        ]
+        if not same:
+            continue
+        walked = _Walked.of(each, rebuilt)
+        findings += walked.total(each, pointer)
+        for number, told in enumerate(each["violation"]["runs"]):
+            at = f"{pointer}/violation/runs/{number}"
+            wrong = list(walked.wrong(told, bool(each["violation"]["satisfies_the_formula"])))
+            findings += [_finding(at + where, said, wanted) for where, said, wanted in wrong]
+            runs += 1
+            whole += told["replayed"] == "whole" and not wrong
+    return Replayed(runs, whole, findings)
+
+
+class _Walked(NamedTuple):
+    """The requirement's product in one scenario, and the number of the initial state."""
+
+    objective: Objective
+    formula: AbstractFormula
+    start: int
+    rebuilt: Rebuilt
+
+    @classmethod
+    def of(cls, each: Mapping[str, Any], rebuilt: Rebuilt) -> _Walked:
+        point, names = each["point"], [one.name for one in rebuilt.grid.requirements]
+        ((place, block),) = [
+            (place, block)
+            for place, block in enumerate(rebuilt.grid.blocks)
+            if (block.planner.name, block.environment) == (each["planner"], point["environment"])
+            and {name: Fraction(value) for name, value in point["constants"].items()} == dict(block.swept)
+        ]
+        formula, objective = rebuilt.objective(block, names.index(each["name"]))
+        start = rebuilt.initial_states[place].index(dict(point["initial"]))
+        return cls(objective, formula, start, rebuilt)
+
+    def total(self, each: Mapping[str, Any], pointer: str) -> Iterator[Finding]:
+        """The probability of violation, which the second engine computes anew."""
+        stated, satisfying = each["violation"], bool(each["violation"]["satisfies_the_formula"])
+        value, error = violation_probability(self.objective, self.rebuilt.measured.rates, self.start, satisfying)
+        if not abs(stated["probability"] - value) <= error + AGREEMENT * value:
+            yield _finding(f"{pointer}/violation/probability", repr(stated["probability"]), repr(value))
+        listed = math.fsum(run["probability"] for run in stated["runs"])
+        covered = listed / stated["probability"] if stated["probability"] else None
+        if not _same_share(stated["covered"], covered):
+            yield _finding(f"{pointer}/violation/covered", repr(stated["covered"]), repr(covered))
+        for number, run in enumerate(stated["runs"]):
+            share = run["probability"] / stated["probability"] if stated["probability"] else None
+            if not _same_share(run["share"], share):
+                yield _finding(f"{pointer}/violation/runs/{number}/share", repr(run["share"]), repr(share))
+        upper_target = each["target"] is not None and each["target"]["comparison"] in ("<=", "<")
+        if satisfying != upper_target:
+            yield _finding(f"{pointer}/violation/satisfies_the_formula", str(satisfying), str(upper_target))
+
+    def wrong(self, told: Mapping[str, Any], satisfying: bool) -> Iterator[tuple[str, str, str]]:
+        """(pointer, found, expected) of what is not so about one run."""
+        run = self._run(told)
+        if isinstance(run, int):
+            where = f"/steps/{run - 1}/after" if run else "/initial"
+            yield where, "a valuation that the system does not come to there", "one of its transitions"
+            return
+        skeleton = self.objective.skeleton
+        counts = filled_counts(skeleton, self.rebuilt.matrices, self.rebuilt.options.empty_columns)
+        entries = skeleton.entry[run.transitions]
+        exact = exact_entries(skeleton, counts, np.unique(entries))
+        for k, entry in enumerate(entries.tolist()):
+            stated = told["steps"][k]["probability"]
+            same = fraction_of(stated) == exact[entry] if isinstance(stated, str) else _near(stated, exact[entry])
+            if not same:
+                yield f"/steps/{k}/probability", str(stated)[:60], f"{exact[entry]}, as the matrices give it"
+        product = exact_probability(skeleton, run, exact)
+        if product is not None and not _near(told["probability"], product):
+            yield "/probability", repr(told["probability"]), f"{float(product)!r}, the product of its steps"
+        try:
+            values = state_values(self.objective, self.rebuilt.measured.rates)
+            inner = self.formula
+            done = replay(
+                self.objective, values, run, inner.formula, inner.propositions, satisfying=satisfying, exact=exact
+            )
+        except EngineError as error:
+            yield "", str(error), "a run that violates the requirement"
+            return
+        if (done is Replay.WHOLE) != (told["replayed"] == "whole"):
+            yield "/replayed", told["replayed"], "whole" if done is Replay.WHOLE else "steps"
+
+    def _run(self, told: Mapping[str, Any]) -> Run | int:
+        """The run on chain and product; or the number of the first valuation that does not follow, from 0."""
+        skeleton, product = self.objective.skeleton, self.objective.product
+        states, nodes, transitions = [int(skeleton.starts[self.start])], [int(product.start[self.start])], []
+        if told["initial"] != self._valuation(states[0]):
+            return 0
+        for k, step in enumerate(told["steps"], 1):
+            begin, end = int(skeleton.indptr[states[-1]]), int(skeleton.indptr[states[-1] + 1])
+            after = [at for at in range(begin, end) if self._valuation(int(skeleton.indices[at])) == step["after"]]
+            if not after:
+                return k
+            transitions.append(after[0])
+            states.append(int(skeleton.indices[after[0]]))
+            nodes.append(self._next(nodes[-1], after[0]))
+        path, taken, through = (np.array(each, dtype=np.int64) for each in (states, transitions, nodes))
+        return Run(path, taken, through, told["counted_steps"], told["probability"], told["irrevocable_after"])
+
+    def _valuation(self, state: int) -> dict[str, int]:
+        return {name: int(column[state]) for name, column in self.objective.skeleton.valuations.items()}
+
+    def _next(self, node: int, transition: int) -> int:
+        """Where the product goes from a node by a transition of the chain."""
+        product = self.objective.product
+        if node in (ACCEPT, REJECT):
+            return node
+        begin, end = int(product.indptr[node]), int(product.indptr[node + 1])
+        (places,) = np.nonzero(product.edge[begin:end] == transition)
+        return int(product.indices[begin + int(places[0])])
+
+
+def _same_share(stated: float | None, computed: float | None) -> bool:
+    if stated is None or computed is None:
+        return stated is computed
+    return abs(stated - computed) <= AGREEMENT
+
+
+def _near(stated: float, exact: Fraction) -> bool:
+    return abs(stated - float(exact)) <= _TOLERANCE * float(exact)
+
+
+def _place(point: Mapping[str, Any]) -> tuple[Any, ...]:
+    return point["environment"], dict(point["constants"]), dict(point["initial"])
+
+
+def _finding(where: str, found: str, expected: str) -> Finding:
+    return Finding(EXPLAIN_FILE, where, found, expected, Kind.CONTENT)

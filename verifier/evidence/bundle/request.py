@@ -1,0 +1,181 @@
+"""What was asked of a bundle, as a value and as its document `request.json`: enough to compute everything again.
+
+Limits of time and memory are left out: they decide whether there is a result, never which.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from verifier.analysis.settings import ConfidenceSettings
+from verifier.checking.requirements import EngineSettings
+from verifier.errors import InputError, Place, UsageError, shown
+from verifier.evidence.bundle.layout import INPUTS
+from verifier.expressions import Source, parse_expression, to_text
+from verifier.options import RunOptions
+from verifier.scenarios import Selection, number_text
+
+SCHEMA_NAME = "verifier.bundle_request"
+SCHEMA_VERSION = 1
+REQUEST_FILE = "request.json"
+
+_SELECTION = ("planners", "environments", "initial", "settings", "sweeps", "requirements")
+_CONFIDENCE = ("level", "interval", "prior", "draws", "seed", "semantics")
+_PLAIN = (
+    "score_threshold",
+    "canonical",
+    "empty_columns",
+    "false_alarms",
+    "endless",
+    "decimals",
+    "strategies",
+    "verdict_from",
+)
+_NUMBER = re.compile(r"-?\d{1,400}(\.\d{1,400})?(/\d{1,400})?")
+_FILES = ("spec", "model", "matrices", "context", "given")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked.
+
+    Attributes:
+        spec, model, matrices: paths in the bundle.
+        context: path of the declared context of the case, or None.
+        given: paths of results that were made elsewhere and put in.
+        options: of the run.
+        command: what was typed; empty where a program called.
+    """
+
+    spec: str
+    model: str
+    matrices: str
+    context: str | None
+    given: tuple[str, ...]
+    options: RunOptions
+    command: tuple[str, ...] = ()
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The paths of all input files, this document excluded."""
+        return (self.spec, self.model, self.matrices, *([self.context] if self.context else []), *self.given)
+
+    def json_text(self) -> str:
+        """The document as text."""
+        files = {name: getattr(self, name) for name in _FILES}
+        return (
+            json.dumps(
+                {
+                    "schema": SCHEMA_NAME,
+                    "version": SCHEMA_VERSION,
+                    "files": {**files, "given": list(self.given)},
+                    "options": _options_document(self.options),
+                    "command": list(self.command),
+                },
+                indent=2,
+                allow_nan=False,
+            )
+            + "\n"
+        )
+
+
+def request_of(content: Any) -> Request:
+    """The request that a decoded document holds.
+
+    Raises:
+        InputError: it is none.
+        UsageError: it asks for something that does not exist.
+    """
+    try:
+        document = _object(content, ("schema", "version", "files", "options", "command"))
+        if (document["schema"], document["version"]) != (SCHEMA_NAME, SCHEMA_VERSION):
+            raise ValueError("another schema or version")
+        files = _object(document["files"], _FILES)
+        given = tuple(_text(each) for each in files["given"])
+        context = None if files["context"] is None else _text(files["context"])
+        paths = [_text(files[name]) for name in ("spec", "model", "matrices")]
+        command = tuple(map(_text, document["command"]))
+        request = Request(paths[0], paths[1], paths[2], context, given, _options_of(document["options"]), command)
+        if not all(path.startswith(INPUTS + "/") for path in request.inputs):
+            raise ValueError(f"an input that does not lie in {INPUTS}/")
+        if len(set(request.inputs)) < len(request.inputs):
+            raise ValueError("one file named as two inputs")
+        return request
+    except (ValueError, TypeError, KeyError, ZeroDivisionError, UsageError) as error:
+        raise InputError(f"no request for a bundle: {error}", Place(REQUEST_FILE)) from None
+
+
+def _options_document(options: RunOptions) -> dict[str, Any]:
+    selection, confidence = options.selection, options.confidence
+    chosen: dict[str, Any] = {
+        "planners": list(selection.planners),
+        "environments": list(selection.environments),
+        "initial": None if selection.initial is None else to_text(selection.initial, parenthesise=True),
+        "settings": {name: _value_text(value) for name, value in selection.settings.items()},
+        "sweeps": {name: [number_text(value) for value in values] for name, values in selection.sweeps.items()},
+        "requirements": list(selection.requirements),
+    }
+    return {
+        "selection": chosen,
+        "where": dict(options.where),
+        **{name: getattr(options, name) for name in _PLAIN},
+        "confidence": None if confidence is None else {name: getattr(confidence, name) for name in _CONFIDENCE},
+        "exact": options.engines.exact,
+    }
+
+
+def _options_of(content: Any) -> RunOptions:
+    document = _object(content, ("selection", "where", *_PLAIN, "confidence", "exact"))
+    chosen = _object(document["selection"], _SELECTION)
+    initial = chosen["initial"]
+    selection = Selection(
+        planners=tuple(map(_text, chosen["planners"])),
+        environments=tuple(map(_text, chosen["environments"])),
+        initial=None if initial is None else parse_expression(_text(initial), Source(initial, "--initial")),
+        settings={name: _value_of(value) for name, value in chosen["settings"].items()},
+        sweeps={name: tuple(_number_of(value) for value in values) for name, values in chosen["sweeps"].items()},
+        requirements=tuple(map(_text, chosen["requirements"])),
+    )
+    confidence = None
+    if document["confidence"] is not None:
+        confidence = ConfidenceSettings(**_object(document["confidence"], _CONFIDENCE))
+    plain = {name: document[name] for name in _PLAIN}
+    for name in ("canonical", "endless", "strategies"):
+        if type(plain[name]) is not bool:
+            raise ValueError(f"{name} is no truth value")
+    options = RunOptions(selection, where=dict(document["where"]), confidence=confidence, **plain)
+    return replace(options, engines=EngineSettings(exact=bool(document["exact"])))
+
+
+def _value_text(value: int | Fraction | str) -> str | dict[str, str]:
+    """A number as its text; a word, as for PLANNER.pick, marked as such."""
+    return {"word": value} if isinstance(value, str) else number_text(value)
+
+
+def _value_of(given: Any) -> int | Fraction | str:
+    return _text(_object(given, ("word",))["word"]) if isinstance(given, dict) else _number_of(given)
+
+
+def _number_of(given: Any) -> int | Fraction:
+    text = _text(given)
+    if not _NUMBER.fullmatch(text):  # no exponents: 1e999999999 would take all memory
+        raise ValueError(f"expected a number, got {shown(text)}")
+    value = Fraction(text)
+    return value.numerator if value.denominator == 1 else value
+
+
+def _text(given: Any) -> str:
+    if not isinstance(given, str):
+        raise TypeError(f"expected a text, got {shown(given)}")
+    return given
+
+
+def _object(given: Any, keys: tuple[str, ...]) -> Mapping[str, Any]:
+    if not isinstance(given, dict) or set(given) != set(keys):
+        raise ValueError(f"expected an object with exactly the keys {', '.join(keys)}")
+    return given

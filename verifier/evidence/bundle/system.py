@@ -1,0 +1,140 @@
+"""The system that a bundle is about, built anew from its inputs: spec, model, matrices, and the grid of scenarios."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from verifier.analysis.confidence import Data, data_of_run
+from verifier.analysis.measured import Measured, measured
+from verifier.analysis.objective import Objective, build_objective
+from verifier.blocks import block_objectives, block_skeleton
+from verifier.checking.requirements import AbstractFormula, abstracted
+from verifier.confusion import ConfusionMatrices
+from verifier.errors import InputError, Place, VerifierError, shown
+from verifier.evidence.bundle.request import Request
+from verifier.evidence.context import CaseContext
+from verifier.evidence.context_reader import read_context
+from verifier.options import RunOptions
+from verifier.pipeline import Inputs, read_inputs
+from verifier.scenarios import Block, Grid
+
+_PREFIX = "verify-bundle-"
+
+
+@dataclass(frozen=True, eq=False)
+class Rebuilt:
+    """Inputs under one set of options, and what follows from them without any model checker.
+
+    Attributes:
+        inputs: the files, read.
+        options: of the run.
+    """
+
+    inputs: Inputs
+    options: RunOptions
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The scenarios."""
+        return self.inputs.grid(self.options)
+
+    @cached_property
+    def matrices(self) -> ConfusionMatrices:
+        """The matrices that the options choose."""
+        return self.inputs.matrices(self.options)
+
+    @cached_property
+    def measured(self) -> Measured:
+        """The matrices as data."""
+        return measured(self.matrices, self.options.empty_columns)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the options ask for intervals and guaranteed bounds, and these can be made."""
+        return self.options.confidence is not None and self.options.decimals is None
+
+    @cached_property
+    def data(self) -> Data | None:
+        """What intervals and bounds rest on; None where the options ask for none."""
+        if self.options.confidence is None or not self.bounded:
+            return None
+        chains = (self.objectives(block) for block in self.grid.blocks)
+        return data_of_run(chains, self.measured, self.inputs.sequences(self.options), self.options.confidence)
+
+    def objectives(self, block: Block) -> tuple[Objective, ...]:
+        """The product of a block's skeleton with each requirement of the grid."""
+        return block_objectives(block, self.grid, self.matrices, self.options)
+
+    def objective(self, block: Block, number: int) -> tuple[AbstractFormula, Objective]:
+        """A single requirement over proposition names, and its product with a block's skeleton."""
+        skeleton = block_skeleton(block, self.grid, self.matrices, self.options)
+        formula = abstracted([each.formula for each in self.grid.requirements])[number]
+        limit = self.options.engines.product_states
+        return formula, build_objective(skeleton, formula.formula, formula.propositions, limit)
+
+    @cached_property
+    def initial_states(self) -> tuple[list[dict[str, int]], ...]:
+        """For each block its initial states, one valuation each, as the documents list them."""
+        return tuple(self._initial_states(block) for block in self.grid.blocks)
+
+    def _initial_states(self, block: Block) -> list[dict[str, int]]:
+        skeleton = block_skeleton(block, self.grid, self.matrices, self.options)
+        columns = {name: value[skeleton.starts].tolist() for name, value in skeleton.valuations.items()}
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class Unpacked:
+    """The inputs of a bundle, read: the files of the run, and what people declare about the case."""
+
+    inputs: Inputs
+    context: CaseContext
+
+
+@contextlib.contextmanager
+def unpacked_inputs(files: Mapping[str, bytes], request: Request) -> Iterator[Unpacked]:
+    """The inputs of a bundle, read from a folder of their own that exists as long as the context.
+
+    Raises:
+        InputError: an input is missing or cannot be read; places name the file in the bundle.
+    """
+    with tempfile.TemporaryDirectory(prefix=_PREFIX) as name:
+        folder = Path(name).resolve()
+        declared = [] if request.context is None else [request.context]
+        for path in (request.spec, request.model, request.matrices, *declared):
+            if path not in files:
+                raise InputError("the request names an input that is not there", Place(path))
+            target = folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(files[path])
+        with _places_in_the_bundle():
+            inputs = read_inputs(folder / request.spec, folder / request.matrices, request.options)
+            if inputs.spec.model.resolve() != (folder / request.model).resolve():
+                named = shown(inputs.spec.model_name)
+                raise InputError(
+                    f"the spec names the model {named}, which is not {request.model}", Place(request.spec)
+                )
+            context = read_context(folder / declared[0]) if declared else CaseContext()
+        yield Unpacked(inputs, context)
+
+
+def without_folder(text: str) -> str:
+    """A message without the folder that inputs are unpacked to: it means nothing to whoever reads it."""
+    above = re.escape(str(Path(tempfile.gettempdir()).resolve()))
+    return re.sub(rf"{above}/{_PREFIX}[^/]*/", "", text)
+
+
+@contextlib.contextmanager
+def _places_in_the_bundle() -> Iterator[None]:
+    try:
+        yield
+    except InputError as error:
+        raise InputError(without_folder(str(error))) from None
+    except VerifierError as error:
+        raise type(error)(without_folder(str(error))) from None

@@ -1,0 +1,213 @@
+"""From requirements to evidence, and from counts to a table, for a person with a spreadsheet.
+
+Every requirement of the spec has at least one row, whether it was run or not. A row names the files that speak of it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from verifier.confusion import ConfusionMatrices
+from verifier.confusion.matrices import label_text
+from verifier.errors import one_line
+from verifier.evidence.bundle.layout import (
+    EXPLAIN_FILE,
+    RUN_FILE,
+    certificates_of_any_block,
+    certificates_of_pair,
+    require_file,
+)
+from verifier.evidence.bundle.system import Rebuilt
+from verifier.evidence.report.blocks import Paragraph, Section, Table
+from verifier.scenarios import number_text
+
+TRACE_COLUMNS = (
+    "requirement",
+    "line",
+    "as_written",
+    "target",
+    "status",
+    "reason",
+    "planner",
+    "verdict",
+    "worst_scenario",
+    "probability",
+    "guaranteed_lower",
+    "guaranteed_upper",
+    "defeated_by",
+    "run",
+    "explanation",
+    "required_recall",
+    "certificates",
+    "rate",
+)
+NOT_RUN = "not selected for this run"
+NO_EXPOSURE = "no exposure is declared"
+
+
+_FILES = ("run", "explanation", "required_recall", "rate")
+
+
+@dataclass(frozen=True)
+class Traced:
+    """What the trace is made from.
+
+    Attributes:
+        rebuilt: the system and the spec.
+        run: the run's document.
+        results: path -> SHA-256 of the results in the bundle.
+        omitted: path -> why it is not there.
+        defeaters: requirement -> the defeaters that speak against it, in words.
+        rates: number in the run's document, from 1 -> the file of its rate, or why there is none.
+    """
+
+    rebuilt: Rebuilt
+    run: Mapping[str, Any]
+    results: Mapping[str, str]
+    omitted: Mapping[str, str]
+    defeaters: Mapping[str, Sequence[str]]
+    rates: Mapping[int, str]
+
+
+def trace_rows(traced: Traced) -> list[dict[str, str]]:
+    """One row per requirement of the spec and planner it was run under, or one that says why it was not."""
+    rows = []
+    selected = [each.name for each in traced.rebuilt.grid.requirements]
+    for number, each in enumerate(traced.rebuilt.inputs.spec.requirements, 1):
+        about = {
+            "requirement": each.name,
+            "line": str(each.line),
+            "as_written": each.text,
+            "target": "P = ?" if each.target is None else f"P {each.comparison} {number_text(each.target)}",
+        }
+        found = [(k, one) for k, one in enumerate(traced.run["requirements"], 1) if one["name"] == each.name]
+        if not found:
+            reason = NOT_RUN if each.name not in selected else "the run does not have it"
+            rows.append({**about, "status": "not evidenced", "reason": reason})
+        for k, one in found:
+            place = selected.index(each.name)
+            rate = traced.rates.get(k, "no target" if one["target"] is None else NO_EXPOSURE)
+            rows.append({**about, **_evidence(one, traced, number, place), "rate": rate})
+    return [dict.fromkeys(TRACE_COLUMNS, "") | row for row in rows]
+
+
+def trace_text(traced: Traced) -> str:
+    """The trace as CSV."""
+    return _csv_text(TRACE_COLUMNS, trace_rows(traced))
+
+
+def trace_section(rows: Sequence[Mapping[str, str]]) -> Section:
+    """The trace as a section of the report."""
+    table = Table(
+        "Every requirement of the spec",
+        ("requirement", "line", "target", "status", "planner", "defeated by", "files"),
+        tuple(
+            (
+                row["requirement"],
+                row["line"],
+                row["target"],
+                ": ".join(part for part in (row["status"], row["reason"]) if part),
+                row["planner"] or "-",
+                row["defeated_by"] or "-",
+                ", ".join(row[name] for name in _FILES if "/" in row[name] and ": " not in row[name]) or "-",
+            )
+            for row in rows
+        ),
+        sortable=True,
+    )
+    said = (
+        "Which file of the bundle speaks of which requirement, and why of some none does; trace.csv has the numbers."
+    )
+    return Section("From requirements to evidence", (Paragraph(said), table), (), "trace")
+
+
+def counts_text(matrices: ConfusionMatrices) -> str:
+    """Every count as CSV, with its place in the matrices' file."""
+    labels = [label_text(label) for label in matrices.labels]
+    rows = [
+        {
+            "bin": matrices.bin_text(index),
+            "true": labels[true],
+            "predicted": labels[predicted],
+            "count": str(int(matrices.counts[index, predicted, true])),
+            "items": str(int(matrices.counts[index, :, true].sum())),
+        }
+        for index in range(matrices.bin_count)
+        for true in range(len(labels))
+        for predicted in range(len(labels))
+    ]
+    return _csv_text(("bin", "true", "predicted", "count", "items"), rows)
+
+
+def _evidence(one: Mapping[str, Any], traced: Traced, number: int, place: int) -> dict[str, str]:
+    """The cells about a requirement under one planner: `number` in the spec, `place` among those run, from 0."""
+    worst = one["points"][one["worst"]]
+    bounds = worst["sureness"]["guaranteed"] if "sureness" in worst else {"lower": "", "upper": ""}
+    verdict = one["verdict"]
+    against = traced.defeaters.get(one["name"], ())
+    status, reason = "evidenced", ""
+    if verdict == "no target":
+        status, reason = "reported", "P = ? asks for a number and has no target"
+    elif verdict != "satisfied":
+        status, reason = "not shown", f"the verdict is {verdict}"
+    elif against:
+        status, reason = "defeated", "see defeated_by"
+    pairs = [certificates_of_pair(block, place) for block in range(len(traced.rebuilt.grid.blocks))]
+    proofs = sum(path.startswith(f"{pair}_") for path in traced.results for pair in pairs)
+    gone = sum(pair in traced.omitted for pair in pairs)
+    return {
+        "status": status,
+        "reason": reason,
+        "planner": one["planner"],
+        "verdict": verdict,
+        "worst_scenario": _scenario(worst),
+        "probability": worst.get("exact", repr(worst["probability"])),
+        "guaranteed_lower": str(bounds["lower"]),
+        "guaranteed_upper": str(bounds["upper"]),
+        "defeated_by": "; ".join(against),
+        "run": RUN_FILE,
+        "explanation": _file(EXPLAIN_FILE, traced),
+        "required_recall": "no target"
+        if verdict == "no target"
+        else _file(require_file(number, one["name"]), traced),
+        "certificates": _proofs(proofs, place) + (f"; {gone} chains without: too large" if gone else ""),
+    }
+
+
+def _proofs(count: int, place: int) -> str:
+    """How many certificates and which: they count the requirements that were run, not those of the spec."""
+    return f"{count}: {certificates_of_any_block(place)}" if count else "0"
+
+
+def _file(path: str, traced: Traced) -> str:
+    return path if path in traced.results else f"omitted: {traced.omitted.get(path, 'not planned')}"
+
+
+def _scenario(point: Mapping[str, Any]) -> str:
+    pairs = [*point["constants"].items(), *point["initial"].items()]
+    return " ".join([point["environment"], *(f"{name}={value}" for name, value in pairs)])
+
+
+def _csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, fieldnames=columns, lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({name: _harmless(value) for name, value in row.items()})
+    return stream.getvalue()
+
+
+def _harmless(cell: str) -> str:
+    """On one line, and never to be taken for a formula by a spreadsheet, except what is a number."""
+    cell = one_line(cell)
+    if cell[:1] not in ("=", "+", "-", "@", "\t", "\r"):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return "'" + cell
+    return cell
