@@ -12,7 +12,8 @@ import traceback
 from collections.abc import Sequence
 
 from verifier import __version__
-from verifier.errors import ExitCode, VerifierError, one_line
+from verifier.cli.invocation import invocation
+from verifier.errors import ExitCode, UsageError, VerifierError, one_line, shown
 
 DESCRIPTION = """\
 How likely does a system that acts on what a detector sees meet its requirements?
@@ -26,14 +27,20 @@ exit codes:
   0 satisfied   1 violated   2 wrong usage   3 inconclusive   4 bad input   5 internal error or engines disagree
 """
 
+LAST_SECOND = 253_402_300_799
+"""Of the year 9999, the last one that dates of Python reach."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit codes are those of `ExitCode`."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a name that the terminal cannot show must not end the run
             stream.reconfigure(errors="backslashreplace")
-    options = _parser().parse_args(arguments)
+    parser, given = _parser(), sys.argv[1:] if arguments is None else list(arguments)
+    options = parser.parse_args(given)
     try:
+        _check_date()
+        options.invocation = invocation(parser, given)
         code = int(options.command(options))
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -49,7 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except MemoryError:
-        _complain("out of memory; narrow the model or lower --max-states and --max-memory")
+        _complain(
+            "out of memory; ask for less at a time, or lower the limits (of a model: --max-states, --max-memory)"
+        )
         return int(ExitCode.INTERNAL)
     except Exception as error:  # a fault of this program must not look like a violated requirement (exit 1)
         if isinstance(error, OSError) and error.filename is None and error.errno in (errno.ENOSPC, errno.EIO):
@@ -62,6 +71,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "  hint: please report it; VERIFIER_DEBUG=1 shows where it happened"
         )
         return int(ExitCode.INTERNAL)
+
+
+def _check_date() -> None:
+    """Refuse a SOURCE_DATE_EPOCH that is none: libraries read it as well, and fail in their own ways."""
+    text = os.environ.get("SOURCE_DATE_EPOCH")
+    if text is not None and not (text.isascii() and text.isdigit() and len(text) <= 12 and int(text) <= LAST_SECOND):
+        raise UsageError(f"SOURCE_DATE_EPOCH: expected seconds since 1970 as a whole number, got {shown(text)}")
 
 
 def _complain(message: str) -> None:
@@ -78,7 +94,10 @@ def _parser() -> argparse.ArgumentParser:
     from verifier.cli.collision_arguments import add_collision_arguments
     from verifier.cli.compare_arguments import add_compare_arguments
     from verifier.cli.confusion_arguments import add_confusion_arguments
+    from verifier.cli.evidence_arguments import add_evidence_arguments
     from verifier.cli.explain_arguments import add_explain_arguments
+    from verifier.cli.mutate_arguments import add_mutate_arguments
+    from verifier.cli.report_arguments import add_report_arguments
     from verifier.cli.require_arguments import add_require_arguments
 
     parser = argparse.ArgumentParser(
@@ -96,5 +115,8 @@ def _parser() -> argparse.ArgumentParser:
     add_compare_arguments(commands)
     add_collision_arguments(commands)
     add_closedloop_arguments(commands)
+    add_mutate_arguments(commands)
     add_assess_arguments(commands)
+    add_report_arguments(commands)
+    add_evidence_arguments(commands)
     return parser
