@@ -4,7 +4,7 @@ The drive is made up here: pedestrians and obstacles at known places, and two de
 well with distance. The first is good nearby and poor far away; the second sees further, and takes more obstacles for
 pedestrians. With real data only the reading changes: `read_detections("kitti_tracking", ...)` and its like.
 
-Run it from anywhere: python examples/04_from_detections.py
+It needs the extra detections. Run it from anywhere: python examples/04_from_detections.py
 """
 
 import tempfile

@@ -20,6 +20,7 @@ Run it from anywhere: python examples/13_how_much_haze.py
 import contextlib
 import io
 import json
+import sys
 import tempfile
 from pathlib import Path
 
@@ -151,9 +152,11 @@ with tempfile.TemporaryDirectory() as text:
     for name, content in (("car.toml", MODEL), ("car.ltl", SPEC), ("haze.toml", ASSESSMENT)):
         (folder / name).write_text(content)
     with contextlib.redirect_stdout(io.StringIO()):  # the whole report; the JSON document has the same
-        main(
+        code = main(
             ["assess", str(folder / "haze.toml"), "--make", str(folder / "made"), "--output", str(folder / "a.json")]
         )
+    if not (folder / "a.json").exists():
+        sys.exit(code)  # the command has said why
     (car,) = json.loads((folder / "a.json").read_text())["systems"]
 
 found = car["degradation"]

@@ -3,7 +3,7 @@
 The counts below are those of example 05: PointRCNN (lidar) and RRC (camera) against the annotations of the KITTI
 tracking benchmark, drives 0001, 0004, 0007 and 0015, of which PointRCNN's training set holds no frame. They are
 counts only; nothing of the data set is repeated. With the annotations and the published detections, as for example
-05, they are counted anew, and the bundle is about the same numbers drive by drive:
+05, they are counted anew, and the bundle is about the same numbers drive by drive. It needs the extra evidence.
 
   python examples/15_evidence_for_kitti.py LABEL_02 DET_POINTRCNN DET_RRC2D
 """

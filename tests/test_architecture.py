@@ -8,6 +8,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "verifier"
 ORDER = [
     "errors",
+    "libraries",
     "textfiles",
     "expressions",
     "ltl",

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import verifier
-from verifier.cli import main
+from verifier.cli import _parser, main
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
@@ -59,6 +59,33 @@ def test_the_readmes_other_commands_run(monkeypatch, tmp_path):
     assert (tmp_path / "figure8.png").stat().st_size > 10_000
 
 
+PLAIN = [
+    line
+    for language, block in re.findall(r"^```(\w*)\n(.*?)^```$", README, flags=re.DOTALL | re.MULTILINE)
+    for line in block.splitlines()
+    if not language and line.startswith("verify ")
+]
+
+
+@pytest.mark.parametrize("line", PLAIN)
+def test_the_readmes_commands_on_files_of_the_reader_name_options_that_exist(line):
+    assert callable(_parser().parse_args(shlex.split(line)[1:]).command)
+
+
+def test_there_are_commands_on_files_of_the_reader():
+    assert len(PLAIN) >= 15
+
+
+def test_the_readmes_context_fits_its_bundle(monkeypatch, tmp_path, capsys):
+    (block,) = re.findall(r"```toml\n(.*?)```", README, flags=re.DOTALL)
+    (tmp_path / "case.toml").write_text(block)
+    (line,) = [line for line in PLAIN if line.startswith("verify evidence build")]
+    line = line.replace("case.toml", str(tmp_path / "case.toml")).replace("bundle.zip", str(tmp_path / "bundle.zip"))
+    monkeypatch.chdir(ROOT)
+    assert main([*shlex.split(line)[1:], "--draws", "200"]) == 0
+    assert "digest: " in capsys.readouterr().out
+
+
 def test_the_readme_links_to_files_that_are_there():
     for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", README):
         assert (ROOT / target).exists(), target
@@ -74,7 +101,7 @@ def test_examples_print_what_they_promise(path, tmp_path):
     expected = "".join(line.removeprefix("#").removeprefix(" ") for line in promised.splitlines(keepends=True))
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     found = subprocess.run(
-        [sys.executable, str(path)], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120
+        [sys.executable, str(path)], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
     )
     assert found.stderr == ""
     assert found.stdout == expected

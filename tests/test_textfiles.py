@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from verifier.errors import InputError
-from verifier.textfiles import write_bytes, write_text
+from verifier.textfiles import csv_text, write_bytes, write_text
 
 
 def test_a_file_is_replaced_as_a_whole_and_nothing_is_left_beside_it(tmp_path):
@@ -70,3 +70,32 @@ def test_what_cannot_be_written_is_named_and_leaves_nothing(tmp_path, monkeypatc
     with pytest.raises(InputError, match="cannot be written: No space left on device"):
         write_text(tmp_path / "out.txt", "text")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("cell", "written"),
+    [
+        ("plain", "plain"),
+        ("=1+1", "'=1+1"),
+        ("@a", "'@a"),
+        ("+b", "'+b"),
+        ("-c", "'-c"),
+        ("\uff1d1", "'\uff1d1"),
+        ("\tx", "\\tx"),
+        ("\u202ea\x1b[2J", "\\u202ea\\x1b[2J"),
+        ("-0.5", "-0.5"),
+        ("+1e-3", "+1e-3"),
+        (-0.5, "-0.5"),
+        (None, ""),
+        ("a,b", '"a,b"'),
+        ("two\nlines", "two\\nlines"),
+    ],
+)
+def test_no_cell_of_a_table_is_computed_or_moves_a_cursor(cell, written):
+    assert csv_text([{"name": cell, "n": 1}]) == f"name,n\n{written},1\n"
+
+
+def test_columns_of_a_table_without_rows():
+    assert csv_text([], ["name", "n"]) == "name,n\n"
+    with pytest.raises(ValueError, match="columns"):
+        csv_text([])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import platform
 from collections.abc import Iterable, Iterator
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,15 @@ def own_versions() -> dict[str, str]:
 def program_versions() -> dict[str, str]:
     """Versions of this program and of the libraries that compute with it; Storm answers for itself."""
     return {**own_versions(), "stormpy": version("stormpy")}
+
+
+def installed_versions(names: Iterable[str]) -> dict[str, str]:
+    """Versions of optional libraries, by the names they are installed under; those that are missing are left out."""
+    found = {}
+    for name in names:
+        with contextlib.suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 def input_files(spec: Specification, model: SystemModel, confusion: ConfusionFile) -> tuple[InputFile, ...]:

@@ -7,7 +7,7 @@ equal bytes. It holds no times, no absolute paths and no user names. Its schema 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -247,7 +247,7 @@ class RunResult:
             **({"matrices": dict(self.matrices)} if self.matrices else {}),
             "settings": dict(self.settings),
             "versions": dict(self.versions),
-            "engines": {"reported": "storm", "second": "batch", "largest_difference": self.largest_difference},
+            "engines": engines_record([self]),
             "remarks": list(self.remarks),
             "requirements": [_requirement_document(each) for each in self.requirements],
         }
@@ -288,6 +288,12 @@ def _sureness_columns(sureness: Sureness | None) -> dict[str, float]:
         "guaranteed_lower": sureness.guaranteed_lower,
         "guaranteed_upper": sureness.guaranteed_upper,
     }
+
+
+def engines_record(results: Iterable[RunResult]) -> dict[str, Any]:
+    """Which engine's numbers are reported, and how far the other one is from them over one or more runs."""
+    furthest = max(each.largest_difference for each in results)
+    return {"reported": "storm", "second": "batch", "largest_difference": furthest}
 
 
 def _requirement_document(each: RequirementResult) -> dict[str, Any]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import re
 import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from verifier.errors import InputError, Place, shown
+from verifier.errors import InputError, Place, one_line, shown
 
 LARGEST_FILE = 256 * 2**20
 """Bytes; a larger text file is refused before it is read."""
@@ -19,6 +22,8 @@ OPEN_FILES = re.compile(r"/proc/\d+(/task/\d+)?/fd|/dev/fd")
 """Folders whose entries are the files that a process holds open."""
 MOST_LINKS = 40
 """As many links in a row are followed, like the kernel does."""
+FORMULA_STARTS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""How a text begins that a spreadsheet would compute, in full width too."""
 
 
 def read_text(path: str | Path, largest: int = LARGEST_FILE) -> tuple[str, bytes]:
@@ -93,6 +98,12 @@ def json_value(text: str, where: Place) -> Any:
         raise InputError(f"not accepted: {error}", where) from None
 
 
+def json_of(raw: bytes, file: str) -> Any:
+    """The decoded JSON of the bytes of a file; errors as `read_json`."""
+    place = Place(file)
+    return json_value(decoded(raw, place), place)
+
+
 def _whole_number(digits: str) -> int:
     if len(digits) > LONGEST_NUMBER:
         raise ValueError(f"a number has {len(digits)} digits; at most {LONGEST_NUMBER} are read")
@@ -146,6 +157,42 @@ def _is_open_file(path: Path) -> bool:
             return False
         path = path.parent / path.readlink()
     return False
+
+
+def csv_text(rows: Iterable[Mapping[str, Any]], columns: Sequence[str] | None = None) -> str:
+    """Rows as CSV with a header, harmless in a spreadsheet and on a terminal.
+
+    A text that a spreadsheet would compute gets an apostrophe in front, unless it is a number; control characters
+    are written out.
+
+    Args:
+        rows: all with the same keys.
+        columns: of the header; those of the first row if left out.
+
+    Raises:
+        ValueError: neither rows nor columns.
+    """
+    listed = list(rows)
+    if columns is None and not listed:
+        raise ValueError("a table without rows needs columns")
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, list(listed[0]) if columns is None else columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: _harmless(value) for name, value in row.items()} for row in listed)
+    return stream.getvalue()
+
+
+def _harmless(cell: Any) -> Any:
+    if not isinstance(cell, str):
+        return cell
+    text = one_line(cell)
+    if not text.startswith(FORMULA_STARTS):
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return "'" + text
+    return text
 
 
 def _write_beside(target: Path, data: bytes) -> None:

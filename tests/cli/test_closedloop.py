@@ -393,6 +393,12 @@ def test_verified_curves_by_hand(families, capsys):
     assert {each["role"] for each in document["inputs"]} == {"spec", "model", "confusion"}
     assert document["settings"]["sensitivity"] == "highest score threshold (0.75) - score threshold"
     assert document["versions"]["storm"]
+    engines = document["settings"]["engines"]
+    assert (engines["reported"], engines["second"]) == ("storm", "batch")
+    assert 0 <= engines["largest_difference"] < 1e-12
+    assert document["settings"]["matrices"].keys() == {"yolo", "yolo@fog"}
+    assert document["settings"]["matrices"]["yolo"]["matching"].startswith("2-D IoU >= 0.7")
+    assert document["settings"]["matrices"]["yolo"]["false_alarms"] == "dropped"
 
 
 def test_verified_curves_are_those_of_verify_run(families, capsys):

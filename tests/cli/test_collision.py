@@ -314,7 +314,7 @@ def test_faulty_profiles_are_refused(run, tmp_path, text, message):
         (["perfect.csv", "--closed-loop", "15"],
          "perfect: no object in the bins [0, 2) m, [2, 4) m, [6, 8) m, [8, 10) m and 2 more of the true distance, "
          "which the vehicle drives through\n"
-         "  hint: use wider bins, or name what to assume there: neighbour or no_report"),
+         "  hint: use wider bins (--bin), or name what to assume there (--empty-bins neighbour or no_report)"),
         (["perfect.csv", "--closed-loop", "15", "--reaction", "0.25", "--period", "0.1"],
          "a reaction time of 0.25 s is no whole number of periods of 0.1 s"),
     ],

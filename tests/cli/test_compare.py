@@ -548,3 +548,12 @@ def test_verdicts_come_from_the_guaranteed_bounds_as_in_verify_run(compare):
     code, _, err = compare(*arguments, "--verdict-from", "interval")
     assert code == ExitCode.USAGE
     assert "from the guaranteed bounds or from the point" in err
+
+
+def test_names_of_detectors_do_nothing_in_a_spreadsheet(compare, tmp_path):
+    path = tmp_path / "rows.csv"
+    free = ["--requirement", "all_three", "--env", "ped", "--draws", "50"]
+    code, _, _ = compare(*free, "--csv", path, cm=[f"@a={BY_CLASS}", f"+b={BY_CLASS}"])
+    assert code == ExitCode.SATISFIED
+    with path.open() as stream:
+        assert [row["detector"] for row in csv.DictReader(stream)] == ["'@a", "'+b"]

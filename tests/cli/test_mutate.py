@@ -17,7 +17,7 @@ pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
 from PIL import Image
 
 from verifier.cli import main
-from verifier.cli.mutate_arguments import DENSIFYING, LISTS, SUFFIXES
+from verifier.cli.mutate_arguments import DENSIFYING, IMAGE_SUFFIXES, LISTS
 from verifier.errors import ExitCode
 from verifier.robustness.detectors import images as images_module
 from verifier.robustness.mutators import MUTATORS, PUBLISHED
@@ -167,7 +167,7 @@ def test_show_lists_every_mutator_or_what_is_asked_for(run):
 
 
 def test_names_in_the_help_are_those_there_are():
-    assert SUFFIXES == images_module.SUFFIXES
+    assert IMAGE_SUFFIXES == images_module.IMAGE_SUFFIXES
     assert tuple(PUBLISHED) == LISTS
     assert METHODS == DENSIFYING
 

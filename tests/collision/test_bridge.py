@@ -305,7 +305,7 @@ def test_empty_bins_are_refused_or_filled_as_named():
         distance_channel(found, 9.0, ChannelSettings(2.0))
     assert str(caught.value) == (
         "no object in the bins [2, 4) m, [4, 6) m, [8, 10) m of the true distance, which the vehicle drives through\n"
-        "  hint: use wider bins, or name what to assume there: neighbour or no_report"
+        "  hint: use wider bins (--bin), or name what to assume there (--empty-bins neighbour or no_report)"
     )
     near = distance_channel(found, 9.0, ChannelSettings(2.0, empty_bins="neighbour"))
     assert near.source.tolist() == [0, 0, 3, 3, 3]

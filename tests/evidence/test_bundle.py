@@ -18,7 +18,7 @@ from verifier.cli import main
 from verifier.errors import InputError, LimitError, UsageError
 from verifier.evidence.bundle.archive import read_bundle
 from verifier.evidence.bundle.build import Sources, build_bundle, make_bundle
-from verifier.evidence.bundle.check import check_bundle
+from verifier.evidence.bundle.check import check_bundle, check_files
 from verifier.evidence.bundle.request import Request, request_of
 from verifier.evidence.bundle.writing import write_bundle
 from verifier.expressions import Source, parse_expression
@@ -140,6 +140,15 @@ def test_a_second_build_has_the_same_bytes(tmp_path, monkeypatch):
     assert targets[0] == targets[1]
     for word in (str(tmp_path), "jane_doe", "john_roe"):
         assert word.encode() not in targets[0]
+
+
+def test_the_report_says_what_was_typed(tmp_path):
+    command = ("verify", "evidence", "build", "two_looks.ltl", "--cm", "<b>matrices.json")
+    bundle = make_bundle(Sources(*write_inputs(tmp_path), command=command), FEW)
+    told = bundle.files["report/report.md"].decode().replace("\\", "")
+    assert "verify evidence build two_looks.ltl --cm '<b>matrices.json'" in told
+    assert b"&lt;b&gt;matrices.json" in bundle.files["report/report.html"]
+    assert check_files("b", bundle.files).findings == ()
 
 
 def test_an_archive_has_one_date_and_one_mode(tmp_path, monkeypatch, built):

@@ -52,6 +52,8 @@ def test_manifest_and_report_keep_to_their_schemas(built, root, tmp_path, capsys
         True,
     )
     assert sound["verdict"] == "inconclusive"
+    assert sound["command"] == ["verify", "evidence", "check", "b.zip", "--digest", built.digest]
+    assert sound["versions"].keys() == {"verifier", "python", "numpy", "scipy", "stormpy"}
     write_bundle({**built.files, "counts.csv": b""}, tmp_path / "c")
     assert main(["evidence", "check", str(tmp_path / "c"), "--json"]) == 4
     wrong = json.loads(capsys.readouterr().out)

@@ -122,7 +122,7 @@ def test_what_cannot_be_validated_is_refused_before_anything_is_computed(root, t
     monkeypatch.setitem(sys.modules, "jsonschema", None)
     monkeypatch.setattr("verifier.cli.run.verified", None)
     assert main(["run", SPEC, "--cm", CM, "--junit", str(tmp_path / "a.xml")]) == ExitCode.USAGE
-    assert "verifier[evidence]" in capsys.readouterr().err
+    assert "'.[evidence]'" in capsys.readouterr().err
 
 
 def step(workflow, name):

@@ -22,6 +22,7 @@ from verifier.evidence.context import CaseContext, Detector
 from verifier.evidence.defeaters import about_data, about_settings, about_verdicts
 from verifier.evidence.defeaters.finding import find_defeaters
 from verifier.evidence.defeaters.values import KINDS, Claim, Doubt, claims_on
+from verifier.evidence.documents import Document
 
 PACKAGE = Path(about_data.__file__).parents[2]
 
@@ -406,3 +407,10 @@ def test_doubts_are_valid_from_birth():
         Doubt("made_up", "m", (Claim("0", "a", "p"),), "r")
     with pytest.raises(ValueError, match="known kind"):
         Doubt("stale", "m", (), "r")
+
+
+def test_results_whose_inputs_have_no_role_speak_against_nothing():
+    """Those of verify collision name tables of pairs, which are neither spec nor model nor matrices."""
+    study = Document("pairs.json", "collision", {"inputs": [{"name": "a.json", "sha256": "9" * 64}]}, "8" * 64)
+    run = satisfied_run()
+    assert find_defeaters([run, study], CaseContext(), {}) == find_defeaters([run], CaseContext(), {})

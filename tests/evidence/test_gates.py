@@ -258,6 +258,8 @@ REFUSED = [
     (["--fail-under", "95"], ExitCode.USAGE, "--fail-under: expected a number from 0 to 1, got '95'"),
     (["--fail-under", "nan"], ExitCode.USAGE, "--fail-under: expected a number from 0 to 1"),
     (["--max-drop=-1", "--baseline", BY_SET], ExitCode.USAGE, "--max-drop: expected a number from 0 to 1"),
+    (["--max-drop", BY_SET], ExitCode.USAGE, f"hint: as --max-drop 0.01 --baseline {BY_SET}"),
+    (["--max-drop", "0.1", "--max-drop", "old.json"], ExitCode.USAGE, "--max-drop 0.01 --baseline old.json"),
     (["--drop-from", "point"], ExitCode.USAGE, "--drop-from belongs to --max-drop and --baseline"),
     (["--drop-from", "luck", *MATRICES], ExitCode.USAGE, "--drop-from: expected point, or chance:C"),
     (["--drop-from", "chance:1", *MATRICES], ExitCode.USAGE, "lies strictly between 0 and 1"),

@@ -203,7 +203,30 @@ def test_rates_are_argued(accept, status):
     found = next(each for each in case.elements if "at a rate of at most" in each.text)
     assert found.status is status
     assert bool(found.supported_by) == (status is Status.SUPPORTED)
-    assert case.by_id["S1"].status is status
+    assert operation_of(case).status is status
+    assert found.id in operation_of(case).supported_by
+
+
+def operation_of(case):
+    (found,) = [each for each in case.elements if each.text.startswith("Argument at the level of operation")]
+    return found
+
+
+def test_the_levels_of_context_are_argued_apart():
+    """A requirement that holds in an encounter says nothing of how often encounters come, and the other way round."""
+    given_run = run([requirement("stops", [point(0.96, "satisfied", (0.92, 0.99))])])
+    encounter_only = case_of(given_run)
+    assert [encounter_only.by_id[each].text for each in encounter_only.top.supported_by] == [
+        "Argument at the level of one encounter: over each requirement, in the worst of its scenarios",
+        "Argument over what results cannot show and is left to persons",
+    ]
+    case = case_of(given_run, rated(given_run, Fraction(1, 10)))
+    check(case)
+    encounter, operation, _ = (case.by_id[each] for each in case.top.supported_by)
+    assert operation is operation_of(case)
+    assert (encounter.status, operation.status) == (Status.SUPPORTED, Status.VIOLATED)
+    assert case.top.status is Status.VIOLATED
+    assert not set(encounter.supported_by) & set(operation.supported_by)
 
 
 def test_a_rate_of_a_doubted_run_is_doubted():

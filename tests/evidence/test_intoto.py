@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from ci_documents import HASHES, HOSTILE, document_of, every_verdict, run_content
+from made_runs import HASHES, HOSTILE, document_of, every_verdict, run_content
 
 from verifier.evidence.intoto import statement
 

@@ -4,7 +4,7 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
-from ci_documents import HOSTILE, document_of, every_verdict, point, requirement, run_content
+from made_runs import HOSTILE, document_of, every_verdict, point, requirement, run_content
 
 from verifier.evidence.junit import junit_xml
 
@@ -29,7 +29,8 @@ def test_one_case_for_each_requirement_and_scenario():
         "violated: P = 0.25, 95 % credible interval [0.2, 0.3], 95 % guaranteed [0.1, 0.4]; target P >= 0.9"
     )
     assert found["unsure [planner p, ped x=1]"].find("failure").get("message") == (
-        "inconclusive: P = 0.92; target P >= 0.9; about 40 more items would decide it"
+        "inconclusive: P = 0.92, 95 % credible interval [0.88, 0.96], 95 % guaranteed [0.8, 1]; target P >= 0.9; "
+        "about 40 more items would decide it"
     )
     assert found["asks [planner p, ped x=1]"].find("skipped").get("message") == "P = 0.5; no target"
 

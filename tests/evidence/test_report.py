@@ -596,7 +596,7 @@ def test_the_csv_holds_nothing_that_a_spreadsheet_would_compute():
     found = [requirement(name, "violated", [point("violated", 0.1, name)], planner=name) for name in names]
     text = csv_report([document_of(run_content(found, "violated"))])
     rows = list(csv.DictReader(io.StringIO(text)))
-    expected = ["'=HYPERLINK(1)", "'+1", "'-1", "'@x", "\\t=1", "plain", "'\uff1d1+1"]
+    expected = ["'=HYPERLINK(1)", "+1", "-1", "'@x", "\\t=1", "plain", "'\uff1d1+1"]
     assert [row["requirement"] for row in rows] == [row["planner"] for row in rows] == expected
     assert {row["comparison"] for row in rows} == {">="}
 

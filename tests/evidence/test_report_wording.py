@@ -13,16 +13,8 @@ from hypothesis import strategies as st
 from verifier.evidence.report.html import escaped
 from verifier.evidence.report.markdown import escaped as in_markdown
 from verifier.evidence.report.pictures import Line, chart, plot, ruler
-from verifier.evidence.report.wording import (
-    asked_text,
-    decimal_text,
-    interval_text,
-    long_names,
-    name_text,
-    number_text,
-    probability_text,
-    rounded,
-)
+from verifier.evidence.report.wording import asked_text, long_names, name_text, probability_text
+from verifier.evidence.rounding import decimal_text, interval_text, number_text, rounded
 
 PROBABILITIES = st.floats(0, 1, allow_nan=False)
 NEAR_ONE = st.floats(0, 1e-3).map(lambda gap: 1 - gap)

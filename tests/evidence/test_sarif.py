@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from ci_documents import HOSTILE, document_of, every_verdict, run_content
+from made_runs import HOSTILE, document_of, every_verdict, run_content
 
 from verifier.evidence.sarif import sarif_log
 

@@ -1,11 +1,10 @@
 """What `verify assess --make` finds out before it makes anything, and what stays right at the edges of a making."""
 
 import json
-import shutil
 
 import numpy as np
 import pytest
-from made_assessment import matched, write_assessment
+from made_assessment import matched
 
 from verifier.cli import main
 from verifier.detections import read_detections
@@ -17,21 +16,6 @@ from verifier.robustness.detectors import Detections
 
 pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
 pytest.importorskip("pycocotools", reason="pycocotools is not installed")
-
-
-@pytest.fixture(scope="module")
-def source(root, tmp_path_factory):
-    """A folder with the drawn streets and the assessment of them."""
-    folder = tmp_path_factory.mktemp("streets")
-    write_assessment(folder, root)
-    return folder
-
-
-@pytest.fixture
-def copied(source, tmp_path):
-    """The folder of the streets, to be spoilt."""
-    shutil.copytree(source, tmp_path / "streets")
-    return tmp_path / "streets"
 
 
 @pytest.fixture
@@ -171,7 +155,7 @@ def test_a_level_at_which_everything_has_left_the_image(copied, tmp_path):
     )
     (car,) = read_assessment(copied / "car.toml").assessments
     scenes = check_made(car, None, copied)
-    made = make(car, None, scenes, copied, Workshop(tmp_path / "car", detector=Nothing())).assessment.degradation
+    made = make(car, None, scenes, copied, Workshop(tmp_path / "car", detector=Nothing()))[0].degradation
     assert dict(made.levels[0].performance) == {"AP": 0, "ADR": 0, "recall": 0, "precision": None}
     assert dict(made.levels[1].performance) == dict.fromkeys(("AP", "ADR", "recall", "precision"))
 

@@ -7,13 +7,12 @@ command says is computed once more here, from the files it wrote, in plain loops
 import csv
 import json
 import math
-import shutil
 from fractions import Fraction
 
 import jsonschema
 import numpy as np
 import pytest
-from made_assessment import EDGE_M, SCENES, matched, overlap, write_assessment
+from made_assessment import EDGE_M, SCENES, matched, overlap
 
 from verifier.cli import main
 from verifier.errors import ExitCode
@@ -23,26 +22,13 @@ from verifier.robustness.assessment.level_recipe import LevelRecipe
 from verifier.robustness.assessment.making import Workshop, check_made, make
 from verifier.robustness.assessment.plan import follow_up_plan
 from verifier.robustness.assessment.reader import read_assessment
-from verifier.robustness.assessment.scenes import MOVING, moved_truth, open_scenes
+from verifier.robustness.assessment.scenes import moved_truth, open_scenes
 from verifier.robustness.assessment.transformations import Transformation
 from verifier.robustness.detectors import Detections, read_image
-from verifier.robustness.mutators import MUTATORS, Frame, apply, parse_mutation
+from verifier.robustness.mutators import MUTATORS, Frame, apply, moves_boxes, parse_mutation
 
 pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
 pytest.importorskip("pycocotools", reason="pycocotools is not installed")
-
-
-@pytest.fixture(scope="module")
-def source(root, tmp_path_factory):
-    """A folder with the drawn streets and the assessment of them."""
-    folder = tmp_path_factory.mktemp("streets")
-    write_assessment(folder, root)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("cache")
 
 
 @pytest.fixture(scope="module")
@@ -55,28 +41,6 @@ def made(source, cache, tmp_path_factory):
     )
     assert code == ExitCode.VIOLATED
     return target / "car", json.loads(result.read_text())
-
-
-@pytest.fixture
-def copied(source, tmp_path):
-    """The folder of the streets, to be spoilt, and the command on it: exit code and what stands on stderr."""
-    shutil.copytree(source, tmp_path / "streets")
-    return tmp_path / "streets"
-
-
-@pytest.fixture
-def run(copied, cache, tmp_path, capfd):
-    def call(*more, old="", new="", target="made"):
-        path = copied / "car.toml"
-        text = path.read_text()
-        assert old in text
-        path.write_text(text.replace(old, new, 1))
-        words = ["--make", tmp_path / target, "--cache", cache, "--output", tmp_path / "out.json", *more]
-        capfd.readouterr()
-        code = main(["assess", str(path), *map(str, words)])
-        return code, capfd.readouterr().err
-
-    return call
 
 
 def without_requirements(folder):
@@ -110,6 +74,13 @@ def test_the_document_is_valid_and_says_what_was_run(root, made):
         ("depth of source", "depth"),
         ("images of follow-up", "follow_up"),
     }
+    assert {"verifier", "numpy", "stormpy", "pillow", "pycocotools"} <= made[1]["versions"].keys()
+    assert any(name.startswith("opencv-python") for name in made[1]["versions"])
+    settings = system["degradation"]["settings"]
+    assert (settings["engines"]["reported"], settings["engines"]["second"]) == ("storm", "batch")
+    assert 0 <= settings["engines"]["largest_difference"] < 1e-12
+    assert len(settings["matrices"]) == len(system["degradation"]["levels"])
+    assert all(each["matching"]["affinity"] == "iou_2d" for each in settings["matrices"])
 
 
 def test_performance_of_source_and_follow_up_by_plain_loops(made):
@@ -398,18 +369,18 @@ def test_annotations_of_other_formats_and_a_detector_from_python(copied, tmp_pat
     names = tuple(sorted(path.name for path in (copied / "images").iterdir()))
     plan = follow_up_plan(car.circumstances, names, occurrence="independent")
     scenes = check_made(car, plan, copied)
-    found = make(car, plan, scenes, copied, Workshop(tmp_path / "car", detector=Fixed()))
-    assert found.identity == {"detector": "fixed"}
-    assert found.images == SCENES
+    found, here = make(car, plan, scenes, copied, Workshop(tmp_path / "car", detector=Fixed()))
+    assert here.identity == {"detector": "fixed"}
+    assert here.images == SCENES
     # The first street's left person stands at exactly (64, 79, 95, 155); others by plain IoU.
     hits = 0
     for number in range(1, SCENES + 1):
         own = [box for image, *box in boxes if image == number]
         hits += any(overlap([x, y, r - x, b - y], [64, 79, 31, 76]) >= 0.5 for x, y, r, b in own)
     assert hits >= 1
-    source = found.assessment.source.performance
+    source = found.source.performance
     assert source.counts == {"TP": hits, "FP": SCENES - hits, "FN": 2 * SCENES - hits}
-    assert found.assessment.targets[-1].performance.counts == source.counts  # this detector sees no difference
+    assert found.targets[-1].performance.counts == source.counts  # this detector sees no difference
 
 
 def truth_of(folder, image):
@@ -535,7 +506,7 @@ def test_depth_and_boxes_move_under_rotation_and_truncation_alone():
     for text in ONE_OF_EACH:
         after = apply(parse_mutation(text), frame, np.random.default_rng(0))
         stays = np.array_equal(after.boxes, frame.boxes)
-        assert stays is (text.partition(":")[0] not in MOVING), text
+        assert stays is not moves_boxes(parse_mutation(text)), text
         if stays:
             assert np.array_equal(after.depth_m, frame.depth_m), text
 
@@ -705,8 +676,8 @@ def test_a_confusion_of_classes_shows_in_the_matrices(copied, tmp_path):
     truth["annotations"][0]["category_id"] = 2
     (copied / "truth.json").write_text(json.dumps(truth))
     (car,) = read_assessment(copied / "car.toml").assessments
-    found = make(car, None, check_made(car, None, copied), copied, Workshop(tmp_path / "car", detector=Fixed()))
-    assert found.assessment.degradation.recipe is None
+    found, _ = make(car, None, check_made(car, None, copied), copied, Workshop(tmp_path / "car", detector=Fixed()))
+    assert found.degradation.recipe is None
     document = json.loads(next((tmp_path / "car/levels").glob("00_*/confusion_*.json")).read_text())
     counts = np.array([each["counts"] for each in document["bins"]])
     person, obstacle = (document["labels"].index(name) for name in ("ped", "obs"))

@@ -8,7 +8,6 @@ import sys
 
 import numpy as np
 import pytest
-from made_assessment import write_assessment
 
 from verifier.cli import main
 from verifier.errors import ExitCode, InputError
@@ -17,41 +16,6 @@ from verifier.robustness.detectors import read_image
 
 pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
 pytest.importorskip("pycocotools", reason="pycocotools is not installed")
-
-
-@pytest.fixture(scope="module")
-def source(root, tmp_path_factory):
-    """A folder with the drawn streets and the assessment of them."""
-    folder = tmp_path_factory.mktemp("streets")
-    write_assessment(folder, root)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture
-def copied(source, tmp_path):
-    """The folder of the streets, to be spoilt, and the command on it: exit code and what stands on stderr."""
-    shutil.copytree(source, tmp_path / "streets")
-    return tmp_path / "streets"
-
-
-@pytest.fixture
-def run(copied, cache, tmp_path, capfd):
-    def call(*more, old="", new="", target="made"):
-        path = copied / "car.toml"
-        text = path.read_text()
-        assert old in text
-        path.write_text(text.replace(old, new, 1))
-        words = ["--make", tmp_path / target, "--cache", cache, "--output", tmp_path / "out.json", *more]
-        capfd.readouterr()
-        code = main(["assess", str(path), *map(str, words)])
-        return code, capfd.readouterr().err
-
-    return call
 
 
 def test_without_make_nothing_is_made_and_the_notes_say_so(source, capfd):

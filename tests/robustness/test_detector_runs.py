@@ -147,18 +147,6 @@ def test_a_cache_that_cannot_be_written(tmp_path):
         run_detector(Lamp(), images(1), tmp_path / "file")
 
 
-def test_progress_wraps_the_images():
-    seen = []
-
-    def watched(stream):
-        for image in stream:
-            seen.append(image.name)
-            yield image
-
-    run_detector(Lamp(), images(3), progress=watched)
-    assert seen == ["i0", "i1", "i2"]
-
-
 def test_programming_errors():
     with pytest.raises(ValueError, match="positive batch size"):
         run_detector(Lamp(), images(1), batch_size=0)

@@ -11,8 +11,9 @@ import pytest
 pytest.importorskip("PIL", reason="pillow is not installed")
 from PIL import Image
 
+from verifier.detections.depth import IMAGE_SUFFIXES
 from verifier.errors import InputError
-from verifier.robustness.detectors.images import SUFFIXES, read_image, read_images
+from verifier.robustness.detectors.images import read_image, read_images
 
 
 def picture(height=8, width=12):
@@ -107,9 +108,9 @@ def test_messages_are_equal_in_every_run(tmp_path):
 
 
 def test_suffixes_in_capital_letters_are_found(tmp_path):
-    for suffix in SUFFIXES:
+    for suffix in IMAGE_SUFFIXES:
         Image.fromarray(picture()).save(tmp_path / f"a{suffix[1:]}{suffix.upper()}")
-    names = [f"a{suffix[1:]}" for suffix in SUFFIXES]
+    names = [f"a{suffix[1:]}" for suffix in IMAGE_SUFFIXES]
     assert [image.name for image in read_images(tmp_path, names)] == names
     Image.fromarray(picture()).save(tmp_path / "apng.png")
     if len(list(tmp_path.glob("apng*"))) == 2:  # not where capital letters make no difference

@@ -300,13 +300,13 @@ def test_depth_of_every_kind_gives_the_same_haze(tmp_path):
         DepthSource(tmp_path / "png"),
         DepthSource(tmp_path / "npy"),
         DepthSource(constant_m=25),
-        *(DepthSource(tmp_path / "sparse", densifying=each) for each in ("nearest", "linear", "pyramid")),
+        *(DepthSource(tmp_path / "sparse", densify=each) for each in ("nearest", "linear", "pyramid")),
     ]
     wanted = apply(HAZE, Frame(picture(), metres)).pixels
     for number, source in enumerate(sources):
         result = batch([path], tmp_path / f"out{number}", HAZE, depth=source)
         assert np.array_equal(pixels_of(tmp_path / f"out{number}" / HAZE.slug / "a.png"), wanted)
-        assert result.images[0].depth_known == (0.5 if source.densifying else 1)
+        assert result.images[0].depth_known == (0.5 if source.densify else 1)
 
 
 def test_unit_of_a_depth_map(tmp_path):
@@ -324,7 +324,7 @@ def one_unknown():
 
 
 @pytest.mark.parametrize(
-    ("metres", "densifying", "said"),
+    ("metres", "densify", "said"),
     [
         (np.full((8, 11), 25.0), None, "the depth map has 11 x 8 pixels, the image 12 x 8"),
         (np.full((8, 11), 0.0), "nearest", "the depth map has 11 x 8 pixels, the image 12 x 8"),
@@ -338,12 +338,12 @@ def one_unknown():
         (np.full((8, 12, 1), 25.0), None, "expected floating-point metres (height, width)"),
     ],
 )
-def test_bad_depth_stops_what_needs_it_and_nothing_else(tmp_path, metres, densifying, said):
+def test_bad_depth_stops_what_needs_it_and_nothing_else(tmp_path, metres, densify, said):
     (tmp_path / "depth").mkdir()
     np.save(tmp_path / "depth" / "a.npy", metres)
     np.save(tmp_path / "depth" / "b.npy", np.full((8, 12), 25.0))
     paths = [saved(tmp_path / f"{name}.png", picture()) for name in "abc"]
-    source = DepthSource(tmp_path / "depth", densifying=densifying)
+    source = DepthSource(tmp_path / "depth", densify=densify)
     result = batch(paths, tmp_path / "out", HAZE, BLUR, depth=source)
     assert [(each.image, each.mutation) for each in result.failures] == [("a", 0), ("c", 0)]
     assert said in result.failures[0].message

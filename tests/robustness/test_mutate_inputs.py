@@ -14,10 +14,11 @@ from PIL import Image
 from verifier.errors import InputError, UsageError
 from verifier.robustness.mutators import batch as batch_module
 from verifier.robustness.mutators import parse_mutation
-from verifier.robustness.mutators.annotations import box_of, read_annotations
+from verifier.robustness.mutators.annotations import read_annotations
 from verifier.robustness.mutators.batch import mutate_files
 from verifier.robustness.mutators.batch_result import BatchResult, BatchSettings
 from verifier.robustness.mutators.imagefiles import DepthSource, image_files
+from verifier.robustness.mutators.moving import box_of
 from verifier.robustness.mutators.sheet import contact_sheet
 
 BLUR = parse_mutation("gaussian_blur:sigma_px=1")

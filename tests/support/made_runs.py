@@ -1,9 +1,11 @@
-"""Documents of `verify run` made by hand, for what reports say of them."""
+"""Documents of `verify run` made by hand: every verdict, and hostile names."""
 
 import json
 
 from verifier.evidence.documents import checked_document
 
+HASHES = {"spec": "a" * 64, "model": "b" * 64, "confusion": "c" * 64}
+HOSTILE = "<b onclick='x'>&\"]]>--> \x1b[2J\x00\x0b\u202e\ufffe\n[a](http://x) {0}"
 SETTINGS = {
     "planners": {"p": {"kind": "rules", "pick": "lowest"}},
     "environments": ["ped"],
@@ -55,8 +57,7 @@ def requirement(name, verdict, points, target=(">=", "9/10"), planner="p", worst
 
 def run_content(requirements, verdict, title="made up", **more):
     """The JSON values of a whole run."""
-    hashes = {"spec": "a" * 64, "model": "b" * 64, "confusion": "c" * 64}
-    inputs = [{"role": role, "name": f"{role}.file", "sha256": sha256} for role, sha256 in hashes.items()]
+    inputs = [{"role": role, "name": f"{role}.file", "sha256": sha256} for role, sha256 in HASHES.items()]
     return {
         "schema": "verifier.run",
         "version": 1,
@@ -77,12 +78,12 @@ def document_of(content, name="result.json"):
     return checked_document(json.loads(raw), raw, name)
 
 
-def every_verdict():
+def every_verdict(name="stops"):
     """Four requirements: violated in one of two scenarios, inconclusive, satisfied, without a target."""
     violated = [point("satisfied", 0.95), point("violated", 0.25, "obs", sureness=sureness(0.2, 0.3, 0.1, 0.4))]
     open_still = point("inconclusive", 0.92, sureness=sureness(0.88, 0.96, 0.8, 1.0))
     found = [
-        requirement("stops", "violated", violated, worst=1),
+        requirement(name, "violated", violated, worst=1),
         requirement("unsure", "inconclusive", [open_still], evidence_needed=NEEDED),
         requirement("holds", "satisfied", [point("satisfied", 0.001)], target=("<=", "1/100")),
         requirement("asks", "no target", [point("no target", 0.5)], target=None),

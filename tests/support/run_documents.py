@@ -1,115 +1,53 @@
 """Small documents of `verify run` and of confusion matrices, valid and made by hand."""
 
 import copy
-import json
 
-from verifier.evidence.documents import checked_document
+import made_runs
 
 SPEC, MODEL, MATRICES = "1" * 64, "2" * 64, "3" * 64
 
-SETTINGS = {
-    "planners": {"p": {"kind": "rules", "pick": "lowest"}},
-    "environments": ["ped", "obs"],
-    "set": {},
-    "constants": {},
-    "synthesised_from": None,
-    "initial": None,
-    "where": {},
-    "score_threshold": None,
-    "canonical": False,
-    "empty_columns": "error",
-    "false_alarms": "as_counted",
-    "endless": False,
-    "round_transitions": None,
-    "exact": False,
-    "verdict_from": "guaranteed",
-    "confidence": {
-        "level": 0.95,
-        "interval": "credible",
-        "reason": "posterior",
-        "prior": "jeffreys",
-        "draws": 10000,
-        "seed": 0,
-        "semantics": "every_state",
-        "events": 1,
-    },
+CONFIDENCE = {
+    "level": 0.95,
+    "interval": "credible",
+    "reason": "posterior",
+    "prior": "jeffreys",
+    "draws": 100,
+    "seed": 0,
+    "semantics": "every_state",
+    "events": 1,
 }
+SETTINGS = made_runs.SETTINGS | {"environments": ["ped", "obs"], "confidence": CONFIDENCE}
 
 
 def document(content, name="run.json"):
     """A validated document; its hash is that of its bytes."""
-    return checked_document(content, json.dumps(content).encode(), name)
+    return made_runs.document_of(content, name)
 
 
 def point(probability, verdict, guaranteed=None, environment="ped", initial=None, interval=None, **more):
     """One scenario; `guaranteed` and `interval` are pairs, the interval the guaranteed bounds if not given."""
-    found = {
-        "environment": environment,
-        "constants": {},
-        "initial": initial or {"x": 1},
-        "probability": probability,
-        "lower": probability,
-        "upper": probability,
-        "second_engine": probability,
-        "verdict": verdict,
-        **more,
-    }
     if guaranteed is not None:
-        low, high = guaranteed
-        inner = interval or guaranteed
-        found["sureness"] = {
-            "level": 0.95,
-            "interval": {
-                "kind": "credible",
-                "lower": inner[0],
-                "upper": inner[1],
-                "lower_range": [inner[0], inner[0]],
-                "upper_range": [inner[1], inner[1]],
-                "draws": 10000,
-            },
-            "guaranteed": {
-                "lower": low,
-                "upper": high,
-                "attained_lower": low,
-                "attained_upper": high,
-                "conservative": False,
-            },
-        }
-    return found
+        more["sureness"] = made_runs.sureness(*(interval or guaranteed), *guaranteed)
+    return made_runs.point(verdict, probability, environment, **({"initial": initial} if initial else {}), **more)
 
 
 def requirement(name, points, target=(">=", "9/10"), verdict=None, planner="p", worst=0, **more):
     """One requirement; its verdict is that of its worst point if not given."""
-    return {
-        "name": name,
-        "planner": planner,
-        "formula": "G safe",
-        "target": None if target is None else {"comparison": target[0], "probability": target[1]},
-        "verdict": verdict or points[worst]["verdict"],
-        "worst": worst,
-        "points": points,
-        **more,
-    }
+    made = made_runs.requirement(name, verdict or points[worst]["verdict"], points, target, planner, worst, **more)
+    return made | {"formula": "G safe"}
 
 
 def run(requirements, remarks=(), inputs=(SPEC, MODEL, MATRICES), name="run.json", title="made by hand", **settings):
     """The document of a run; settings replace those of `SETTINGS`."""
-    content = {
-        "schema": "verifier.run",
-        "version": 1,
-        "title": title,
-        "verdict": requirements[0]["verdict"],
-        "inputs": [
-            {"role": "spec", "name": "a.ltl", "sha256": inputs[0]},
-            {"role": "model", "name": "a.toml", "sha256": inputs[1]},
-            {"role": "confusion", "name": "a.json", "sha256": inputs[2]},
-        ],
-        "settings": copy.deepcopy(SETTINGS) | settings,
-        "versions": {"verifier": "0.1.0", "storm": "2.0.0"},
-        "engines": {"reported": "storm", "second": "batch", "largest_difference": 0.0},
-        "remarks": list(remarks),
-        "requirements": list(requirements),
-    }
+    files = zip(("spec", "model", "confusion"), ("a.ltl", "a.toml", "a.json"), inputs, strict=True)
+    content = made_runs.run_content(
+        list(requirements),
+        requirements[0]["verdict"],
+        title,
+        inputs=[{"role": role, "name": file, "sha256": sha256} for role, file, sha256 in files],
+        settings=copy.deepcopy(SETTINGS) | settings,
+        remarks=list(remarks),
+    )
     return document(content, name)
 
 

@@ -36,7 +36,8 @@ class Verdict(Enum):
         }.get(self, ExitCode.SATISFIED)
 
 
-_SEVERITY = (Verdict.NO_TARGET, Verdict.SATISFIED, Verdict.INCONCLUSIVE, Verdict.VIOLATED)
+SEVERITY = (Verdict.NO_TARGET, Verdict.SATISFIED, Verdict.INCONCLUSIVE, Verdict.VIOLATED)
+"""From the least to the most severe."""
 
 
 def verdict_of(lower: float | Fraction, upper: float | Fraction, comparison: str, target: Fraction | None) -> Verdict:
@@ -68,4 +69,4 @@ def verdict_of(lower: float | Fraction, upper: float | Fraction, comparison: str
 
 def worst_verdict(verdicts: Iterable[Verdict]) -> Verdict:
     """The most severe of several: violated, then inconclusive, then satisfied, then no target."""
-    return max(verdicts, key=_SEVERITY.index, default=Verdict.NO_TARGET)
+    return max(verdicts, key=SEVERITY.index, default=Verdict.NO_TARGET)

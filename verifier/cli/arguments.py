@@ -130,7 +130,12 @@ def add_confidence_arguments(group: Any) -> None:
     group.add_argument(
         "--prior", type=prior, default="jeffreys", metavar="PRIOR", help="jeffreys, uniform or a number per label"
     )
-    group.add_argument("--draws", type=positive(int), metavar="N", help="matrices drawn (default: 10000, or fewer)")
+    group.add_argument(
+        "--draws",
+        type=positive(int),
+        metavar="N",
+        help="matrices drawn (default: 10000, fewer for large chains; compare shares them among its detectors)",
+    )
     group.add_argument("--seed", type=int, default=0, metavar="N", help="of everything that is drawn (default: 0)")
     group.add_argument("--no-confidence", action="store_true", help="the point alone, without any interval")
 
@@ -143,6 +148,11 @@ def add_engine_arguments(group: Any) -> None:
         action="store_true",
         help="for synthesised planners also the range over all winning strategies",
     )
+    add_limit_arguments(group)
+
+
+def add_limit_arguments(group: Any) -> None:
+    """How long one formula may take, and how large a system may be."""
     group.add_argument(
         "--timeout", type=positive(float), default=600.0, metavar="SECONDS", help="per formula (default: 600)"
     )
@@ -167,7 +177,9 @@ def _add_output_arguments(group: Any) -> None:
         "--plot-scale", choices=("linear", "log"), default="linear", help="of the probabilities (default: linear)"
     )
     group.add_argument(
-        "--export", metavar="FILE", help="write the Markov chain (.umb, .drn, .prism); one scenario grid block"
+        "--export",
+        metavar="FILE",
+        help="write the Markov chain (.umb, .drn, .prism); needs one planner, one environment and no sweep",
     )
     group.add_argument("--points", action="store_true", help="show every scenario, not only the worst")
     group.add_argument("--parse", action="store_true", help="show how the formulas are read, and stop")

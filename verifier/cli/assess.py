@@ -14,19 +14,21 @@ from verifier.cli.closedloop import progress_bar
 from verifier.cli.invocation import with_provenance
 from verifier.cli.plots import check_plot_target
 from verifier.errors import InputError, Place, UsageError, unknown_name
-from verifier.provenance import program_versions
+from verifier.provenance import installed_versions, program_versions
 from verifier.robustness.assessment.datasets import computed_distances, input_records, source_names
 from verifier.robustness.assessment.definition import Assessment
 from verifier.robustness.assessment.detected import with_measured
 from verifier.robustness.assessment.making import Workshop, check_made, make
 from verifier.robustness.assessment.plan import Plan, follow_up_plan
 from verifier.robustness.assessment.reader import AssessmentFile, read_assessment
-from verifier.robustness.assessment.result import AssessmentResult, MadeHere, SystemResult
+from verifier.robustness.assessment.result import AssessmentResult, SystemResult
 from verifier.robustness.assessment.scenes import Scenes
 from verifier.robustness.assessment.story import assess
 from verifier.textfiles import write_bytes, write_text
 
 OUTPUTS = ("output", "markdown", "plan", "plot")
+PACKAGES = ("onnxruntime", "opencv-python-headless", "opencv-python", "pillow", "pycocotools")
+"""What images are read, changed, searched and judged with, under the names it is installed by."""
 
 
 def assess_command(arguments: argparse.Namespace) -> int:
@@ -44,7 +46,8 @@ def assess_command(arguments: argparse.Namespace) -> int:
     assessment_file = {"role": "assessment", "name": PurePath(file.name).name, "sha256": file.sha256}
     judged = [each.assessment for each in systems]
     inputs = (assessment_file, *(record for each in judged for record in input_records(each, folder)))
-    result = AssessmentResult(file.title, inputs, systems, program_versions())
+    versions = program_versions() | installed_versions(() if arguments.make is None else PACKAGES)
+    result = AssessmentResult(file.title, inputs, systems, versions)
     _give(arguments, result)
     return int(result.verdict.exit_code)
 
@@ -73,7 +76,7 @@ def _prepared(given: Assessment, folder: Path, arguments: argparse.Namespace) ->
         return _Prepared(given, plan, None)
     scenes = check_made(given, plan, folder, Path(arguments.make) / given.key)
     if given.degradation is not None and given.degradation.run is not None:
-        from verifier.cli.assess_severities import check_run
+        from verifier.cli.assess_criteria import check_run
 
         check_run(given.degradation.run, folder)
     return _Prepared(given, plan, scenes)
@@ -84,13 +87,12 @@ def _system(each: _Prepared, folder: Path, arguments: argparse.Namespace) -> Sys
     if each.scenes is not None:
         cache = None if arguments.cache is None else Path(arguments.cache)
         workshop = Workshop(Path(arguments.make) / assessment.key, cache, progress_bar)
-        made = make(assessment, each.plan, each.scenes, folder, workshop)
-        assessment, here = made.assessment, MadeHere(made.identity, made.lowest_score, made.images, made.remarks)
+        assessment, here = make(assessment, each.plan, each.scenes, folder, workshop)
     assessment = with_measured(assessment, folder)
     computed = computed_distances(assessment, folder)
     degradation = None
     if assessment.degradation is not None and assessment.degradation.recipe is None:
-        from verifier.cli.assess_severities import degradation_of  # Storm is loaded only where it is asked
+        from verifier.cli.assess_criteria import degradation_of  # Storm is loaded only where it is asked
 
         degradation = degradation_of(assessment, folder)
     return assess(assessment, computed, each.plan, degradation, here)

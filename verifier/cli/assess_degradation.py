@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from verifier.cli.assess_blocks import Block, Table
-from verifier.robustness.assessment.degradation import Break, Criterion, Degradation
+from verifier.robustness.assessment.breaks import Break, Criterion
+from verifier.robustness.assessment.degradation import Degradation
 from verifier.robustness.assessment.level_draws import CONFIDENCE
 from verifier.robustness.assessment.result import DegradationResult, SystemResult
 
@@ -35,14 +36,11 @@ def degradation_blocks(found: SystemResult) -> Iterator[Block]:
         )
     for each, one in zip(result.criteria, result.breaks, strict=True):
         yield _break_sentence(asked, each, one, better=_is_better(each, one, result.levels))
-    yield from _order_blocks(found)
+    yield from _order_blocks(asked, result)
 
 
-def _order_blocks(found: SystemResult) -> Iterator[Block]:
+def _order_blocks(asked: Degradation, result: DegradationResult) -> Iterator[Block]:
     """Who failed first: by the numbers, and by what the number of images leaves no doubt of."""
-    asked, result = found.assessment.degradation, found.degradation
-    if asked is None or result is None:
-        return
     seen = result.seen
     if seen:
         for number, group in enumerate(seen):

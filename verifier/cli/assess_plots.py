@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import math
-import os
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from verifier.cli.plots import figure_bytes, quiet_pyplot
 from verifier.errors import UsageError, one_line
 from verifier.robustness.assessment.result import AssessmentResult, SystemResult
 
@@ -30,12 +28,7 @@ def assess_plot(result: AssessmentResult, path: str) -> bytes:
     Raises:
         UsageError: nothing to draw, or too much.
     """
-    os.environ["MPLBACKEND"] = "Agg"  # whatever the environment says: nothing is shown
-    import matplotlib
-
-    matplotlib.rcParams["svg.hashsalt"] = "verifier"
-    from matplotlib import pyplot
-
+    pyplot = quiet_pyplot()
     panels = _panels(result)
     if not 0 < len(panels) <= MOST_PANELS:
         raise UsageError(f"--plot: {len(panels)} panels to draw; 1 to {MOST_PANELS} are. Choose with --system")
@@ -46,12 +39,7 @@ def assess_plot(result: AssessmentResult, path: str) -> bytes:
         else:
             _draw_relation(axis, system, rule)
     figure.tight_layout()
-    buffer = io.BytesIO()
-    ending = Path(path).suffix.lstrip(".").lower()
-    when: dict[str, Any] = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[ending]
-    figure.savefig(buffer, format=ending, dpi=150, metadata=when)
-    pyplot.close(figure)
-    return buffer.getvalue()
+    return figure_bytes(figure, path)
 
 
 def _panels(result: AssessmentResult) -> list[tuple[SystemResult, str | None]]:

@@ -266,8 +266,7 @@ def _vocabulary(found: SystemResult) -> Iterator[Block]:
     rows = [
         (
             "robustness",
-            "ability to maintain the level of performance under any circumstances; here relaxed: the change may be "
-            "as large as epsilon(d)",
+            "ability to maintain the level of performance under any circumstances; here within epsilon(d)",
         ),
         ("domain", f"the images of the source data set and of: {shown or 'no measured target data set'}"),
         ("level of performance", measured),

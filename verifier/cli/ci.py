@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from verifier.evidence.checked import block_text
 from verifier.evidence.documents import checked_document
 from verifier.evidence.intoto import statement
 from verifier.evidence.junit import junit_xml, suite_name
-from verifier.evidence.libraries import jsonschema
+from verifier.evidence.points import block_text
 from verifier.evidence.sarif import requirement_places, sarif_log
+from verifier.libraries import library
 from verifier.results import RunResult
 from verifier.scenarios import Block, number_text
 from verifier.specs import Specification
@@ -48,7 +48,7 @@ class Stopwatch:
 def check_ci_libraries(arguments: argparse.Namespace) -> None:
     """Refuse before anything is computed where what validates documents is missing; UsageError."""
     if any(getattr(arguments, name) is not None for name in CI_OUTPUTS):
-        jsonschema()
+        library("jsonschema")
 
 
 def ci_texts(

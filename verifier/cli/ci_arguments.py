@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from pathlib import PurePath
 from typing import Any
 
-from verifier.errors import UsageError, shown
+from verifier.errors import UsageError, one_line, shown
 
 
 def add_ci_arguments(group: Any) -> None:
@@ -44,6 +45,25 @@ def add_drop_rule(group: Any) -> None:
         help="what a drop is judged by: point, the probabilities of the given matrices (default), or chance:C, "
         "whether it is larger than --max-drop with at least the chance C by common draws of both matrices",
     )
+
+
+def largest_drop(max_drop: str | None, baseline: str | None) -> Fraction | None:
+    """The drop that is allowed against a baseline; None where there is no such gate.
+
+    Args:
+        max_drop, baseline: as given; None where they are not.
+
+    Raises:
+        UsageError: one without the other, or no number from 0 to 1.
+    """
+    if max_drop is not None and PurePath(max_drop).suffix.lower() == ".json":
+        raise UsageError(
+            f"--max-drop: expected a number from 0 to 1, got the file {shown(max_drop)}\n"
+            f"  hint: as --max-drop 0.01 --baseline {one_line(max_drop)}; 0 allows no drop at all"
+        )
+    if (baseline is None) != (max_drop is None):
+        raise UsageError("--max-drop and --baseline belong together: name both or none")
+    return None if max_drop is None else share("--max-drop", max_drop)
 
 
 def drop_rule(text: str | None, *, gated: bool) -> Fraction | None:

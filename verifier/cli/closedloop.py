@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +15,7 @@ from verifier.cli.closedloop_plots import curves_plot, table_plot
 from verifier.cli.closedloop_tables import trade_off_tables
 from verifier.cli.invocation import with_provenance
 from verifier.cli.plots import check_plot_target
+from verifier.cli.sources import check_writable
 from verifier.closedloop.comparison import NamedCurve
 from verifier.closedloop.curvefiles import curves_csv, curves_json
 from verifier.closedloop.logfiles import write_logs
@@ -25,9 +24,9 @@ from verifier.closedloop.results import TradeOffs
 from verifier.closedloop.study import Study, study, study_trace
 from verifier.closedloop.study_settings import StudySettings
 from verifier.closedloop.traces import Trace
-from verifier.errors import InputError, Place, UsageError, shown
+from verifier.errors import UsageError, shown
 from verifier.provenance import own_versions
-from verifier.textfiles import write_bytes, write_text
+from verifier.textfiles import csv_text, write_bytes, write_text
 
 Item = TypeVar("Item")
 OUTPUTS = ("output", "csv", "plot", "plot_table")
@@ -69,7 +68,7 @@ def give(arguments: argparse.Namespace, result: TradeOffs, texts: Mapping[str, s
     if arguments.output is not None:
         written[arguments.output] = document
     if arguments.csv is not None:
-        written[arguments.csv] = csv_text(list(result.rows()))
+        written[arguments.csv] = csv_text(result.rows())
     printed = document if arguments.json else trade_off_tables(result, colour=_wants_colour())
     for path, text in written.items():
         write_text(path, text)
@@ -89,20 +88,10 @@ def check_targets(arguments: argparse.Namespace, more: Mapping[str, str | None],
         for source in sources:
             if Path(target).exists() and Path(source).exists() and Path(target).samefile(source):
                 raise UsageError(f"--{name.replace('_', '-')}: {target} is an input of this run")
-        if not target or Path(target).is_dir() or not Path(target).absolute().parent.is_dir():
-            raise InputError("cannot be written: no such folder, or a folder itself", Place(target or "''"))
+        check_writable(target)
     named = [os.path.realpath(target) for target in targets.values() if target is not None]
     if len(set(named)) < len(named):
         raise UsageError("two outputs would be written to the same file")
-
-
-def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The rows with a header; all have the same columns."""
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return stream.getvalue()
 
 
 def _curves_json(arguments: argparse.Namespace, curves: Sequence[NamedCurve], result: TradeOffs) -> str:

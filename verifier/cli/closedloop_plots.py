@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.cli.plots import figure_bytes, quiet_pyplot
 from verifier.closedloop.comparison import MetricTable, Row
 from verifier.closedloop.curves import TradeOffCurve
 from verifier.closedloop.results import TradeOffs
@@ -19,7 +17,6 @@ from verifier.errors import UsageError, one_line, unknown_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 MOST_ROWS = 16
 MARKS = "osD^v"
@@ -45,7 +42,7 @@ def curves_plot(result: TradeOffs, path: str, detectors: Sequence[str] = (), row
     Raises:
         UsageError: an unknown name, or too many panels.
     """
-    pyplot = _pyplot()
+    pyplot = quiet_pyplot()
     table = result.tables[-1]
     panels = _panels(table, detectors, rows)
     if len(panels) > MOST_ROWS:
@@ -69,12 +66,12 @@ def curves_plot(result: TradeOffs, path: str, detectors: Sequence[str] = (), row
     height_in = figure.get_size_inches()[1]
     figure.suptitle(heading, fontsize="medium", parse_math=False, y=1 - 0.12 / height_in, va="top")
     figure.tight_layout()
-    return _written(figure, path)
+    return figure_bytes(figure, path)
 
 
 def table_plot(result: TradeOffs, path: str) -> bytes:
     """One table per metric: areas as numbers; the baseline's row grey by area, the others coloured by robustness."""
-    pyplot = _pyplot()
+    pyplot = quiet_pyplot()
     widest = max(len(each.detectors) for each in result.tables)
     heights = [len(each.rows) for each in result.tables]
     size = (2.4 + 1.05 * widest + 0.9, 0.26 * sum(heights) + 1.5 * len(heights))
@@ -89,17 +86,7 @@ def table_plot(result: TradeOffs, path: str) -> bytes:
     bar = figure.colorbar(shown, cax=figure.add_axes((edge + 0.1 / size[0], 0.15, 0.15 / size[0], 0.7)))
     bar.set_label("worst case / baseline", fontsize="small")
     bar.ax.tick_params(labelsize="small")
-    return _written(figure, path)
-
-
-def _pyplot() -> Any:
-    os.environ["MPLBACKEND"] = "Agg"  # whatever the environment says: nothing is shown
-    import matplotlib
-
-    matplotlib.rcParams["svg.hashsalt"] = "verifier"
-    from matplotlib import pyplot
-
-    return pyplot
+    return figure_bytes(figure, path)
 
 
 def _panels(table: MetricTable, detectors: Sequence[str], rows: Sequence[str]) -> list[tuple[str, Row]]:
@@ -241,14 +228,3 @@ def _draw_table(axis: Axes, table: MetricTable) -> Any:
     for side in axis.spines.values():
         side.set_visible(False)
     return shown
-
-
-def _written(figure: Figure, path: str) -> bytes:
-    from matplotlib import pyplot
-
-    buffer = io.BytesIO()
-    ending = Path(path).suffix.lstrip(".").lower()
-    when: dict[str, Any] = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[ending]
-    figure.savefig(buffer, format=ending, dpi=150, metadata=when)
-    pyplot.close(figure)
-    return buffer.getvalue()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import csv
-import io
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +25,7 @@ from verifier.cli.collision_tables import collision_tables
 from verifier.cli.confusion_arguments import USUAL_IOU, USUAL_THRESHOLD, pair
 from verifier.cli.invocation import with_provenance
 from verifier.cli.plots import check_plot_target
+from verifier.cli.sources import check_writable
 from verifier.collision.comparison import THRESHOLD
 from verifier.collision.exact import WINDOW_M
 from verifier.collision.oracle import Penalty
@@ -40,10 +39,10 @@ from verifier.collision.stopping import BrakingPolicy
 from verifier.collision.study import StudySettings, collision_study
 from verifier.collision.subsampling import Progress, Subsampling
 from verifier.detections import Reading, keep_scores, read_class_map, read_detections
-from verifier.errors import InputError, Place, UsageError
+from verifier.errors import UsageError
 from verifier.matching import MatchingPolicy
 from verifier.provenance import program_versions
-from verifier.textfiles import write_bytes, write_text
+from verifier.textfiles import csv_text, write_bytes, write_text
 
 PLOTS = {
     "plot": map_plot,
@@ -85,7 +84,7 @@ def _give(arguments: argparse.Namespace, result: CollisionResult) -> None:
     if arguments.output is not None:
         write_text(arguments.output, document)
     if arguments.csv is not None:
-        write_text(arguments.csv, _csv_text(result))
+        write_text(arguments.csv, csv_text(result.rows()))
     for path, picture in pictures.items():
         write_bytes(path, picture)
     print(document if arguments.json else collision_tables(result), end="")
@@ -214,8 +213,7 @@ def _check_targets(arguments: argparse.Namespace) -> None:
                 raise UsageError(f"{option}: {target} is an input of this run")
             if Path(path).is_dir() and Path(path).resolve() in Path(target).resolve().parents:
                 raise UsageError(f"{option}: {target} is in an input of this run, {path}")
-        if not target or Path(target).is_dir() or not Path(target).absolute().parent.is_dir():
-            raise InputError("cannot be written: no such folder, or a folder itself", Place(target or "''"))
+        check_writable(target)
 
 
 def _check_plots(arguments: argparse.Namespace, detectors: int) -> None:
@@ -226,15 +224,6 @@ def _check_plots(arguments: argparse.Namespace, detectors: int) -> None:
         raise UsageError("--plot-ranking: with two bandwidths there is no ranking")
     if arguments.plot_closed_loop is not None and arguments.closed_loop is None:
         raise UsageError("--plot-closed-loop needs --closed-loop METRES")
-
-
-def _csv_text(result: CollisionResult) -> str:
-    rows = list(result.rows())
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return stream.getvalue()
 
 
 class _Bars:

@@ -61,12 +61,14 @@ def _add_data_arguments(group: Any) -> None:
     )
     group.add_argument("--format", choices=FORMATS, metavar="NAME", help=", ".join(FORMATS))
     group.add_argument("--annotations", metavar="PATH", help="ground truth: file, folder or zip archive")
-    group.add_argument("--class-map", metavar="FILE", help="lines such as 'human.* -> ped'")
+    group.add_argument("--class-map", metavar="FILE", help="file of lines such as 'human.* -> ped'; * is any text")
     group.add_argument("--frames", metavar="FILE", help="lists every frame, also empty ones (kitti_tracking, table)")
     group.add_argument("--sequence", action="append", default=[], metavar="NAME", help="only this drive; repeat")
     group.add_argument("--ignore", action="append", default=[], metavar="KIND", help="leave out faults of this kind")
     group.add_argument("--min-score", type=float, metavar="X", help="leave out detections below")
-    group.add_argument("--class", dest="classes", action="append", default=[], metavar="NAME", help="only; repeat")
+    group.add_argument(
+        "--class", dest="classes", action="append", default=[], metavar="NAME", help="only this; repeat"
+    )
     group.add_argument("--same-class", action="store_true", help="a report of another class is no report")
     group.add_argument("--distance", choices=MEASURES, metavar="MEASURE", help=", ".join(MEASURES))
     group.add_argument(
@@ -117,7 +119,15 @@ def _add_estimate_arguments(group: Any) -> None:
     )
     group.add_argument("--constant", type=float, metavar="C", help="of normal_reference (default: 1.06)")
     group.add_argument("--two-bandwidths", action="store_true", help="equation (1) to the letter; may leave [0, 1]")
-    group.add_argument("--level", type=float, default=0.9, metavar="P", help="of intervals (default: 0.9)")
+    group.add_argument(
+        "--confidence",
+        "--level",
+        dest="level",
+        type=float,
+        default=0.9,
+        metavar="LEVEL",
+        help="of intervals (default: 0.9)",
+    )
     group.add_argument("--window", type=float, metavar="M", help="of exact intervals (default: 2)")
     group.add_argument("--subsamples", type=int, metavar="N", help="their number (default: square root of the pairs)")
     group.add_argument("--subsample-size", type=int, metavar="N", help="(default: square root of the pairs)")

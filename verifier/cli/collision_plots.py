@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from verifier.cli.plots import figure_bytes, quiet_pyplot
 from verifier.collision.comparison import Area
 from verifier.collision.intervals import IntervalKind
 from verifier.collision.result import CollisionResult
@@ -43,7 +41,7 @@ def map_plot(result: CollisionResult, path: str) -> bytes:
     bar.set_label("probability of collision", fontsize="small")
     bar.ax.tick_params(labelsize="x-small")
     _legend_below(figure, [(UNDEFINED, "not defined")])
-    return _saved(figure, path)
+    return figure_bytes(figure, path)
 
 
 def interval_plot(result: CollisionResult, path: str) -> bytes:
@@ -63,7 +61,7 @@ def interval_plot(result: CollisionResult, path: str) -> bytes:
             axes[row][column].set_xlabel("reported distance (m)" if row == len(items) - 1 else "", fontsize="small")
     handles, labels = axes[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize="small")
-    return _saved(figure, path)
+    return figure_bytes(figure, path)
 
 
 def comparison_plot(result: CollisionResult, path: str) -> bytes:
@@ -102,7 +100,7 @@ def comparison_plot(result: CollisionResult, path: str) -> bytes:
     ]
     _label_grid(axes, result)
     _legend_below(figure, labels)
-    return _saved(figure, path)
+    return figure_bytes(figure, path)
 
 
 def ranking_plot(result: CollisionResult, path: str) -> bytes:
@@ -140,7 +138,7 @@ def ranking_plot(result: CollisionResult, path: str) -> bytes:
             axis.tick_params(labelsize="x-small")
     handles, labels = axes[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize="small")
-    return _saved(figure, path)
+    return figure_bytes(figure, path)
 
 
 def closed_loop_plot(result: CollisionResult, path: str) -> bytes:
@@ -160,19 +158,14 @@ def closed_loop_plot(result: CollisionResult, path: str) -> bytes:
         )
     handles, labels = axes.ravel()[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize="small")
-    return _saved(figure, path)
+    return figure_bytes(figure, path)
 
 
 def _panels(rows: int, columns: int, width_in: float, height_in: float, extra_in: float = 0.0) -> Any:
     """A figure and its panels (rows, columns)."""
     if rows * columns > MOST_PANELS:
         raise UsageError(f"--plot: {rows * columns} panels; at most {MOST_PANELS} are drawn")
-    os.environ["MPLBACKEND"] = "Agg"  # whatever the environment says: nothing is shown
-    import matplotlib
-
-    matplotlib.rcParams["svg.hashsalt"] = "verifier"
-    from matplotlib import pyplot
-
+    pyplot = quiet_pyplot()
     size = (width_in * columns + extra_in, height_in * rows + 0.6)
     return pyplot.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
 
@@ -287,14 +280,3 @@ def _braking(policy: PolicyResult) -> str:
 
 def _speed(result: CollisionResult, speed_mps: float) -> str:
     return f"{speed_mps / result.unit_mps:.4g} {result.settings.speed_unit}"
-
-
-def _saved(figure: Figure, path: str) -> bytes:
-    from matplotlib import pyplot
-
-    buffer = io.BytesIO()
-    ending = Path(path).suffix.lstrip(".").lower()
-    when: dict[str, Any] = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[ending]
-    figure.savefig(buffer, format=ending, dpi=150, metadata=when)
-    pyplot.close(figure)
-    return buffer.getvalue()

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from verifier.cli.arguments import run_options
@@ -16,11 +13,10 @@ from verifier.cli.compare_plots import compare_plot
 from verifier.cli.compare_tables import compare_table
 from verifier.cli.invocation import with_provenance
 from verifier.cli.plots import check_plot_target
-from verifier.cli.sources import is_one_of, with_models
-from verifier.compare.results import CompareResult
+from verifier.cli.sources import check_writable, is_one_of, with_models
 from verifier.compare.story import compare
-from verifier.errors import InputError, Place, UsageError
-from verifier.textfiles import write_bytes, write_text
+from verifier.errors import UsageError
+from verifier.textfiles import csv_text, write_bytes, write_text
 
 
 def compare_command(arguments: argparse.Namespace) -> int:
@@ -35,21 +31,11 @@ def compare_command(arguments: argparse.Namespace) -> int:
     if arguments.output is not None:
         write_text(arguments.output, document)
     if arguments.csv is not None:
-        write_text(arguments.csv, csv_text(result))
+        write_text(arguments.csv, csv_text(result.rows()))
     if arguments.plot is not None:
         write_bytes(arguments.plot, picture)
     print(document if arguments.json else table, end="")
     return int(result.exit_code)
-
-
-def csv_text(result: CompareResult) -> str:
-    """One line per spec, requirement and contender, with a header."""
-    rows = list(result.rows())
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return stream.getvalue()
 
 
 def _check_targets(arguments: argparse.Namespace) -> None:
@@ -63,8 +49,7 @@ def _check_targets(arguments: argparse.Namespace) -> None:
             continue
         if is_one_of(target, sources):
             raise UsageError(f"--{option}: {target} is an input of this comparison")
-        if not target or Path(target).is_dir() or not Path(target).absolute().parent.is_dir():
-            raise InputError("cannot be written: no such folder, or a folder itself", Place(target or "''"))
+        check_writable(target)
 
 
 def _progress_bar(items: Sequence[Any]) -> Iterable[Any]:

@@ -16,7 +16,7 @@ from verifier.cli.arguments import (
     add_engine_arguments,
     add_scenario_arguments,
 )
-from verifier.cli.ci_arguments import add_drop_rule, drop_rule, share
+from verifier.cli.ci_arguments import add_drop_rule, drop_rule, largest_drop
 from verifier.errors import UsageError, shown
 
 if TYPE_CHECKING:
@@ -88,13 +88,12 @@ def compare_options(arguments: argparse.Namespace) -> CompareOptions:
     from verifier.compare.gate import read_baseline
     from verifier.compare.story import CompareOptions
 
-    if (arguments.baseline is None) != (arguments.max_drop is None):
-        raise UsageError("--max-drop and --baseline belong together: name both or none")
+    drop = largest_drop(arguments.max_drop, arguments.baseline)
     return CompareOptions(
         pareto=None if arguments.pareto is None else _two(arguments.pareto),
         baseline=None if arguments.baseline is None else read_baseline(arguments.baseline),
-        max_drop=Fraction(0) if arguments.max_drop is None else share("--max-drop", arguments.max_drop),
-        least_chance=drop_rule(arguments.drop_from, gated=arguments.max_drop is not None),
+        max_drop=Fraction(0) if drop is None else drop,
+        least_chance=drop_rule(arguments.drop_from, gated=drop is not None),
     )
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import os
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from verifier.cli.compare_tables import short_name
+from verifier.cli.plots import figure_bytes, quiet_pyplot
 from verifier.compare.results import CompareResult
 from verifier.compare.tables import Course, ParetoView, RequirementComparison, SpecComparison
 from verifier.errors import UsageError, one_line
@@ -35,12 +33,7 @@ def compare_plot(result: CompareResult, path: str) -> bytes:
     Raises:
         UsageError: more panels or contenders than can be told apart.
     """
-    os.environ["MPLBACKEND"] = "Agg"  # whatever the environment says: nothing is shown
-    import matplotlib
-
-    matplotlib.rcParams["svg.hashsalt"] = "verifier"
-    from matplotlib import pyplot
-
+    pyplot = quiet_pyplot()
     panels = [panel for spec in result.specs for panel in _panels(spec, len(result.specs) > 1, result.level)]
     most = max(len(spec.contenders) for spec in result.specs)
     if len(panels) > MOST_PANELS or most > MOST_CONTENDERS:
@@ -57,12 +50,7 @@ def compare_plot(result: CompareResult, path: str) -> bytes:
     for axis in axes.ravel()[len(panels) :]:
         axis.set_axis_off()
     figure.tight_layout()
-    buffer = io.BytesIO()
-    ending = Path(path).suffix.lstrip(".").lower()
-    when: dict[str, Any] = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[ending]
-    figure.savefig(buffer, format=ending, dpi=150, metadata=when)
-    pyplot.close(figure)
-    return buffer.getvalue()
+    return figure_bytes(figure, path)
 
 
 def _panels(spec: SpecComparison, many: bool, level: float) -> list[Panel]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from verifier.cli.tables import aligned, interval_text, percent, probability_text
+from verifier.cli.tables import aligned, probability_text
 from verifier.compare.gate import Gate, rule_words
 from verifier.compare.results import CompareResult
 from verifier.compare.tables import Contender, Course, RequirementComparison, SpecComparison
 from verifier.errors import one_line
+from verifier.evidence.rounding import interval_text, level_text
+from verifier.evidence.words import counted
 from verifier.scenarios import number_text
 
 MOST_FLIPS = 6
@@ -45,7 +47,7 @@ def _contender_table(each: RequirementComparison, level: float) -> list[str]:
         *(["detector"] if len(detectors) > 1 or len(planners) == 1 else []),
         *(["planner"] if len(planners) > 1 else []),
         "P",
-        f"{percent(level)} interval",
+        f"{level_text(level)} interval",
         "best",
         "worst scenario",
         "verdict",
@@ -165,8 +167,8 @@ def _gate_lines(gate: Gate, many_specs: bool) -> Iterator[str]:
 def _notes(result: CompareResult) -> Iterator[str]:
     count = sum(len(entry.points) for spec in result.specs for each in spec.requirements for entry in each.entries)
     yield (
-        f"{count} probabilities by Storm {result.versions['storm']}; the second engine differs by at most "
-        f"{result.largest_difference:.1e}."
+        f"{counted(count, 'probability', 'probabilities')} by Storm {result.versions['storm']}; "
+        f"the second engine differs by at most {result.largest_difference:.1e}."
     )
     yield (
         f"Chances and intervals are from {result.draws} common draws of the matrices; a chance is off by about "
@@ -184,6 +186,5 @@ def _verdicts_from(result: CompareResult) -> str:
     settings = next(iter(next(iter(result.settings["specs"].values())).values()))
     if settings["verdict_from"] == "point":
         return "Verdicts are those of the measured matrices alone."
-    return (
-        f"Verdicts hold for {percent(result.level)} of all data sets or more: they come from the guaranteed bounds."
-    )
+    level = level_text(result.level)
+    return f"Verdicts hold for {level} of all data sets or more: they come from the guaranteed bounds."

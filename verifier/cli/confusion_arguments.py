@@ -54,7 +54,11 @@ def add_confusion_arguments(commands: Any) -> None:
 
 
 def _add_merge(commands: Any) -> None:
-    merge = commands.add_parser("merge", help="add up files that were counted in the same way")
+    merge = commands.add_parser(
+        "merge",
+        help="add up files that were counted in the same way",
+        description="Add up confusion matrices that were counted in the same way.",
+    )
     merge.set_defaults(command=_merge)
     merge.add_argument("files", nargs="+", metavar="FILE", help="confusion matrices (.json)")
     merge.add_argument("-o", "--output", metavar="FILE", help="write the sum")
@@ -71,11 +75,13 @@ def _add_data_arguments(group: Any) -> None:
     group.add_argument("--format", choices=FORMATS, metavar="NAME", help=", ".join(FORMATS))
     group.add_argument("--annotations", metavar="PATH", help="ground truth: file, folder or zip archive")
     group.add_argument("--detections", metavar="PATH", help="the detector's output: file, folder or zip archive")
-    group.add_argument("--class-map", metavar="FILE", help="lines such as 'human.* -> ped'")
+    group.add_argument("--class-map", metavar="FILE", help="file of lines such as 'human.* -> ped'; * is any text")
     group.add_argument("--frames", metavar="FILE", help="lists every frame, also empty ones (kitti_tracking, table)")
     group.add_argument("--sequence", action="append", default=[], metavar="NAME", help="only this drive; repeat")
     group.add_argument("--ignore", action="append", default=[], metavar="KIND", help="leave out faults of this kind")
-    group.add_argument("--dont-care", choices=("keep", "drop"), default="keep", help="regions not judged")
+    group.add_argument(
+        "--dont-care", choices=("keep", "drop"), default="keep", help="regions not judged (default: keep)"
+    )
     group.add_argument("--distance-field", metavar="NAME", help="field of the annotations with the distance (coco)")
     group.add_argument("--distance-file", metavar="FILE", help="table with frame, an id, and distance_m")
     group.add_argument("--distance-key", default="id", metavar="NAME", help="the id's column (default: id)")
@@ -101,14 +107,20 @@ def _add_filter_arguments(group: Any) -> None:
 
 
 def _add_matching_arguments(group: Any) -> None:
-    group.add_argument("--convention", choices=CONVENTIONS, metavar="NAME", help=", ".join(CONVENTIONS))
+    group.add_argument(
+        "--convention", choices=CONVENTIONS, metavar="NAME", help="a usual policy: " + ", ".join(CONVENTIONS)
+    )
     group.add_argument("--affinity", choices=AFFINITIES, metavar="NAME", help=", ".join(AFFINITIES))
     group.add_argument("--match-threshold", type=float, metavar="X", help="least IoU, or largest distance")
     group.add_argument("--assignment", choices=("greedy", "optimal"), help="by falling score, or the best in total")
     classes = group.add_mutually_exclusive_group()
     classes.add_argument("--class-aware", action="store_true", default=None, help="only boxes of one class match")
     classes.add_argument(
-        "--class-free", action="store_false", dest="class_aware", default=None, help="classes play no part (usual)"
+        "--class-free",
+        action="store_false",
+        dest="class_aware",
+        default=None,
+        help="classes play no part (default, but not of every --convention)",
     )
     group.add_argument(
         "--ignore-overlap",
@@ -117,10 +129,18 @@ def _add_matching_arguments(group: Any) -> None:
     )
     leftovers = ", ".join(LEFTOVERS) + " (default: drop)"
     group.add_argument(
-        "--unmatched", choices=LEFTOVERS, default="drop", metavar="POLICY", help="match nothing: " + leftovers
+        "--unmatched",
+        choices=LEFTOVERS,
+        default="drop",
+        metavar="POLICY",
+        help="detections that match nothing: " + leftovers,
     )
     group.add_argument(
-        "--duplicates", choices=LEFTOVERS, default="drop", metavar="POLICY", help="object is taken: " + leftovers
+        "--duplicates",
+        choices=LEFTOVERS,
+        default="drop",
+        metavar="POLICY",
+        help="detections of an object that is matched already: " + leftovers,
     )
 
 
@@ -135,7 +155,10 @@ def _add_counting_arguments(group: Any) -> None:
     )
     group.add_argument("--distance", choices=MEASURES, metavar="MEASURE", help=", ".join(MEASURES))
     group.add_argument(
-        "--labelling", choices=("class", "proposition", "group"), default="class", help="items (class)"
+        "--labelling",
+        choices=("class", "proposition", "group"),
+        default="class",
+        help="count objects, frames by the set of classes present, or groups of close objects (default: class)",
     )
     group.add_argument("--classes", metavar="NAME,NAME", help="columns, in this order (default: all)")
     group.add_argument("--gap", type=float, metavar="M", help="objects of a class this near act as one (group)")
@@ -159,7 +182,9 @@ def _add_output_arguments(group: Any) -> None:
 def _add_stream_arguments(group: Any) -> None:
     group.add_argument("--stream", action="store_true", help="count chunk by chunk in little memory (table, Parquet)")
     group.add_argument("--checkpoint", metavar="FILE", help="go on from here after an interruption")
-    group.add_argument("--chunk-rows", type=int, default=200_000, metavar="N", help="(default: 200000)")
+    group.add_argument(
+        "--chunk-rows", type=int, default=200_000, metavar="N", help="rows in memory (default: 200000)"
+    )
 
 
 def _count(arguments: argparse.Namespace) -> int:

@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from verifier.cli.arguments import run_options
+from verifier.cli.invocation import with_provenance
 from verifier.errors import one_line
 from verifier.evidence.bundle.build import Bundle, Sources, build_bundle
 from verifier.evidence.bundle.check import CheckLimits, check_bundle
 from verifier.evidence.bundle.derived import TRACE_FILE
 from verifier.evidence.bundle.findings import CheckReport
+from verifier.provenance import program_versions
 from verifier.systems.scene import Limits
 
 SCHEMA_NAME = "verifier.bundle_check"
@@ -43,8 +45,14 @@ def check_command(arguments: argparse.Namespace) -> int:
     memory_bytes = int(min(arguments.max_memory, 2.0**30) * 2**30)
     limits = CheckLimits(system=Limits(arguments.max_states, memory_bytes), timeout_s=arguments.timeout)
     report = check_bundle(arguments.bundle, arguments.digest, arguments.anew, limits, _progress_bar)
-    print(json.dumps(_document(report), indent=2) + "\n" if arguments.json else check_text(report), end="")
+    print(_json_text(report, arguments) if arguments.json else check_text(report), end="")
     return int(report.exit_code)
+
+
+def _json_text(report: CheckReport, arguments: argparse.Namespace) -> str:
+    """The document with the command and the versions of what checked."""
+    text = json.dumps(_document(report), indent=2) + "\n"
+    return with_provenance(text, arguments, {"versions": program_versions()})
 
 
 def _progress_bar(items: Sequence[Item]) -> Iterable[Item]:

@@ -10,8 +10,8 @@ from verifier.cli.arguments import (
     add_channel_arguments,
     add_confidence_arguments,
     add_engine_arguments,
+    add_limit_arguments,
     add_scenario_arguments,
-    positive,
 )
 from verifier.cli.rate_arguments import add_rate_arguments
 
@@ -90,15 +90,7 @@ def _add_check(commands: Any) -> None:
         action="store_true",
         help="compute every result again, byte for byte, and every probability as an exact fraction by Storm",
     )
-    check.add_argument(
-        "--timeout", type=positive(float), default=600.0, metavar="SECONDS", help="per formula (default: 600)"
-    )
-    check.add_argument(
-        "--max-states", type=positive(int), default=50_000_000, metavar="N", help="refuse larger models"
-    )
-    check.add_argument(
-        "--max-memory", type=positive(float), default=16.0, metavar="GIB", help="refuse to need more (default: 16)"
-    )
+    add_limit_arguments(check)
     check.add_argument("--json", action="store_true", help="print what was found as JSON")
 
 

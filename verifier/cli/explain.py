@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from verifier.checking.process import StormProcess
 from verifier.cli.arguments import run_options
@@ -13,8 +12,8 @@ from verifier.cli.explain_tables import explain_table
 from verifier.cli.invocation import with_provenance
 from verifier.cli.plots import check_plot_target
 from verifier.cli.run import progress_bar
-from verifier.cli.sources import is_one_of, with_models
-from verifier.errors import InputError, Place, UsageError
+from verifier.cli.sources import check_writable, is_one_of, with_models
+from verifier.errors import UsageError
 from verifier.explain.story import explained, read_traced
 from verifier.pipeline import read_inputs
 from verifier.textfiles import write_bytes, write_text
@@ -50,5 +49,4 @@ def _check_targets(arguments: argparse.Namespace) -> None:
             continue
         if is_one_of(target, sources):
             raise UsageError(f"--{option}: {target} is an input of this run")
-        if not target or Path(target).is_dir() or not Path(target).absolute().parent.is_dir():
-            raise InputError("cannot be written: no such folder, or a folder itself", Place(target or "''"))
+        check_writable(target)

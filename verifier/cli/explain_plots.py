@@ -6,16 +6,13 @@ Right, P of the formula for runs that start in a state, over one or two variable
 
 from __future__ import annotations
 
-import io
-import os
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.state_map import StateMap
-from verifier.cli.plots import MOST_ROWS
+from verifier.cli.plots import MOST_ROWS, figure_bytes, quiet_pyplot
 from verifier.confusion.matrices import label_text
 from verifier.errors import UsageError, one_line
 from verifier.explain.results import Explained, ExplainResult
@@ -44,12 +41,7 @@ def explain_plot(result: ExplainResult, path: str) -> bytes:
     Raises:
         UsageError: more rows than can be drawn.
     """
-    os.environ["MPLBACKEND"] = "Agg"  # whatever the environment says: nothing is shown
-    import matplotlib
-
-    matplotlib.rcParams["svg.hashsalt"] = "verifier"
-    from matplotlib import pyplot
-
+    pyplot = quiet_pyplot()
     rows = len(result.explained)
     if rows > MOST_ROWS:
         raise UsageError(
@@ -63,12 +55,7 @@ def explain_plot(result: ExplainResult, path: str) -> bytes:
         _draw_map(figure, right, each)
     figure.suptitle(one_line(result.run.title), fontsize="medium", parse_math=False)
     figure.tight_layout()
-    buffer = io.BytesIO()
-    ending = Path(path).suffix.lstrip(".").lower()
-    when: dict[str, Any] = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[ending]
-    figure.savefig(buffer, format=ending, dpi=150, metadata=when)
-    pyplot.close(figure)
-    return buffer.getvalue()
+    return figure_bytes(figure, path)
 
 
 def _draw_gradient(figure: Figure, axis: Axes, each: Explained, result: ExplainResult) -> None:

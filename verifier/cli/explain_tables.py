@@ -8,17 +8,10 @@ from fractions import Fraction
 
 from verifier.analysis.explanation import Explanation, Step, ToldRun
 from verifier.analysis.replay import Replay
-from verifier.cli.tables import (
-    aligned,
-    bound_text,
-    choices_made,
-    evidence_lines,
-    interval_text,
-    percent,
-    probability_text,
-)
+from verifier.cli.tables import aligned, bound_text, choices_made, evidence_lines, probability_text
 from verifier.confusion.matrices import Label, label_text
 from verifier.errors import one_line
+from verifier.evidence.rounding import interval_text, level_text
 from verifier.explain.results import CriticalCell, Explained, ExplainResult, Frame
 from verifier.results import Point
 
@@ -57,7 +50,7 @@ def _sureness_lines(point: Point) -> list[str]:
     found = point.sureness
     if found is None:
         return []
-    level = percent(found.level)
+    level = level_text(found.level)
     interval = f"{found.kind} interval {interval_text(found.lower, found.upper)}"
     return [f"{level} {interval}, guaranteed {interval_text(found.guaranteed_lower, found.guaranteed_upper)}"]
 
@@ -216,7 +209,7 @@ def _column_lines(found: Explanation, result: ExplainResult) -> list[str]:
         ]
         for k in range(min(most, len(columns.bins)))
     ]
-    level = percent(float(result.settings["level"]))
+    level = level_text(float(result.settings["level"]))
     header = ["true", "bin", "items", "share of variance", f"P over the {level} interval of a cell"]
     what = f"Where to label more: P has a standard deviation of about {columns.deviation:.3g}, to first order"
     return ["", what, *aligned(header, rows)]

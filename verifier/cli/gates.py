@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from verifier.checking.process import StormProcess
-from verifier.cli.ci_arguments import drop_rule, share
+from verifier.cli.ci_arguments import drop_rule, largest_drop, share
 from verifier.compare.floor import Floor, floor_of
 from verifier.compare.gate import Baseline, Drop, Gate, baseline_of_run, read_baseline, rule_words
 from verifier.compare.gating import gate_of_run
@@ -85,8 +85,7 @@ def asked_gates(arguments: argparse.Namespace) -> Asked:
         UsageError: an argument that cannot be read, or a chance for which there are no draws; InputError: a baseline
             that cannot be read.
     """
-    if (arguments.baseline is None) != (arguments.max_drop is None):
-        raise UsageError("--max-drop and --baseline belong together: name both or none")
+    drop = largest_drop(arguments.max_drop, arguments.baseline)
     recorded = None
     if arguments.baseline is not None:
         document, _ = read_json(arguments.baseline)
@@ -95,7 +94,6 @@ def asked_gates(arguments: argparse.Namespace) -> Asked:
     least = None if arguments.fail_under is None else share("--fail-under", arguments.fail_under)
     if least == 0:
         raise UsageError("--fail-under: every probability is at least 0; name a number above 0")
-    drop = None if arguments.max_drop is None else share("--max-drop", arguments.max_drop)
     chance = drop_rule(arguments.drop_from, gated=drop is not None)
     if chance is not None and recorded is not None:
         raise UsageError(

@@ -7,14 +7,14 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from verifier.cli.invocation import with_provenance
 from verifier.cli.mutate_tables import left_over_note, mutate_table, shown_mutations
+from verifier.detections.depth import UNITS_PER_M
 from verifier.detections.given import LARGEST_M
 from verifier.errors import ExitCode, InputError, Place, UsageError, one_line, shown, unknown_name
-from verifier.provenance import program_versions
+from verifier.provenance import installed_versions, program_versions
 from verifier.robustness.mutators import PUBLISHED, AnyMutation, parse_mutation, parse_sweep, published
 from verifier.robustness.mutators.annotations import read_annotations
 from verifier.robustness.mutators.batch import mutate_files
@@ -26,7 +26,6 @@ from verifier.textfiles import write_bytes, write_text
 
 RESULT_FILE = "mutate.json"
 PACKAGES = ("opencv-python-headless", "opencv-python", "pillow")
-USUAL_SCALE = 256.0
 ANNOTATION_OUTPUTS = ("annotations.csv", "annotations.json", "labels")
 
 
@@ -45,7 +44,7 @@ def mutate_command(arguments: argparse.Namespace) -> int:
         arguments.seed,
         arguments.jobs,
         arguments.resume,
-        tuple(({**program_versions(), **_library_versions()}).items()),
+        tuple(({**program_versions(), **installed_versions(PACKAGES)}).items()),
     )
     folder = Path(arguments.output)
     _check_folder(arguments, settings, folder)
@@ -118,10 +117,10 @@ def _depth(arguments: argparse.Namespace) -> DepthSource | None:
         return None
     if not Path(folder).is_dir():
         raise InputError("no such folder", Place(folder))
-    scale = USUAL_SCALE if arguments.depth_scale is None else arguments.depth_scale
+    scale = UNITS_PER_M if arguments.depth_scale is None else arguments.depth_scale
     if not 0 < scale < float("inf"):
         raise UsageError(f"--depth-scale: expected a positive number, got {scale:g}")
-    return DepthSource(Path(folder), scale=scale, densifying=arguments.densify)
+    return DepthSource(Path(folder), scale=scale, densify=arguments.densify)
 
 
 def _check_folder(arguments: argparse.Namespace, settings: BatchSettings, folder: Path) -> None:
@@ -167,17 +166,6 @@ def _make(folder: Path) -> None:
         raise InputError(f"the folder cannot be made: {error.strerror}", Place(str(folder))) from None
     if not os.access(folder, os.W_OK | os.X_OK):
         raise InputError("the folder cannot be written to: no permission", Place(str(folder)))
-
-
-def _library_versions() -> dict[str, str]:
-    """Of the libraries that change pixels, as far as they are installed under their usual names."""
-    found = {}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 def _files_of(settings: BatchSettings, folder: Path) -> dict[str, int]:

@@ -7,7 +7,7 @@ from typing import Any
 
 LISTS = ("published-2021", "published-2018", "published-2018-text")
 DENSIFYING = ("nearest", "linear", "pyramid")
-SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
 
 MUTATE_DESCRIPTION = """\
 Degrade images: every image under every mutation, as PNG files in FOLDER/MUTATION/NAME.png, and FOLDER/mutate.json.
@@ -33,7 +33,7 @@ def add_mutate_arguments(commands: Any) -> None:
         "images",
         nargs="*",
         metavar="IMAGES",
-        help=f"files, or folders with all {', '.join(SUFFIXES)} files below them",
+        help=f"files, or folders with all {', '.join(IMAGE_SUFFIXES)} files below them",
     )
     _add_mutation_arguments(mutate.add_argument_group("mutations"))
     _add_scene_arguments(mutate.add_argument_group("what belongs to the images"))

@@ -13,12 +13,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from verifier.cli.tables import percent
 from verifier.errors import UsageError, one_line
+from verifier.evidence.rounding import level_text
 from verifier.results import Point, RequirementResult, RunResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 FORMATS = ("png", "svg", "pdf")
 MOST_ROWS = 16
@@ -31,7 +32,30 @@ def check_plot_target(path: str) -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise UsageError("--plot needs matplotlib: pip install 'verifier[plot]'") from None
+        raise UsageError("--plot needs matplotlib: pip install '.[plot]' in this program's source folder") from None
+
+
+def quiet_pyplot() -> Any:
+    """`matplotlib.pyplot`, imported here and not before, that shows nothing and names the parts of an SVG alike."""
+    os.environ["MPLBACKEND"] = "Agg"  # whatever the environment says
+    import matplotlib
+
+    matplotlib.rcParams["svg.hashsalt"] = "verifier"
+    from matplotlib import pyplot
+
+    return pyplot
+
+
+def figure_bytes(figure: Figure, path: str) -> bytes:
+    """The figure as a file of the format that the ending of `path` names, without the time; closes the figure."""
+    from matplotlib import pyplot
+
+    buffer = io.BytesIO()
+    ending = Path(path).suffix.lstrip(".").lower()
+    when: dict[str, Any] = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[ending]
+    figure.savefig(buffer, format=ending, dpi=150, metadata=when)
+    pyplot.close(figure)
+    return buffer.getvalue()
 
 
 def run_plot(panels: Sequence[tuple[str, RunResult]], path: str, scale: str = "linear") -> bytes:
@@ -42,12 +66,7 @@ def run_plot(panels: Sequence[tuple[str, RunResult]], path: str, scale: str = "l
         path: its ending names the format.
         scale: of the probabilities, "linear" or "log"; a logarithmic one leaves out probabilities of 0.
     """
-    os.environ["MPLBACKEND"] = "Agg"  # whatever the environment says: nothing is shown
-    import matplotlib
-
-    matplotlib.rcParams["svg.hashsalt"] = "verifier"
-    from matplotlib import pyplot
-
+    pyplot = quiet_pyplot()
     rows = len(panels[0][1].requirements)
     if rows > MOST_ROWS:
         raise UsageError(
@@ -81,17 +100,12 @@ def run_plot(panels: Sequence[tuple[str, RunResult]], path: str, scale: str = "l
         one_line(panels[0][1].title), fontsize="medium", parse_math=False, y=1 - 0.12 / height_in, va="top"
     )
     figure.tight_layout(rect=(0, 0, 0.9 if len(labels) > 1 else 1, 1 - 0.3 / height_in))
-    buffer = io.BytesIO()
-    ending = Path(path).suffix.lstrip(".").lower()
-    when: dict[str, Any] = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[ending]
-    figure.savefig(buffer, format=ending, dpi=150, metadata=when)
-    pyplot.close(figure)
-    return buffer.getvalue()
+    return figure_bytes(figure, path)
 
 
 def _y_label(result: RunResult) -> str:
     found = result.settings["confidence"]
-    return "P (worst environment)" + (f", {percent(found['level'])} interval" if found else "")
+    return "P (worst environment)" + (f", {level_text(found['level'])} interval" if found else "")
 
 
 def _draw(axis: Axes, each: RequirementResult, title: str) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 from verifier.cli.invocation import with_provenance
 from verifier.cli.rate_arguments import exposures, question
-from verifier.cli.tables import aligned, percent
-from verifier.errors import InputError, Place, UsageError, one_line
+from verifier.cli.sources import check_writable, is_one_of
+from verifier.cli.tables import aligned
+from verifier.errors import UsageError, one_line
 from verifier.evidence.context import CaseContext
 from verifier.evidence.context_reader import read_context
 from verifier.evidence.documents import Document, read_document
@@ -18,7 +18,8 @@ from verifier.evidence.rates.chances import requirement_of, unwanted
 from verifier.evidence.rates.document import rate_document, rate_text
 from verifier.evidence.rates.exposure import float_above, float_below
 from verifier.evidence.rates.hazard import EVERY, Acceptance, Bounds, HazardRate, RateQuestion, hazard_rate
-from verifier.evidence.words import rate_text as interval_of_rates
+from verifier.evidence.rounding import level_text
+from verifier.evidence.words import rate_interval_text
 from verifier.textfiles import write_text
 
 
@@ -59,7 +60,7 @@ def rate_table(found: HazardRate) -> str:
                     "every" if term.environment == EVERY else one_line(term.environment),
                     f"{float(term.worst.probability):.6g}",
                     one_line(term.worst.scenario) + (f" (of {term.scenarios})" if term.scenarios > 1 else ""),
-                    interval_of_rates(float_below(term.ends[0]), float_above(term.ends[1])),
+                    rate_interval_text(float_below(term.ends[0]), float_above(term.ends[1])),
                     one_line(str(term.exposure)),
                 ]
                 for term in found.terms
@@ -90,21 +91,21 @@ def _accepted(found: HazardRate) -> Iterator[str]:
     if shown.encounters is not None:
         encounters = f", or {shown.encounters} encounters if no more come per hour than the upper ends,"
     yield (
-        f"to show it by testing alone at {percent(float(shown.confidence))}: {float_above(shown.hours):.6g} hours"
+        f"to show it by testing alone at {level_text(float(shown.confidence))}: {float_above(shown.hours):.6g} hours"
         f"{encounters} {events}"
     )
     yield f"verdict: {found.verdict.value}"
 
 
 def _bounds_text(bounds: Bounds) -> str:
-    ends = interval_of_rates(float_below(bounds.lower), float_above(bounds.upper))
+    ends = rate_interval_text(float_below(bounds.lower), float_above(bounds.upper))
     name = {"guaranteed": "guaranteed", "interval": "from statistical intervals", "point": "the point alone"}
     if bounds.level is None or bounds.error_probability is None:
         return f"{name[bounds.source]} {ends}; the data's uncertainty is left out"
     parts = f"{float(bounds.error_probability):.3g} for the probabilities"
     if bounds.error_exposure:
         parts += f" and {float(bounds.error_exposure):.3g} for the exposure"
-    return f"{name[bounds.source]} {ends} at {percent(float(bounds.level))} (may miss with {parts})"
+    return f"{name[bounds.source]} {ends} at {level_text(float(bounds.level))} (may miss with {parts})"
 
 
 def _stated_acceptance(context: CaseContext, run: Document, asked: RateQuestion) -> Acceptance | None:
@@ -125,8 +126,6 @@ def _check_target(arguments: argparse.Namespace) -> None:
     target = arguments.output
     if target is None:
         return
-    for source in (arguments.result, arguments.context):
-        if source and Path(target).exists() and Path(source).exists() and Path(target).samefile(source):
-            raise UsageError(f"--output: {target} is an input of this")
-    if not target or Path(target).is_dir() or not Path(target).absolute().parent.is_dir():
-        raise InputError("cannot be written: no such folder, or a folder itself", Place(target or "''"))
+    if is_one_of(target, (arguments.result, arguments.context)):
+        raise UsageError(f"--output: {target} is an input of this")
+    check_writable(target)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from verifier.cli.plots import figure_bytes
 from verifier.confusion.matrices import ConfusionMatrices
 from verifier.confusion.recall import class_names, recalls
 from verifier.textfiles import write_bytes
@@ -59,12 +58,7 @@ def write_recall_plot(matrices: ConfusionMatrices, path: str | Path) -> None:
     if names:
         axis.legend(frameon=False, fontsize="small")
     figure.tight_layout()
-    buffer = io.BytesIO()
-    ending = Path(path).suffix.lstrip(".").lower()
-    when: dict[str, Any] = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[ending]
-    figure.savefig(buffer, format=ending, dpi=150, metadata=when)
-    pyplot.close(figure)
-    write_bytes(path, buffer.getvalue())
+    write_bytes(path, figure_bytes(figure, str(path)))
 
 
 def _places(edges_m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,8 @@ import argparse
 import os
 from pathlib import Path
 
-from verifier.errors import InputError, Place, UsageError, one_line
+from verifier.cli.sources import check_writable, is_one_of
+from verifier.errors import UsageError, one_line
 from verifier.evidence.documents import read_document
 from verifier.evidence.report import csv_report, html_report, markdown_report
 from verifier.textfiles import write_text
@@ -41,10 +42,8 @@ def _check_targets(arguments: argparse.Namespace) -> None:
     for target in arguments.output:
         if Path(target).suffix.lower() not in ENDINGS:
             raise UsageError(f"--output: expected a file name ending in {', '.join(ENDINGS)}, got {one_line(target)}")
-        for source in arguments.results:
-            if Path(target).exists() and Path(source).exists() and Path(target).samefile(source):
-                raise UsageError(f"--output: {target} is an input of this report")
-        if Path(target).is_dir() or not Path(target).absolute().parent.is_dir():
-            raise InputError("cannot be written: no such folder, or a folder itself", Place(target))
+        if is_one_of(target, arguments.results):
+            raise UsageError(f"--output: {target} is an input of this report")
+        check_writable(target)
     if len({os.path.realpath(each) for each in arguments.output}) < len(arguments.output):
         raise UsageError("--output: two outputs would be written to the same file")

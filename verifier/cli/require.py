@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 from verifier.checking.process import StormProcess
@@ -15,12 +12,14 @@ from verifier.cli.arguments import run_options
 from verifier.cli.invocation import with_provenance
 from verifier.cli.require_arguments import question
 from verifier.cli.require_tables import require_table
-from verifier.cli.sources import is_one_of, with_models
-from verifier.errors import InputError, Place, UsageError
+from verifier.cli.sources import check_writable, is_one_of, with_models
+from verifier.errors import UsageError
 from verifier.pipeline import read_inputs
-from verifier.require.results import RequireResult
 from verifier.require.story import required
-from verifier.textfiles import write_text
+from verifier.textfiles import csv_text, write_text
+
+WITHOUT_ROWS = ("requirement", "planner", "outcome", "bin", "label", "required_recall")
+"""Columns of the table where nothing is required of any cell."""
 
 
 def require_command(arguments: argparse.Namespace) -> int:
@@ -35,20 +34,10 @@ def require_command(arguments: argparse.Namespace) -> int:
     if arguments.output is not None:
         write_text(arguments.output, document)
     if arguments.csv is not None:
-        write_text(arguments.csv, csv_text(result))
+        rows = list(result.rows())
+        write_text(arguments.csv, csv_text(rows, None if rows else WITHOUT_ROWS))
     print(document if arguments.json else table, end="")
     return int(result.exit_code)
-
-
-def csv_text(result: RequireResult) -> str:
-    """One line per planner and cell, with a header."""
-    rows = list(result.rows())
-    stream = io.StringIO()
-    header = list(rows[0]) if rows else ["requirement", "planner", "outcome", "bin", "label", "required_recall"]
-    writer = csv.DictWriter(stream, fieldnames=header, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return stream.getvalue()
 
 
 def _check_targets(arguments: argparse.Namespace) -> None:
@@ -60,8 +49,7 @@ def _check_targets(arguments: argparse.Namespace) -> None:
             continue
         if is_one_of(target, sources):
             raise UsageError(f"--{option}: {target} is an input of this run")
-        if not target or Path(target).is_dir() or not Path(target).absolute().parent.is_dir():
-            raise InputError("cannot be written: no such folder, or a folder itself", Place(target or "''"))
+        check_writable(target)
 
 
 def _progress_bar(items: Sequence[Any]) -> Iterable[Any]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -19,16 +17,16 @@ from verifier.cli.ci import CI_OUTPUTS, Stopwatch, check_ci_libraries, ci_texts
 from verifier.cli.gates import asked_gates, gate_lines, gates_of
 from verifier.cli.invocation import with_provenance
 from verifier.cli.plots import check_plot_target, run_plot
-from verifier.cli.sources import is_one_of, with_models
+from verifier.cli.sources import check_writable, is_one_of, with_models
 from verifier.cli.tables import run_table
-from verifier.errors import ExitCode, InputError, Place, UsageError, one_line
+from verifier.errors import ExitCode, InputError, UsageError, one_line
 from verifier.expressions import to_text
 from verifier.options import RunOptions
 from verifier.pipeline import Inputs, export_chain, read_inputs, require_one_block, verified
 from verifier.results import RunResult
 from verifier.scenarios import number_text
 from verifier.specs import read_spec
-from verifier.textfiles import write_bytes, write_text
+from verifier.textfiles import csv_text, write_bytes, write_text
 
 Item = TypeVar("Item")
 
@@ -58,7 +56,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     if arguments.output is not None:
         texts.append((arguments.output, document))
     if arguments.csv is not None:
-        texts.append((arguments.csv, csv_text(result)))
+        texts.append((arguments.csv, csv_text(result.rows())))
     for path, text in texts:
         write_text(path, text)
     if panels:
@@ -91,8 +89,7 @@ def _check_targets(arguments: argparse.Namespace) -> None:
         other = written.setdefault(os.path.realpath(target), name)
         if target and other != name and (Path(target).is_file() or not Path(target).exists()):
             raise UsageError(f"{other} and {name} would be written to the same file")
-        if not target or Path(target).is_dir() or not Path(target).absolute().parent.is_dir():
-            raise InputError("cannot be written: no such folder, or a folder itself", Place(target or "''"))
+        check_writable(target)
 
 
 def parse_echo(spec_path: str) -> str:
@@ -102,16 +99,6 @@ def parse_echo(spec_path: str) -> str:
         target = "= ?" if each.target is None else f"{each.comparison} {number_text(each.target)}"
         lines.append(f"{each.name}: P {target} [ {to_text(each.formula, parenthesise=True)} ]")
     return "\n".join(lines) + "\n"
-
-
-def csv_text(result: RunResult) -> str:
-    """One line per requirement and scenario, with a header."""
-    rows = list(result.rows())
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return stream.getvalue()
 
 
 def progress_bar(items: Sequence[Item]) -> Iterable[Item]:

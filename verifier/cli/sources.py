@@ -1,10 +1,11 @@
-"""The files that a command reads, so that none of them is overwritten."""
+"""The files that a command reads and writes: none is overwritten by another, or found at the end to be unwritable."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from verifier.errors import InputError, Place
 from verifier.specs import read_spec
 
 
@@ -21,3 +22,9 @@ def is_one_of(target: str, sources: Iterable[str | None]) -> bool:
         source and Path(target).exists() and Path(source).exists() and Path(target).samefile(source)
         for source in sources
     )
+
+
+def check_writable(target: str) -> None:
+    """Refuse a file that could not be written, before anything is computed for it; InputError."""
+    if not target or Path(target).is_dir() or not Path(target).absolute().parent.is_dir():
+        raise InputError("cannot be written: no such folder, or a folder itself", Place(target or "''"))

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 
 from verifier.checking.verdicts import Verdict
 from verifier.errors import one_line
+from verifier.evidence.rounding import exact_or_number, interval_text, level_text
+from verifier.evidence.words import counted
 from verifier.results import Point, RequirementResult, RunResult
 
 COLOURS = {Verdict.SATISFIED: "\x1b[32m", Verdict.VIOLATED: "\x1b[31m", Verdict.INCONCLUSIVE: "\x1b[33m"}
 PLAIN = "\x1b[0m"
-LARGEST_DENOMINATOR = 10**12
-LARGEST_DECIMALS = 12
 
 
 def run_table(result: RunResult, *, points: bool = False, colour: bool = False) -> str:
@@ -43,7 +42,7 @@ def _cells(each: RequirementResult, points: bool) -> list[list[str]]:
     if points:
         chosen = [("", point, point.verdict) for point in each.points]
     elif each.target is None and probability_text(each.best) != probability_text(each.worst):
-        chosen = [("least: ", each.worst, each.verdict), ("greatest: ", each.best, each.verdict)]
+        chosen = [("min: ", each.worst, each.verdict), ("max: ", each.best, each.verdict)]
     else:
         chosen = [("", each.worst, each.verdict)]
     return [
@@ -56,7 +55,7 @@ def _bounds_header(result: RunResult) -> list[str]:
     found = result.settings["confidence"]
     if found is None:
         return ["numerical bound"]
-    level = percent(found["level"])
+    level = level_text(found["level"])
     return [f"{level} {found['interval']}", f"{level} guaranteed"]
 
 
@@ -68,37 +67,6 @@ def _bounds(point: Point) -> list[str]:
         interval_text(found.lower, found.upper),
         interval_text(found.guaranteed_lower, found.guaranteed_upper),
     ]
-
-
-def percent(level: float) -> str:
-    """A level for people: `95 %`.
-
-    >>> percent(0.95), percent(0.999), percent(1e-12)
-    ('95 %', '99.9 %', '1e-10 %')
-    """
-    share = (Decimal(repr(level)) * 100).normalize()
-    return f"{share:f} %" if share.adjusted() >= -LARGEST_DECIMALS / 2 else f"{share:.3g} %"
-
-
-def interval_text(lower: float, upper: float) -> str:
-    """An interval, its ends rounded outwards to three digits of what they are away from 0 or from 1.
-
-    >>> interval_text(0.19620253, 0.99991234)
-    '[0.196, 0.9999124]'
-    >>> interval_text(0.3, 0.7)
-    '[0.3, 0.7]'
-    """
-    return f"[{_rounded(lower, ROUND_FLOOR)}, {_rounded(upper, ROUND_CEILING)}]"
-
-
-def _rounded(value: float, direction: str) -> str:
-    exact = Decimal(repr(float(value)))  # as documents spell it: the double next to 0.3 is 0.3, not just below
-    away = min(abs(exact), abs(1 - exact))
-    if away == 0:
-        return f"{value:.0f}"
-    digits = max(3, 2 - away.adjusted())
-    text = f"{exact.quantize(Decimal(1).scaleb(-digits), rounding=direction):f}".rstrip("0").rstrip(".")
-    return text if digits <= LARGEST_DECIMALS else f"{value:.3g}"
 
 
 def choices_made(result: RunResult, planners: Sequence[str]) -> list[str]:
@@ -123,18 +91,7 @@ def probability_text(point: Point, target: Fraction | None = None) -> str:
 
     As a fraction where that is exact and short.
     """
-    if point.exact is not None and point.exact.denominator < LARGEST_DENOMINATOR:
-        return f"{point.exact} = {point.probability:.6g}" if point.exact.denominator > 1 else str(point.exact)
-    for digits in (6, 9, 12, 17):
-        text = f"{point.probability:.{digits}g}"
-        value, shown = Fraction(point.probability), Fraction(text)
-        if all(_side(shown, each) == _side(value, each) for each in (Fraction(1), target) if each is not None):
-            break
-    return text
-
-
-def _side(value: Fraction, target: Fraction) -> int:
-    return (value > target) - (value < target)
+    return exact_or_number(point.probability, point.exact, target)
 
 
 def bound_text(point: Point) -> str:
@@ -174,8 +131,10 @@ def _strategy_lines(result: RunResult) -> list[str]:
 
 
 def evidence_lines(result: RunResult) -> list[str]:
-    """What would decide each inconclusive requirement, a blank line first; nothing where none is."""
-    """What would decide the inconclusive requirements; it is looked for where guaranteed bounds decide."""
+    """What would decide each inconclusive requirement, a blank line first; nothing where none is.
+
+    It is looked for where guaranteed bounds decide.
+    """
     lines: list[str] = []
     for each in result.requirements:
         if each.verdict is not Verdict.INCONCLUSIVE or result.settings["verdict_from"] != "guaranteed":
@@ -197,8 +156,8 @@ def evidence_lines(result: RunResult) -> list[str]:
 def _summary(result: RunResult) -> list[str]:
     count = sum(len(each.points) for each in result.requirements)
     lines = [
-        f"{count} probabilities by Storm {result.versions['storm']}; the second engine differs by at most "
-        f"{result.largest_difference:.1e}.",
+        f"{counted(count, 'probability', 'probabilities')} by Storm {result.versions['storm']}; "
+        f"the second engine differs by at most {result.largest_difference:.1e}.",
     ]
     if result.settings["round_transitions"] is None:
         lines.append(_numerical_line(result))
@@ -228,7 +187,7 @@ def _sureness_lines(result: RunResult) -> list[str]:
     kind = str(found["interval"]).capitalize()
     return [
         f"{kind} intervals from {found['draws']} draws of the matrices ({found['reason']}).",
-        f"Guaranteed bounds hold all at once for {percent(found['level'])} of all data sets or more "
+        f"Guaranteed bounds hold all at once for {level_text(found['level'])} of all data sets or more "
         f"({found['events']} chances bounded by Clopper and Pearson; {matrices[found['semantics']]}).",
     ]
 

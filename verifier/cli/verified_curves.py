@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import PurePath
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from verifier.errors import InputError, Place, UsageError, unknown_name
 from verifier.options import RunOptions
 from verifier.pipeline import read_inputs, verified
 from verifier.provenance import own_versions
-from verifier.results import RunResult
+from verifier.results import RunResult, engines_record
 from verifier.specs import read_spec
 
 
@@ -72,10 +73,17 @@ def verified_curves(arguments: argparse.Namespace, families: Mapping[str, str]) 
             "progress": arguments.progress,
             "sensitivity": f"highest score threshold ({highest:g}) - score threshold",
             "run": {key: value for key, value in last.settings.items() if key != "score_threshold"},
+            "engines": engines_record(found.values()),
+            "matrices": {task.name: _family_record(result) for task, result in found.items()},
         },
         {**own_versions(), "stormpy": version("stormpy"), "storm": last.versions["storm"]},
         _remarks(list(found.values())),
     )
+
+
+def _family_record(result: RunResult) -> dict[str, Any]:
+    """What the matrices are and how they were made, whatever the threshold."""
+    return {key: value for key, value in result.matrices.items() if key not in ("items", "score_threshold")}
 
 
 def _remarks(results: Sequence[RunResult]) -> tuple[str, ...]:

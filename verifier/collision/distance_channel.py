@@ -160,7 +160,7 @@ def _sources(items: Ints, settings: ChannelSettings, name: str) -> Ints:
         more = f" and {len(empty) - 4} more" if len(empty) > 4 else ""
         raise InputError(
             f"{name}no object in the bins {first}{more} of the true distance, which the vehicle drives through",
-            hint="use wider bins, or name what to assume there: neighbour or no_report",
+            hint="use wider bins (--bin), or name what to assume there (--empty-bins neighbour or no_report)",
         )
     after = np.minimum(np.searchsorted(filled, empty), len(filled) - 1)
     before = np.maximum(after - 1, 0)

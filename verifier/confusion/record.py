@@ -34,8 +34,8 @@ from verifier.confusion.counting import Observed
 from verifier.confusion.rules import EMPTY_NAME, CountingRule
 from verifier.detections.columns import Boxes, DetectionSet
 from verifier.detections.distances import distance
-from verifier.detections.libraries import library
 from verifier.errors import InputError, Place, UsageError
+from verifier.libraries import library
 from verifier.textfiles import write_bytes
 
 BOX_2D = ("report_x1", "report_y1", "report_x2", "report_y2")

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.confusion.record import FORMATS
-from verifier.detections.libraries import library
 from verifier.errors import InputError, Place, UsageError, shown
+from verifier.libraries import library
 from verifier.textfiles import read_text
 
 NEEDED: Mapping[str, type] = {

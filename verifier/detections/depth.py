@@ -27,11 +27,13 @@ from numpy.typing import NDArray
 from verifier.detections.checks import ignore_hint
 from verifier.detections.columns import Boxes, DetectionSet, joined
 from verifier.detections.given import LARGEST_M
-from verifier.detections.libraries import library
 from verifier.detections.reading import Reading
 from verifier.detections.sources import read_bytes
 from verifier.errors import InputError, Place, UsageError, shown
+from verifier.libraries import library
 
+UNITS_PER_M = 256.0
+"""Of a 16-bit depth map, unless another scale is given: that of KITTI."""
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
 FAULT = "unknown_depth"
 # What numpy and Pillow raise on bytes that are no array or no image.
@@ -42,7 +44,7 @@ DAMAGED = (
 
 
 def with_depth(
-    data: DetectionSet, folder: str | Path, *, scale: float = 256.0, ignore: tuple[str, ...] = ()
+    data: DetectionSet, folder: str | Path, *, scale: float = UNITS_PER_M, ignore: tuple[str, ...] = ()
 ) -> DetectionSet:
     """The set with the distance of every annotation taken from depth maps, one for each frame that has annotations.
 
@@ -87,7 +89,7 @@ def with_depth(
     return _known(placed, ignore)
 
 
-def depth_map(folder: str | Path, name: str, scale: float = 256.0) -> NDArray[np.float64]:
+def depth_map(folder: str | Path, name: str, scale: float = UNITS_PER_M) -> NDArray[np.float64]:
     """The depth map (height, width) of the frame `name` in metres, 0 where unknown; files as for `with_depth`.
 
     Raises:

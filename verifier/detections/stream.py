@@ -16,7 +16,6 @@ import numpy as np
 
 from verifier.detections.assembly import assemble
 from verifier.detections.columns import DetectionSet
-from verifier.detections.libraries import library
 from verifier.detections.reading import Reading
 from verifier.detections.rows import Material
 from verifier.detections.tablefiles import (
@@ -30,6 +29,7 @@ from verifier.detections.tablefiles import (
 )
 from verifier.detections.tables import ONE_SEQUENCE, REQUIRED, REQUIRED_SCORED, check_columns
 from verifier.errors import InputError, Place, UsageError, shown
+from verifier.libraries import library
 
 Key: TypeAlias = tuple[Any, Any]
 

@@ -28,11 +28,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.detections.libraries import library
 from verifier.detections.rows import UNKNOWN_FRAME, Frames, Rows
 from verifier.detections.sources import Member, read_bytes
 from verifier.detections.texttables import lines_of
 from verifier.errors import InputError, Place, nearest_name, shown
+from verifier.libraries import library
 
 BOX_2D = ("x1", "y1", "x2", "y2")
 CENTRE = ("x", "y")

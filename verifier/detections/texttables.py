@@ -16,9 +16,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.detections.libraries import library
 from verifier.detections.sources import Member
 from verifier.errors import InputError, Place, shown
+from verifier.libraries import library
 from verifier.textfiles import decoded
 
 Kind = Literal["text", "whole", "number"]

@@ -8,10 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 from verifier.evidence.documents import Document
+from verifier.evidence.points import block_text, scenario_text
 from verifier.scenarios import number_text
-
-VERDICTS = ("violated", "inconclusive", "satisfied", "no target")
-"""From the most to the least severe."""
 
 
 @dataclass(frozen=True)
@@ -21,10 +19,10 @@ class Checked:
     Attributes:
         requirement, planner: by name.
         block: true environment and swept constants, as "ped vmax=1": what is checked on one Markov chain.
-        initial: the initial state, as "x=1 v=1"; empty for a system without variables.
+        scenario: the block and the initial state, as "ped vmax=1 x=1 v=1".
         formula: fully parenthesised.
         target: as ">= 0.95", or "= ?".
-        verdict: one of `VERDICTS`.
+        verdict: a value of `Verdict`.
         probability, lower, upper: Storm's value and its numerical bounds.
         sureness: as in the document; None where the run made no intervals.
         worst: whether this is the worst scenario of the requirement under this planner.
@@ -34,7 +32,7 @@ class Checked:
     requirement: str
     planner: str
     block: str
-    initial: str
+    scenario: str
     formula: str
     target: str
     verdict: str
@@ -44,11 +42,6 @@ class Checked:
     sureness: Mapping[str, Any] | None
     worst: bool
     needed: int
-
-    @property
-    def scenario(self) -> str:
-        """Environment, constants and initial state, as "ped vmax=1 x=1 v=1"."""
-        return f"{self.block} {self.initial}".rstrip()
 
     @property
     def name(self) -> str:
@@ -149,7 +142,7 @@ def _entries(requirements: list[dict[str, Any]]) -> Iterator[Checked]:
                 requirement=each["name"],
                 planner=each["planner"],
                 block=block_text(point["environment"], point["constants"]),
-                initial=" ".join(f"{name}={value}" for name, value in point["initial"].items()),
+                scenario=scenario_text(point),
                 formula=each["formula"],
                 target=_target(each["target"]),
                 verdict=point["verdict"],
@@ -160,11 +153,6 @@ def _entries(requirements: list[dict[str, Any]]) -> Iterator[Checked]:
                 worst=at == each["worst"],
                 needed=sum(column["further"] for column in columns),
             )
-
-
-def block_text(environment: str, constants: Mapping[str, str]) -> str:
-    """A true environment and swept constants, as "ped vmax=1"."""
-    return " ".join([environment, *(f"{name}={value}" for name, value in constants.items())])
 
 
 def _target(target: Mapping[str, str] | None) -> str:

@@ -14,12 +14,14 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 from verifier.errors import InputError, Place, nearest_name, shown
-from verifier.evidence.libraries import jsonschema
+from verifier.libraries import library
 from verifier.textfiles import read_json
 
+Content: TypeAlias = Mapping[str, Any]
+"""A JSON object of a document that was validated; its keys are those of the schema."""
 SCHEMAS: Mapping[str, str] = MappingProxyType(
     {
         "verifier.run": "run.schema.json",
@@ -81,31 +83,37 @@ def checked_document(content: Any, raw: bytes, file: str) -> Document:
     name = content.get("schema") if isinstance(content, dict) else None
     if not isinstance(name, str) or name not in SCHEMAS:
         _refuse_unknown(name, file)
-    errors = sorted(
-        validator(schema_of(name)).iter_errors(content), key=lambda error: list(map(str, error.absolute_path))
-    )
-    if errors:
-        first = errors[0]
-        pointer = "".join(f"/{_escaped(part)}" for part in first.absolute_path) or "/"
+    fault = first_fault(content, schema_of(name))
+    if fault is not None:
+        pointer, message = fault
         raise InputError(
-            f"not a document of schema {name}: {shown(first.message, 300)}",
-            Place(file, path=pointer),
+            f"not a document of schema {name}: {message}",
+            Place(file, path=pointer or "/"),
             "documents are read as this program writes them; make it anew with this version",
         )
     digest = hashlib.sha256(raw).hexdigest()
     return Document(Path(file).name, name.removeprefix("verifier."), content, digest)
 
 
-def validator(schema: Mapping[str, Any]) -> Any:
+def first_fault(value: Any, schema: Mapping[str, Any]) -> tuple[str, str] | None:
+    """JSON pointer and message of the first place where a value does not keep to a schema; None where it does."""
+    errors = sorted(_validator(schema).iter_errors(value), key=lambda error: list(map(str, error.absolute_path)))
+    if not errors:
+        return None
+    pointer = "".join(f"/{pointer_part(part)}" for part in errors[0].absolute_path)
+    return pointer, shown(errors[0].message, 300)
+
+
+def _validator(schema: Mapping[str, Any]) -> Any:
     """What holds values against a schema; a whole number is one without a decimal point, so that it can count.
 
     JSON Schema takes 3.0 and 1e308 for integers; whatever is written as an integer here is written without a point.
     NaN, infinities and what overflows to them, which Python reads as numbers, are none.
     """
-    usual = jsonschema().Draft202012Validator
+    usual = library("jsonschema").Draft202012Validator
     types = usual.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
     types = types.redefine("number", _is_finite)
-    return jsonschema().validators.extend(usual, type_checker=types)(schema)
+    return library("jsonschema").validators.extend(usual, type_checker=types)(schema)
 
 
 def _is_finite(_: Any, value: Any) -> bool:
@@ -133,5 +141,6 @@ def _refuse_unknown(name: object, file: str) -> NoReturn:
     )
 
 
-def _escaped(part: object) -> str:
+def pointer_part(part: object) -> str:
+    """A key or a position as a part of a JSON pointer (RFC 6901)."""
     return str(part).replace("~", "~0").replace("/", "~1")

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import quote
@@ -20,8 +19,8 @@ from verifier import __version__
 from verifier.errors import one_line
 
 METADATA_FILE = "ro-crate-metadata.json"
-NO_DATE = date(1970, 1, 1)
-"""Stands for a date that was not given: the format demands one, and the bytes must be repeatable."""
+NO_DATE = "1970-01-01"
+"""Stands for the date of publication: the format demands one, and the bytes must be repeatable."""
 
 
 @dataclass(frozen=True)
@@ -50,25 +49,13 @@ class CrateFile:
             raise ValueError(f"not the hash and size of a file: {self.sha256!r}, {self.size}")
 
 
-def crate_metadata(
-    files: Mapping[str, CrateFile],
-    title: str,
-    *,
-    description: str = "",
-    published: date | None = None,
-    licence: str | None = None,
-    command: Sequence[str] = (),
-) -> str:
+def crate_metadata(files: Mapping[str, CrateFile], title: str) -> str:
     """The text of `ro-crate-metadata.json`; equal arguments give equal bytes.
 
     Args:
         files: path from the root of the crate, with forward slashes -> the file. The metadata file itself is none
             of them.
         title: of the crate.
-        description: of the crate, in a sentence.
-        published: the day; None where none was given, and the crate says so.
-        licence: of the crate: its URL or SPDX identifier, or a sentence.
-        command: that made the results, as far as it is known.
 
     Raises:
         ValueError: a path is absolute, leads out of the crate, or is that of the metadata file; or there is no title.
@@ -77,14 +64,13 @@ def crate_metadata(
         _check_path(path)
     if not title.strip():
         raise ValueError("a crate needs a title")
-    text = [description, "" if published else "The date of publication was not given; 1970-01-01 stands for that."]
     root: dict[str, Any] = {
         "@id": "./",
         "@type": "Dataset",
         "name": one_line(title),
-        "description": one_line(" ".join(each for each in text if each)) or one_line(title),
-        "datePublished": (published or NO_DATE).isoformat(),
-        "license": one_line(licence) if licence else "No licence was stated.",
+        "description": f"The date of publication was not given; {NO_DATE} stands for that.",
+        "datePublished": NO_DATE,
+        "license": "No licence was stated.",
         "hasPart": [{"@id": _identifier(path)} for path in sorted(files)],
         "mentions": {"@id": "#verification"},
     }
@@ -94,7 +80,7 @@ def crate_metadata(
         "conformsTo": {"@id": "https://w3id.org/ro/crate/1.1"},
         "about": {"@id": "./"},
     }
-    entities = [descriptor, root, *(_entity(path, files[path]) for path in sorted(files)), *_action(files, command)]
+    entities = [descriptor, root, *(_entity(path, files[path]) for path in sorted(files)), *_action(files)]
     document = {
         "@context": ["https://w3id.org/ro/crate/1.1/context", {"sha256": "http://schema.org/sha256"}],
         "@graph": entities,
@@ -125,7 +111,7 @@ def _entity(path: str, file: CrateFile) -> dict[str, Any]:
     }
 
 
-def _action(files: Mapping[str, CrateFile], command: Sequence[str]) -> list[dict[str, Any]]:
+def _action(files: Mapping[str, CrateFile]) -> list[dict[str, Any]]:
     """What made the results: the program, from the inputs."""
     action: dict[str, Any] = {
         "@id": "#verification",
@@ -135,8 +121,6 @@ def _action(files: Mapping[str, CrateFile], command: Sequence[str]) -> list[dict
         "object": [{"@id": _identifier(path)} for path in sorted(files) if files[path].is_input],
         "result": [{"@id": _identifier(path)} for path in sorted(files) if not files[path].is_input],
     }
-    if command:
-        action["description"] = one_line(" ".join(command))
     program = {
         "@id": "#verifier",
         "@type": "SoftwareApplication",

@@ -18,8 +18,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from verifier.checking.verdicts import Verdict, worst_verdict
 from verifier.errors import one_line
-from verifier.evidence.checked import VERDICTS, Checked, Gated, gated, worst_of
+from verifier.evidence.checked import Checked, Gated, gated, worst_of
 from verifier.evidence.documents import Document
 from verifier.specs import Specification
 
@@ -42,23 +43,8 @@ def sarif_log(run: Document, spec_name: str, lines: Mapping[str, tuple[int, int]
     """
     if any(min(place) < 1 for place in lines.values()):
         raise ValueError("lines and columns count from 1")
-    found = worst_of(run)
-    rules = list(_rules(found))
-    index = {rule["id"]: at for at, rule in enumerate(rules)}
-
-    def rule_of(each: Checked | Gated) -> int:
-        return index[_identifier(one_line(each.requirement))]
-
-    results = [
-        _result(each, rule_of(each), rules, spec_name, lines.get(each.requirement))
-        for each in found
-        if each.verdict in LEVELS
-    ]
-    results += [
-        _gate_result(each, rule_of(each), rules, spec_name, lines.get(each.requirement))
-        for each in gated(run)
-        if each.failed
-    ]
+    rules = list(_rules(worst_of(run)))
+    results = list(_results(run, rules, spec_name, lines))
     log = {
         "$schema": SCHEMA,
         "version": "2.1.0",
@@ -105,7 +91,7 @@ def _rules(found: Sequence[Checked]) -> Iterator[dict[str, Any]]:
     for each in found:
         by_name.setdefault(one_line(each.requirement), []).append(each)
     for name, mine in by_name.items():
-        verdict = min((each.verdict for each in mine), key=VERDICTS.index)
+        verdict = worst_verdict(Verdict(each.verdict) for each in mine).value
         formula = one_line(mine[0].formula)
         yield {
             "id": _identifier(name),
@@ -120,39 +106,38 @@ def _rules(found: Sequence[Checked]) -> Iterator[dict[str, Any]]:
         }
 
 
-def _result(
-    each: Checked, rule: int, rules: list[dict[str, Any]], spec_name: str, place: tuple[int, int] | None
-) -> dict[str, Any]:
-    found = _problem(
-        f"{each.name}: {each.message}", f"{each.requirement}\0{each.planner}", rule, rules, LEVELS[each.verdict]
-    )
-    found["locations"] = [_location(spec_name, place)]
-    found["properties"] = {
-        "verdict": each.verdict,
-        "probability": each.probability,
-        "lower": each.lower,
-        "upper": each.upper,
-        "sureness": None if each.sureness is None else dict(each.sureness),
-    }
-    return found
+def _results(
+    run: Document, rules: Sequence[Mapping[str, Any]], spec_name: str, lines: Mapping[str, tuple[int, int]]
+) -> Iterator[dict[str, Any]]:
+    """Every problem, with the number of its rule and its place in the spec."""
+    problems = [_result(each) for each in worst_of(run) if each.verdict in LEVELS]
+    problems += [_gate_result(each) for each in gated(run) if each.failed]
+    index = {rule["id"]: at for at, rule in enumerate(rules)}
+    for requirement, problem in problems:
+        place = [_location(spec_name, lines.get(requirement))]
+        yield problem | {"ruleIndex": index[problem["ruleId"]], "locations": place}
 
 
-def _gate_result(
-    each: Gated, rule: int, rules: list[dict[str, Any]], spec_name: str, place: tuple[int, int] | None
-) -> dict[str, Any]:
+def _result(each: Checked) -> tuple[str, dict[str, Any]]:
+    """The requirement and its problem, the place of neither; `_gate_result` alike."""
+    said = {name: getattr(each, name) for name in ("verdict", "probability", "lower", "upper")}
+    said["sureness"] = None if each.sureness is None else dict(each.sureness)
+    return each.requirement, _problem(each, f"{each.requirement}\0{each.planner}", LEVELS[each.verdict], said)
+
+
+def _gate_result(each: Gated) -> tuple[str, dict[str, Any]]:
     identity = f"{each.requirement}\0{each.planner}\0{each.gate}"
-    found = _problem(f"{each.name}: {each.message}", identity, rule, rules, "error")
-    return found | {"locations": [_location(spec_name, place)], "properties": {"gate": each.gate}}
+    return each.requirement, _problem(each, identity, "error", {"gate": each.gate})
 
 
-def _problem(message: str, identity: str, rule: int, rules: list[dict[str, Any]], level: str) -> dict[str, Any]:
+def _problem(each: Checked | Gated, identity: str, level: str, properties: dict[str, Any]) -> dict[str, Any]:
     return {
-        "ruleId": rules[rule]["id"],
-        "ruleIndex": rule,
+        "ruleId": _identifier(one_line(each.requirement)),
         "kind": "fail",
         "level": level,
-        "message": {"text": _literal(one_line(message))},
+        "message": {"text": _literal(one_line(f"{each.name}: {each.message}"))},
         "partialFingerprints": {"requirementAndPlanner/v1": _sha256(identity)},
+        "properties": properties,
     }
 
 

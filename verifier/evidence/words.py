@@ -1,17 +1,17 @@
-"""Numbers of documents in words, and texts of files made harmless."""
+"""Numbers and names in the words of an argument: its goals, and the doubts about them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from fractions import Fraction
-from typing import Any
 
 from verifier.errors import one_line
+from verifier.evidence.rounding import interval_text, rounded
 
+DIGITS = 6
+"""Of a probability, or of what it is away from 1, in an argument: it has no room for the values themselves."""
 LONGEST_NAME = 120
 """Characters of a name that are shown; a longer one is cut, and says how long it is."""
-_DIGITS = 6
 
 
 def name_text(text: str, longest: int = LONGEST_NAME) -> str:
@@ -20,33 +20,20 @@ def name_text(text: str, longest: int = LONGEST_NAME) -> str:
     return clean if len(clean) <= longest else f"{clean[:longest]}... ({len(text)} characters)"
 
 
-def interval_text(lower: float, upper: float) -> str:
-    """An interval of probabilities, its ends rounded outwards.
-
-    >>> interval_text(0.1962025316455696, 0.99999999)
-    '[0.196202, 0.99999999]'
-    """
-    return f"[{_rounded(lower, ROUND_FLOOR)}, {_rounded(upper, ROUND_CEILING)}]"
+def bounds_text(lower: float, upper: float) -> str:
+    """An interval of probabilities, its ends rounded outwards."""
+    return interval_text(lower, upper, DIGITS)
 
 
 def probability_text(value: float) -> str:
-    """A probability with six significant digits of itself or of its distance to 1."""
-    return _rounded(value, "ROUND_HALF_EVEN")
+    """A probability, rounded to the nearest."""
+    return rounded(value, up=None, digits=DIGITS)
 
 
-def target_text(target: Mapping[str, Any] | None) -> str:
-    """A target of a document: `P >= 0.95`."""
-    if target is None:
-        return "P = ?"
-    value = Fraction(target["probability"])
-    text = f"{float(value):.12g}"
-    return f"P {target['comparison']} {text if Fraction(text) == value else value}"
-
-
-def rate_text(lower: float, upper: float) -> str:
+def rate_interval_text(lower: float, upper: float) -> str:
     """An interval of rates per hour with four significant digits, its ends rounded outwards.
 
-    >>> rate_text(0.000123456, 12.0)
+    >>> rate_interval_text(0.000123456, 12.0)
     '[0.0001234, 12]'
     """
     ends = ((lower, ROUND_FLOOR), (upper, ROUND_CEILING))
@@ -54,25 +41,16 @@ def rate_text(lower: float, upper: float) -> str:
     return parts[0] if lower == upper and parts[0] == parts[1] else f"[{parts[0]}, {parts[1]}]"
 
 
-def listed(parts: Sequence[str], most: int = 4) -> str:
+def some_of(parts: Sequence[str], most: int = 4) -> str:
     """Some texts, and how many more there are."""
     rest = len(parts) - most
     return "; ".join(parts[:most]) + (f"; and {rest} more" if rest > 0 else "")
 
 
-def counted(count: int, noun: str) -> str:
-    """`1 scenario`, `2 scenarios`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+def counted(number: int, one: str, more: str | None = None) -> str:
+    """A number and what it counts.
 
-
-def _rounded(value: float, direction: str) -> str:
-    """Rounded to six significant digits of what a probability is away from 0 or from 1, whichever is nearer."""
-    exact = Decimal(repr(float(value)))  # as the document spells it
-    near_one = Decimal("0.5") < exact < 1
-    if near_one:
-        turned = {ROUND_FLOOR: ROUND_CEILING, ROUND_CEILING: ROUND_FLOOR}.get(direction, direction)
-        exact = 1 - Context(prec=_DIGITS, rounding=turned).create_decimal(Context(prec=400).subtract(1, exact))
-    else:
-        exact = Context(prec=_DIGITS, rounding=direction).create_decimal(exact)
-    text = f"{exact.normalize():f}"
-    return text if len(text) <= 14 else f"{float(exact):.6g}"
+    >>> counted(1, "requirement"), counted(0, "requirement"), counted(2, "matrix", "matrices")
+    ('1 requirement', '0 requirements', '2 matrices')
+    """
+    return f"{number} {one if number == 1 else more or one + 's'}"

@@ -10,7 +10,7 @@ With few units, or a level that a handful of false positives decides, the interv
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,6 +22,7 @@ from verifier.detections.columns import DetectionSet
 from verifier.errors import UsageError
 from verifier.robustness.adr import AdrSettings
 from verifier.robustness.judged import Floats, Ints, Judged, judged
+from verifier.robustness.metric_draws import image_weights
 
 BLOCK_ENTRIES = 4_000_000
 """Numbers of a table held at a time: 32 MB."""
@@ -76,13 +77,8 @@ def adr_intervals(
     reference = judged(baseline, settings.policy)
     all_found = {"baseline": reference} | {name: judged(each, settings.policy) for name, each in conditions.items()}
     largest = max(max(len(each.hit), len(each.false), len(frames)) for each in all_found.values())
-    parts: list[dict[str, Floats]] = []
-    for begin in range(0, draws, block := max(BLOCK_ENTRIES // max(largest, 1), 1)):
-        count = min(block, draws - begin)
-        weight = rng.multinomial(len(frames), np.full(len(frames), 1 / len(frames)), size=count)
-        score = _thresholds(reference, unit_of, weight, weight @ frames, np.array(settings.levels))
-        parts.append({name: _adr(each, unit_of, weight, score) for name, each in all_found.items()})
-    drawn = {name: np.concatenate([part[name] for part in parts]) for name in all_found}
+    blocks = (image_weights(len(frames), part.stop - part.start, rng) for part in _parts(draws, largest))
+    drawn = _drawn(reference, all_found, unit_of, frames, blocks, settings.levels)
     return {name: _interval(drawn[name], drawn["baseline"], confidence) for name in all_found}
 
 
@@ -104,13 +100,41 @@ def drawn_adr(
     reference, found = judged(baseline, settings.policy), judged(data, settings.policy)
     if not reference.images == found.images == weights.shape[1]:
         raise ValueError(f"{weights.shape[1]} weights, {reference.images} and {found.images} frames")
-    units, parts = np.arange(found.images), []
-    step = max(1, BLOCK_ENTRIES // max(len(reference.false), len(found.hit), 1))
-    for begin in range(0, len(weights), step):
-        weight = weights[begin : begin + step]
-        score = _thresholds(reference, units, weight, weight.sum(axis=1), np.array(settings.levels))
-        parts.append(_adr(found, units, weight, score))
-    return np.concatenate(parts)
+    units, frames = np.arange(found.images), np.ones(found.images, np.int64)
+    blocks = (weights[part] for part in _parts(len(weights), max(len(reference.false), len(found.hit))))
+    return _drawn(reference, {"data": found}, units, frames, blocks, settings.levels)["data"]
+
+
+def _parts(draws: int, entries: int) -> Iterator[slice]:
+    """So many draws at a time that tables of so many entries a draw are held."""
+    step = max(1, BLOCK_ENTRIES // max(entries, 1))
+    for begin in range(0, draws, step):
+        yield slice(begin, min(begin + step, draws))
+
+
+def _drawn(
+    reference: Judged,
+    conditions: Mapping[str, Judged],
+    unit_of: Ints,
+    frames: Ints,
+    blocks: Iterable[Ints],
+    levels: tuple[float, ...],
+) -> dict[str, Floats]:
+    """(B,) ADR of each condition in every draw, at thresholds picked on the drawn reference.
+
+    Args:
+        reference: the baseline.
+        conditions: by name.
+        unit_of: (frames,) the unit of each frame.
+        frames: (units,) how many frames each unit has.
+        blocks: (b, units) how often each draw has each unit, a part of the B draws at a time.
+        levels: false positives per image.
+    """
+    parts: list[dict[str, Floats]] = []
+    for weight in blocks:
+        score = _thresholds(reference, unit_of, weight, weight @ frames, np.array(levels))
+        parts.append({name: _adr(each, unit_of, weight, score) for name, each in conditions.items()})
+    return {name: np.concatenate([part[name] for part in parts]) for name in conditions}
 
 
 def _thresholds(found: Judged, unit_of: Ints, weight: Ints, images: Ints, levels: Floats) -> Floats:

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from verifier.detections.columns import ANY_CLASS, Boxes, DetectionSet
 from verifier.detections.filters import keep_scores
 from verifier.errors import InputError, UsageError
-from verifier.matching import CONVENTIONS, MatchingPolicy, match
-from verifier.robustness.libraries import library
+from verifier.libraries import library
+from verifier.matching import CONVENTIONS, Matches, MatchingPolicy, match
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -72,18 +72,6 @@ class Hits:
         """TP / (TP + FN) over all classes; NaN without any object."""
         found = sum(self.true_positives)
         return _share(found, found + sum(self.false_negatives))
-
-    def of(self, name: str) -> Hits:
-        """Those of one class.
-
-        Raises:
-            KeyError: there is no such class.
-        """
-        if name not in self.classes:
-            raise KeyError(name)
-        at = self.classes.index(name)
-        counts = (self.true_positives, self.false_positives, self.false_negatives)
-        return Hits((name,), *((each[at],) for each in counts))
 
 
 @dataclass(frozen=True)
@@ -133,18 +121,30 @@ def count_hits(data: DetectionSet, policy: MatchingPolicy | None = None, lowest_
     Raises:
         UsageError: the policy compares boxes that the data does not have.
     """
-    if lowest_score is not None:
-        data = keep_scores(data, lowest_score)
-    matches = match(data, policy or CONVENTIONS["coco"])
+    data, matches, right = right_detections(data, policy or CONVENTIONS["coco"], lowest_score)
     true, reported = data.annotations.label, data.detections.label
-    right = matches.annotation_of >= 0
-    right[right] = true[matches.annotation_of[right]] == reported[right]
     found = np.zeros(len(true), dtype=np.bool_)
     found[matches.annotation_of[right]] = True
     number = len(data.classes)
     counts = (reported[right], reported[~right & ~matches.ignored], true[~found])
     listed = (tuple(np.bincount(each, minlength=number).tolist()) for each in counts)
     return Hits(data.classes, *listed)
+
+
+def right_detections(
+    data: DetectionSet, policy: MatchingPolicy, lowest_score: float | None
+) -> tuple[DetectionSet, Matches, NDArray[np.bool_]]:
+    """The data with the detections that take part, how these match, and (n,) which match an object of their class.
+
+    Raises:
+        UsageError: as `count_hits`.
+    """
+    if lowest_score is not None:
+        data = keep_scores(data, lowest_score)
+    matches = match(data, policy)
+    right = matches.annotation_of >= 0
+    right[right] = data.annotations.label[matches.annotation_of[right]] == data.detections.label[right]
+    return data, matches, right
 
 
 def coco_metrics(data: DetectionSet) -> CocoMetrics:

@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.detections.columns import DetectionSet
-from verifier.detections.filters import keep_scores
-from verifier.matching import MatchingPolicy, match
-from verifier.robustness.detection_metrics import COCO_MOST, COCO_SIZES, TABLE_6, coco_evaluation
+from verifier.matching import MatchingPolicy
+from verifier.robustness.detection_metrics import COCO_MOST, COCO_SIZES, TABLE_6, coco_evaluation, right_detections
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -28,7 +27,6 @@ BLOCK_ENTRIES = 2_000_000
 """Numbers of a table held at a time: 16 MB."""
 RECALLS = np.linspace(0.0, 1.0, 101)
 """Where precision is interpolated."""
-_AREAS = {"small": 1, "medium": 2, "large": 3}
 
 
 def image_weights(images: int, draws: int, rng: np.random.Generator) -> Ints:
@@ -53,11 +51,7 @@ def drawn_shares(
     Raises:
         UsageError: the policy compares boxes that the data does not have.
     """
-    if lowest_score is not None:
-        data = keep_scores(data, lowest_score)
-    matches = match(data, policy)
-    right = matches.annotation_of >= 0
-    right[right] = data.annotations.label[matches.annotation_of[right]] == data.detections.label[right]
+    data, matches, right = right_detections(data, policy, lowest_score)
     judged = right | ~matches.ignored
     hits, reports, objects = (
         weights @ np.bincount(frames, minlength=data.frame_count)
@@ -84,7 +78,7 @@ def drawn_coco(data: DetectionSet, names: Sequence[str], weights: Ints) -> dict[
 def _drawn_metric(evaluation: Any, name: str, classes: int, weights: Ints) -> Floats:
     """The mean over classes and IoU thresholds, in every draw."""
     kind, _, which = name.partition("_")
-    area = _AREAS.get(which, 0)
+    area = COCO_SIZES.index(which) if which in COCO_SIZES else 0
     most = int(which) if kind == "ar" and which.isdigit() else COCO_MOST[-1]
     ious = [round(iou * 100) for iou in evaluation.params.iouThrs.tolist()]
     rows = [ious.index(int(which))] if kind == "ap" and which.isdigit() else list(range(len(ious)))

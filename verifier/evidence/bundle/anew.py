@@ -12,7 +12,7 @@ from verifier.evidence.bundle.findings import Finding, Kind, Log
 from verifier.evidence.bundle.layout import CERTIFICATES, RUN_FILE
 from verifier.evidence.bundle.making import Progress, make_results
 from verifier.evidence.bundle.parts import Parts
-from verifier.evidence.bundle.stated import fraction_of
+from verifier.evidence.points import fraction_of
 from verifier.pipeline import verified
 
 _NEARLY_NOTHING = 1e-13

@@ -5,7 +5,6 @@ inputs -> request -> results and certificates -> derived files -> manifest -> wr
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from verifier.evidence.bundle.declared import OMITTED_RATES, check_context
 from verifier.evidence.bundle.derived import derived_texts
 from verifier.evidence.bundle.layout import input_paths
 from verifier.evidence.bundle.making import Progress, make_results, read_omitted
-from verifier.evidence.bundle.manifest import MANIFEST_FILE
+from verifier.evidence.bundle.manifest import MANIFEST_FILE, digest_of
 from verifier.evidence.bundle.parts import document_of, read_parts
 from verifier.evidence.bundle.request import REQUEST_FILE, Request, request_of
 from verifier.evidence.bundle.system import Rebuilt, unpacked_inputs
@@ -106,7 +105,7 @@ def make_bundle(sources: Sources, options: RunOptions = RunOptions(), progress: 
             parts = read_parts(request, read, rebuilt, {**inputs, **results}, {**about, **made.about})
             derived = {path: text.encode() for path, text in derived_texts(parts).items()}
     files = {**inputs, **results, **derived}
-    digest = hashlib.sha256(files[MANIFEST_FILE]).hexdigest()
+    digest = digest_of(files[MANIFEST_FILE])
     rates = read_omitted(files[OMITTED_RATES], OMITTED_RATES) if OMITTED_RATES in files else {}
     return Bundle(files, digest, str(parts.run.content["verdict"]), {**parts.omitted, **rates})
 
@@ -141,7 +140,7 @@ def _copied(sources: Sources, options: RunOptions) -> tuple[Request, dict[str, b
     given = tuple(paths[4 if context else 3 :])
     request = Request(paths[0], paths[1], paths[2], context, given, options, tuple(sources.command))
     files = {path: read_text(file)[1] for path, file in found.items()}
-    if spec.sha256 != hashlib.sha256(files[request.spec]).hexdigest():
+    if spec.sha256 != digest_of(files[request.spec]):
         raise InputError("changed while it was read", Place(str(sources.spec)))
     for path in given:
         document_of(files[path], path)

@@ -25,7 +25,7 @@ from verifier.errors import InputError, Place, shown
 from verifier.evidence.bundle.findings import Finding, Kind
 from verifier.evidence.bundle.layout import certificate_file
 from verifier.evidence.bundle.system import Rebuilt
-from verifier.textfiles import decoded, json_value
+from verifier.textfiles import json_of
 
 LARGEST_CERTIFIED = 20_000
 """Product states; certificates of larger chains take long to check in rational arithmetic and are not made."""
@@ -107,11 +107,10 @@ def check_certificates(
 
 
 def _read(raw: bytes, path: str) -> Certificate:
-    place = Place(path)
-    content = json_value(decoded(raw, place), place)
+    content = json_of(raw, path)
     certificate = from_document(content, path)
     if (json.dumps(content, allow_nan=False) + "\n").encode() != raw:
-        raise InputError("the same certificate in other bytes than were written", place)
+        raise InputError("the same certificate in other bytes than were written", Place(path))
     return certificate
 
 

@@ -36,7 +36,7 @@ from verifier.evidence.bundle.request import REQUEST_FILE, Request, request_of
 from verifier.evidence.bundle.system import Rebuilt, Unpacked, unpacked_inputs
 from verifier.options import RunOptions
 from verifier.systems.scene import Limits
-from verifier.textfiles import decoded, json_value
+from verifier.textfiles import json_of
 
 NO_DIGEST = (
     "whether these are the inputs and results that somebody vouches for: a bundle built anew from other inputs is "
@@ -207,7 +207,7 @@ def _request(files: Mapping[str, bytes]) -> Request:
     place = Place(REQUEST_FILE)
     if REQUEST_FILE not in files:
         raise InputError("is not there", place)
-    request = request_of(json_value(decoded(files[REQUEST_FILE], place), place))
+    request = request_of(json_of(files[REQUEST_FILE], REQUEST_FILE))
     if request.json_text().encode() != files[REQUEST_FILE]:
         raise InputError("the same request in other bytes than were written", place)
     return request

@@ -9,7 +9,7 @@ from typing import Any
 
 from verifier.checking.requirements import AGREEMENT
 from verifier.confusion.matrices import label_text
-from verifier.evidence.bundle.differences import differing_leaves
+from verifier.evidence.bundle.differences import differing
 from verifier.evidence.bundle.findings import Finding, Kind, Log
 from verifier.evidence.bundle.frames import SAME_AS_THE_RUN, check_frame, check_same_frame
 from verifier.evidence.bundle.layout import EXPLAIN_FILE, require_file
@@ -62,8 +62,7 @@ def _matrices_named(content: Mapping[str, Any], rebuilt: Rebuilt) -> list[Findin
     matrices = rebuilt.matrices
     bins = [matrices.bin_text(index) for index in range(matrices.bin_count)]
     expected = {"labels": [label_text(label) for label in matrices.labels], "bins": bins}
-    wrong = differing_leaves({name: content[name] for name in expected}, expected)
-    return [Finding(EXPLAIN_FILE, each.where, each.found, each.expected, Kind.CONTENT) for each in wrong]
+    return differing(EXPLAIN_FILE, {name: content[name] for name in expected}, expected)
 
 
 def _required(parts: Parts, found: Log) -> None:
@@ -88,13 +87,12 @@ def _required(parts: Parts, found: Log) -> None:
             "probability": str(each.target),
         }
         answered = [{name: answer[name] for name in ("planner", "constants")} for answer in content["answers"]]
-        wrong = differing_leaves(
+        found.findings += differing(
+            path,
             {"requirement": content["requirement"], "answers": answered},
             {"requirement": asked, "answers": _asked_of(parts.rebuilt)},
+            ", as in the spec",
         )
-        found.findings += [
-            Finding(path, diff.where, diff.found, f"{diff.expected}, as in the spec", Kind.CONTENT) for diff in wrong
-        ]
         found.findings += _as_measured(path, content, parts.run.content)
     if count:
         found.checked.append((count, "documents of required recalls held against spec and run"))

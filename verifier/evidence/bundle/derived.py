@@ -5,8 +5,10 @@ A row may look at what the rows before it made. The last one, the manifest, look
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from verifier.errors import one_line
 from verifier.evidence.bundle.declared import OMITTED_RATES, RATES, made_rates, rate_paths
@@ -21,7 +23,7 @@ from verifier.evidence.defeaters.values import Defeater
 from verifier.evidence.documents import Document
 from verifier.evidence.intoto import statement
 from verifier.evidence.junit import junit_xml
-from verifier.evidence.report.blocks import Page
+from verifier.evidence.report.blocks import Page, facts
 from verifier.evidence.report.html import html_text
 from verifier.evidence.report.markdown import markdown_text
 from verifier.evidence.report.story import csv_report, report_page
@@ -32,6 +34,76 @@ README_FILE = "README.txt"
 TRACE_FILE = "trace.csv"
 Texts = Mapping[str, str]
 Made = str | Mapping[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """Inputs, results, and the derived files so far.
+
+    What several files are written from is made once, after the rates, which are cited as results are.
+
+    Attributes:
+        parts: inputs and results.
+        made: path -> text of the derived files so far.
+    """
+
+    parts: Parts
+    made: dict[str, str]
+
+    @cached_property
+    def traced(self) -> Traced:
+        """What the trace from requirements to evidence is made from."""
+        against: dict[str, list[str]] = {}
+        for each in self.defeaters:
+            for name in dict.fromkeys(
+                claim.requirement for claim in each.claims if claim.run == self.parts.run.sha256
+            ):
+                against.setdefault(name, []).append(f"{each.id} {each.title}")
+        rates = rate_paths(self.parts.run.content)
+        gone = read_omitted(self.made[OMITTED_RATES].encode(), OMITTED_RATES) if OMITTED_RATES in self.made else {}
+        told = {
+            k: path if path in self.made else f"omitted: {gone[path]}"
+            for k, path in rates.items()
+            if path in {**self.made, **gone}
+        }
+        return Traced(
+            self.parts.rebuilt, self.parts.run.content, self.parts.hashes, self.parts.omitted, against, told
+        )
+
+    @cached_property
+    def page(self) -> Page:
+        """The report, with the trace before the last section, which is the provenance and begins with the command."""
+        page = report_page(self.cited, self.parts.title)
+        trace = trace_section(trace_rows(self.traced))
+        last = page.sections[-1]
+        if self.parts.request.command:
+            typed = facts("This bundle", ("command", shlex.join(self.parts.request.command)))
+            last = replace(last, blocks=(typed, *last.blocks))
+        return Page(page.title, (*page.sections[:-1], trace, last))
+
+    @cached_property
+    def case(self) -> Case:
+        """The assurance case."""
+        rates = {path: digest_of(self.made[path].encode()) for path in _rate_files(self.made)}
+        run = {each.name for each in self.parts.rebuilt.grid.requirements}
+        left_out = {
+            each.name: NOT_RUN for each in self.parts.rebuilt.inputs.spec.requirements if each.name not in run
+        }
+        files = {**self.parts.hashes, **rates}
+        return build_case(self.cited, self.parts.context, self.defeaters, files, left_out)
+
+    @cached_property
+    def defeaters(self) -> tuple[Defeater, ...]:
+        """What speaks against the verdicts."""
+        return find_defeaters(self.cited, self.parts.context, self.parts.alternatives)
+
+    @cached_property
+    def cited(self) -> list[Document]:
+        """The documents that report and case tell of: all but the runs under other policies; equal ones once."""
+        others = {each.sha256 for each in self.parts.alternatives.values()}
+        found = [each for each in self.parts.documents.values() if each.sha256 not in others]
+        found += [document_of(self.made[path].encode(), path) for path in _rate_files(self.made)]
+        return list({each.sha256: each for each in found}.values())
 
 
 @dataclass(frozen=True)
@@ -49,16 +121,16 @@ class Derived:
     path: str
     about: str
     media_type: str
-    make: Callable[[Parts, Texts], Made]
+    make: Callable[[Basis], Made]
 
 
 def derived_texts(parts: Parts) -> dict[str, str]:
     """Path -> text of every derived file, the manifest last."""
-    made: dict[str, str] = {}
+    basis = Basis(parts, {})
     for each in DERIVED:
-        found = each.make(parts, made)
-        made |= {each.path: found} if isinstance(found, str) else found
-    return made
+        found = each.make(basis)
+        basis.made.update({each.path: found} if isinstance(found, str) else found)
+    return basis.made
 
 
 def derived_row(path: str) -> Derived | None:
@@ -69,104 +141,66 @@ def derived_row(path: str) -> Derived | None:
     )
 
 
-def _trace(parts: Parts, made: Texts) -> str:
-    return trace_text(_traced(parts, made))
+def _trace(basis: Basis) -> str:
+    return trace_text(basis.traced)
 
 
-def _traced(parts: Parts, made: Texts) -> Traced:
-    against: dict[str, list[str]] = {}
-    for each in _defeaters(parts, made):
-        for name in dict.fromkeys(claim.requirement for claim in each.claims if claim.run == parts.run.sha256):
-            against.setdefault(name, []).append(f"{each.id} {each.title}")
-    rates = rate_paths(parts.run.content)
-    gone = read_omitted(made[OMITTED_RATES].encode(), OMITTED_RATES) if OMITTED_RATES in made else {}
-    told = {
-        k: path if path in made else f"omitted: {gone[path]}" for k, path in rates.items() if path in {**made, **gone}
-    }
-    return Traced(parts.rebuilt, parts.run.content, parts.hashes, parts.omitted, against, told)
+def _html(basis: Basis) -> str:
+    return html_text(basis.page)
 
 
-def _html(parts: Parts, made: Texts) -> str:
-    return html_text(_page(parts, made))
+def _markdown(basis: Basis) -> str:
+    return markdown_text(basis.page)
 
 
-def _markdown(parts: Parts, made: Texts) -> str:
-    return markdown_text(_page(parts, made))
+def _csv(basis: Basis) -> str:
+    return csv_report(basis.cited)
 
 
-def _page(parts: Parts, made: Texts) -> Page:
-    """The report, with the trace before the last section, which is the provenance."""
-    page = report_page(_cited(parts, made), parts.title)
-    trace = trace_section(trace_rows(_traced(parts, made)))
-    return Page(page.title, (*page.sections[:-1], trace, page.sections[-1]))
+def _yaml(basis: Basis) -> str:
+    return gsn_yaml(basis.case)
 
 
-def _csv(parts: Parts, made: Texts) -> str:
-    return csv_report(_cited(parts, made))
+def _svg(basis: Basis) -> str:
+    return gsn_svg(basis.case)
 
 
-def _yaml(parts: Parts, made: Texts) -> str:
-    return gsn_yaml(_case(parts, made))
+def _counts(basis: Basis) -> str:
+    return counts_text(basis.parts.rebuilt.matrices)
 
 
-def _svg(parts: Parts, made: Texts) -> str:
-    return gsn_svg(_case(parts, made))
+def _junit(basis: Basis) -> str:
+    return junit_xml(basis.parts.run, basis.parts.request.spec)
 
 
-def _case(parts: Parts, made: Texts) -> Case:
-    rates = {path: digest_of(made[path].encode()) for path in _rate_files(made)}
-    run = {each.name for each in parts.rebuilt.grid.requirements}
-    left_out = {each.name: NOT_RUN for each in parts.rebuilt.inputs.spec.requirements if each.name not in run}
-    files = {**parts.hashes, **rates}
-    return build_case(_cited(parts, made), parts.context, _defeaters(parts, made), files, left_out)
+def _sarif(basis: Basis) -> str:
+    spec = basis.parts.rebuilt.inputs.spec
+    return sarif_log(
+        basis.parts.run, basis.parts.request.spec, {each.name: (each.line, 1) for each in spec.requirements}
+    )
 
 
-def _defeaters(parts: Parts, made: Texts) -> tuple[Defeater, ...]:
-    return find_defeaters(_cited(parts, made), parts.context, parts.alternatives)
+def _statement(basis: Basis) -> str:
+    return statement(basis.parts.run, basis.parts.hashes)
 
 
-def _cited(parts: Parts, made: Texts) -> list[Document]:
-    """The documents that report and case tell of: all but the runs under other policies; equal ones once."""
-    others = {each.sha256 for each in parts.alternatives.values()}
-    found = [each for each in parts.documents.values() if each.sha256 not in others]
-    found += [document_of(made[path].encode(), path) for path in _rate_files(made)]
-    return list({each.sha256: each for each in found}.values())
-
-
-def _counts(parts: Parts, made: Texts) -> str:
-    return counts_text(parts.rebuilt.matrices)
-
-
-def _junit(parts: Parts, made: Texts) -> str:
-    return junit_xml(parts.run, parts.request.spec)
-
-
-def _sarif(parts: Parts, made: Texts) -> str:
-    spec = parts.rebuilt.inputs.spec
-    return sarif_log(parts.run, parts.request.spec, {each.name: (each.line, 1) for each in spec.requirements})
-
-
-def _statement(parts: Parts, made: Texts) -> str:
-    return statement(parts.run, parts.hashes)
-
-
-def _rates(parts: Parts, made: Texts) -> Texts:
-    return made_rates(parts)
+def _rates(basis: Basis) -> Texts:
+    return made_rates(basis.parts)
 
 
 def _rate_files(made: Texts) -> list[str]:
     return [path for path in made if path.startswith(RATES) and path != OMITTED_RATES]
 
 
-def _fingerprints(parts: Parts, made: Texts) -> str:
-    return fingerprints_text(parts.files)
+def _fingerprints(basis: Basis) -> str:
+    return fingerprints_text(basis.parts.files)
 
 
-def _readme(parts: Parts, made: Texts) -> str:
+def _readme(basis: Basis) -> str:
     lines = [
-        f"Evidence for: {one_line(parts.title)}",
+        f"Evidence for: {one_line(basis.parts.title)}",
         "",
-        "Check it, offline, with the program that built it (pip install 'verifier[evidence]'):",
+        "Check it, offline, with the program that built it, installed from its source with the extra evidence:",
         "",
         "    verify evidence check FOLDER_OR_ZIP --digest DIGEST",
         "",
@@ -181,17 +215,17 @@ def _readme(parts: Parts, made: Texts) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _crate(parts: Parts, made: Texts) -> str:
-    entries = _entries(parts, made)
+def _crate(basis: Basis) -> str:
+    entries = _entries(basis)
     files = {
         path: CrateFile(each.sha256, each.size, each.about, _media_type(path), each.role == "input")
         for path, each in entries.items()
     }
-    return crate_metadata(files, parts.title)
+    return crate_metadata(files, basis.parts.title)
 
 
-def _manifest(parts: Parts, made: Texts) -> str:
-    return manifest_of(parts.title, _entries(parts, made)).json_text()
+def _manifest(basis: Basis) -> str:
+    return manifest_of(basis.parts.title, _entries(basis)).json_text()
 
 
 DERIVED: tuple[Derived, ...] = (
@@ -215,9 +249,9 @@ DERIVED: tuple[Derived, ...] = (
 )
 
 
-def _entries(parts: Parts, made: Texts) -> dict[str, Entry]:
-    derived = {path: Entry.of(path, "derived", _about(path), text.encode()) for path, text in made.items()}
-    return {**parts.entries(), **derived}
+def _entries(basis: Basis) -> dict[str, Entry]:
+    derived = {path: Entry.of(path, "derived", _about(path), text.encode()) for path, text in basis.made.items()}
+    return {**basis.parts.entries(), **derived}
 
 
 def _about(path: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from verifier.errors import InputError, Place, shown
 from verifier.evidence.bundle.findings import Finding, Kind
+from verifier.evidence.documents import pointer_part
 from verifier.textfiles import decoded, json_value
 
 MOST = 20
@@ -31,7 +32,7 @@ def leaves(content: Any) -> Iterator[tuple[str, str]]:
         pointer, value = pending.pop()
         inner: list[tuple[str, Any]] = []
         if isinstance(value, dict):
-            inner = [(f"{pointer}/{_escaped(key)}", each) for key, each in value.items()]
+            inner = [(f"{pointer}/{pointer_part(key)}", each) for key, each in value.items()]
         elif isinstance(value, list):
             inner = [(f"{pointer}/{k}", each) for k, each in enumerate(value)]
         if inner:
@@ -63,9 +64,19 @@ def differences(found: bytes, expected: bytes, name: str) -> list[Difference]:
     return result or [_first_byte(found, expected)]
 
 
-def differing_leaves(found: Any, expected: Any) -> list[Difference]:
-    """Where two JSON values differ."""
-    return _by_part(list(leaves(found)), list(leaves(expected)))
+def differing(path: str, found: Any, expected: Any, why: str = "", pointer: str = "") -> list[Finding]:
+    """Where two JSON values differ, as findings about what a document says.
+
+    Args:
+        path: of the document in the bundle.
+        found, expected: the values, or parts of them that have to be equal.
+        why: follows what was expected: ", as in the spec".
+        pointer: where in the document both stand.
+    """
+    return [
+        Finding(path, pointer + each.where, each.found, each.expected + why, Kind.CONTENT)
+        for each in _by_part(list(leaves(found)), list(leaves(expected)))
+    ]
 
 
 def findings_of(found: bytes, expected: bytes, name: str, kind: Kind = Kind.FILES) -> list[Finding]:
@@ -100,7 +111,3 @@ def _first_byte(found: bytes, expected: bytes) -> Difference:
 
 def _around(raw: bytes, at: int) -> str:
     return f"{raw[at : at + 8]!r}" if at < len(raw) else "the end of the file"
-
-
-def _escaped(key: str) -> str:
-    return key.replace("~", "~0").replace("/", "~1")

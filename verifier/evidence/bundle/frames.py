@@ -13,7 +13,7 @@ from typing import Any
 
 from verifier import __version__
 from verifier.blocks import known_remarks
-from verifier.evidence.bundle.differences import differing_leaves
+from verifier.evidence.bundle.differences import differing
 from verifier.evidence.bundle.findings import Finding, Kind
 from verifier.evidence.bundle.system import Rebuilt
 from verifier.options import RunOptions
@@ -38,7 +38,7 @@ def check_frame(path: str, content: Mapping[str, Any], raw: bytes, rebuilt: Rebu
     named = {*program_versions(), "storm"}
     expected = {"title": confusion.matrices.title or PurePath(confusion.name).stem, "versions": sorted(named)}
     found = {"title": content["title"], "versions": sorted(content["versions"])}
-    wrong = [_finding(path, each.where, each.found, each.expected) for each in differing_leaves(found, expected)]
+    wrong = differing(path, found, expected)
     stated = content["versions"].get("verifier")
     if stated not in (None, __version__):
         wrong.append(_finding(path, "/versions/verifier", str(stated), f"{__version__}, which built the bundle"))
@@ -67,10 +67,7 @@ def check_same_frame(
     """Entries of a result that are the run's as well, and must say the same."""
     found = {name: content.get(name) for name in names}
     expected = {name: run.get(name) for name in names}
-    return [
-        _finding(path, each.where, each.found, f"{each.expected}, as in the run")
-        for each in differing_leaves(found, expected)
-    ]
+    return differing(path, found, expected, ", as in the run")
 
 
 def check_same_points(path: str, content: Mapping[str, Any], run: Mapping[str, Any]) -> list[Finding]:

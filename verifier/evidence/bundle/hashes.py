@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from verifier.errors import InputError, Place
+from verifier.errors import InputError
 from verifier.evidence.bundle.findings import Finding
 from verifier.evidence.bundle.fingerprints import FINGERPRINTS_FILE, located
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, Manifest, digest_of
-from verifier.textfiles import decoded, json_value
+from verifier.textfiles import json_of
 
 
 def check_hashes(files: Mapping[str, bytes], manifest: Manifest) -> list[Finding]:
@@ -49,7 +49,7 @@ def _where(files: Mapping[str, bytes], path: str) -> list[Finding]:
     if raw is None or path == FINGERPRINTS_FILE:
         return []
     try:
-        known = json_value(decoded(raw, Place(FINGERPRINTS_FILE)), Place(FINGERPRINTS_FILE))
+        known = json_of(raw, FINGERPRINTS_FILE)
     except InputError:
         return []
     return located(files[path], path, known)

@@ -33,7 +33,7 @@ from verifier.require.question import Question
 from verifier.require.story import required
 from verifier.results import RunResult
 from verifier.scenarios import Block
-from verifier.textfiles import decoded, json_value
+from verifier.textfiles import json_of
 
 SCHEMA_NAME = "verifier.omitted"
 OMITTED_WORDS = "what could not be made, and why"
@@ -181,7 +181,7 @@ def omitted_text(omitted: Sequence[Mapping[str, str]]) -> str:
 def read_omitted(raw: bytes, file: str = OMITTED_FILE) -> dict[str, str]:
     """Path -> reason, from the bytes of a list of what was omitted; InputError where they are none."""
     place = Place(file)
-    content: Any = json_value(decoded(raw, place), place)
+    content: Any = json_of(raw, file)
     listed = content.get("omitted") if isinstance(content, dict) else None
     pairs = {"path", "reason"}
     fits = isinstance(listed, list) and all(

@@ -13,7 +13,7 @@ from typing import Any
 
 from verifier import __version__
 from verifier.errors import InputError, Place
-from verifier.textfiles import decoded, json_value
+from verifier.textfiles import json_of
 
 SCHEMA_NAME = "verifier.bundle"
 SCHEMA_VERSION = 1
@@ -85,7 +85,7 @@ def read_manifest(raw: bytes) -> Manifest:
         InputError: they are none, or not, to the byte, one that this program writes.
     """
     place = Place(MANIFEST_FILE)
-    content = json_value(decoded(raw, place), place)
+    content = json_of(raw, MANIFEST_FILE)
     if not isinstance(content, dict) or set(content) != set(_KEYS):
         raise InputError(f"no manifest: expected an object with the keys {', '.join(_KEYS)}", place)
     if (content["schema"], content["version"]) != (SCHEMA_NAME, SCHEMA_VERSION):

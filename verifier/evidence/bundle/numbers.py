@@ -15,16 +15,17 @@ from typing import Any, NamedTuple
 from verifier.analysis.objective import Objective
 from verifier.checking.requirements import AGREEMENT
 from verifier.evidence.bundle.certificates import Proven
-from verifier.evidence.bundle.differences import differing_leaves
+from verifier.evidence.bundle.differences import differing
 from verifier.evidence.bundle.findings import Finding, Kind
-from verifier.evidence.bundle.stated import fraction_of
 from verifier.evidence.bundle.system import Rebuilt
+from verifier.evidence.points import fraction_of
 from verifier.expressions import to_text
 from verifier.options import RunOptions
 from verifier.provenance import input_files, matrices_record, run_settings
 from verifier.scenarios import Block, number_text
 
 _ROUNDING = Fraction(1, 2**52)
+_GIVEN = ", as inputs and request give it"
 _PLACE = ("environment", "constants", "initial")
 _OPTIONAL = ("sureness", "exact")
 """What a point has only where it was asked for; a verdict may rest on it."""
@@ -64,7 +65,7 @@ def check_head(
         "settings": {name: value for name, value in content["settings"].items() if name in settings},
         "matrices": content.get("matrices"),
     }
-    return _findings(path, found, expected)
+    return differing(path, found, expected, _GIVEN)
 
 
 def check_scenarios(path: str, content: Mapping[str, Any], rebuilt: Rebuilt) -> list[Finding]:
@@ -81,7 +82,7 @@ def check_scenarios(path: str, content: Mapping[str, Any], rebuilt: Rebuilt) -> 
         }
         for one in content["requirements"]
     ]
-    return _findings(path, {"requirements": found}, {"requirements": expected})
+    return differing(path, {"requirements": found}, {"requirements": expected}, _GIVEN)
 
 
 class Enclosure(NamedTuple):
@@ -228,10 +229,3 @@ def _wrong_bounds(
             yield where, repr(number), "a certificate that proves it, and there is none"
         elif not 0 <= sign * (bound - Fraction(number)) <= _ROUNDING:
             yield where, repr(number), f"{float(bound)!r}, as its certificate proves"
-
-
-def _findings(path: str, found: Any, expected: Any) -> list[Finding]:
-    return [
-        Finding(path, each.where, each.found, f"{each.expected}, as inputs and request give it", Kind.CONTENT)
-        for each in differing_leaves(found, expected)
-    ]

@@ -14,7 +14,7 @@ from verifier.evidence.bundle.request import Request
 from verifier.evidence.bundle.system import Rebuilt, Unpacked
 from verifier.evidence.context import CaseContext
 from verifier.evidence.documents import Document, checked_document
-from verifier.textfiles import decoded, json_value
+from verifier.textfiles import json_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,5 +98,4 @@ def _given(raw: bytes, path: str) -> Document:
 
 def document_of(raw: bytes, path: str) -> Document:
     """The validated document that some bytes are; InputError where they are none."""
-    place = Place(path)
-    return checked_document(json_value(decoded(raw, place), place), raw, path)
+    return checked_document(json_of(raw, path), raw, path)

@@ -21,11 +21,11 @@ from verifier.analysis.replay import Replay, replay
 from verifier.chains.filled import filled_counts
 from verifier.checking.requirements import AGREEMENT, AbstractFormula
 from verifier.errors import EngineError
-from verifier.evidence.bundle.differences import differing_leaves
+from verifier.evidence.bundle.differences import differing
 from verifier.evidence.bundle.findings import Finding, Kind
 from verifier.evidence.bundle.layout import EXPLAIN_FILE
-from verifier.evidence.bundle.stated import fraction_of
 from verifier.evidence.bundle.system import Rebuilt
+from verifier.evidence.points import fraction_of
 from verifier.ltl.progression import ACCEPT, REJECT
 
 _TOLERANCE = 1e-11
@@ -60,10 +60,7 @@ def check_explanations(content: Mapping[str, Any], run: Mapping[str, Any], rebui
         told = {name: value for name, value in one.items() if name not in _NOT_TOLD_AGAIN}
         expected = {**told, "point": same[0] if same else None}
         found = {name: each[name] for name in each if name in expected}
-        findings += [
-            _finding(pointer + diff.where, diff.found, f"{diff.expected}, as in the run")
-            for diff in differing_leaves(found, expected)
-        ]
+        findings += differing(EXPLAIN_FILE, found, expected, ", as in the run", pointer)
         if not same:
             continue
         walked = _Walked.of(each, rebuilt)

@@ -5,15 +5,12 @@ Every requirement of the spec has at least one row, whether it was run or not. A
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from verifier.confusion import ConfusionMatrices
 from verifier.confusion.matrices import label_text
-from verifier.errors import one_line
 from verifier.evidence.bundle.layout import (
     EXPLAIN_FILE,
     RUN_FILE,
@@ -22,8 +19,10 @@ from verifier.evidence.bundle.layout import (
     require_file,
 )
 from verifier.evidence.bundle.system import Rebuilt
+from verifier.evidence.points import scenario_text
 from verifier.evidence.report.blocks import Paragraph, Section, Table
 from verifier.scenarios import number_text
+from verifier.textfiles import csv_text
 
 TRACE_COLUMNS = (
     "requirement",
@@ -47,8 +46,6 @@ TRACE_COLUMNS = (
 )
 NOT_RUN = "not selected for this run"
 NO_EXPOSURE = "no exposure is declared"
-
-
 _FILES = ("run", "explanation", "required_recall", "rate")
 
 
@@ -97,7 +94,7 @@ def trace_rows(traced: Traced) -> list[dict[str, str]]:
 
 def trace_text(traced: Traced) -> str:
     """The trace as CSV."""
-    return _csv_text(TRACE_COLUMNS, trace_rows(traced))
+    return csv_text(trace_rows(traced), TRACE_COLUMNS)
 
 
 def trace_section(rows: Sequence[Mapping[str, str]]) -> Section:
@@ -140,7 +137,7 @@ def counts_text(matrices: ConfusionMatrices) -> str:
         for true in range(len(labels))
         for predicted in range(len(labels))
     ]
-    return _csv_text(("bin", "true", "predicted", "count", "items"), rows)
+    return csv_text(rows)
 
 
 def _evidence(one: Mapping[str, Any], traced: Traced, number: int, place: int) -> dict[str, str]:
@@ -164,7 +161,7 @@ def _evidence(one: Mapping[str, Any], traced: Traced, number: int, place: int) -
         "reason": reason,
         "planner": one["planner"],
         "verdict": verdict,
-        "worst_scenario": _scenario(worst),
+        "worst_scenario": scenario_text(worst),
         "probability": worst.get("exact", repr(worst["probability"])),
         "guaranteed_lower": str(bounds["lower"]),
         "guaranteed_upper": str(bounds["upper"]),
@@ -185,29 +182,3 @@ def _proofs(count: int, place: int) -> str:
 
 def _file(path: str, traced: Traced) -> str:
     return path if path in traced.results else f"omitted: {traced.omitted.get(path, 'not planned')}"
-
-
-def _scenario(point: Mapping[str, Any]) -> str:
-    pairs = [*point["constants"].items(), *point["initial"].items()]
-    return " ".join([point["environment"], *(f"{name}={value}" for name, value in pairs)])
-
-
-def _csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, fieldnames=columns, lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({name: _harmless(value) for name, value in row.items()})
-    return stream.getvalue()
-
-
-def _harmless(cell: str) -> str:
-    """On one line, and never to be taken for a formula by a spreadsheet, except what is a number."""
-    cell = one_line(cell)
-    if cell[:1] not in ("=", "+", "-", "@", "\t", "\r"):
-        return cell
-    try:
-        float(cell)
-    except ValueError:
-        return "'" + cell
-    return cell

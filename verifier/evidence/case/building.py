@@ -25,6 +25,9 @@ from verifier.evidence.rates.hazard import Acceptance
 from verifier.evidence.words import counted, name_text
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
+IN_ONE_ENCOUNTER = "Argument at the level of one encounter: over each requirement, in the worst of its scenarios"
+IN_OPERATION = "Argument at the level of operation: over the rate of each event, from all encounters of an hour"
+LEFT_TO_PERSONS = "Argument over what results cannot show and is left to persons"
 
 
 def build_case(
@@ -56,45 +59,48 @@ def build_case(
     top, over, persons = draft.name(Kind.GOAL), draft.name(Kind.STRATEGY), draft.name(Kind.STRATEGY)
     contexts = (*top_contexts(draft, runs, unique, context), requirements_assumption(draft, context))
     grounds = tuple(argument_grounds(draft, runs, unique, context, defeaters))
-    goals, number = _claims(draft, runs, unique, context, unevidenced)
+    goals = _requirement_claims(draft, runs, unique, unevidenced)
+    rates = _rate_claims(draft, runs, unique, context)
     left = left_to_persons(draft, runs, unique, context)
-    status = _strategy(draft, over, "Argument over each requirement, in the worst of its scenarios", goals, grounds)
-    others = _strategy(draft, persons, "Argument over what results cannot show and is left to persons", left, ())
+    strategies = [over, persons]
+    found = [_strategy(draft, over, IN_ONE_ENCOUNTER, goals, grounds)]
+    found.append(_strategy(draft, persons, LEFT_TO_PERSONS, left, ()))
+    if rates:
+        strategies.insert(1, draft.name(Kind.STRATEGY))
+        found.append(_strategy(draft, strategies[1], IN_OPERATION, rates, ()))
     system = name_text(context.system, 200) if context.system else f"The system (name: {NOT_STATED})"
-    whole = worst_status(status, others)
     draft.put(
         Element(
             top,
             Kind.GOAL,
-            f"{system} meets {_all_of(number)} in its operational design domain",
-            _summary(goals, left),
-            (over, persons),
+            f"{system} meets {_all_of(len(goals))} in its operational design domain",
+            _summary([*goals, *rates], left),
+            tuple(strategies),
             contexts,
-            status=whole,
+            status=worst_status(*found),
             amlas="Stage 1, top claim of the scoping argument",
         )
     )
     return draft.case(f"Assurance case: {name_text(context.system) if context.system else runs[0].content['title']}")
 
 
-def _claims(
-    draft: Draft,
-    runs: Sequence[Document],
-    documents: Sequence[Document],
-    context: CaseContext,
-    unevidenced: Mapping[str, str],
-) -> tuple[list[tuple[str, Status]], int]:
-    """The goals of requirements, rates, and what there is no result for; and how many requirements there are."""
-    goals = _requirement_goals(draft, runs, documents)
-    number = len(goals) + len(unevidenced)
-    rates = [(each, run) for each in documents if each.kind == "rate" for run in runs if is_rate_of(each, run)]
-    goals += [rate_goal(draft, each, run) for each, run in rates if each.content["acceptance"] is not None]
-    goals += _missing_rates(draft, runs, documents, context)
-    goals += [
+def _requirement_claims(
+    draft: Draft, runs: Sequence[Document], documents: Sequence[Document], unevidenced: Mapping[str, str]
+) -> list[tuple[str, Status]]:
+    """The goals of requirements, and of those that there is no result for."""
+    return _requirement_goals(draft, runs, documents) + [
         (undeveloped(draft, f"{name_text(name)} is met", f"No result: {name_text(why, 300)}"), Status.UNDEVELOPED)
         for name, why in unevidenced.items()
     ]
-    return goals, number
+
+
+def _rate_claims(
+    draft: Draft, runs: Sequence[Document], documents: Sequence[Document], context: CaseContext
+) -> list[tuple[str, Status]]:
+    """The goals of rates that were held against a criterion, and of criteria that no rate was held against."""
+    rates = [(each, run) for each in documents if each.kind == "rate" for run in runs if is_rate_of(each, run)]
+    goals = [rate_goal(draft, each, run) for each, run in rates if each.content["acceptance"] is not None]
+    return goals + _missing_rates(draft, runs, rates, context)
 
 
 def _requirement_goals(
@@ -116,10 +122,9 @@ def _requirement_goals(
 
 
 def _missing_rates(
-    draft: Draft, runs: Sequence[Document], documents: Sequence[Document], context: CaseContext
+    draft: Draft, runs: Sequence[Document], rates: Sequence[tuple[Document, Document]], context: CaseContext
 ) -> list[tuple[str, Status]]:
-    """Acceptance criteria that no rate was held against, under some planner."""
-    rates = [(each, run) for each in documents if each.kind == "rate" for run in runs if is_rate_of(each, run)]
+    """Acceptance criteria that none of the rates, each with its run, was held against, under some planner."""
     found = []
     for name, accepted in context.acceptances.items():
         verified = list(

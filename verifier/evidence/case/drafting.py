@@ -9,7 +9,7 @@ from urllib.parse import quote
 from verifier.evidence.case.elements import Case, Element, Kind, Status
 from verifier.evidence.defeaters.values import Claim, Defeater
 from verifier.evidence.documents import Document
-from verifier.evidence.words import listed, name_text
+from verifier.evidence.words import name_text, some_of
 
 _MADE_BY: Mapping[str, str] = {
     "run": "Result of model checking (verify run)",
@@ -108,7 +108,7 @@ class Draft:
             Element(
                 counter,
                 Kind.COUNTER_GOAL,
-                f"{identifier} is not shown: {listed(kinds, 8)}",
+                f"{identifier} is not shown: {some_of(kinds, 8)}",
                 supported_by=tuple(self._doubt(each) for each in defeaters),
                 challenges=identifier,
             )

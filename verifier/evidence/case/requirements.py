@@ -12,19 +12,13 @@ from typing import Any
 
 from verifier.evidence.case.drafting import Draft
 from verifier.evidence.case.elements import Element, Kind, Status, worst_status
+from verifier.evidence.defeaters.matrices import same_sources
 from verifier.evidence.defeaters.values import Claim, Defeater, is_rate_of
 from verifier.evidence.documents import Document
-from verifier.evidence.rates.chances import scenario_text
+from verifier.evidence.points import held_bounds, scenario_text
 from verifier.evidence.rates.hazard import EVERY
-from verifier.evidence.words import (
-    counted,
-    interval_text,
-    listed,
-    name_text,
-    probability_text,
-    rate_text,
-    target_text,
-)
+from verifier.evidence.rounding import short_text, target_text
+from verifier.evidence.words import bounds_text, counted, name_text, probability_text, rate_interval_text, some_of
 
 _STATUS: Mapping[str, Status] = {
     "satisfied": Status.SUPPORTED,
@@ -86,7 +80,7 @@ def requirement_goal(draft: Draft, argued: Argued) -> str:
         Element(
             identifier,
             Kind.GOAL,
-            f"{argued.label}: {target_text(each['target'])} that {name_text(each['formula'], 240)}, planner "
+            f"{argued.label}: P {target_text(each['target'])} that {name_text(each['formula'], 240)}, planner "
             f"{name_text(each['planner'])}, in every scenario",
             _note(f"Worst: {_point_text(argued, each['points'][each['worst']])}", [], defeaters),
             (strategy,),
@@ -126,7 +120,7 @@ def rate_goal(draft: Draft, rate: Document, run: Document) -> tuple[str, Status]
             identifier,
             Kind.GOAL,
             f"{name_text(content['requirement'])} is {content['event']} at a rate of at most "
-            f"{_fraction_text(content['acceptance']['per_hour'])} per hour with planner "
+            f"{short_text(content['acceptance']['per_hour'])} per hour with planner "
             f"{name_text(content['planner'])}, every encounter taken to be of the worst scenario",
             _note(f"{_rate_text(rate)}: {verdict}{_left_out_text(content)}", inherited, own),
             (draft.solution(rate),) if supported else (),
@@ -153,7 +147,7 @@ def _left_out_text(rate: Mapping[str, Any]) -> str:
     if not rate["left_out"]:
         return ""
     return (
-        f"; without what happens in {listed([name_text(each) for each in rate['left_out']], 8)}, which was left out"
+        f"; without what happens in {some_of([name_text(each) for each in rate['left_out']], 8)}, which was left out"
     )
 
 
@@ -164,9 +158,9 @@ def _exposures_text(rate: Mapping[str, Any]) -> str:
         where = "all" if term["environment"] == EVERY else name_text(term["environment"])
         how = name_text(exposure["source"]) if exposure["source"] else "source not stated"
         if exposure["kind"] == "count":
-            how = f"{exposure['encounters']} counted in {_fraction_text(exposure['hours'])} h, {how}"
-        parts.append(f"{where} {rate_text(exposure['lower'], exposure['upper'])} per hour ({how})")
-    return listed(parts, 8)
+            how = f"{exposure['encounters']} counted in {short_text(exposure['hours'])} h, {how}"
+        parts.append(f"{where} {rate_interval_text(exposure['lower'], exposure['upper'])} per hour ({how})")
+    return some_of(parts, 8)
 
 
 def _environment_goal(
@@ -193,7 +187,7 @@ def _environment_goal(
             identifier,
             Kind.GOAL,
             f"In true environment {name_text(environment)}, {argued.label} holds: "
-            f"{target_text(argued.requirement['target'])}",
+            f"P {target_text(argued.requirement['target'])}",
             _note("", inherited, []),
             (strategy,),
             status=status,
@@ -215,7 +209,7 @@ def _scenario_goal(
         Element(
             identifier,
             Kind.GOAL,
-            f"In {name_text(scenario_text(point))}, {argued.label} holds: {target_text(target)}",
+            f"In {name_text(scenario_text(point))}, {argued.label} holds: P {target_text(target)}",
             _note(f"{_bounds_text(argued, point)}: {point['verdict']}", inherited, own),
             (draft.solution(argued.run),) if holds else (),
             undeveloped=not holds,
@@ -225,7 +219,7 @@ def _scenario_goal(
     )
     draft.goals[argued.claim_at(at)] = identifier
     if verdict is Status.VIOLATED:
-        draft.refute(identifier, f"{_bounds_text(argued, point)}, the target is {target_text(target)}", argued.run)
+        draft.refute(identifier, f"{_bounds_text(argued, point)}, the target is P {target_text(target)}", argued.run)
     draft.challenge(identifier, own)
     return identifier, status
 
@@ -241,22 +235,18 @@ def _bounds_text(argued: Argued, point: Mapping[str, Any]) -> str:
     value = f"P = {probability_text(point['probability'])}"
     if found is None or source == "point":
         return f"{value}, the data's uncertainty left out"
-    if source == "guaranteed":
-        ends, how = (found["guaranteed"]["lower"], found["guaranteed"]["upper"]), "guaranteed"
-    else:
-        interval = found["interval"]
-        ends, how = (interval["lower_range"][0], interval["upper_range"][1]), interval["kind"]
-    return f"{value}, {how} {interval_text(*ends)} at level {found['level']:g}"
+    how = "guaranteed" if source == "guaranteed" else found["interval"]["kind"]
+    return f"{value}, {how} {bounds_text(*held_bounds(point, source))} at level {found['level']:g}"
 
 
 def _note(found: str, inherited: Sequence[tuple[str, Defeater]], own: Sequence[Defeater]) -> str:
     parts = [found] if found else []
     if own:
-        parts.append(f"Defeated by {listed([each.id for each in own], 8)}")
+        parts.append(f"Defeated by {some_of([each.id for each in own], 8)}")
     by = dict.fromkeys(each.id for _, each in inherited)
     if by:
         above = ", ".join(dict.fromkeys(name for name, _ in inherited))
-        parts.append(f"Defeated with {above} by {listed(list(by), 8)}")
+        parts.append(f"Defeated with {above} by {some_of(list(by), 8)}")
     return ". ".join(parts)
 
 
@@ -264,12 +254,12 @@ def _contexts(draft: Draft, argued: Argued) -> Iterator[str]:
     """How the requirement fails, and what it asks of the detector, where that was found out."""
     each = argued.requirement
     for document in argued.documents:
-        if document.kind == "explain" and _same_inputs(document, argued.run):
+        if document.kind == "explain" and same_sources(document, argued.run):
             for part in document.content["explanations"]:
                 fails = part["violation"]["probability"] > 0
                 if fails and (part["name"], part["planner"]) == (each["name"], each["planner"]):
                     yield _file_context(draft, document, f"How it fails: {_cause(part, document)}", "")
-        if document.kind == "require" and _same_inputs(document, argued.run):
+        if document.kind == "require" and same_sources(document, argued.run):
             asked = document.content["requirement"]["name"] == each["name"]
             for answer in document.content["answers"] if asked else ():
                 if answer["planner"] == each["planner"]:
@@ -306,7 +296,7 @@ def _recall(answer: Mapping[str, Any]) -> str:
         if cell.get("required") is not None
     ]
     if cells:
-        return f"recall at least {listed(cells)}"
+        return f"recall at least {some_of(cells)}"
     words = {
         "independent": "nothing, no recall makes a difference",
         "infeasible": "more than any recall gives",
@@ -315,18 +305,8 @@ def _recall(answer: Mapping[str, Any]) -> str:
     return words.get(answer["outcome"], name_text(answer["outcome"]))
 
 
-def _same_inputs(document: Document, run: Document) -> bool:
-    mine = {(each["role"], each["sha256"]) for each in run.content["inputs"]}
-    return mine <= {(each["role"], each["sha256"]) for each in document.content.get("inputs", ())}
-
-
 def _rate_text(rate: Document) -> str:
     bounds = rate.content["bounds"]
     level = "the data's uncertainty left out" if bounds["level"] is None else f"at level {bounds['level']:.6g}"
-    ends = rate_text(bounds["lower"], bounds["upper"])
+    ends = rate_interval_text(bounds["lower"], bounds["upper"])
     return f"{ends} per hour ({bounds['source']}, {level})"
-
-
-def _fraction_text(text: str) -> str:
-    numerator, _, denominator = text.partition("/")
-    return f"{int(numerator) / int(denominator or 1):g}"

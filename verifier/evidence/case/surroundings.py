@@ -12,11 +12,12 @@ from verifier.evidence.case.drafting import Draft, undeveloped
 from verifier.evidence.case.elements import Element, Kind, Status
 from verifier.evidence.context import DUTIES, CaseContext
 from verifier.evidence.defeaters.about_verdicts import UNCONFIRMED
-from verifier.evidence.defeaters.matrices import dependence_of, matrices_of, shared_sequences
+from verifier.evidence.defeaters.matrices import dependence_of, matrices_behind, shared_sequences
 from verifier.evidence.defeaters.values import Defeater, is_rate_of
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.hazard import EVERY
-from verifier.evidence.words import counted, listed, name_text, probability_text, target_text
+from verifier.evidence.rounding import target_text
+from verifier.evidence.words import counted, name_text, probability_text, some_of
 
 NOT_STATED = "not stated"
 
@@ -27,7 +28,7 @@ def top_contexts(
     """What the whole case is about."""
     detector = context.detector
     named = ", ".join(name_text(part) for part in (detector.name, detector.version) if part)
-    trained = NOT_STATED if detector.trained_on is None else listed([*map(name_text, detector.trained_on)]) or "none"
+    trained = NOT_STATED if detector.trained_on is None else some_of([*map(name_text, detector.trained_on)]) or "none"
     found = [
         draft.context(f"System: {_stated(context.system)}", amlas="Stage 1, system description [C]"),
         draft.context(
@@ -110,7 +111,7 @@ def _training_goal(
     """That the detector was not trained on what it was tested on: shown where both are named and differ."""
     text, amlas = "The detector was not trained on the data it was tested on", "Stage 3, separation of data sets"
     trained = context.detector.trained_on
-    matrices = [matrices_of(run, documents) for run in runs]
+    matrices = [matrices_behind(run, documents) for run in runs]
     known = [each for each in matrices if each is not None and each.content.get("sequences")]
     if trained is None or len(known) < len(runs):
         missing = (
@@ -136,7 +137,7 @@ def _training_goal(
         )
     )
     if shared:
-        draft.refute(identifier, f"trained on {listed([*map(name_text, shared)])}", known[0])
+        draft.refute(identifier, f"trained on {some_of([*map(name_text, shared)])}", known[0])
     return identifier, status
 
 
@@ -193,7 +194,7 @@ def _scenario_justification(draft: Draft) -> str:
 def _memory_status(runs: Sequence[Document], documents: Sequence[Document], dependent: Sequence[Defeater]) -> str:
     if dependent:
         return f"Contradicted by the data ({', '.join(each.id for each in dependent)})"
-    tested = [run for run in runs if _followed(matrices_of(run, documents), run)]
+    tested = [run for run in runs if _followed(matrices_behind(run, documents), run)]
     if len(tested) < len(runs):
         return "Not tested: the matrices do not follow objects from frame to frame"
     return "Tested by permutation of frames: not contradicted"
@@ -213,10 +214,10 @@ def _items_status(runs: Sequence[Document]) -> str:
 
 
 def _matching_text(runs: Sequence[Document], documents: Sequence[Document]) -> str:
-    found = [matrices_of(run, documents) for run in runs]
+    found = [matrices_behind(run, documents) for run in runs]
     stated = [each.content["matching"] for each in found if each is not None and each.content.get("matching")]
     texts = dict.fromkeys(each if isinstance(each, str) else _flat(each) for each in stated)
-    return listed([name_text(each, 200) for each in texts]) or NOT_STATED
+    return some_of([name_text(each, 200) for each in texts]) or NOT_STATED
 
 
 def _flat(policy: object) -> str:
@@ -232,7 +233,7 @@ def _untargeted(runs: Sequence[Document]) -> Iterator[str]:
             if each["target"] is None:
                 values = [point["probability"] for point in each["points"]]
                 ends = f"{probability_text(min(values))} to {probability_text(max(values))}"
-                yield f"Reported without a target: {name_text(each['name'])}, {target_text(None)}, {ends}"
+                yield f"Reported without a target: {name_text(each['name'])}, P {target_text(None)}, {ends}"
 
 
 def _unargued(runs: Sequence[Document], documents: Sequence[Document]) -> Iterator[str]:
@@ -245,7 +246,7 @@ def _unargued(runs: Sequence[Document], documents: Sequence[Document]) -> Iterat
         and not (each.kind == "rate" and any(is_rate_of(each, run) for run in runs))
     ]
     if rest:
-        yield f"Also at hand, and argued from by nothing here: {listed(rest, 8)}"
+        yield f"Also at hand, and argued from by nothing here: {some_of(rest, 8)}"
 
 
 def _exposure_text(context: CaseContext) -> str:
@@ -253,7 +254,7 @@ def _exposure_text(context: CaseContext) -> str:
         f"{'every encounter' if name == EVERY else name_text(name)}: {each}"
         for name, each in context.exposures.items()
     ]
-    return f"Exposure: {listed(parts, 8) or NOT_STATED}"
+    return f"Exposure: {some_of(parts, 8) or NOT_STATED}"
 
 
 def _people_text(context: CaseContext) -> str:

@@ -12,7 +12,7 @@ from verifier.analysis.dependence import dependence_remark
 from verifier.confusion.document_reader import DocumentReader
 from verifier.confusion.matrices import ConfusionMatrices, label_text
 from verifier.evidence.context import CaseContext
-from verifier.evidence.defeaters.matrices import dependence_of, matrices_of, shared_sequences
+from verifier.evidence.defeaters.matrices import dependence_of, matrices_behind, same_sources, shared_sequences
 from verifier.evidence.defeaters.values import (
     Claim,
     Doubt,
@@ -23,7 +23,8 @@ from verifier.evidence.defeaters.values import (
 )
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.demonstration import encounters_needed
-from verifier.evidence.words import listed, name_text, target_text
+from verifier.evidence.rounding import target_text
+from verifier.evidence.words import name_text, some_of
 
 CONFIDENCE = Fraction(19, 20)
 """At which a column must be able to show the target, if all its items were right."""
@@ -42,7 +43,7 @@ def thin_columns(run: Document, documents: Sequence[Document]) -> Iterator[Doubt
     Which columns matter is known where the requirement was explained and every report of every column was seen: a
     slope is 0 also where a failure takes two errors and neither was seen.
     """
-    matrices = matrices_of(run, documents)
+    matrices = matrices_behind(run, documents)
     for claim, each in requirements_with_targets(run):
         if run.content["settings"]["verdict_from"] == "guaranteed":
             if "evidence_needed" in each:
@@ -61,7 +62,7 @@ def _undecided(claim: Claim, each: Mapping[str, Any]) -> Iterator[Doubt]:
     total = sum(column["further"] for column in columns)
     yield from doubt(
         "thin_columns",
-        f"{name_text(claim.requirement)}: the data do not decide: {listed(parts)}",
+        f"{name_text(claim.requirement)}: the data do not decide: {some_of(parts)}",
         (Claim(claim.run, claim.requirement, claim.planner, each["worst"]),),
         f"about {total} more labelled items in these columns, if the rates stay what they are",
     )
@@ -89,7 +90,7 @@ def _too_thin(
         )
         yield from doubt(
             "thin_columns",
-            f"{name_text(claim.requirement)}: {asked} {target_text(each['target'])}, and there are {listed(thin)}"
+            f"{name_text(claim.requirement)}: {asked} P {target_text(each['target'])}, and there are {some_of(thin)}"
             f"{known}",
             claims,
             "more labelled items in these columns, or a verdict from the guaranteed bounds, which allow for them",
@@ -140,9 +141,8 @@ def _index(table: ConfusionMatrices, label: str) -> int:
 
 def _columns_that_matter(claim: Claim, run: Document, documents: Sequence[Document]) -> set[tuple[int, str]] | None:
     """(bin, true label) of the columns that the probability reacts to, in the scenario that was explained."""
-    hashes = _hashes(run)
     for document in documents:
-        if document.kind != "explain" or not hashes.items() <= _hashes(document).items():
+        if document.kind != "explain" or not same_sources(document, run):
             continue
         for each in document.content["explanations"]:
             if (each["name"], each["planner"]) == (claim.requirement, claim.planner):
@@ -152,7 +152,7 @@ def _columns_that_matter(claim: Claim, run: Document, documents: Sequence[Docume
 
 def dependent_frames(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
     """Data that contradict the memoryless channel: a miss follows a miss more often than the matrices say."""
-    matrices = matrices_of(run, documents)
+    matrices = matrices_behind(run, documents)
     remark = None if matrices is None else dependence_remark({"dependence": dependence_of(matrices, run)})
     if remark is None:
         remark = next((each for each in run.content["remarks"] if each.startswith(DEPENDENT)), None)
@@ -172,7 +172,8 @@ def stale(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
         if document.sha256 == run.sha256:
             continue
         others = [("confusion", document.name, document.sha256)] if document.kind == "confusion" else []
-        others += [(each["role"], each["name"], each["sha256"]) for each in document.content.get("inputs", ())]
+        inputs = document.content.get("inputs", ())
+        others += [(each["role"], each["name"], each["sha256"]) for each in inputs if "role" in each]
         for role, name, digest in others:
             mine = used.get((role, name))
             if mine is not None and mine != digest and digest not in used.values():
@@ -188,7 +189,7 @@ def stale(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
 
 def trained_on_tests(run: Document, documents: Sequence[Document], context: CaseContext) -> Iterator[Doubt]:
     """Sequences that the detector was trained on and that the matrices were counted on."""
-    matrices = matrices_of(run, documents)
+    matrices = matrices_behind(run, documents)
     if matrices is None or not context.detector.trained_on:
         return
     shared = shared_sequences(matrices, context.detector.trained_on)
@@ -197,13 +198,7 @@ def trained_on_tests(run: Document, documents: Sequence[Document], context: Case
         yield from doubt(
             "trained_on_tests",
             f"the detector was trained on {len(shared)} of the {whole} sequences it was tested on: "
-            f"{listed([name_text(each) for each in shared])}",
+            f"{some_of([name_text(each) for each in shared])}",
             claims_on(run, documents, perceived=True),
             "matrices counted on sequences that the detector has not seen",
         )
-
-
-def _hashes(document: Document) -> dict[str, str]:
-    """Role -> hash of spec, model and matrices."""
-    roles = ("spec", "model", "confusion")
-    return {each["role"]: each["sha256"] for each in document.content.get("inputs", ()) if each["role"] in roles}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from verifier.evidence.defeaters.values import Doubt, claims_on, doubt
 from verifier.evidence.documents import Document
-from verifier.evidence.words import listed, name_text
+from verifier.evidence.words import name_text, some_of
 
 ASSUMED = "rates assumed by policy"
 NO_ALARMS = "so where nothing stands the detector reports nothing"
@@ -84,7 +84,7 @@ def left_out(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
         yield from doubt(
             "scenarios_left_out",
             f"{name_text(run.name)} leaves out what the spec asks for: true environment "
-            f"{listed([name_text(each) for each in names], 8)}",
+            f"{some_of([name_text(each) for each in names], 8)}",
             claims_on(run, documents),
             "a run without --env",
         )

@@ -7,8 +7,9 @@ from typing import Any
 
 from verifier.evidence.defeaters.values import Claim, Doubt, claimed, confirmed, doubt, requirements_with_targets
 from verifier.evidence.documents import Document
-from verifier.evidence.rates.chances import scenario_text
-from verifier.evidence.words import counted, interval_text, name_text, probability_text, target_text
+from verifier.evidence.points import block_text, held_bounds, scenario_text
+from verifier.evidence.rounding import target_text
+from verifier.evidence.words import bounds_text, counted, name_text, probability_text
 
 LESS_INDEPENDENT = "the two are less independent here"
 UNCONFIRMED = "is Storm's alone, not confirmed"
@@ -28,8 +29,8 @@ def straddles_target(run: Document) -> Iterator[Doubt]:
             yield from doubt(
                 "straddles_target",
                 f"{name_text(claim.requirement)}: {counted(len(points), 'scenario')} undecided; in "
-                f"{name_text(scenario_text(point))} P lies in {_bounds_text(point, source)}, which straddles "
-                f"{target_text(each['target'])}",
+                f"{name_text(scenario_text(point))} P lies in {bounds_text(*held_bounds(point, source))}, which "
+                f"straddles P {target_text(each['target'])}",
                 tuple(Claim(claim.run, claim.requirement, claim.planner, k) for k in points),
                 "more data"
                 if needed is None
@@ -50,11 +51,11 @@ def no_bounds(run: Document) -> Iterator[Doubt]:
             how = "and no bounds were computed"
             if sureness is not None:
                 guaranteed = sureness["guaranteed"]
-                how = f"and the guaranteed bounds are {interval_text(guaranteed['lower'], guaranteed['upper'])}"
+                how = f"and the guaranteed bounds are {bounds_text(guaranteed['lower'], guaranteed['upper'])}"
             yield from doubt(
                 "no_bounds",
                 f"{name_text(claim.requirement)}, {name_text(scenario_text(point))}: P = "
-                f"{probability_text(point['probability'])} alone was held against {target_text(target)}, {how}",
+                f"{probability_text(point['probability'])} alone was held against P {target_text(target)}, {how}",
                 (Claim(claim.run, claim.requirement, claim.planner, k),),
                 "a verdict from the guaranteed bounds (--verdict-from guaranteed)",
             )
@@ -119,7 +120,7 @@ def vacuous(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
             Claim(claim.run, claim.requirement, claim.planner, k)
             for claim, each in claimed(run, documents)
             for k, point in enumerate(each["points"])
-            if about == _block_text(each, point)
+            if about == f"planner {each['planner']}, {block_text(point['environment'], point['constants'])}"
         )
         if claims:
             yield from doubt(
@@ -127,19 +128,5 @@ def vacuous(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
             )
 
 
-def _block_text(requirement: Mapping[str, Any], point: Mapping[str, Any]) -> str:
-    swept = "".join(f" {name}={value}" for name, value in point["constants"].items())
-    return f"planner {requirement['planner']}, {point['environment']}{swept}"
-
-
 def _key(point: Mapping[str, Any]) -> tuple[Any, ...]:
     return point["environment"], *(tuple(sorted(point[part].items())) for part in ("constants", "initial"))
-
-
-def _bounds_text(point: Mapping[str, Any], source: str) -> str:
-    sureness = point.get("sureness")
-    if sureness is None or source == "point":
-        return interval_text(point["lower"], point["upper"])
-    if source == "guaranteed":
-        return interval_text(sureness["guaranteed"]["lower"], sureness["guaranteed"]["upper"])
-    return interval_text(sureness["interval"]["lower_range"][0], sureness["interval"]["upper_range"][1])

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from verifier.errors import InputError, Place
 from verifier.evidence.context import CaseContext
 from verifier.evidence.defeaters import about_data, about_settings, about_verdicts
+from verifier.evidence.defeaters.matrices import sources_of
 from verifier.evidence.defeaters.values import Defeater, Doubt, claimed
 from verifier.evidence.documents import Document
-
-INPUTS = ("spec", "model", "confusion")
 
 
 def find_defeaters(
@@ -28,7 +27,7 @@ def find_defeaters(
     """
     runs = [each for each in {each.sha256: each for each in documents}.values() if each.kind == "run"]
     for policy, other in alternatives.items():
-        if other.kind != "run" or not any(_inputs(other) == _inputs(run) for run in runs):
+        if other.kind != "run" or not any(sources_of(other) == sources_of(run) for run in runs):
             raise InputError(
                 f"the result under the policy '{policy}' is no run of the same spec, model and matrices",
                 Place(other.name),
@@ -46,7 +45,7 @@ def _doubts(
 ) -> Iterator[Doubt]:
     if not any(claimed(run, documents)):
         return  # nothing is claimed
-    mine = {policy: other for policy, other in alternatives.items() if _inputs(other) == _inputs(run)}
+    mine = {policy: other for policy, other in alternatives.items() if sources_of(other) == sources_of(run)}
     yield from about_data.stale(run, documents)
     yield from about_data.trained_on_tests(run, documents, context)
     yield from about_data.dependent_frames(run, documents)
@@ -62,7 +61,3 @@ def _doubts(
     yield from about_data.thin_columns(run, documents)
     yield from about_verdicts.no_bounds(run)
     yield from about_verdicts.policy_sensitive(run, mine)
-
-
-def _inputs(run: Document) -> dict[str, str]:
-    return {each["role"]: each["sha256"] for each in run.content["inputs"] if each["role"] in INPUTS}

@@ -1,4 +1,4 @@
-"""What the matrices behind a run say of themselves."""
+"""What a result was made from, and what the matrices among that say of themselves."""
 
 from __future__ import annotations
 
@@ -8,8 +8,21 @@ from typing import Any
 
 from verifier.evidence.documents import Document
 
+_ROLES = ("spec", "model", "confusion")
 
-def matrices_of(run: Document, documents: Sequence[Document]) -> Document | None:
+
+def sources_of(document: Document) -> dict[str, str]:
+    """Role -> SHA-256 of the spec, model and matrices that a result was made from; other results name none."""
+    inputs = document.content.get("inputs", ())
+    return {each["role"]: each["sha256"] for each in inputs if each.get("role") in _ROLES}
+
+
+def same_sources(document: Document, run: Document) -> bool:
+    """Whether a result was made from all that a run was made from."""
+    return sources_of(run).items() <= sources_of(document).items()
+
+
+def matrices_behind(run: Document, documents: Sequence[Document]) -> Document | None:
     """The confusion document that a run was made with, by its hash; None where it is not among the documents."""
     wanted = {each["sha256"] for each in run.content["inputs"] if each["role"] == "confusion"}
     return next((each for each in documents if each.kind == "confusion" and each.sha256 in wanted), None)

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from verifier.errors import UsageError, unknown_name
 from verifier.evidence.documents import Document
+from verifier.evidence.points import fraction_of, held_ends, scenario_text
 
 Event: TypeAlias = Literal["violated", "satisfied"]
 Source: TypeAlias = Literal["guaranteed", "interval", "point"]
@@ -81,32 +82,16 @@ def chances(requirement: Mapping[str, Any], event: Event) -> tuple[Chance, ...]:
     return tuple(_chance(point, event) for point in requirement["points"])
 
 
-def scenario_text(point: Mapping[str, Any]) -> str:
-    """A scenario in words: `ped vmax=1 x=1 v=1`."""
-    named = [f"{name}={value}" for part in ("constants", "initial") for name, value in point[part].items()]
-    return " ".join([point["environment"], *named])
-
-
 def _chance(point: Mapping[str, Any], event: Event) -> Chance:
-    def ends(lower: float, upper: float) -> tuple[Fraction, Fraction]:
-        low, high = Fraction(lower), Fraction(upper)
+    def ends(source: Source) -> tuple[Fraction, Fraction]:
+        low, high = held_ends(point, source)
         return (low, high) if event == "satisfied" else (1 - high, 1 - low)
 
-    probability = Fraction(point["exact"]) if "exact" in point else Fraction(point["probability"])
-    numerical = (
-        (probability, probability) if "exact" in point else (Fraction(point["lower"]), Fraction(point["upper"]))
-    )
-    bounds: dict[Source, tuple[Fraction, Fraction]] = {
-        "point": numerical if event == "satisfied" else (1 - numerical[1], 1 - numerical[0])
-    }
-    sureness = point.get("sureness")
-    if sureness is not None:
-        guaranteed, interval = sureness["guaranteed"], sureness["interval"]
-        bounds["guaranteed"] = ends(guaranteed["lower"], guaranteed["upper"])
-        bounds["interval"] = ends(interval["lower_range"][0], interval["upper_range"][1])
+    probability = fraction_of(point["exact"]) if "exact" in point else Fraction(point["probability"])
+    sources: tuple[Source, ...] = get_args(Source) if "sureness" in point else ("point",)
     return Chance(
         point["environment"],
         scenario_text(point),
         probability if event == "satisfied" else 1 - probability,
-        bounds,
+        {source: ends(source) for source in sources},
     )

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from verifier.analysis.dependence import dependence_remark
-from verifier.evidence.documents import Document
+from verifier.evidence.documents import Content, Document
 from verifier.evidence.report.blocks import Block, Cell, Listing, Paragraph, Section, Table
 from verifier.evidence.report.matrices import plain
 from verifier.evidence.report.subjects import confusion_inputs, matrices_of
-from verifier.evidence.report.wording import difference_text, name_text, percent, sentence
+from verifier.evidence.report.wording import difference_text, name_text, sentence
+from verifier.evidence.rounding import level_text
 
-Content = Mapping[str, Any]
 Assumption = tuple[str, str, str]
 """What is assumed, its status in a word or two, and why."""
 AGAINST = frozenset({"contradicted", "weakens the result"})
@@ -151,7 +151,7 @@ def _guaranteed(settings: Mapping[str, Any]) -> Iterator[Assumption]:
     same = {"every_state": "each state may have its own matrix", "one_matrix": "one matrix holds throughout"}
     yield (
         "The guaranteed bounds hold",
-        f"proven for {percent(found['level'])} of data sets",
+        f"proven for {level_text(found['level'])} of data sets",
         f"{found['events']} chances bounded at once (Clopper and Pearson); {same[found['semantics']]}",
     )
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
+from verifier.evidence.documents import Content
 from verifier.evidence.report.blocks import Block, Cell, Figure, Listing, Paragraph, Row, Table
 from verifier.evidence.report.pictures import chart
-from verifier.evidence.report.wording import interval_text, listed, name_text, number_text, percent
+from verifier.evidence.report.wording import listed, name_text, percent
+from verifier.evidence.rounding import interval_text, level_text, number_text
 
-Content = Mapping[str, Any]
 UNITS_MPS = {"m/s": 1.0, "km/h": 1 / 3.6, "mph": 0.44704, "kn": 1852 / 3600}
 HOW_TO_READ = (
     "The oracle reports every true distance; it is estimated from the same pairs. Above the oracle: how much more "
@@ -81,7 +81,7 @@ def _closed_loop(detector: Content, settings: Content) -> Iterator[Block]:
     title = f"{name_text(detector['title'])}: {what}, {first}, {loop['cars']} cars"
     yield Table(
         title,
-        (f"speed [{unit}]", "one report", "closed loop (Storm)", f"{percent(settings['level'])} interval"),
+        (f"speed [{unit}]", "one report", "closed loop (Storm)", f"{level_text(settings['level'])} interval"),
         rows,
         sortable=True,
     )

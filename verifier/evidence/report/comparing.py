@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any
 
-from verifier.evidence.documents import Document
+from verifier.evidence.documents import Content, Document
 from verifier.evidence.report.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Section, Table
 from verifier.evidence.report.gates import drops_table, regression_sentence
 from verifier.evidence.report.pictures import Line, plot
 from verifier.evidence.report.wording import (
-    decimal_text,
-    interval_text,
     listed,
     name_text,
-    number_text,
-    percent,
     probability_text,
     scenario_text,
     target_fraction,
-    target_text,
 )
+from verifier.evidence.rounding import decimal_text, interval_text, level_text, number_text, target_text
 
-Content = Mapping[str, Any]
 MOST_LINES = 8
 MOST_ROWS = 400
 """Points of a picture up to which they are also given as a table."""
@@ -75,7 +69,7 @@ def _requirement(each: Content, spec: Content, content: Content) -> Iterator[Blo
     yield Paragraph(f"{name_text(spec['spec'])}, {name_text(each['name'])}:", "lead")
     yield Paragraph(f"P {target_text(each['target'])} [ {each['formula']} ]", "formula")
     target = target_fraction(each["target"])
-    interval = f"{percent(content['level'])} interval"
+    interval = f"{level_text(content['level'])} interval"
     header = ("detector", "planner", "P", interval, "chance to be best", "worst scenario", "verdict")
     rows: list[Row] = []
     for entry in each["entries"]:

@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 from verifier.checking.verdicts import Verdict, worst_verdict
 from verifier.confusion.document_reader import DocumentReader
 from verifier.errors import InputError, Place, shown
-from verifier.evidence.documents import Document, schema_of, validator
-from verifier.evidence.report.points import contradictions, fraction_of, is_probability
+from verifier.evidence.documents import Document, first_fault, schema_of
+from verifier.evidence.points import contradictions, fraction_of, is_probability
 
 LARGEST_NUMBER = 1e300
 """In size; a larger one is no count, length or probability of anything."""
@@ -162,11 +162,10 @@ def _check_part(document: Document, pointer: str, part: Any, schema: Mapping[str
     found: Any = schema
     for name in place.strip("/").split("/"):
         found = found[name]
-    held = validator({"$defs": schema["$defs"], **found})
-    error = next(iter(sorted(held.iter_errors(part), key=lambda error: list(map(str, error.absolute_path)))), None)
-    if error is not None:
-        inner = "".join(f"/{name}" for name in error.absolute_path)
-        _refuse(document, pointer + inner, shown(error.message, 300))
+    fault = first_fault(part, {"$defs": schema["$defs"], **found})
+    if fault is not None:
+        inner, message = fault
+        _refuse(document, pointer + inner, message)
 
 
 def _check_map(document: Document, pointer: str, found: Mapping[str, Any]) -> None:

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from verifier.evidence.documents import Document
+from verifier.evidence.documents import Content, Document
 from verifier.evidence.report.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Section, Table
 from verifier.evidence.report.pictures import Line, chart, plot
-from verifier.evidence.report.subjects import Content, Subject
-from verifier.evidence.report.wording import count_text, listed, name_text, number_text, percent, state_text
+from verifier.evidence.report.subjects import Subject
+from verifier.evidence.report.wording import listed, name_text, percent, state_text
+from verifier.evidence.rounding import number_text
+from verifier.evidence.words import counted
 
 MOST_FRAMES = 20
 MOST_MAP_ROWS = 400
@@ -59,10 +61,10 @@ def _runs(document: Document, part: Content) -> Iterator[Block]:
     kind = "run" if document.content["explain"]["whole_runs"] else "way"
     lead = f"The formula {verb} with probability {number_text(found['probability'])}"
     if found["complete"]:
-        yield Paragraph(f"{lead}, in {count_text(len(runs), kind)}:")
+        yield Paragraph(f"{lead}, in {counted(len(runs), kind)}:")
     else:
         share = percent(found["covered"] or 0.0)
-        yield Paragraph(f"{lead}; the most probable {count_text(len(runs), kind)} make up {share} of it:")
+        yield Paragraph(f"{lead}; the most probable {counted(len(runs), kind)} make up {share} of it:")
     for number, run in enumerate(runs, start=1):
         yield from _run(document, run, number)
     if any(run["replayed"] != "whole" for run in runs):

@@ -2,50 +2,31 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from verifier.errors import one_line
-from verifier.evidence.documents import Document
+from verifier.evidence.documents import Content, Document
 from verifier.evidence.report.subjects import confusion_inputs
-from verifier.evidence.report.wording import decimal_text
+from verifier.evidence.rounding import decimal_text
+from verifier.textfiles import csv_text
 
-Content = Mapping[str, Any]
 COLUMNS = (
     "document", "kind", "sha256", "requirement", "detector", "planner", "state", "environment", "constants",
     "initial", "probability", "lower", "upper", "exact", "second_engine", "level", "interval", "interval_lower",
     "interval_upper", "guaranteed_lower", "guaranteed_upper", "comparison", "target", "verdict", "matrices",
 )  # fmt: skip
-FORMULA_STARTS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""How a text begins that a spreadsheet would compute, in full width too."""
 
 
-def csv_text(documents: Sequence[Document]) -> str:
-    """One row per document, requirement, planner and scenario; a document without probabilities has one row.
-
-    Texts that a spreadsheet would take for a formula have an apostrophe in front; control characters are written out.
-    """
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, fieldnames=COLUMNS, restval="", lineterminator="\n")
-    writer.writeheader()
-    for each in documents:
-        rows = list(_rows(each)) or [{}]
-        about = {"document": each.name, "kind": each.kind, "sha256": each.sha256, "matrices": _matrices(each)}
-        writer.writerows({name: _safe(value) for name, value in (about | row).items()} for row in rows)
-    return stream.getvalue()
+def flat_text(documents: Sequence[Document]) -> str:
+    """One row per document, requirement, planner and scenario; a document without probabilities has one row."""
+    return csv_text([row for each in documents for row in _document_rows(each)], COLUMNS)
 
 
-def _matrices(document: Document) -> str:
-    return " ".join(each["sha256"] for each in confusion_inputs(document))
-
-
-def _safe(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    text = one_line(value)
-    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
+def _document_rows(document: Document) -> Iterator[dict[str, Any]]:
+    matrices = " ".join(each["sha256"] for each in confusion_inputs(document))
+    about = {"document": document.name, "kind": document.kind, "sha256": document.sha256, "matrices": matrices}
+    for row in list(_rows(document)) or [{}]:
+        yield about | row
 
 
 def _rows(document: Document) -> Iterator[dict[str, Any]]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from verifier.evidence.documents import Document
+from verifier.evidence.documents import Content, Document
 from verifier.evidence.report.blocks import Block, Cell, Paragraph, Section, Table
-from verifier.evidence.report.wording import count_text, listed, name_text, number_text
-
-Content = Mapping[str, Any]
+from verifier.evidence.report.wording import listed, name_text
+from verifier.evidence.rounding import number_text
+from verifier.evidence.words import counted
 
 
 def gates_section(document: Document, anchor: str) -> Section:
@@ -65,7 +64,7 @@ def gate_verdict(*, failed: bool) -> str:
 
 
 def _counted(failed: Sequence[Content], every: Sequence[Content]) -> str:
-    return f"{len(failed) or 'none'} of {count_text(len(every), 'result')} {'are' if len(failed) > 1 else 'is'}"
+    return f"{len(failed) or 'none'} of {counted(len(every), 'result')} {'are' if len(failed) > 1 else 'is'}"
 
 
 def _least_table(found: Content) -> Table:

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from verifier.evidence.documents import Document
+from verifier.evidence.documents import Content, Document
 from verifier.evidence.report.blocks import Block, Cell, Paragraph, Table
-from verifier.evidence.report.subjects import Content, Subject
+from verifier.evidence.report.subjects import Subject
 from verifier.evidence.report.wording import (
-    decimal_text,
     listed,
     name_text,
-    number_text,
     percent,
     probability_text,
     scenario_text,
     sentence,
     target_fraction,
 )
+from verifier.evidence.rounding import decimal_text, level_text, number_text
 
 MOST_ROWS = 10
 
@@ -88,7 +87,7 @@ def _label_more(document: Document, part: Content) -> Iterator[Block]:
         )
         for each in part["label_more"][:MOST_ROWS]
     )
-    level = percent(document.content["explain"]["level"])
+    level = level_text(document.content["explain"]["level"])
     header = ("true", "distance", "items", "share of variance", f"P over the {level} interval of a cell")
     deviation = f"P has a standard deviation of about {part['posterior_deviation']:.3g}, to first order"
     yield Table(f"Where to label more{_more(part['label_more'])}: {deviation}", header, rows, sortable=True)

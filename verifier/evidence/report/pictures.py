@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.errors import one_line
-from verifier.evidence.report.wording import number_text
+from verifier.evidence.rounding import number_text
 
 SHADES = (
     "#440154", "#482878", "#3e4a89", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6dcd59", "#b4de2c", "#fde725",
@@ -205,11 +205,22 @@ def chart(
         worst_is_largest: which cell of a block stands for it, where there are more than can be drawn.
     """
     shown = _worst_of_blocks(table, worst_is_largest=worst_is_largest)
-    columns, rows = shown.shape
-    width, height = 360 / columns, 190 / rows
     known = table[~np.isnan(table)]
     said = f"{label}: from {number_text(known.min())} to {number_text(known.max())}" if known.size else label
     parts = [_open(WIDTH, 260, said), '<rect x="60" y="20" width="360" height="190" fill="#dcdcdc"/>']
+    parts += _shaded(shown)
+    parts.append('<rect x="60" y="20" width="360" height="190" fill="none" stroke="#555"/>')
+    parts += _chart_ticks(ticks, axes)
+    for k, colour in enumerate(SHADES):
+        parts.append(f'<rect x="434" y="{_n(191 - 19 * k)}" width="18" height="19" fill="{colour}"/>')
+    parts += [_text(456, 24, "1"), _text(456, 119, "0.5"), _text(456, 214, "0"), _text(434, 14, "P")]
+    return "".join([*parts, "</svg>"])
+
+
+def _shaded(shown: NDArray[np.float64]) -> Iterator[str]:
+    """One path for each shade; neighbours of one shade are one box, which keeps the page small."""
+    columns, rows = shown.shape
+    width, height = 360 / columns, 190 / rows
     shade = np.where(np.isnan(shown), -1, np.minimum(np.nan_to_num(shown) * len(SHADES), len(SHADES) - 1)).astype(int)
     paths: dict[int, list[str]] = {}
     for row in range(rows):
@@ -221,16 +232,8 @@ def chart(
                 box = f"M{_n(60 + width * at)} {_n(y)}h{_n(width * length)}v{_n(height)}h-{_n(width * length)}z"
                 paths.setdefault(key, []).append(box)
             at += length
-    parts += [
-        f'<path fill="{SHADES[key]}" shape-rendering="crispEdges" d="{"".join(boxes)}"/>'
-        for key, boxes in sorted(paths.items())
-    ]
-    parts.append('<rect x="60" y="20" width="360" height="190" fill="none" stroke="#555"/>')
-    parts += _chart_ticks(ticks, axes)
-    for k, colour in enumerate(SHADES):
-        parts.append(f'<rect x="434" y="{_n(191 - 19 * k)}" width="18" height="19" fill="{colour}"/>')
-    parts += [_text(456, 24, "1"), _text(456, 119, "0.5"), _text(456, 214, "0"), _text(434, 14, "P")]
-    return "".join([*parts, "</svg>"])
+    for key, boxes in sorted(paths.items()):
+        yield f'<path fill="{SHADES[key]}" shape-rendering="crispEdges" d="{"".join(boxes)}"/>'
 
 
 def _worst_of_blocks(table: NDArray[np.float64], *, worst_is_largest: bool) -> NDArray[np.float64]:

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from verifier.evidence.documents import Document
 from verifier.evidence.report.blocks import Block, Fold, Listing, Paragraph, Row, Section, Table, facts
 from verifier.evidence.report.matrices import plain
-from verifier.evidence.report.wording import LONGEST_NAME, count_text, difference_text, long_names, name_text
+from verifier.evidence.report.wording import LONGEST_NAME, difference_text, long_names, name_text
+from verifier.evidence.words import counted
 
 MOST_NAMES = 50
 
@@ -89,6 +90,4 @@ def _names_section(documents: Sequence[Document]) -> Iterator[Section]:
     blocks: list[Block] = [Listing(shown)]
     if len(names) > MOST_NAMES:
         blocks.append(Paragraph(f"{len(names) - MOST_NAMES} more are in the documents.", "note"))
-    yield Section(
-        "Long names and texts in full", (Fold(count_text(len(names), "text"), tuple(blocks)),), listed=False
-    )
+    yield Section("Long names and texts in full", (Fold(counted(len(names), "text"), tuple(blocks)),), listed=False)

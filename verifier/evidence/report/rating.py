@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from fractions import Fraction
-from typing import Any
+from collections.abc import Iterator
 
-from verifier.evidence.documents import Document
+from verifier.evidence.documents import Content, Document
 from verifier.evidence.report.blocks import Block, Cell, Paragraph, Section, Table, facts
-from verifier.evidence.report.wording import listed, name_text, number_text, percent, rate_interval_text
-
-Content = Mapping[str, Any]
+from verifier.evidence.report.wording import listed, name_text, rate_interval_text
+from verifier.evidence.rounding import level_text, number_text, short_text
 
 
 def rate_section(document: Document, anchor: str) -> Section:
@@ -56,11 +53,7 @@ def _sentence(content: Content) -> str:
     if asked is None:
         return f"{text}; no rate was named as acceptable."
     source = f" ({name_text(asked['source'])})" if asked["source"] else ""
-    return f"{text}; acceptable are at most {_number(asked['per_hour'])} per hour{source}."
-
-
-def _number(fraction: str) -> str:
-    return f"{float(Fraction(fraction)):.6g}"
+    return f"{text}; acceptable are at most {short_text(asked['per_hour'])} per hour{source}."
 
 
 def _bounds_text(bounds: Content) -> str:
@@ -68,7 +61,7 @@ def _bounds_text(bounds: Content) -> str:
 
 
 def _level(level: float | None) -> str:
-    return "the data's uncertainty is left out" if level is None else percent(level)
+    return "the data's uncertainty is left out" if level is None else level_text(level)
 
 
 def _term(term: Content) -> tuple[Cell | str, ...]:
@@ -93,7 +86,7 @@ def _demonstration(found: Content | None) -> Iterator[Block]:
         return
     yield facts(
         "What testing alone would take to show the acceptable rate",
-        ("Confidence", percent(found["confidence"])),
+        ("Confidence", level_text(found["confidence"])),
         ("Events that may be seen", str(found["events"])),
         ("Hours", f"{found['hours']:.6g}"),
         ("Encounters", "not known" if found["encounters"] is None else str(found["encounters"])),

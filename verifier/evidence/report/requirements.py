@@ -6,25 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from verifier.evidence.documents import Content
+from verifier.evidence.points import held_bounds
 from verifier.evidence.report.blocks import Block, Cell, Figure, Fold, Paragraph, Section, Table, facts
 from verifier.evidence.report.failing import failing_sections
 from verifier.evidence.report.improving import answer_blocks, improving_blocks
 from verifier.evidence.report.pictures import Line, plot, ruler
-from verifier.evidence.report.points import held_bounds
-from verifier.evidence.report.subjects import Content, Subject
+from verifier.evidence.report.subjects import Subject
 from verifier.evidence.report.wording import (
     asked_text,
-    count_text,
-    interval_text,
     name_text,
-    number_text,
-    percent,
     probability_text,
-    rounded,
     scenario_text,
     target_fraction,
-    target_text,
 )
+from verifier.evidence.rounding import interval_text, level_text, number_text, rounded, target_text
+from verifier.evidence.words import counted
 
 MOST_OPEN = 20
 """Scenarios up to which their table is open."""
@@ -85,7 +82,7 @@ def _range_sentence(subject: Subject) -> str:
     values = sorted(subject.points, key=lambda point: point["probability"])
     low, high = values[0], values[-1]
     if low["probability"] == high["probability"]:
-        return f"P is {probability_text(low)} in {count_text(len(values), 'scenario')}."
+        return f"P is {probability_text(low)} in {counted(len(values), 'scenario')}."
     return (
         f"P goes from {probability_text(low)} ({scenario_text(low)}) to {probability_text(high)} "
         f"({scenario_text(high)})."
@@ -101,7 +98,7 @@ def held_against(settings: Mapping[str, Any], point: Content) -> tuple[float, fl
     if sure is None or kind == "point":
         return None
     lower, upper = held_bounds(point, kind)
-    level = percent(sure["level"])
+    level = level_text(sure["level"])
     if kind == "interval":
         name = f"the {level} {sure['interval']['kind']} interval, with what its draws leave open,"
         return lower, upper, f"by {name} it is", f"{name} is"
@@ -145,12 +142,12 @@ def _numbers(subject: Subject) -> Table:
         ("Numerically off by", "nothing: exact" if "exact" in worst else margin),
         ("Second engine", number_text(worst["second_engine"])),
         None if sure is None else (
-            f"{percent(sure['level'])} {sure['interval']['kind']} interval",
+            f"{level_text(sure['level'])} {sure['interval']['kind']} interval",
             f"{interval_text(sure['interval']['lower'], sure['interval']['upper'])} "
             f"({sure['interval']['draws']} draws)",
         ),
         None if sure is None else (
-            f"{percent(sure['level'])} guaranteed bounds",
+            f"{level_text(sure['level'])} guaranteed bounds",
             interval_text(sure["guaranteed"]["lower"], sure["guaranteed"]["upper"])
             + (" (known to be wider than needed)" if sure["guaranteed"]["conservative"] else ""),
         ),
@@ -214,7 +211,10 @@ def scenario_table(subject: Subject) -> Table:
     sure = next((point["sureness"] for point in subject.points if "sureness" in point), None)
     header = ["scenario", "P"]
     if sure is not None:
-        header += [f"{percent(sure['level'])} {sure['interval']['kind']}", f"{percent(sure['level'])} guaranteed"]
+        header += [
+            f"{level_text(sure['level'])} {sure['interval']['kind']}",
+            f"{level_text(sure['level'])} guaranteed",
+        ]
     rows = []
     for point in subject.points:
         row = [Cell(scenario_text(point)), Cell(probability_text(point, target), point["probability"])]

@@ -12,7 +12,7 @@ from verifier.evidence.report.assumptions import assumptions_section
 from verifier.evidence.report.blocks import Page, Section
 from verifier.evidence.report.comparing import compare_section, compare_sentences
 from verifier.evidence.report.consistency import check_documents
-from verifier.evidence.report.flat import csv_text
+from verifier.evidence.report.flat import flat_text
 from verifier.evidence.report.gates import gate_sentences, gates_section
 from verifier.evidence.report.html import html_text
 from verifier.evidence.report.markdown import markdown_text
@@ -23,7 +23,8 @@ from verifier.evidence.report.requirements import answers_section, requirement_s
 from verifier.evidence.report.subjects import Subject, subjects_of, unattached_answers
 from verifier.evidence.report.summary import summary_section
 from verifier.evidence.report.wings import wing_section, wing_sentences
-from verifier.evidence.report.wording import count_text, name_text
+from verifier.evidence.report.wording import name_text
+from verifier.evidence.words import counted
 
 OF_REQUIREMENTS = frozenset({"run", "explain", "require", "confusion"})
 """Kinds of documents that tell of requirements and their matrices; the others have sections of their own."""
@@ -52,7 +53,7 @@ def markdown_report(documents: Sequence[Document], title: str | None = None) -> 
 def csv_report(documents: Sequence[Document]) -> str:
     """Every verified probability as a row of a table, with a header; errors as `html_report`."""
     check_documents(documents)
-    return csv_text(_told_apart(documents))
+    return flat_text(_told_apart(documents))
 
 
 def report_page(documents: Sequence[Document], title: str | None = None) -> Page:
@@ -101,5 +102,5 @@ def _requirement_sections(subjects: Sequence[Subject]) -> Iterator[Section]:
 def _title(documents: Sequence[Document]) -> str:
     titles = list(dict.fromkeys(str(each.content["title"]) for each in documents if each.content.get("title")))
     if not titles:
-        return f"Report on {count_text(len(documents), 'document')}"
+        return f"Report on {counted(len(documents), 'document')}"
     return name_text(titles[0]) + (f" and {len(titles) - 1} more" if len(titles) > 1 else "")

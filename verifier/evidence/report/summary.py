@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from verifier.checking.verdicts import Verdict, worst_verdict
+from verifier.checking.verdicts import SEVERITY, Verdict, worst_verdict
 from verifier.evidence.documents import Document
 from verifier.evidence.report.assumptions import caveats
 from verifier.evidence.report.blocks import Block, Cell, Listing, Paragraph, Row, Section, Table
@@ -13,20 +13,19 @@ from verifier.evidence.report.improving import improving_sentence
 from verifier.evidence.report.requirements import deciding_sentences, sureness_cells, verdict_sentence
 from verifier.evidence.report.subjects import Subject, confusion_inputs, disagreements, matrices_of
 from verifier.evidence.report.wording import (
-    count_text,
     listed,
     name_text,
-    percent,
     probability_text,
     scenario_text,
     target_fraction,
-    target_text,
 )
+from verifier.evidence.rounding import level_text, target_text
+from verifier.evidence.words import counted
 
 MOST_TOLD = 12
 """Requirements that are told in sentences; the table has all of them."""
 MOST_TITLES = 4
-ORDER = ("violated", "inconclusive", "satisfied", "no target")
+WORST_FIRST = tuple(each.value for each in reversed(SEVERITY))
 
 
 def summary_section(
@@ -60,7 +59,7 @@ def summary_section(
 
 def _overall(subjects: Sequence[Subject]) -> Iterator[Block]:
     verdict = worst_verdict(Verdict(each.verdict) for each in subjects).value
-    counts = {name: sum(each.verdict == name for each in subjects) for name in ORDER}
+    counts = {name: sum(each.verdict == name for each in subjects) for name in WORST_FIRST}
     words = {"no target": "without a target"}
     parts = [f"{count} {words.get(name, name)}" for name, count in counts.items() if count]
     planners = {each.found["planner"] for each in subjects}
@@ -69,9 +68,9 @@ def _overall(subjects: Sequence[Subject]) -> Iterator[Block]:
     probabilities = sum(len(each.points) for each in subjects)
     yield Paragraph("Overall verdict:", "overall", verdict)
     yield Paragraph(
-        f"{count_text(len({each.found['name'] for each in subjects}), 'requirement')} with "
-        f"{count_text(len(planners), 'planner')}, "
-        f"{count_text(probabilities, 'verified probability', 'verified probabilities')}: {listed(parts)}. "
+        f"{counted(len({each.found['name'] for each in subjects}), 'requirement')} with "
+        f"{counted(len(planners), 'planner')}, "
+        f"{counted(probabilities, 'verified probability', 'verified probabilities')}: {listed(parts)}. "
         f"The data: {'; '.join(titles[:MOST_TITLES])}{more}. {_specs(subjects)}"
     )
 
@@ -120,7 +119,7 @@ def _rule(subject: Subject) -> tuple[str, str, str]:
 
 def _sentences(subjects: Sequence[Subject]) -> Iterator[Block]:
     """The requirements in words, the worst verdicts first."""
-    ordered = sorted(subjects, key=lambda each: ORDER.index(each.verdict))
+    ordered = sorted(subjects, key=lambda each: WORST_FIRST.index(each.verdict))
     for each in ordered[:MOST_TOLD]:
         yield Paragraph(verdict_sentence(each, _whose(each, subjects)), "verdict", each.verdict)
         if each.verdict == "satisfied":
@@ -184,7 +183,7 @@ def _sureness_header(subjects: Sequence[Subject]) -> list[str]:
     if len(found) > 1:
         return ["interval", "guaranteed"]
     ((level, kind),) = found
-    return [f"{percent(level)} {kind}", f"{percent(level)} guaranteed"]
+    return [f"{level_text(level)} {kind}", f"{level_text(level)} guaranteed"]
 
 
 def _row(subject: Subject, planner: bool, document: bool, width: int) -> Row:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from types import MappingProxyType
-from typing import Any
 
-from verifier.evidence.documents import Document
+from verifier.evidence.documents import Content, Document
 from verifier.evidence.report.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Section, Table
 from verifier.evidence.report.colliding import collision_blocks, collision_sentence
 from verifier.evidence.report.pictures import Line, plot
-from verifier.evidence.report.wording import count_text, listed, name_text, percent
+from verifier.evidence.report.wording import listed, name_text, percent
+from verifier.evidence.words import counted
 
-Content = Mapping[str, Any]
 MOST_CURVES = 12
 MOST_CURVE_ROWS = 400
 """Points of curves up to which they are also given as a table."""
@@ -55,7 +54,7 @@ def wing_sentences(document: Document) -> Iterator[tuple[str, str]]:
     elif document.kind == "collision":
         yield collision_sentence(content), ""
     elif document.kind == "mutate":
-        yield f"{count_text(content['counts']['written'], 'mutated image')} written.", ""
+        yield f"{counted(content['counts']['written'], 'mutated image')} written.", ""
 
 
 def _other(content: Content) -> Iterator[Block]:
@@ -170,7 +169,7 @@ def _degradation(found: Content | None, title: str) -> Iterator[Block]:
 def _mutate(content: Content) -> Iterator[Block]:
     counts = content["counts"]
     yield Paragraph(
-        f"{count_text(counts['images'], 'image')}, {counts['unreadable']} of them unreadable; "
+        f"{counted(counts['images'], 'image')}, {counts['unreadable']} of them unreadable; "
         f"{counts['written']} written, {counts['failures']} failed."
     )
     rows = tuple((name_text(each["text"]), name_text(each["folder"])) for each in content["mutations"])

@@ -8,12 +8,12 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 from typing import Any
 
+from verifier.evidence.rounding import decimal_text, exact_or_number
+
 LONGEST_NAME = 120
 """Characters of a name that are shown where it is used; longer ones are listed in full at the end of the page."""
-LARGEST_DENOMINATOR = 10**12
-MOST_DECIMALS = 12
-LARGEST_ROUNDED = 1e6
-"""What is larger is no probability and stands as it is."""
+LONGEST_EXACT = 40
+"""Characters from which on an exact probability is no longer read, only its decimals."""
 SHOWN_IN_FULL = frozenset({"formula", "remarks", "reason", "notes", "synthesised_from"})
 """Keys of documents whose texts are sentences or formulas: they are never shortened."""
 
@@ -56,29 +56,10 @@ def target_fraction(target: Mapping[str, str] | None) -> Fraction | None:
     return None if target is None else Fraction(target["probability"])
 
 
-def target_text(target: Mapping[str, str] | None) -> str:
-    """The target as a spec writes it: `>= 0.95`, or `= ?`."""
-    return "= ?" if target is None else f"{target['comparison']} {decimal_text(target['probability'])}"
-
-
 def asked_text(target: Mapping[str, str]) -> str:
     """The target in words: `at least 0.95`."""
     words = {">=": "at least", ">": "more than", "<=": "at most", "<": "less than"}
     return f"{words[target['comparison']]} {decimal_text(target['probability'])}"
-
-
-def decimal_text(number: str) -> str:
-    """A decimal or a fraction, as a decimal where it is one of up to 12 decimals.
-
-    >>> decimal_text("19/20"), decimal_text("1/3"), decimal_text("0.950001")
-    ('0.95', '1/3', '0.950001')
-    """
-    value = Fraction(number)
-    scaled = value * 10**MOST_DECIMALS
-    if scaled.denominator > 1:
-        return number
-    text = f"{Decimal(scaled.numerator).scaleb(-MOST_DECIMALS):f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def probability_text(point: Mapping[str, Any], target: Fraction | None = None) -> str:
@@ -87,59 +68,8 @@ def probability_text(point: Mapping[str, Any], target: Fraction | None = None) -
     >>> probability_text({"probability": 0.75, "exact": "3/4"}), probability_text({"probability": 0.9999999})
     ('3/4 = 0.75', '0.9999999')
     """
-    if "exact" in point and len(point["exact"]) < 40:
-        exact = Fraction(point["exact"])
-        if exact.denominator < LARGEST_DENOMINATOR:
-            return f"{exact} = {point['probability']:.6g}" if exact.denominator > 1 else str(exact)
-    return number_text(point["probability"], target)
-
-
-def number_text(number: float, target: Fraction | None = None) -> str:
-    """Six significant digits, more where fewer would move it to or across the target or 1."""
-    value = Fraction(number)
-    for digits in (6, 9, 12, 17):
-        text = f"{number:.{digits}g}"
-        if all(_side(Fraction(text), each) == _side(value, each) for each in (1, target) if each is not None):
-            break
-    return text
-
-
-def _side(value: Fraction, target: Fraction | int) -> int:
-    return (value > target) - (value < target)
-
-
-def interval_text(lower: float, upper: float) -> str:
-    """An interval, its ends rounded outwards to three digits of what they are away from 0 or from 1.
-
-    >>> interval_text(0.19620253, 0.99991234)
-    '[0.196, 0.9999124]'
-    """
-    return f"[{rounded(lower, up=False)}, {rounded(upper, up=True)}]"
-
-
-def rounded(value: float, *, up: bool, target: Fraction | None = None) -> str:
-    """One end of an interval, rounded up or down to three digits of what it is away from 0 or from 1.
-
-    More digits are shown where fewer would move it to a target or across it.
-
-    >>> rounded(0.2917741, up=True), rounded(0.94999961, up=True, target=Fraction(19, 20))
-    ('0.292', '0.9499997')
-    """
-    exact = Decimal(repr(value))  # the number that stands in the document
-    away = min(abs(exact), abs(1 - exact))
-    if away == 0:
-        return f"{value:.0f}"
-    if abs(value) > LARGEST_ROUNDED:
-        return repr(value)
-    digits = max(3, 2 - away.adjusted())
-    while digits <= MOST_DECIMALS:
-        shown = exact.quantize(Decimal(1).scaleb(-digits), ROUND_CEILING if up else ROUND_FLOOR)
-        if target is None or _side(Fraction(shown), target) == _side(Fraction(exact), target):
-            return f"{shown:f}".rstrip("0").rstrip(".")
-        digits += 1
-    if value > 0.5:
-        return repr(value)
-    return f"{exact.quantize(Decimal(1).scaleb(exact.adjusted() - 2), ROUND_CEILING if up else ROUND_FLOOR):.3g}"
+    short = "exact" in point and len(point["exact"]) < LONGEST_EXACT
+    return exact_or_number(point["probability"], Fraction(point["exact"]) if short else None, target)
 
 
 def rate_interval_text(lower: float, upper: float) -> str:
@@ -167,15 +97,6 @@ def percent(share: float, digits: int = 4) -> str:
     ('95 %', '99.9 %', '100 %')
     """
     return f"{100 * share:.{digits}g} %"
-
-
-def count_text(number: int, one: str, more: str | None = None) -> str:
-    """A number and what it counts.
-
-    >>> count_text(1, "requirement"), count_text(0, "requirement"), count_text(2, "matrix", "matrices")
-    ('1 requirement', '0 requirements', '2 matrices')
-    """
-    return f"{number} {one if number == 1 else more or one + 's'}"
 
 
 def difference_text(difference: float) -> str:

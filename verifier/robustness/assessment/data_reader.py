@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import cast
+from pathlib import Path
 
+from verifier.detections.depth import UNITS_PER_M
 from verifier.detections.formats import FORMATS
 from verifier.detections.given import LARGEST_M
 from verifier.errors import unknown_name
@@ -15,7 +16,6 @@ from verifier.robustness.assessment.definition import (
     AnnotationFiles,
     DataFiles,
     DataSet,
-    DepthFiles,
     DetectionFiles,
     Sweep,
 )
@@ -24,7 +24,8 @@ from verifier.robustness.assessment.numbers import decimal_text
 from verifier.robustness.assessment.performance import COUNTS, METRICS, Performance
 from verifier.robustness.assessment.plan import MOST_IMAGES
 from verifier.robustness.assessment.tomldata import Element
-from verifier.robustness.mutators.densify import METHODS, Densifying
+from verifier.robustness.mutators.densify import METHODS
+from verifier.robustness.mutators.imagefiles import DepthSource
 
 LARGEST_COUNT = 10**15
 DATA_KEYS = ("performance", "detections", "images", "features")
@@ -105,28 +106,28 @@ def _detections(found: Element) -> DetectionFiles | None:
     if found.has("performance"):
         raise found.at("detections").fail("expected either 'performance' or 'detections', not both")
     table = found.at("detections").table(DETECTION_KEYS, required=DETECTION_KEYS[:3])
-    iou = table.at("iou").number(0, 1) if table.has("iou") else Fraction(1, 2)
+    iou = table.given("iou", Element.number, Fraction(1, 2), 0, 1)
     if iou == 0:
         raise table.at("iou").fail("expected an IoU above 0")
     return DetectionFiles(
         table.at("format").one_of(tuple(FORMATS)),
         table.at("annotations").string(),
         table.at("detections").string(),
-        table.at("class_map").string() if table.has("class_map") else None,
-        table.at("min_score").number() if table.has("min_score") else None,
+        table.given("class_map", Element.string, None),
+        table.given("min_score", Element.number, None),
         iou,
     )
 
 
 def _files(found: Element) -> DataFiles:
-    named = {key: found.at(key).string() if found.has(key) else None for key in ("images", "features")}
-    count = found.at("count").whole(1, MOST_IMAGES) if found.has("count") else None
+    named = {key: found.given(key, Element.string, None) for key in ("images", "features")}
+    count = found.given("count", Element.whole, None, 1, MOST_IMAGES)
     if count is not None and named["images"] is not None:
         raise found.at("count").fail("expected either 'images' or 'count', not both")
     return DataFiles(named["images"], named["features"], count)
 
 
-def _depth(found: Element) -> DepthFiles | None:
+def _depth(found: Element) -> DepthSource | None:
     if not found.has("depth"):
         return None
     table = found.at("depth").table(DEPTH_KEYS)
@@ -139,12 +140,12 @@ def _depth(found: Element) -> DepthFiles | None:
         depth_m = table.at("constant_m").number(0)
         if not 0 < depth_m <= LARGEST_M:
             raise table.at("constant_m").fail(f"expected metres above 0 and up to {LARGEST_M:g}")
-        return DepthFiles(constant_m=float(depth_m))
-    scale = table.at("scale").number(0) if table.has("scale") else Fraction(256)
+        return DepthSource(constant_m=float(depth_m))
+    scale = table.given("scale", Element.number, Fraction(UNITS_PER_M), 0)
     if scale == 0:
         raise table.at("scale").fail("expected a number above 0, got 0")
-    densify = cast(Densifying, table.at("densify").one_of(METHODS)) if table.has("densify") else None
-    return DepthFiles(table.at("folder").string(), None, float(scale), densify)
+    densify = table.given("densify", Element.one_of, None, METHODS)
+    return DepthSource(Path(table.at("folder").string()), None, float(scale), densify)
 
 
 def _annotations(found: Element) -> AnnotationFiles | None:

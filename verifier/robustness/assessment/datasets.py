@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.detections.depth import IMAGE_SUFFIXES
 from verifier.detections.sources import read_bytes
 from verifier.errors import InputError, Place, UsageError, shown
 from verifier.robustness.assessment.cw_ssim import CwSsimSettings, cw_ssim
@@ -32,7 +33,7 @@ from verifier.robustness.assessment.measures import (
     DatasetDistance,
     DistanceRule,
 )
-from verifier.robustness.detectors.images import SUFFIXES, read_image
+from verifier.robustness.detectors.images import read_image
 from verifier.textfiles import read_text
 
 Floats = NDArray[np.float64]
@@ -89,7 +90,7 @@ def input_records(assessment: Assessment, folder: Path) -> Iterator[dict[str, st
         InputError: something cannot be read.
     """
     for data in (assessment.source, *assessment.targets):
-        named = {"images": data.files.images, "features": data.files.features}
+        named: dict[str, str | Path | None] = {"images": data.files.images, "features": data.files.features}
         if data.detections is not None:
             named |= {"annotations": data.detections.annotations, "detections": data.detections.detections}
             named |= {"class map": data.detections.class_map}
@@ -126,11 +127,11 @@ def image_files(folder: Path) -> tuple[Path, ...]:
     """The image files of a folder, by name; InputError where there is none, or two of one name."""
     place = Place(str(folder))
     try:
-        found = sorted(path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES)
+        found = sorted(path for path in folder.iterdir() if path.suffix.lower() in IMAGE_SUFFIXES)
     except OSError as error:
         raise InputError(f"cannot be read as a folder: {error.strerror}", place) from None
     if not found:
-        raise InputError("no image in this folder", place, f"looked for {', '.join(SUFFIXES)}")
+        raise InputError("no image in this folder", place, f"looked for {', '.join(IMAGE_SUFFIXES)}")
     stems: dict[str, str] = {}
     for path in found:
         if path.stem in stems:

@@ -13,24 +13,7 @@ from verifier.robustness.assessment.measures import DatasetDistance, DistanceRul
 from verifier.robustness.assessment.numbers import decimal_text
 from verifier.robustness.assessment.performance import Performance
 from verifier.robustness.assessment.plan import Occurrence, Proportions
-from verifier.robustness.mutators.densify import Densifying
-
-
-@dataclass(frozen=True)
-class DepthFiles:
-    """Where the depth of the source images comes from: exactly one of `folder` and `constant_m`.
-
-    Attributes:
-        folder: of depth maps, as `verifier.detections.depth.depth_map` reads them; a path as in the file.
-        constant_m: one depth for every pixel.
-        scale: units of a 16-bit depth map in a metre.
-        densify: how unknown depths are filled; None: a map with unknown depths is refused.
-    """
-
-    folder: str | None = None
-    constant_m: float | None = None
-    scale: float = 256.0
-    densify: Densifying | None = None
+from verifier.robustness.mutators.imagefiles import DepthSource
 
 
 @dataclass(frozen=True)
@@ -64,14 +47,14 @@ class DataFiles:
         images: a folder of images.
         features: a table of feature vectors, one row per image (.npy or .csv).
         count: the number of images, where only that is known.
-        depth: of the source images, for mutations that need it.
+        depth: of the source images, for mutations that need it; its folder as in the file.
         annotations: of the source images, for a detector that is run here.
     """
 
     images: str | None = None
     features: str | None = None
     count: int | None = None
-    depth: DepthFiles | None = None
+    depth: DepthSource | None = None
     annotations: AnnotationFiles | None = None
 
 

@@ -28,13 +28,13 @@ Paths are from the folder of the file.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import TypeVar, cast
+from fractions import Fraction
+from typing import Literal, get_args
 
 from verifier.closedloop.curves import FPR_MAX
-from verifier.confusion.rules import LEFTOVER_POLICIES, Leftover
+from verifier.confusion.matrices import Labelling
+from verifier.confusion.rules import Leftover
 from verifier.detections.distances import MEASURES
-from verifier.errors import UsageError
 from verifier.robustness.adr import LEVELS, AdrSettings
 from verifier.robustness.assessment.degradation import (
     SCALES,
@@ -48,8 +48,6 @@ from verifier.robustness.assessment.degradation import (
 from verifier.robustness.assessment.level_recipe import LEVEL, Counting, LevelRecipe
 from verifier.robustness.assessment.tomldata import Element
 from verifier.robustness.assessment.transformation_reader import read_step
-
-Made = TypeVar("Made")
 
 RECIPE_KEYS = ("counting", "adr_levels", "most_false_positives", "keep_images", "seed")
 KEYS = (
@@ -65,7 +63,9 @@ KEYS = (
     *RECIPE_KEYS,
 )
 COUNTING_KEYS = ("edges_m", "classes", "labelling", "measure", "unmatched", "outside")
-LABELLINGS = ("class", "proposition")
+LABELLINGS: tuple[Labelling, ...] = ("class", "proposition")
+UNMATCHED: tuple[Leftover, ...] = get_args(Leftover)
+OUTSIDE: tuple[Literal["error", "drop"], ...] = ("error", "drop")
 LEVEL_KEYS = ("at", "confusion", "pairs", "curves", "performance", "unchanged")
 RUN_KEYS = ("spec", "planner", "environments", "set", "empty_columns")
 COLLISION_KEYS = ("distance_m", "speed_mps", "deceleration_mps2", "reaction_s", "at_most")
@@ -76,35 +76,25 @@ EMPTY_COLUMNS = ("error", "prior", "neighbour", "pool")
 def read_degradation(found: Element) -> Degradation:
     """The degradation that a table of the file describes; InputError."""
     found.table(KEYS, required=("parameter", "levels"))
-    changes = found.at("allowed_change").entries() if found.has("allowed_change") else ()
-    allowed = {name: each.number(0, 1) for name, each in changes}
-    parts = {
-        "levels": tuple(_level(each) for each in found.at("levels").items(least=2)),
-        "run": _run(found.at("run")) if found.has("run") else None,
-        "collision": _collision(found.at("collision")) if found.has("collision") else None,
-        "trade_off": _trade_off(found.at("trade_off")) if found.has("trade_off") else None,
-        "recipe": _recipe(found),
-    }
-    try:
-        return Degradation(
-            parameter=found.at("parameter").string(),
-            unit=found.at("unit").string(empty=True) if found.has("unit") else "",
-            scale=cast(Scale, found.at("scale").one_of(SCALES)) if found.has("scale") else "linear",
-            allowed_change=allowed,
-            **parts,  # type: ignore[arg-type]
-        )
-    except ValueError as error:
-        raise found.fail(str(error)) from None
+    allowed = {name: each.number(0, 1) for name, each in found.table_at("allowed_change")}
+    levels = tuple(_level(each) for each in found.at("levels").items(least=2))
+    run = found.given("run", _run, None)
+    collision = found.given("collision", _collision, None)
+    trade_off = found.given("trade_off", _trade_off, None)
+    recipe = _recipe(found)
+    parameter = found.at("parameter").string()
+    unit = found.given("unit", Element.string, "", empty=True)
+    scale: Scale = found.given("scale", Element.one_of, "linear", SCALES)
+    return found.made(lambda: Degradation(parameter, unit, levels, scale, allowed, run, collision, trade_off, recipe))
 
 
 def _level(found: Element) -> Level:
     found.table(LEVEL_KEYS, required=("at",))
-    files = {key: found.at(key).string() if found.has(key) else None for key in ("confusion", "pairs", "curves")}
-    values = found.at("performance").entries() if found.has("performance") else ()
+    files = {key: found.given(key, Element.string, None) for key in ("confusion", "pairs", "curves")}
     return Level(
         _or_infinite(found.at("at")),
-        performance={name: each.number(0, 1) for name, each in values},
-        unchanged=found.at("unchanged").truth() if found.has("unchanged") else False,
+        performance={name: each.number(0, 1) for name, each in found.table_at("performance")},
+        unchanged=found.given("unchanged", Element.truth, False),
         confusion=files["confusion"],
         pairs=files["pairs"],
         curves=files["curves"],
@@ -126,55 +116,41 @@ def _recipe(found: Element) -> LevelRecipe | None:
     steps = given.items(least=1) if isinstance(given.value, list) else [given]
     levels = tuple(float(each.number()) for each in found.list_at("adr_levels")) or LEVELS
     if found.has("adr_levels"):
-        _fits(found.at("adr_levels"), lambda: AdrSettings(levels))
+        found.at("adr_levels").made(lambda: AdrSettings(levels))
     return given.made(
         lambda: LevelRecipe(
             tuple(read_step(each, LEVEL) for each in steps),
-            _counting(found.at("counting")) if found.has("counting") else None,
+            found.given("counting", _counting, None),
             levels,
-            float(found.at("most_false_positives").number(0)) if found.has("most_false_positives") else FPR_MAX,
-            found.at("keep_images").truth() if found.has("keep_images") else False,
-            found.at("seed").whole(0, 2**63 - 1) if found.has("seed") else 0,
+            float(found.given("most_false_positives", Element.number, Fraction(FPR_MAX), 0)),
+            found.given("keep_images", Element.truth, False),
+            found.given("seed", Element.whole, 0, 0, 2**63 - 1),
         )
     )
 
 
 def _counting(found: Element) -> Counting:
     found.table(COUNTING_KEYS, required=("edges_m",))
-    return _fits(
-        found,
+    return found.made(
         lambda: Counting(
             tuple(_or_infinite(each) for each in found.at("edges_m").items(least=2)),
             tuple(each.string() for each in found.list_at("classes")),
-            "proposition"
-            if found.has("labelling") and found.at("labelling").one_of(LABELLINGS) != "class"
-            else "class",
-            found.at("measure").one_of(MEASURES) if found.has("measure") else None,
-            cast(Leftover, found.at("unmatched").one_of(tuple(LEFTOVER_POLICIES)))
-            if found.has("unmatched")
-            else "drop",
-            "drop" if found.has("outside") and found.at("outside").one_of(("error", "drop")) == "drop" else "error",
+            found.given("labelling", Element.one_of, "class", LABELLINGS),
+            found.given("measure", Element.one_of, None, MEASURES),
+            found.given("unmatched", Element.one_of, "drop", UNMATCHED),
+            found.given("outside", Element.one_of, "error", OUTSIDE),
         ),
     )
 
 
-def _fits(found: Element, make: Callable[[], Made]) -> Made:
-    """What `make` makes; a usage error in it is one of this part of the file."""
-    try:
-        return make()
-    except UsageError as error:
-        raise found.fail(str(error)) from None
-
-
 def _run(found: Element) -> SystemModelRun:
     found.table(RUN_KEYS, required=("spec",))
-    constants = dict(found.at("set").entries()) if found.has("set") else {}
     return SystemModelRun(
         found.at("spec").string(),
-        found.at("planner").string() if found.has("planner") else None,
+        found.given("planner", Element.string, None),
         tuple(each.string() for each in found.at("environments").items(least=1)) if found.has("environments") else (),
-        {name: each.number() for name, each in constants.items()},
-        found.at("empty_columns").one_of(EMPTY_COLUMNS) if found.has("empty_columns") else "error",
+        {name: each.number() for name, each in found.table_at("set")},
+        found.given("empty_columns", Element.one_of, "error", EMPTY_COLUMNS),
     )
 
 

@@ -11,11 +11,9 @@ from verifier.detections import Reading, read_class_map, read_detections
 from verifier.detections.columns import DetectionSet
 from verifier.errors import UsageError
 from verifier.matching import CONVENTIONS, MatchingPolicy
-from verifier.robustness.assessment.definition import Assessment, DataSet, DetectionFiles
-from verifier.robustness.assessment.performance import METRICS, Performance
-from verifier.robustness.detection_metrics import coco_metrics, count_hits
-
-COCO = tuple(name for name, number in METRICS.items() if number in ("M12", "M13"))
+from verifier.robustness.assessment.definition import Assessment, DataSet
+from verifier.robustness.assessment.performance import COUNTS, Performance
+from verifier.robustness.detection_metrics import TABLE_6, coco_metrics, count_hits
 
 
 def with_measured(assessment: Assessment, folder: Path) -> Assessment:
@@ -43,38 +41,31 @@ def with_measured(assessment: Assessment, folder: Path) -> Assessment:
 
 
 def _measured(data: DataSet, metrics: tuple[str, ...], folder: Path) -> DataSet:
-    if data.detections is None:
+    files = data.detections
+    if files is None:
         return data
-    return replace(data, performance=performance_of(data.detections, metrics, folder))
-
-
-def performance_of(files: DetectionFiles, metrics: tuple[str, ...], folder: Path) -> Performance:
-    """Counts, precision and recall from the score that the files name, and COCO's metrics where one is chosen.
-
-    COCO's metrics take all detections, whatever their score; as COCO matches them.
-
-    Raises:
-        InputError, UsageError: as reading and matching.
-    """
     mapping = None if files.class_map is None else read_class_map(folder / files.class_map)
     paths = folder / files.annotations, folder / files.detections
     found = read_detections(files.format, *paths, Reading(mapping))
     policy = replace(CONVENTIONS["coco"], threshold=float(files.iou))
-    return measured(found, metrics, policy, None if files.min_score is None else float(files.min_score))
+    least = None if files.min_score is None else float(files.min_score)
+    return replace(data, performance=measured(found, metrics, policy, least))
 
 
 def measured(
     found: DetectionSet, metrics: Sequence[str], policy: MatchingPolicy, lowest_score: float | None
 ) -> Performance:
-    """The same of data in memory; detections below the score count for COCO's metrics alone.
+    """Counts, precision and recall from the lowest score on, and COCO's metrics where one is chosen.
+
+    COCO's metrics take all detections, whatever their score, and match as COCO does.
 
     Raises:
         UsageError: a library that is missing, or boxes that the data do not have.
     """
     hits = count_hits(found, policy, lowest_score)
     kinds = hits.true_positives, hits.false_positives, hits.false_negatives
-    counts = {name: sum(each) for name, each in zip(("TP", "FP", "FN"), kinds, strict=True)}
+    counts = {name: sum(each) for name, each in zip(COUNTS, kinds, strict=True)}
     values: dict[str, Fraction] = {}
-    if any(name in COCO for name in metrics):
+    if any(name in TABLE_6 for name in metrics):
         values = {name: Fraction(value) for name, value in coco_metrics(found).named.items()}
     return Performance(values, counts)

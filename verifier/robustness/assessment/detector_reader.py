@@ -21,14 +21,13 @@ Every choice that is left out has the default of the class that is named.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import MISSING, fields
 from fractions import Fraction
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from verifier.errors import UsageError, shown
-from verifier.robustness.assessment.detector_choice import DETECTOR_KINDS, DetectorChoice, DetectorKind
+from verifier.errors import shown
+from verifier.robustness.assessment.detector_choice import DETECTOR_KINDS, DetectorChoice
 from verifier.robustness.assessment.tomldata import Element
 from verifier.robustness.detectors import CascadeSettings, HogSettings, OnnxInput, OnnxLayout, OnnxOutput
 
@@ -40,13 +39,13 @@ def read_detector(found: Element) -> DetectorChoice:
     """The detector that a table of the file describes; InputError."""
     if not found.open_table().has("kind"):
         raise found.fail("missing key 'kind'", f"one of {', '.join(DETECTOR_KINDS)}")
-    kind = cast(DetectorKind, found.at("kind").one_of(DETECTOR_KINDS))
-    iou = found.at("iou").number(0, 1) if found.has("iou") else Fraction(1, 2)
-    least = found.at("min_score").number() if found.has("min_score") else None
-    rate = found.at("false_positives_per_image").number(0) if found.has("false_positives_per_image") else None
+    kind = found.at("kind").one_of(DETECTOR_KINDS)
+    iou = found.given("iou", Element.number, Fraction(1, 2), 0, 1)
+    least = found.given("min_score", Element.number, None)
+    rate = found.given("false_positives_per_image", Element.number, None, 0)
     if rate == 0:
         raise found.at("false_positives_per_image").fail("expected a number above 0, got 0")
-    mapped = found.at("class_map").string() if found.has("class_map") else None
+    mapped = found.given("class_map", Element.string, None)
     if kind == "onnx":
         found.table((*JUDGING_KEYS, "file", "classes", "input", "output"), required=("file", "classes", "output"))
         classes = tuple(each.string() for each in found.at("classes").items(least=1))
@@ -61,9 +60,9 @@ def read_detector(found: Element) -> DetectorChoice:
     own = tuple(each.name for each in fields(kinds[kind]))
     found.table((*JUDGING_KEYS, "class", *own, *(["file"] if kind == "cascade" else [])))
     given = _given(found, kinds[kind])
-    _fits(found, lambda: kinds[kind](**given))
-    classes = (found.at("class").string() if found.has("class") else "person",)
-    file_name = found.at("file").string() if found.has("file") else None
+    found.made(lambda: kinds[kind](**given))
+    classes = (found.given("class", Element.string, "person"),)
+    file_name = found.given("file", Element.string, None)
     return found.made(lambda: DetectorChoice(kind, classes, given, file_name, None, mapped, least, rate, iou))
 
 
@@ -75,7 +74,7 @@ def _settings(found: Element, kind: type[Made], usual: dict[str, Any]) -> Made:
     given = _given(found, kind)
     if len(given.get("score_columns", ())) == 1:
         given["score_columns"] = (*given["score_columns"], None)  # TOML has no null: one number has no end
-    return _fits(found, lambda: kind(**{**usual, **given}))
+    return found.made(lambda: kind(**{**usual, **given}))
 
 
 def _given(found: Element, kind: type[Any]) -> dict[str, Any]:
@@ -121,11 +120,3 @@ def _plain(found: Element) -> Any:
     if isinstance(found.value, list):
         return tuple(_plain(each) for each in found.items())
     return float(found.number())
-
-
-def _fits(found: Element, make: Callable[[], Made]) -> Made:
-    """What `make` makes; what its values are refused for is a fault of this part of the file."""
-    try:
-        return make()
-    except UsageError as error:
-        raise found.fail(str(error)) from None

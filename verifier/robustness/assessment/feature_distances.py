@@ -28,6 +28,7 @@ Floats = NDArray[np.float64]
 BLOCK = 2**22
 """Distances held at once."""
 MOST_FEATURES = 20_000
+"""Of a row; the factor of their covariance already takes 3.2 GB."""
 MOST_DISTANCES = 10**11
 
 

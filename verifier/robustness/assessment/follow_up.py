@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.errors import InputError, Place, UsageError
+from verifier.libraries import library
 from verifier.robustness.assessment.circumstances import Circumstance
 from verifier.robustness.assessment.datasets import PAIRS_FILE
 from verifier.robustness.assessment.plan import Plan, PlannedImage
 from verifier.robustness.assessment.scenes import MovedBoxes, Scenes
-from verifier.robustness.libraries import library
 from verifier.robustness.mutators import AnyMutation, Composition, Frame, Mutation, apply, needs_depth
 from verifier.textfiles import write_bytes, write_text
 

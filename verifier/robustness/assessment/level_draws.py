@@ -29,8 +29,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 ADR = "ADR"
 """What the average detection rate is called among the metrics."""
-DRAWS = 500
 CONFIDENCE = 0.95
+DRAWS = 500
+"""Of which 12 lie beyond each end of an interval at that confidence."""
 FEWEST_IMAGES = 2
 """Drawing from fewer says nothing."""
 

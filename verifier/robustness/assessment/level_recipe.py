@@ -18,8 +18,8 @@ from verifier.confusion.bins import Bins
 from verifier.confusion.matrices import Labelling
 from verifier.confusion.rules import Leftover
 from verifier.robustness.adr import LEVELS
-from verifier.robustness.assessment.transformations import Plain
 from verifier.robustness.mutators import AnyMutation, Composition, Mutation
+from verifier.robustness.mutators.catalogue import Plain
 
 LEVEL = "level"
 """As the value of a parameter: the level."""

@@ -37,9 +37,9 @@ from verifier.detections.columns import DetectionSet
 from verifier.detections.distances import distance
 from verifier.errors import InputError, Place, UsageError, unknown_name
 from verifier.matching import MatchingPolicy, match
-from verifier.robustness.adr import AdrSettings, Thresholds, detection_rates, pick_thresholds
+from verifier.robustness.adr import AdrSettings, detection_rates, pick_thresholds
 from verifier.robustness.assessment.degradation import Degradation, Level
-from verifier.robustness.assessment.detected import COCO, measured
+from verifier.robustness.assessment.detected import measured
 from verifier.robustness.assessment.detector_choice import DetectorChoice
 from verifier.robustness.assessment.follow_up import Progress, changed, no_progress, png_bytes
 from verifier.robustness.assessment.level_counting import check_counting, matrices_of, measure_of
@@ -47,6 +47,7 @@ from verifier.robustness.assessment.level_draws import ADR, drawn_curve, drawn_m
 from verifier.robustness.assessment.level_recipe import LevelRecipe
 from verifier.robustness.assessment.made_files import new_folder, write_coco
 from verifier.robustness.assessment.scenes import MovedBoxes, Scenes, by_frame, moved_truth
+from verifier.robustness.detection_metrics import TABLE_6
 from verifier.robustness.detectors import Detector, Image, run_detector, with_detections
 from verifier.robustness.judged import judged
 from verifier.robustness.mutators import AnyMutation, Frame, needs_depth
@@ -55,7 +56,7 @@ from verifier.textfiles import write_bytes, write_text
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 ROC = "roc_a"
-KNOWN = ("precision", "recall", *COCO, ADR)
+KNOWN = ("precision", "recall", *TABLE_6, ADR)
 """The metrics that are measured at every level."""
 PLAIN_CAMERA = np.eye(3)
 """Depth alone is asked of the localizer, and no camera changes it."""
@@ -142,6 +143,8 @@ def needs_distances(asked: Degradation) -> bool:
 
 @dataclass(frozen=True)
 class _Makers:
+    """What makes the data of every level; `weights` (draws, images) of the draws, None for too few images."""
+
     asked: Degradation
     recipe: LevelRecipe
     scenes: Scenes
@@ -205,7 +208,7 @@ class _Makers:
         )
         if ADR in names:
             settings = AdrSettings(self.recipe.adr_levels, choice.policy)
-            rates = detection_rates(data, self._thresholds(settings), settings)
+            rates = detection_rates(data, pick_thresholds(self.under_test.source, settings), settings)
             found[ADR] = Fraction(sum(rates.found), rates.objects * len(rates.found))
         return {name: found.get(name) for name in names}
 
@@ -216,9 +219,6 @@ class _Makers:
         names, source = tuple(self.asked.allowed_change), self.under_test.source
         policy, least = self.under_test.choice.policy, self.under_test.lowest_score
         return drawn_metrics(data, source, names, policy, least, self.recipe.adr_levels, self.weights)
-
-    def _thresholds(self, settings: AdrSettings) -> Thresholds:
-        return pick_thresholds(self.under_test.source, settings)
 
     def _confusion(self, data: DetectionSet, path: Path, level: Level) -> str:
         if self.recipe.counting is None:

@@ -15,7 +15,7 @@ Equal files, images and seeds give equal bytes; with a cache of detections a run
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -34,37 +34,21 @@ from verifier.robustness.assessment.beforehand import (
 )
 from verifier.robustness.assessment.definition import Assessment, DataFiles, DataSet
 from verifier.robustness.assessment.detected import measured
+from verifier.robustness.assessment.detector_choice import DetectorChoice
 from verifier.robustness.assessment.follow_up import Progress, check_complete, make_follow_up, no_progress
 from verifier.robustness.assessment.level_draws import ADR
 from verifier.robustness.assessment.levels import UnderTest, check_levels, made_levels
 from verifier.robustness.assessment.made_files import new_folder, write_coco
 from verifier.robustness.assessment.numbers import decimal_text
 from verifier.robustness.assessment.plan import Plan
-from verifier.robustness.assessment.scenes import MOVING, MovedBoxes, Scenes, moved_truth, open_scenes
+from verifier.robustness.assessment.result import MadeHere
+from verifier.robustness.assessment.scenes import MovedBoxes, Scenes, moved_truth, open_scenes
 from verifier.robustness.detectors import Detector, Image, read_image, run_detector, with_detections
+from verifier.robustness.mutators import MUTATORS
 
 FOLLOW_UP = "follow-up"
 """What the target data set that is made is called."""
 _AS_FOLDER = re.compile(r"[A-Za-z0-9_-]+\Z")
-
-
-@dataclass(frozen=True)
-class Made:
-    """An assessment with the data that were made for it.
-
-    Attributes:
-        assessment: with performance, a target data set and levels in place of how to make them.
-        identity: of the detector that was run; None where none was.
-        lowest_score: its operating point; None where every detection counts, or none was run.
-        images: how many follow-up images were made.
-        remarks: what a reader must know of what was made.
-    """
-
-    assessment: Assessment
-    identity: Mapping[str, Any] | None
-    lowest_score: float | None
-    images: int
-    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -125,7 +109,9 @@ def check_made(assessment: Assessment, plan: Plan | None, folder: Path, target: 
     return scenes
 
 
-def make(assessment: Assessment, plan: Plan | None, scenes: Scenes, folder: Path, workshop: Workshop) -> Made:
+def make(
+    assessment: Assessment, plan: Plan | None, scenes: Scenes, folder: Path, workshop: Workshop
+) -> tuple[Assessment, MadeHere]:
     """Make what the assessment asks for.
 
     Args:
@@ -135,13 +121,16 @@ def make(assessment: Assessment, plan: Plan | None, scenes: Scenes, folder: Path
         folder: where paths of the assessment start from.
         workshop: where to, and how.
 
+    Returns:
+        The assessment with performance, a target data set and levels in place of how to make them; and what was made.
+
     Raises:
         InputError: an image cannot be read or does not fit its mutation, or a file cannot be written (disk full);
             what was written until then is whole.
         UsageError: a metric that is not measured, or a library that is missing.
     """
     new_folder(workshop.target)
-    under_test = None if assessment.detector is None else _on_source(assessment, scenes, folder, workshop)
+    under_test = None if assessment.detector is None else _on_source(assessment.detector, scenes, folder, workshop)
     made = assessment
     if under_test is not None:
         metrics = assessment.metrics or ("precision", "recall")
@@ -157,7 +146,7 @@ def make(assessment: Assessment, plan: Plan | None, scenes: Scenes, folder: Path
         made = _checked(made, degradation=made_levels(asked, scenes, under_test, levels, workshop.progress))
     identity = None if under_test is None else MappingProxyType(dict(under_test.detector.identity))
     remarks = tuple(_remarks(assessment, plan, under_test))
-    return Made(made, identity, None if under_test is None else under_test.lowest_score, images, remarks)
+    return made, MadeHere(identity, None if under_test is None else under_test.lowest_score, images, remarks)
 
 
 def _remarks(assessment: Assessment, plan: Plan | None, under_test: UnderTest | None) -> Iterator[str]:
@@ -172,25 +161,22 @@ def _remarks(assessment: Assessment, plan: Plan | None, under_test: UnderTest | 
                 "in images that were turned, a box is the smallest upright one around the turned corners, larger "
                 "than the object: part of what IoU and AP lose there is the box's, not the detector's"
             )
-        if any(name in MOVING for image in plan.images for name, _ in image.mutations):
+        if any(MUTATORS[name].moves for image in plan.images for name, _ in image.mutations):
             yield "what left the image is no object there; what its edge cuts still counts, however little is left"
     if under_test is not None:
         yield from _operating_remarks(under_test)
     asked = assessment.degradation
     recipe = None if asked is None else asked.recipe
     if asked is not None and recipe is not None and ADR in asked.allowed_change and under_test is not None:
-        images = under_test.source.frame_count
-        few = [level for level in recipe.adr_levels if level * images < 1]
-        if few:
+        found = pick_thresholds(under_test.source, AdrSettings(recipe.adr_levels, under_test.choice.policy))
+        if found.unresolved:
             yield (
-                f"ADR: with {images} source images, {len(few)} of {len(recipe.adr_levels)} rates of false positives "
-                "cannot be told from none; all of these have the same threshold"
+                f"ADR: with {found.images} source images, {len(found.unresolved)} of {len(found.levels)} rates of "
+                "false positives cannot be told from none; all of these have the same threshold"
             )
-        settings = AdrSettings(recipe.adr_levels, under_test.choice.policy)
-        unreached = pick_thresholds(under_test.source, settings).all_pass
-        if unreached:
+        if found.all_pass:
             yield (
-                f"ADR: {len(unreached)} of {len(recipe.adr_levels)} rates of false positives are not reached by all "
+                f"ADR: {len(found.all_pass)} of {len(found.levels)} rates of false positives are not reached by all "
                 "that the detector reports on the source images; every detection counts there"
             )
 
@@ -213,11 +199,8 @@ def _operating_remarks(under_test: UnderTest) -> Iterator[str]:
         )
 
 
-def _on_source(assessment: Assessment, scenes: Scenes, folder: Path, workshop: Workshop) -> UnderTest:
+def _on_source(choice: DetectorChoice, scenes: Scenes, folder: Path, workshop: Workshop) -> UnderTest:
     """The detector on the images as they were taken."""
-    choice = assessment.detector
-    if choice is None:
-        raise ValueError("no detector")
     detector = workshop.detector or choice.opened(folder)
     moved: list[MovedBoxes] = []
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
 
+from verifier.robustness.detection_metrics import TABLE_6
+
 COUNTS = ("TP", "FP", "FN")
 METRICS = {
     "TP": "M7",
@@ -19,18 +21,7 @@ METRICS = {
     "FN": "M9",
     "precision": "M10",
     "recall": "M11",
-    "AP": "M12",
-    "AP0.5": "M12",
-    "AP0.75": "M12",
-    "AP_S": "M12",
-    "AP_M": "M12",
-    "AP_L": "M12",
-    "AR1": "M13",
-    "AR10": "M13",
-    "AR100": "M13",
-    "AR_S": "M13",
-    "AR_M": "M13",
-    "AR_L": "M13",
+    **{name: "M12" if name.startswith("AP") else "M13" for name in TABLE_6},
 }
 """The metrics of Table 6 by their numbers; others are welcome, without one."""
 

@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 
 from verifier.errors import UsageError
 from verifier.robustness.assessment.circumstances import Circumstance
-from verifier.robustness.assessment.transformations import Plain, Transformation
+from verifier.robustness.assessment.transformations import Transformation
+from verifier.robustness.mutators.catalogue import Plain
 
 Occurrence: TypeAlias = Literal["independent", "exclusive"]
 Proportions: TypeAlias = Literal["target", "missing"]
@@ -144,14 +145,7 @@ def follow_up_plan(
         raise UsageError(f"a plan needs source images and 1 to {MOST_IMAGES} images to make, got {count}")
     if seed < 0:
         raise UsageError(f"expected a seed from 0, got {seed}")
-    asked = [(each, _asked(each, proportions)) for each in circumstances]
-    shown = [(each, share) for each, share in asked if share > 0]
-    if not shown:
-        raise UsageError("no circumstance is asked for in any image: all shares are 0")
-    for each, _ in shown:
-        if each.transformation is None:
-            raise UsageError(f"circumstance '{each.name}' has no transformation: it cannot be shown in an image")
-    chosen, shares = [each for each, _ in shown], [share for _, share in shown]
+    chosen, shares = _chosen(circumstances, proportions)
     total = sum(shares, Fraction(0))
     if occurrence == "exclusive" and total > 1:
         raise UsageError(f"exclusive circumstances cannot occur {float(total):g} times per image")
@@ -162,6 +156,20 @@ def follow_up_plan(
     drawn = table.sum(axis=0).tolist()
     found = zip(chosen, shares, expected, drawn, strict=True)
     return Plan(images, tuple(Share(each.name, *numbers) for each, *numbers in found), occurrence, proportions, seed)
+
+
+def _chosen(
+    circumstances: Sequence[Circumstance], proportions: Proportions
+) -> tuple[list[Circumstance], list[Fraction]]:
+    """The circumstances that are to be shown, and their shares."""
+    asked = [(each, _asked(each, proportions)) for each in circumstances]
+    shown = [(each, share) for each, share in asked if share > 0]
+    if not shown:
+        raise UsageError("no circumstance is asked for in any image: all shares are 0")
+    for each, _ in shown:
+        if each.transformation is None:
+            raise UsageError(f"circumstance '{each.name}' has no transformation: it cannot be shown in an image")
+    return [each for each, _ in shown], [share for _, share in shown]
 
 
 def _asked(each: Circumstance, proportions: Proportions) -> Fraction:

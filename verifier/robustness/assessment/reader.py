@@ -43,19 +43,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from verifier.robustness.assessment.circumstances import Circumstance, Risk
 from verifier.robustness.assessment.data_reader import read_source, read_sweep, read_target
-from verifier.robustness.assessment.definition import (
-    Assessment,
-    DataSet,
-    FollowUp,
-)
+from verifier.robustness.assessment.definition import Assessment, DataSet, FollowUp
 from verifier.robustness.assessment.degradation_reader import read_degradation
 from verifier.robustness.assessment.detector_reader import read_detector
 from verifier.robustness.assessment.measures import MEASURES, DistanceRule
-from verifier.robustness.assessment.plan import MOST_IMAGES, OCCURRENCES, PROPORTIONS, Occurrence, Proportions
+from verifier.robustness.assessment.plan import MOST_IMAGES, OCCURRENCES, PROPORTIONS
 from verifier.robustness.assessment.tolerance import Piece, Tolerance
 from verifier.robustness.assessment.tomldata import Element, read_toml
 from verifier.robustness.assessment.transformation_reader import read_transformation
@@ -114,7 +110,7 @@ def read_assessment(path: str | Path) -> AssessmentFile:
     systems = list(top.at("systems").entries())
     if not systems:
         raise top.at("systems").fail("expected at least one system")
-    title = top.at("title").string() if top.has("title") else Path(path).stem
+    title = top.given("title", Element.string, Path(path).stem)
     return AssessmentFile(str(path), top.sha256, title, tuple(_assessment(key, each) for key, each in systems))
 
 
@@ -122,16 +118,16 @@ def _assessment(key: str, found: Element) -> Assessment:
     found.table(SYSTEM_KEYS)
     rules = {name: _rule(name, each) for name, each in found.table_at("distances")}
     circumstances = tuple(_circumstance(each) for each in found.list_at("circumstances"))
-    _refuse_twice([(each, each.at("name").value) for each in found.list_at("circumstances")])
+    _refuse_twice(found.list_at("circumstances"))
     names = tuple(each.name for each in circumstances)
-    source = read_source(found.at("source")) if found.has("source") else DataSet("source")
-    detector = read_detector(found.at("detector")) if found.has("detector") else None
+    source = found.given("source", read_source, DataSet("source"))
+    detector = found.given("detector", read_detector, None)
     if detector is not None and source.files.annotations is None:
         raise found.at("detector").fail("a detector that is run needs the 'annotations' of the source images")
     if detector is not None and (source.performance is not None or source.detections is not None):
         raise found.at("detector").fail("expected either the performance on the source, or a detector to measure it")
     targets = tuple(read_target(each, rules, names) for each in found.list_at("targets"))
-    _refuse_twice([(each, each.at("name").value) for each in found.list_at("targets")])
+    _refuse_twice(found.list_at("targets"))
     sweeps = tuple(read_sweep(each, rules, names) for each in found.list_at("sweeps"))
     metrics = tuple(each.string() for each in found.list_at("metrics"))
     if not metrics and source.performance is not None:
@@ -142,21 +138,19 @@ def _assessment(key: str, found: Element) -> Assessment:
     return found.made(
         lambda: Assessment(
             key,
-            found.at("title").string() if found.has("title") else key,
-            found.at("citation").string() if found.has("citation") else "",
-            found.at("viewpoint").string() if found.has("viewpoint") else "",
+            found.given("title", Element.string, key),
+            found.given("citation", Element.string, ""),
+            found.given("viewpoint", Element.string, ""),
             perspectives,
-            cast(Occurrence, found.at("occurrence").one_of(OCCURRENCES))
-            if found.has("occurrence")
-            else "independent",
+            found.given("occurrence", Element.one_of, "independent", OCCURRENCES),
             circumstances,
             metrics,
             rules,
             source,
             targets,
             sweeps,
-            _follow_up(found.at("follow_up")) if found.has("follow_up") else None,
-            read_degradation(found.at("degradation")) if found.has("degradation") else None,
+            found.given("follow_up", _follow_up, None),
+            found.given("degradation", read_degradation, None),
             detector,
         ),
     )
@@ -175,12 +169,12 @@ def _circumstance(found: Element) -> Circumstance:
         raise scale.fail(f"expected a number above 0, got {scale.value}")
     return Circumstance(
         name=found.at("name").string(),
-        description=found.at("description").string() if found.has("description") else "",
+        description=found.given("description", Element.string, ""),
         measure="probability" if stated == "probability" else "relative frequency",
-        frequency=found.at(stated).number(0, 1) if found.has(stated) else None,
-        source_frequency=found.at("source_frequency").number(0, 1) if found.has("source_frequency") else None,
+        frequency=found.given(stated, Element.number, None, 0, 1),
+        source_frequency=found.given("source_frequency", Element.number, None, 0, 1),
         risk=Risk(*(found.at(key).whole(1, 5) for key in factors)) if factors else None,
-        transformation=read_transformation(found.at("transformation")) if found.has("transformation") else None,
+        transformation=found.given("transformation", read_transformation, None),
         tolerance_scale=Fraction(1) if scale is None else scale.number(),
         part_of=tuple(each.string() for each in found.list_at("part_of")),
     )
@@ -190,11 +184,11 @@ def _rule(name: str, found: Element) -> DistanceRule:
     found.table(("measure", "tolerance", "level"))
     if not found.has("measure") and name not in MEASURES:
         raise found.fail("missing key 'measure'", f"one of {', '.join(MEASURES)}")
-    measure = found.at("measure").one_of(MEASURES) if found.has("measure") else name
-    tolerance = _tolerance(found.at("tolerance")) if found.has("tolerance") else None
+    measure = found.given("measure", Element.one_of, name, MEASURES)
+    tolerance = found.given("tolerance", _tolerance, None)
     if found.has("level") and measure != "cw_ssim":
         raise found.at("level").fail("'level' goes with cw_ssim")
-    level = found.at("level").whole(1, 12) if found.has("level") else 6
+    level = found.given("level", Element.whole, DistanceRule.level, 1, 12)
     return found.made(lambda: DistanceRule(name, measure, tolerance, level))
 
 
@@ -207,21 +201,22 @@ def _tolerance(found: Element) -> Tolerance:
         each.table(("slope", "constant", "up_to"))
         if not each.has("slope") and not each.has("constant"):
             raise each.fail("expected 'slope', 'constant' or both")
-        slope, constant = (each.at(key).number() if each.has(key) else Fraction(0) for key in ("slope", "constant"))
-        pieces.append(Piece(slope, constant, each.at("up_to").number(0) if each.has("up_to") else None))
+        slope, constant = (each.given(key, Element.number, Fraction(0)) for key in ("slope", "constant"))
+        pieces.append(Piece(slope, constant, each.given("up_to", Element.number, None, 0)))
     return found.made(lambda: Tolerance(tuple(pieces)))
 
 
 def _follow_up(found: Element) -> FollowUp:
     found.table(("proportions", "size", "seed"))
     return FollowUp(
-        cast(Proportions, found.at("proportions").one_of(PROPORTIONS)) if found.has("proportions") else "target",
-        found.at("size").whole(1, MOST_IMAGES) if found.has("size") else None,
-        found.at("seed").whole(0, 2**63 - 1) if found.has("seed") else 0,
+        found.given("proportions", Element.one_of, "target", PROPORTIONS),
+        found.given("size", Element.whole, None, 1, MOST_IMAGES),
+        found.given("seed", Element.whole, 0, 0, 2**63 - 1),
     )
 
 
-def _refuse_twice(named: list[tuple[Element, str]]) -> None:
-    for number, (element, name) in enumerate(named):
-        if name in [other for _, other in named[:number]]:
-            raise element.at("name").fail(f"the name '{name}' is taken")
+def _refuse_twice(named: list[Element]) -> None:
+    names = [each.at("name").value for each in named]
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            raise named[number].at("name").fail(f"the name '{name}' is taken")

@@ -13,10 +13,10 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from verifier.checking.verdicts import Verdict, worst_verdict
+from verifier.robustness.assessment.breaks import Break, Criterion, break_of, in_order, surely_before
 from verifier.robustness.assessment.circumstances import Circumstance, priorities
 from verifier.robustness.assessment.definition import Assessment, DataSet
-from verifier.robustness.assessment.degradation import Break, Criterion, break_of, in_order, surely_before
-from verifier.robustness.assessment.measures import DatasetDistance
+from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule
 from verifier.robustness.assessment.plan import Plan
 from verifier.robustness.assessment.relation import Outcome
 
@@ -211,7 +211,7 @@ def _circumstance_document(each: Circumstance) -> dict[str, Any]:
     }
 
 
-def _tolerance_document(rule: Any) -> list[dict[str, Any]] | None:
+def _tolerance_document(rule: DistanceRule) -> list[dict[str, Any]] | None:
     if rule.tolerance is None:
         return None
     return [

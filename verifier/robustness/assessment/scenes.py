@@ -21,15 +21,14 @@ from verifier.detections.depth import depth_file, depth_map
 from verifier.detections.sources import read_source
 from verifier.errors import InputError, Place, UsageError, shown
 from verifier.robustness.assessment.datasets import image_files
-from verifier.robustness.assessment.definition import AnnotationFiles, Assessment, DepthFiles
+from verifier.robustness.assessment.definition import AnnotationFiles, Assessment
 from verifier.robustness.detectors import read_image
-from verifier.robustness.mutators import AnyMutation, Composition, Frame, apply
+from verifier.robustness.mutators import AnyMutation, Composition, Frame, apply, moves_boxes
 from verifier.robustness.mutators.densify import densify
+from verifier.robustness.mutators.imagefiles import DepthSource
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-MOVING = ("rotation", "truncation")
-"""The mutations that move what is seen, and with it depth and boxes."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class Scenes:
     """
 
     files: Mapping[str, Path]
-    depth: DepthFiles | None = None
+    depth: DepthSource | None = None
     folder: Path = Path()
     truth: DetectionSet | None = None
     _rows: Mapping[str, tuple[Ints, Ints]] = field(init=False, repr=False, compare=False)
@@ -104,7 +103,7 @@ class Scenes:
 
     def moved_depth_m(self, name: str, mutation: AnyMutation | None) -> Floats:
         """(H, W) metres of the image after the steps of a mutation that move what is seen."""
-        steps = () if mutation is None else tuple(step for step in mutation.steps if step.name in MOVING)
+        steps = () if mutation is None else tuple(step for step in mutation.steps if moves_boxes(step))
         frame = self.frame(name, deep=bool(steps))
         if not steps:
             return self.depth_m(name, frame.size)

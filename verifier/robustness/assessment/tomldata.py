@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
-from verifier.errors import InputError, Place, nearest_name, shown
+from verifier.errors import InputError, Place, UsageError, nearest_name, shown
 from verifier.textfiles import read_text
 
 LARGEST_ASSESSMENT_FILE = 2**20
@@ -26,6 +26,8 @@ _PLAIN = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 Key: TypeAlias = str | int
 Made = TypeVar("Made")
+Word = TypeVar("Word", bound=str)
+More = ParamSpec("More")
 
 
 @dataclass(frozen=True)
@@ -102,19 +104,30 @@ class Element:
             )
         return [self.at(index) for index in range(len(self.value))]
 
+    def given(
+        self,
+        key: str,
+        read: Callable[Concatenate[Element, More], Made],
+        usual: Made,
+        *more: More.args,
+        **named: More.kwargs,
+    ) -> Made:
+        """What `read` makes of the value under a key; `usual` where the key is missing."""
+        return read(self.at(key), *more, **named) if self.has(key) else usual
+
     def list_at(self, key: str) -> list[Element]:
         """The values of a list under a key; none where the key is missing."""
-        return self.at(key).items() if self.has(key) else []
+        return self.given(key, Element.items, [])
 
     def table_at(self, key: str) -> list[tuple[str, Element]]:
         """Key and value of a table under a key; none where the key is missing."""
         return list(self.at(key).entries()) if self.has(key) else []
 
     def made(self, make: Callable[[], Made]) -> Made:
-        """What `make` makes; where it says that cannot be (ValueError), a complaint about this part of the file."""
+        """What `make` makes; what it refuses (ValueError, UsageError) is a fault of this part of the file."""
         try:
             return make()
-        except ValueError as error:
+        except (ValueError, UsageError) as error:
             raise self.fail(str(error)) from None
 
     def string(self, *, empty: bool = False) -> str:
@@ -127,13 +140,13 @@ class Element:
             raise self.fail(f"expected printable text, got {shown(self.value)}")
         return self.value
 
-    def one_of(self, known: tuple[str, ...]) -> str:
+    def one_of(self, known: tuple[Word, ...]) -> Word:
         """One of the words; InputError."""
         if not isinstance(self.value, str) or self.value not in known:
             nearest = nearest_name(self.value, known) if isinstance(self.value, str) else None
             hint = f"did you mean '{nearest}'?" if nearest else None
             raise self.fail(f"expected one of {', '.join(known)}, got {shown(self.value)}", hint)
-        return self.value
+        return known[known.index(self.value)]
 
     def truth(self) -> bool:
         """True or false; InputError."""

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 
 from verifier.errors import unknown_name
 from verifier.robustness.assessment.tomldata import Element
-from verifier.robustness.assessment.transformations import Plain, Span, Transformation, fault_of
+from verifier.robustness.assessment.transformations import Span, Transformation, fault_of
 from verifier.robustness.mutators import MUTATORS
+from verifier.robustness.mutators.catalogue import Plain
 
 
 def read_transformation(found: Element) -> Transformation:

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TypeAlias
 
 import numpy as np
 
 from verifier.errors import unknown_name
 from verifier.robustness.mutators import MUTATORS, Mutation
-
-Plain: TypeAlias = bool | int | float | str
+from verifier.robustness.mutators.catalogue import Plain
 
 
 @dataclass(frozen=True)

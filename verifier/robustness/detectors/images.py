@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from verifier.detections.depth import IMAGE_SUFFIXES
 from verifier.detections.sources import read_bytes
 from verifier.errors import InputError, LimitError, Place, shown
+from verifier.libraries import library
 from verifier.robustness.detectors.protocol import Image
-from verifier.robustness.libraries import library
 
-SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
 TAKEN_AS = {"RGB": "as it is", "L": "grey, repeated in all three channels", "P": "colours of its palette"}
 """The kinds of image (modes of Pillow) that are read, and how; others would need a choice that is not ours."""
 MOST_PIXELS = 80_000_000
@@ -39,7 +39,7 @@ DAMAGED = (ValueError, TypeError, OSError, EOFError, OverflowError, SyntaxError,
 def read_images(folder: str | Path, names: Iterable[str]) -> Iterator[Image]:
     """The image of each frame, in order, one in memory at a time.
 
-    The image of the frame NAME is `folder`/NAME, or NAME with one of `SUFFIXES` in small or capital letters;
+    The image of the frame NAME is `folder`/NAME, or NAME with one of `IMAGE_SUFFIXES` in small or capital letters;
     separators `/` are sub-folders.
 
     Raises:
@@ -144,16 +144,16 @@ def _file(folder: Path, name: str) -> Path:
     if parts.is_absolute() or ".." in parts.parts or "\\" in name or "\0" in name or not parts.name:
         raise InputError(f"frame {shown(name)}: the name does not lead to a file inside the folder", place)
     try:
-        if parts.suffix.lower() in SUFFIXES and (folder / name).is_file():
+        if parts.suffix.lower() in IMAGE_SUFFIXES and (folder / name).is_file():
             return folder / name
-        endings = [ending for suffix in SUFFIXES for ending in (suffix, suffix.upper())]
+        endings = [ending for suffix in IMAGE_SUFFIXES for ending in (suffix, suffix.upper())]
         found = [path for ending in endings if (path := folder / f"{name}{ending}").is_file()]
         # Where capital letters make no difference, a file is found twice.
         found = list({(path.stat().st_dev, path.stat().st_ino): path for path in found}.values())
     except OSError as error:
         raise InputError(f"frame {shown(name)}: {error.strerror}", place) from None
     if not found:
-        raise InputError(f"frame {shown(name)} has no image", place, f"looked for {', '.join(SUFFIXES)}")
+        raise InputError(f"frame {shown(name)} has no image", place, f"looked for {', '.join(IMAGE_SUFFIXES)}")
     if len(found) > 1:
         raise InputError(f"frame {shown(name)} has a second image, {found[0].name}", Place(str(found[1])))
     return found[0]

@@ -39,6 +39,7 @@ class MaiteDetector:
     pixels: Literal["uint8", "float32"] = "uint8"
     classes: tuple[str, ...] = field(init=False)
     identity: Mapping[str, Any] = field(init=False)
+    by_name = False
 
     def __post_init__(self) -> None:
         if not self.version:
@@ -59,11 +60,6 @@ class MaiteDetector:
         labels = [[index, name] for index, name in (self.index2label or {}).items()]
         identity = {"detector": "maite", "id": metadata["id"], "version": self.version}
         object.__setattr__(self, "identity", {**identity, "labels": labels, "pixels": self.pixels})
-
-    @property
-    def by_name(self) -> bool:
-        """The pixels decide."""
-        return False
 
     def __call__(self, images: Sequence[Image]) -> list[Detections]:
         """All images in one call of the model.

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from verifier.detections.sources import read_bytes
 from verifier.errors import InputError, Place, UsageError, shown, unknown_name
+from verifier.libraries import library
 from verifier.robustness.detectors.onnx_decode import decoded, network_input, placement
 from verifier.robustness.detectors.onnx_layout import OnnxLayout
 from verifier.robustness.detectors.protocol import Detections, Image
-from verifier.robustness.libraries import library
 
 QUIET = 4
 """Severity from which onnxruntime writes to stderr: fatal. What goes wrong comes back as an error of ours."""
@@ -43,6 +43,7 @@ class OnnxDetector:
     providers: tuple[str, ...]
     session: Any
     stacked: bool
+    by_name = False
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -56,11 +57,6 @@ class OnnxDetector:
             "providers": list(self.providers),
             "onnxruntime": version,
         }
-
-    @property
-    def by_name(self) -> bool:
-        """The pixels decide."""
-        return False
 
     def __call__(self, images: Sequence[Image]) -> list[Detections]:
         """Images of equal input size together where the network takes batches, else one by one.

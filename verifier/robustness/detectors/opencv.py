@@ -21,10 +21,10 @@ import numpy as np
 
 from verifier.detections.sources import read_bytes
 from verifier.errors import InputError, LimitError, Place, UsageError, shown
+from verifier.libraries import library
 from verifier.robustness.detectors.images import MOST_PIXELS
 from verifier.robustness.detectors.protocol import NOTHING, Detections, Image
 from verifier.robustness.detectors.suppression import suppressed, surest_first
-from verifier.robustness.libraries import library
 
 HOG_WINDOW = (64, 128)
 """Width and height of the window of OpenCV's people detector, in pixels."""
@@ -77,6 +77,7 @@ class HogPeople:
 
     settings: HogSettings = HogSettings()
     class_name: str = "person"
+    by_name = False
 
     def __post_init__(self) -> None:
         _opencv()
@@ -92,11 +93,6 @@ class HogPeople:
         numbers = {name: float(value) for name, value in asdict(self.settings).items() if name != "margin"}
         settings = numbers | {"margin": [float(each) for each in self.settings.margin]}
         return {"detector": "opencv_hog_people", "opencv": _opencv().__version__, "settings": settings}
-
-    @property
-    def by_name(self) -> bool:
-        """The pixels decide."""
-        return False
 
     def __call__(self, images: Sequence[Image]) -> list[Detections]:
         """One image after another; an image smaller than the window holds nobody.
@@ -179,6 +175,7 @@ class CascadePeople:
     settings: CascadeSettings = CascadeSettings()
     class_name: str = "person"
     digest: str = field(init=False)
+    by_name = False
 
     def __post_init__(self) -> None:
         raw = read_bytes(self._path)
@@ -196,11 +193,6 @@ class CascadePeople:
         settings = asdict(self.settings) | {"smallest_px": list(self.settings.smallest_px)}
         version = _opencv().__version__
         return {"detector": "opencv_cascade", "opencv": version, "sha256": self.digest, "settings": settings}
-
-    @property
-    def by_name(self) -> bool:
-        """The pixels decide."""
-        return False
 
     def __call__(self, images: Sequence[Image]) -> list[Detections]:
         """One image after another, in grey."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from verifier.errors import InputError, Place, UsageError, shown, unknown_name
 from verifier.robustness.detectors.cache import Cache, Found, identity_digest, image_digest
 from verifier.robustness.detectors.protocol import NOTHING, Detections, Detector, Image
 
-Progress: TypeAlias = Callable[[Iterable[Image]], Iterable[Image]]
 DETECTOR_FILE = "<detector>"
 
 
@@ -53,7 +52,6 @@ def run_detector(
     images: Iterable[Image],
     cache: str | Path | None = None,
     batch_size: int = 8,
-    progress: Progress = iter,
 ) -> DetectorRun:
     """Put images through a detector, a batch in memory at a time.
 
@@ -65,7 +63,6 @@ def run_detector(
         images: may be a generator; each name once.
         cache: a folder (`Cache`); None keeps nothing.
         batch_size: images handed to the detector at a time, at most.
-        progress: wraps the images, for a progress bar.
 
     Raises:
         InputError: an image cannot be read, the detector's output is not what was declared, or the cache cannot be
@@ -79,23 +76,17 @@ def run_detector(
     found: dict[str, Detections] = {}
     content: dict[str, str] = {}
     computed = cached = replaced = 0
-    for batch in _batches(progress(images), batch_size):
+    for batch in _batches(images, batch_size):
         digests = [image_digest(image, detector.by_name) for image in batch]
-        looked_up = {digest: kept.get(digest, identity) if kept else Found(None) for digest in digests}
-        known = {digest: each.detections for digest, each in looked_up.items() if each.detections is not None}
-        waiting = {digest: image for digest, image in zip(digests, batch, strict=True) if digest not in known}
-        results = dict(zip(waiting, _detect(detector, list(waiting.values())), strict=True))
-        for digest, each in results.items():
-            if kept is not None:
-                kept.put(digest, identity, each)
+        known, made, damaged = _of_batch(detector, dict(zip(digests, batch, strict=True)), kept, identity)
         for digest, image in zip(digests, batch, strict=True):
             if image.name in found:
                 raise ValueError(f"the image {image.name!r} occurs twice")
-            found[image.name] = results[digest] if digest in results else known[digest]
+            found[image.name] = made[digest] if digest in made else known[digest]
             content[image.name] = digest
-        computed += len(waiting)
-        cached += len(batch) - sum(digest in waiting for digest in digests)
-        replaced += sum(looked_up[digest].damaged for digest in waiting)
+        computed += len(made)
+        cached += sum(digest in known for digest in digests)
+        replaced += damaged
     return DetectorRun(tuple(detector.classes), detector.identity, found, content, computed, cached, replaced)
 
 
@@ -112,13 +103,7 @@ def with_detections(truth: DetectionSet, run: DetectorRun, class_map: ClassMap |
         UsageError: a class of the detector that no rule fits, or that the data does not have.
     """
     index = {name: number for number, name in enumerate(truth.frame_name)}
-    for missing, hint in (
-        ([name for name in index if name not in run.found], "every frame needs an image"),
-        ([name for name in run.found if name not in index], "every image needs a frame of the annotations"),
-    ):
-        if missing:
-            more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
-            raise InputError(f"frame {shown(missing[0])}{more}: {hint}", Place(DETECTOR_FILE))
+    _check_frames(index, run.found)
     label_of = _labels(run.classes, truth.classes, class_map)
     sizes = [len(each) for each in run.found.values()]
     frame = np.repeat(np.array([index[name] for name in run.found], dtype=np.int64), sizes)
@@ -137,22 +122,52 @@ def with_detections(truth: DetectionSet, run: DetectorRun, class_map: ClassMap |
         np.full(len(frame), len(truth.files), np.int32),
     )
     sources = [each for each in truth.origin.get("sources", []) if each.get("role") != "detections"]
+    record = _record(run, class_map, int(np.count_nonzero(~stays)))
+    origin = {**truth.origin, "sources": sources, "detector": record}
+    return truth.change(detections=boxes.take(stays), files=(*truth.files, DETECTOR_FILE), origin=origin)
+
+
+def _check_frames(frames: Mapping[str, int], images: Mapping[str, Detections]) -> None:
+    """Refuse frames without an image, and images without a frame; InputError."""
+    for missing, hint in (
+        ([name for name in frames if name not in images], "every frame needs an image"),
+        ([name for name in images if name not in frames], "every image needs a frame of the annotations"),
+    ):
+        if missing:
+            more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
+            raise InputError(f"frame {shown(missing[0])}{more}: {hint}", Place(DETECTOR_FILE))
+
+
+def _record(run: DetectorRun, class_map: ClassMap | None, left_out: int) -> dict[str, Any]:
+    """What stands in the evidence for the detector."""
     lines = "".join(f"{digest}  {name}\n" for name, digest in run.digests.items())
-    record = {
+    return {
         "identity": dict(run.identity),
         "sha256": identity_digest(run.identity),
         "images": {"count": len(run.digests), "sha256": hashlib.sha256(lines.encode()).hexdigest()},
         "class_map": None if class_map is None else [list(rule) for rule in class_map.rules],
-        "left_out": int(np.count_nonzero(~stays)),
+        "left_out": left_out,
     }
-    origin = {**truth.origin, "sources": sources, "detector": record}
-    return truth.change(detections=boxes.take(stays), files=(*truth.files, DETECTOR_FILE), origin=origin)
 
 
 def _batches(images: Iterable[Image], size: int) -> Iterator[list[Image]]:
     stream = iter(images)
     while batch := list(islice(stream, size)):
         yield batch
+
+
+def _of_batch(
+    detector: Detector, images: Mapping[str, Image], kept: Cache | None, identity: str
+) -> tuple[dict[str, Detections], dict[str, Detections], int]:
+    """By digest of the image what was kept, and what is made and kept now; how many of the latter were damaged."""
+    looked_up = {digest: kept.get(digest, identity) if kept else Found(None) for digest in images}
+    known = {digest: each.detections for digest, each in looked_up.items() if each.detections is not None}
+    waiting = {digest: image for digest, image in images.items() if digest not in known}
+    made = dict(zip(waiting, _detect(detector, list(waiting.values())), strict=True))
+    if kept is not None:
+        for digest, each in made.items():
+            kept.put(digest, identity, each)
+    return known, made, sum(looked_up[digest].damaged for digest in waiting)
 
 
 def _detect(detector: Detector, images: list[Image]) -> list[Detections]:

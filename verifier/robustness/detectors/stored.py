@@ -28,6 +28,7 @@ class StoredDetector:
 
     data: DetectionSet
     _rows: Mapping[str, Detections] = field(init=False, repr=False)
+    by_name = True
 
     def __post_init__(self) -> None:
         found = self.data.detections
@@ -45,11 +46,6 @@ class StoredDetector:
             for name, part in zip(self.data.frame_name, parts, strict=True)
         }
         object.__setattr__(self, "_rows", MappingProxyType(rows))
-
-    @property
-    def by_name(self) -> bool:
-        """The name decides."""
-        return True
 
     @property
     def classes(self) -> tuple[str, ...]:

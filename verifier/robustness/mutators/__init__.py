@@ -8,6 +8,7 @@ from verifier.robustness.mutators.mutation import (
     Mutation,
     apply,
     is_random,
+    moves_boxes,
     mutation_of,
     needs_depth,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "Mutation",
     "apply",
     "is_random",
+    "moves_boxes",
     "mutation_of",
     "needs_depth",
     "parse_mutation",

@@ -18,21 +18,20 @@ from pathlib import Path
 from typing import TypeAlias
 
 from verifier.errors import InputError, UsageError, one_line, shown
+from verifier.libraries import library
 from verifier.robustness.detectors.cache import image_digest
 from verifier.robustness.detectors.images import read_image
-from verifier.robustness.libraries import library
-from verifier.robustness.mutators.annotations import Moved
 from verifier.robustness.mutators.batch_result import (
     BatchSettings,
     Failure,
     ImageResult,
     Output,
     folder_name,
-    moves_boxes,
 )
 from verifier.robustness.mutators.frames import Frame, check_pixels
 from verifier.robustness.mutators.imagefiles import DepthMap, DepthSource, ImageFile
-from verifier.robustness.mutators.mutation import AnyMutation, apply, generator_for, needs_depth
+from verifier.robustness.mutators.moving import Moved
+from verifier.robustness.mutators.mutation import AnyMutation, apply, generator_for, moves_boxes, needs_depth
 from verifier.robustness.mutators.outputs import DiskFullError, kept_bytes, output_key, png_bytes, write_output
 
 Progress: TypeAlias = Callable[[Iterable[ImageResult], int], Iterable[ImageResult]]
@@ -157,7 +156,7 @@ class _Scene:
     def depth_key(self) -> str:
         """What the depth is made from."""
         assert self.source is not None  # the settings are checked
-        return f"{self.depth.sha256} {self.source.densifying}"
+        return f"{self.depth.sha256} {self.source.densify}"
 
     def depth_if_read(self, mutations: Iterable[AnyMutation]) -> DepthMap | None:
         """What is known of the depth, where a mutation needs it and it can be read."""

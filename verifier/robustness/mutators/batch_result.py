@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from verifier.errors import UsageError
-from verifier.robustness.mutators.annotations import Annotations, Moved
 from verifier.robustness.mutators.imagefiles import DepthSource
-from verifier.robustness.mutators.mutation import AnyMutation, needs_depth
+from verifier.robustness.mutators.moving import Annotations, Moved
+from verifier.robustness.mutators.mutation import AnyMutation, moves_boxes, needs_depth
 
 SCHEMA_NAME = "verifier.mutate"
 SCHEMA_VERSION = 1
@@ -180,17 +180,14 @@ def folder_name(mutation: AnyMutation) -> str:
     return f"{mutation.slug[: LONGEST_FOLDER - 13]}-{digest}"
 
 
-def moves_boxes(mutation: AnyMutation) -> bool:
-    """Whether boxes can lie elsewhere, or be gone, after the mutation."""
-    return any(step.name in ("rotation", "truncation") for step in mutation.steps)
-
-
 def _notes(result: BatchResult) -> list[str]:
     settings, found = result.settings, []
     known = [image.depth_known for image in result.images if image.depth_known is not None]
     if known and min(known) < 1 and settings.depth is not None:
         shares = " to ".join(dict.fromkeys(f"{100 * share:.1f}" for share in (min(known), max(known))))
-        found.append(f"depth is known for {shares} % of an image's pixels; the rest is a guess ({_method(settings)})")
+        found.append(
+            f"depth is known for {shares} % of an image's pixels; the rest is a guess ({settings.depth.densify})"
+        )
     if settings.annotations is None:
         return found
     strangers = settings.annotations.strangers(frozenset(image.name for image in result.images))
@@ -202,10 +199,6 @@ def _notes(result: BatchResult) -> list[str]:
     if any(moves_boxes(each) for each in settings.mutations):
         found.append(settings.annotations.note)
     return found
-
-
-def _method(settings: BatchSettings) -> str:
-    return "" if settings.depth is None or settings.depth.densifying is None else settings.depth.densifying
 
 
 def _image_document(image: ImageResult) -> dict[str, Any]:

@@ -100,6 +100,7 @@ class Mutator:
         change: the frame with its parameters and a generator; the generator is used only if `random`.
         needs_depth: whether the frame must have depth.
         random: whether it draws.
+        moves: whether it moves what is seen, and with it depth and boxes.
         either: parameters of which exactly one is given.
     """
 
@@ -109,6 +110,7 @@ class Mutator:
     change: Change
     needs_depth: bool = False
     random: bool = False
+    moves: bool = False
     either: tuple[str, ...] = ()
 
 
@@ -224,6 +226,7 @@ _ALL = (
         "turned about the centre, boxes along (2024)",
         (Parameter("angle_deg", "counter-clockwise", low=-math.inf),),
         lambda frame, given, rng: rotate_frame(frame, **given),
+        moves=True,
     ),
     Mutator(
         "truncation",
@@ -236,6 +239,7 @@ _ALL = (
             Parameter("canvas", "kept: what is lost is black; cropped", choices=get_args(Canvas), default="kept"),
         ),
         lambda frame, given, rng: truncate_frame(frame, **given),
+        moves=True,
     ),
     Mutator(
         "shifted_lines",

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from verifier.detections.sources import digest_record
 from verifier.errors import InputError, Place, shown
-from verifier.robustness.mutators.annotations import Moved, box_of, frame_name
+from verifier.robustness.mutators.moving import Moved, box_of, frame_name
 from verifier.textfiles import read_json
 
 SHAPES = ("segmentation", "keypoints", "num_keypoints")
@@ -43,19 +44,11 @@ class CocoAnnotations:
     image_of: Mapping[str, int]
     rows: Mapping[str, tuple[int, ...]]
     boxes: Mapping[str, NDArray[np.float64]]
-
-    @property
-    def kind(self) -> str:
-        """The name of the format."""
-        return "coco"
-
-    @property
-    def note(self) -> str:
-        """What moves along and what does not."""
-        return (
-            "boxes in the image move along; where one moved, segmentation and keypoints are left out and area is "
-            "that of the box; all other fields are as they were"
-        )
+    kind = "coco"
+    note = (
+        "boxes in the image move along; where one moved, segmentation and keypoints are left out and area is that of "
+        "the box; all other fields are as they were"
+    )
 
     @property
     def frames(self) -> Collection[str]:
@@ -98,12 +91,12 @@ class CocoAnnotations:
                 annotation = self.document["annotations"][rows[old]]
                 changed = box != before[old].tolist()
                 found.append((rows[old], _moved(annotation, box, changed) if changed or resized else annotation))
-        made = {**self.document, "images": images, "annotations": [each for _, each in sorted(found, key=_first)]}
+        made = {
+            **self.document,
+            "images": images,
+            "annotations": [each for _, each in sorted(found, key=itemgetter(0))],
+        }
         yield "annotations.json", json.dumps(made, ensure_ascii=False) + "\n"
-
-
-def _first(pair: tuple[int, Any]) -> int:
-    return pair[0]
 
 
 def _moved(annotation: Mapping[str, Any], box: Sequence[float], changed: bool) -> dict[str, Any]:

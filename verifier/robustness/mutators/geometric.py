@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.robustness.libraries import library
+from verifier.libraries import library
 from verifier.robustness.mutators.frames import Frame, Pixels, check_pixels
 from verifier.robustness.mutators.sampling import cosine_and_sine, turning_maps
 
@@ -27,7 +27,8 @@ def rotate(pixels: Pixels, angle_deg: float) -> Pixels:
         ValueError: an infinite angle, or no image.
     """
     check_pixels(pixels)
-    _check_angle(angle_deg)
+    if not np.isfinite(angle_deg):
+        raise ValueError(f"expected a finite angle in degrees, got {angle_deg}")
     cv2 = library("cv2")
     whole, parts = turning_maps(pixels.shape[0], pixels.shape[1], angle_deg)
     turned: Pixels = cv2.remap(pixels, whole, parts, cv2.INTER_LINEAR, borderMode=cv2.BORDER_CONSTANT)
@@ -101,8 +102,3 @@ def _with_boxes(frame: Frame, boxes: NDArray[np.float64], seen: tuple[int, int, 
     there = (cut[:, 2] > cut[:, 0]) & (cut[:, 3] > cut[:, 1])
     assert frame.kept is not None  # goes with boxes
     return replace(frame, boxes=cut[there], kept=frame.kept[there])
-
-
-def _check_angle(angle_deg: float) -> None:
-    if not np.isfinite(angle_deg):
-        raise ValueError(f"expected a finite angle in degrees, got {angle_deg}")

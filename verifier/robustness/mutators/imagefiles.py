@@ -16,9 +16,8 @@ from typing import NoReturn
 
 import numpy as np
 
-from verifier.detections.depth import depth_map
+from verifier.detections.depth import IMAGE_SUFFIXES, UNITS_PER_M, depth_map
 from verifier.errors import InputError, Place, UsageError, shown
-from verifier.robustness.detectors.images import SUFFIXES
 from verifier.robustness.mutators.densify import Densifying, densify
 from verifier.robustness.mutators.frames import Metres
 
@@ -65,7 +64,9 @@ def _images(path: Path, shown_as: str) -> list[ImageFile]:
     if path.is_dir():
         below = sorted(_below(path))
         if not below:
-            raise InputError(f"no image below this folder, by the suffixes {', '.join(SUFFIXES)}", Place(shown_as))
+            raise InputError(
+                f"no image below this folder, by the suffixes {', '.join(IMAGE_SUFFIXES)}", Place(shown_as)
+            )
         return [ImageFile(each, each.relative_to(path).with_suffix("").as_posix()) for each in below]
     if not path.exists():
         raise InputError("no such file", Place(shown_as))
@@ -92,7 +93,7 @@ def _below(folder: Path) -> list[Path]:
                 for entry in entries:
                     if entry.is_dir():
                         waiting.append((entry.path, above | {real}))
-                    elif entry.is_file() and Path(entry.name).suffix.lower() in SUFFIXES:
+                    elif entry.is_file() and Path(entry.name).suffix.lower() in IMAGE_SUFFIXES:
                         found.append(Path(entry.path))
         except OSError as error:
             raise InputError(f"the folder cannot be read: {error.strerror}", Place(here)) from None
@@ -129,7 +130,7 @@ class DepthSource:
         folder: of the maps, NAME.npy in metres or NAME.png, 16 bit; 0 is an unknown depth.
         constant_m: metres, instead of a folder.
         scale: units of a 16-bit map in a metre.
-        densifying: how unknown depths are filled; None: a map with unknown depths is refused.
+        densify: how unknown depths are filled; None: a map with unknown depths is refused.
 
     Raises:
         ValueError: not exactly one of `folder` and `constant_m`.
@@ -137,8 +138,8 @@ class DepthSource:
 
     folder: Path | None = None
     constant_m: float | None = None
-    scale: float = 256.0
-    densifying: Densifying | None = None
+    scale: float = UNITS_PER_M
+    densify: Densifying | None = None
 
     def __post_init__(self) -> None:
         if (self.folder is None) == (self.constant_m is None):
@@ -158,7 +159,7 @@ class DepthSource:
                 (height, width), (high, wide) = size, found.shape
                 raise InputError(f"the depth map has {wide} x {high} pixels, the image {width} x {height}")
             unknown = found.size - np.count_nonzero(found)
-            if unknown and self.densifying is None:
+            if unknown and self.densify is None:
                 raise InputError(
                     f"the depth of {unknown} of {found.size} pixels is unknown, 0 in the map",
                     hint="--densify fills them, by a method that you choose",
@@ -181,7 +182,7 @@ class DepthSource:
         Raises:
             InputError: no depth is known at all.
         """
-        return found.depth_m if self.densifying is None else densify(found.depth_m, self.densifying)
+        return found.depth_m if self.densify is None else densify(found.depth_m, self.densify)
 
     def document(self) -> dict[str, str | float | None]:
         """As JSON values; of the folder its name alone."""
@@ -189,5 +190,5 @@ class DepthSource:
             "folder": None if self.folder is None else self.folder.name,
             "constant_m": self.constant_m,
             "scale": None if self.folder is None else self.scale,
-            "densify": self.densifying,
+            "densify": self.densify,
         }

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from verifier.detections.sources import Member, read_source
 from verifier.errors import InputError, Place, shown
-from verifier.robustness.mutators.annotations import MOVED_ALONG, Moved, box_of, with_box
+from verifier.robustness.mutators.moving import MOVED_ALONG, Moved, box_of, with_box
 from verifier.textfiles import decoded
 
 OBJECT_COLUMNS, TRACKING_COLUMNS = (15, 16), (17, 18)
@@ -42,16 +42,12 @@ class KittiLabels:
     rows: Mapping[str, tuple[tuple[str, ...], ...]]
     boxes: Mapping[str, NDArray[np.float64]]
     sequences: frozenset[str]
+    note = MOVED_ALONG
 
     @property
     def kind(self) -> str:
         """The name of the format."""
         return "kitti_tracking" if self.tracking else "kitti_object"
-
-    @property
-    def note(self) -> str:
-        """What moves along and what does not."""
-        return MOVED_ALONG
 
     @property
     def frames(self) -> Collection[str]:

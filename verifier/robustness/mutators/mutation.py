@@ -121,6 +121,11 @@ def is_random(mutation: AnyMutation) -> bool:
     return any(MUTATORS[step.name].random for step in mutation.steps)
 
 
+def moves_boxes(mutation: AnyMutation) -> bool:
+    """Whether boxes can lie elsewhere, or be gone, after the mutation."""
+    return any(MUTATORS[step.name].moves for step in mutation.steps)
+
+
 def apply(mutation: AnyMutation, frame: Frame, rng: np.random.Generator | None = None) -> Frame:
     """The frame after the mutation; steps that draw take their numbers from `rng` in order.
 

@@ -13,7 +13,7 @@ import json
 from pathlib import Path
 
 from verifier.errors import InputError, Place
-from verifier.robustness.libraries import library
+from verifier.libraries import library
 from verifier.robustness.mutators.frames import Pixels
 from verifier.robustness.mutators.mutation import AnyMutation, is_random
 from verifier.textfiles import write_bytes

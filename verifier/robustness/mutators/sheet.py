@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.errors import InputError, one_line
+from verifier.libraries import library
 from verifier.robustness.detectors.images import read_image
-from verifier.robustness.libraries import library
 from verifier.robustness.mutators.batch_result import BatchSettings, ImageResult
 from verifier.robustness.mutators.frames import Pixels
 from verifier.robustness.mutators.imagefiles import ImageFile

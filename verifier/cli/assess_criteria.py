@@ -26,9 +26,16 @@ from verifier.collision.stopping import BrakingPolicy
 from verifier.errors import InputError, Place
 from verifier.options import RunOptions
 from verifier.pipeline import read_inputs, verified
-from verifier.results import RequirementResult, RunResult
+from verifier.results import RequirementResult, RunResult, engines_record
+from verifier.robustness.assessment.breaks import Criterion
 from verifier.robustness.assessment.definition import Assessment
-from verifier.robustness.assessment.degradation import Criterion, Degradation, Level, SystemModelRun, TradeOffLimit
+from verifier.robustness.assessment.degradation import (
+    CollisionLimit,
+    Degradation,
+    Level,
+    SystemModelRun,
+    TradeOffLimit,
+)
 from verifier.robustness.assessment.level_draws import (
     CONFIDENCE,
     DRAWS,
@@ -67,9 +74,14 @@ def degradation_of(assessment: Assessment, folder: Path) -> DegradationResult | 
         files = dict.fromkeys(each for result in results for each in result.inputs)
         inputs += [{"role": each.role, "name": each.name, "sha256": each.sha256} for each in files]
         remarks += dict.fromkeys(each for result in results for each in result.remarks)
-        settings = {**results[0].settings, "storm": results[0].versions["storm"]}
+        settings = {
+            **results[0].settings,
+            "storm": results[0].versions["storm"],
+            "engines": engines_record(results),
+            "matrices": [dict(each.matrices) for each in results],
+        }
     if asked.collision is not None:
-        found, sources = _collision(asked, folder)
+        found, sources = _collision(asked, asked.collision, folder)
         criteria.append(found)
         inputs += sources
     if asked.trade_off is not None:
@@ -176,10 +188,8 @@ def _bounds(each: RequirementResult) -> tuple[float, float] | None:
     return pick(one.guaranteed_lower for one in known), pick(one.guaranteed_upper for one in known)
 
 
-def _collision(asked: Degradation, folder: Path) -> tuple[Criterion, list[Mapping[str, str]]]:
-    limit = asked.collision
-    if limit is None:
-        raise ValueError("no limit of the probability of collision")
+def _collision(asked: Degradation, limit: CollisionLimit, folder: Path) -> tuple[Criterion, list[Mapping[str, str]]]:
+    """lambda at the distance and speed of the limit, and the files it is from; a level without pairs has no value."""
     policy = BrakingPolicy(limit.deceleration_mps2, limit.reaction_s)
     grid = Grid(np.array([limit.distance_m]), np.array([limit.speed_mps]))
     values: list[float | None] = []

@@ -1,4 +1,7 @@
-"""What the numbers of a point say: whether they fit together, and what its verdict follows from."""
+"""One point of a run's document, a requirement in a scenario: its name, and what its numbers say.
+
+What decides a verdict is told here once; who checks, reports, argues or doubts asks here.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ from fractions import Fraction
 from typing import Any
 
 from verifier.checking.verdicts import Verdict, verdict_of
+from verifier.evidence.documents import Content
 
-Content = Mapping[str, Any]
 ROUNDING = 1e-9
 """By which a value may stand outside its bounds, or 0..1, because it was rounded."""
 LONGEST_FRACTION = 1_000_000
@@ -29,12 +32,10 @@ def fraction_of(text: str) -> Fraction:
     if len(text) > LONGEST_FRACTION:
         raise ValueError(f"more than {LONGEST_FRACTION} characters")
     top, slash, bottom = text.partition("/")
-    if not slash or len(text) < 4000:
-        try:
-            return Fraction(text)
-        except ZeroDivisionError:
-            raise ValueError("the denominator is 0") from None
-    return Fraction(_long(top), _long(bottom))
+    try:
+        return Fraction(_long(top), _long(bottom)) if slash and len(text) >= 4000 else Fraction(text)
+    except ZeroDivisionError:
+        raise ValueError("the denominator is 0") from None
 
 
 def _long(digits: str) -> int:
@@ -49,10 +50,22 @@ def _long(digits: str) -> int:
     return sign * value
 
 
-def held_bounds(point: Content, verdict_from: str) -> tuple[float, float]:
-    """The bounds of a point that were held against the target.
+def block_text(environment: str, constants: Mapping[str, str]) -> str:
+    """A true environment and swept constants, which make one Markov chain: `ped vmax=1`."""
+    return " ".join([environment, *(f"{name}={value}" for name, value in constants.items())])
 
-    Of an interval not its ends, which are simulated, but all that other draws might have made of them.
+
+def scenario_text(point: Content) -> str:
+    """A scenario in words, its initial state last: `ped vmax=1 x=1 v=1`."""
+    initial = (f"{name}={value}" for name, value in point["initial"].items())
+    return " ".join([block_text(point["environment"], point["constants"]), *initial])
+
+
+def held_bounds(point: Content, verdict_from: str) -> tuple[float, float]:
+    """The bounds of a point that were held against the target, where it has no exact probability.
+
+    Of an interval not its ends, which are simulated, but all that other draws might have made of them. Without
+    intervals and bounds the numerical ones count, whatever was asked for.
     """
     sure = point.get("sureness")
     if sure is None or verdict_from == "point":
@@ -60,6 +73,22 @@ def held_bounds(point: Content, verdict_from: str) -> tuple[float, float]:
     if verdict_from == "interval":
         return sure["interval"]["lower_range"][0], sure["interval"]["upper_range"][1]
     return sure["guaranteed"]["lower"], sure["guaranteed"]["upper"]
+
+
+def held_ends(point: Content, verdict_from: str) -> tuple[Fraction, Fraction]:
+    """As `held_bounds`, as fractions; where P itself was held against the target and is exact, twice that."""
+    if "exact" in point and ("sureness" not in point or verdict_from == "point"):
+        exact = fraction_of(point["exact"])
+        return exact, exact
+    lower, upper = held_bounds(point, verdict_from)
+    return Fraction(lower), Fraction(upper)
+
+
+def following_verdict(point: Content, target: Mapping[str, str] | None, verdict_from: str) -> Verdict:
+    """The verdict that follows from the numbers of a point, whatever it is said to be."""
+    if target is None:
+        return Verdict.NO_TARGET
+    return verdict_of(*held_ends(point, verdict_from), target["comparison"], Fraction(target["probability"]))
 
 
 def contradictions(point: Content, target: Mapping[str, str] | None, settings: Content) -> Iterator[tuple[str, str]]:
@@ -75,7 +104,6 @@ def contradictions(point: Content, target: Mapping[str, str] | None, settings: C
         yield "/probability", f"expected a probability, got {value}"
     if not point["lower"] - ROUNDING <= value <= point["upper"] + ROUNDING:
         yield "/probability", f"expected a value within its own bounds, {point['lower']} to {point['upper']}"
-    exact = None
     if "exact" in point:
         try:
             exact = fraction_of(point["exact"])
@@ -85,7 +113,9 @@ def contradictions(point: Content, target: Mapping[str, str] | None, settings: C
         if abs(exact - Fraction(value)) > ROUNDING:
             yield "/exact", f"expected what rounds to {value}"
     yield from _disordered(point)
-    yield from _unfounded(point, exact, target, settings)
+    found = following_verdict(point, target, settings.get("verdict_from", "point")).value
+    if point["verdict"] != found:
+        yield "/verdict", f"expected {found}, which follows from the numbers beside it, got {point['verdict']}"
 
 
 def _disordered(point: Content) -> Iterator[tuple[str, str]]:
@@ -93,17 +123,3 @@ def _disordered(point: Content) -> Iterator[tuple[str, str]]:
         ends = point.get("sureness", {}).get(kind)
         if ends is not None and ends["lower"] > ends["upper"]:
             yield f"/sureness/{kind}", f"expected the lower end below the upper, got {ends['lower']}, {ends['upper']}"
-
-
-def _unfounded(
-    point: Content, exact: Fraction | None, target: Mapping[str, str] | None, settings: Content
-) -> Iterator[tuple[str, str]]:
-    """A verdict that does not follow from what was held against the target."""
-    ends: tuple[float | Fraction, float | Fraction] = held_bounds(point, settings.get("verdict_from", "point"))
-    if exact is not None and ends == (point["lower"], point["upper"]):
-        ends = exact, exact
-    found = Verdict.NO_TARGET
-    if target is not None:
-        found = verdict_of(*ends, target["comparison"], Fraction(target["probability"]))
-    if point["verdict"] != found.value:
-        yield "/verdict", f"expected {found.value}, which follows from the numbers beside it, got {point['verdict']}"

@@ -1,0 +1,110 @@
+"""Numbers of results as a person reads them. Nothing is rounded towards a better verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from fractions import Fraction
+
+from verifier.scenarios import number_text as fraction_text
+
+LARGEST_DENOMINATOR = 10**12
+MOST_DECIMALS = 12
+LARGEST_ROUNDED = 1e6
+"""What is larger is no probability and stands as it is."""
+_WAYS = {True: ROUND_CEILING, False: ROUND_FLOOR, None: ROUND_HALF_EVEN}
+
+
+def rounded(value: float, *, up: bool | None, digits: int = 3, target: Fraction | None = None) -> str:
+    """A probability with so many digits of what it is away from 0 or from 1, whichever is nearer.
+
+    More digits are shown where fewer would move it to a target or across it.
+
+    Args:
+        value: the probability.
+        up: whether to round up or down; None for to the nearest.
+        digits: how many.
+        target: what it is held against, if anything.
+
+    >>> rounded(0.2917741, up=True), rounded(0.94999961, up=True, target=Fraction(19, 20))
+    ('0.292', '0.9499997')
+    """
+    exact = Decimal(repr(float(value)))  # as documents spell it: the double next to 0.3 is 0.3, not just below
+    away = min(abs(exact), abs(1 - exact))
+    if away == 0:
+        return f"{value:.0f}"
+    if abs(value) > LARGEST_ROUNDED:
+        return repr(value)
+    decimals = max(digits, digits - 1 - away.adjusted())
+    while decimals <= MOST_DECIMALS:
+        shown = exact.quantize(Decimal(1).scaleb(-decimals), _WAYS[up])
+        if target is None or _side(Fraction(shown), target) == _side(Fraction(exact), target):
+            return f"{shown:f}".rstrip("0").rstrip(".")
+        decimals += 1
+    if value > 0.5:
+        return repr(value)
+    shown = exact.quantize(Decimal(1).scaleb(exact.adjusted() - digits + 1), _WAYS[up])
+    return f"{shown:.{digits}g}"
+
+
+def interval_text(lower: float, upper: float, digits: int = 3) -> str:
+    """An interval of probabilities, its ends rounded outwards as by `rounded`.
+
+    >>> interval_text(0.19620253, 0.99991234), interval_text(0.1962025316455696, 0.99999999, 6)
+    ('[0.196, 0.9999124]', '[0.196202, 0.99999999]')
+    """
+    return f"[{rounded(lower, up=False, digits=digits)}, {rounded(upper, up=True, digits=digits)}]"
+
+
+def number_text(number: float, target: Fraction | None = None) -> str:
+    """Six significant digits, more where fewer would move it to or across the target or 1."""
+    value = Fraction(number)
+    for digits in (6, 9, 12, 17):
+        text = f"{number:.{digits}g}"
+        if all(_side(Fraction(text), each) == _side(value, each) for each in (1, target) if each is not None):
+            break
+    return text
+
+
+def exact_or_number(number: float, exact: Fraction | None, target: Fraction | None = None) -> str:
+    """A probability as a fraction where it is exact and short, else as by `number_text`.
+
+    >>> exact_or_number(0.75, Fraction(3, 4)), exact_or_number(0.9999999, None)
+    ('3/4 = 0.75', '0.9999999')
+    """
+    if exact is not None and exact.denominator < LARGEST_DENOMINATOR:
+        return f"{exact} = {number:.6g}" if exact.denominator > 1 else str(exact)
+    return number_text(number, target)
+
+
+def level_text(level: float) -> str:
+    """A level for people, all its digits: it is never called 100 %.
+
+    >>> level_text(0.95), level_text(0.999), level_text(1e-12)
+    ('95 %', '99.9 %', '1e-10 %')
+    """
+    share = (Decimal(repr(level)) * 100).normalize()
+    return f"{share:f} %" if share.adjusted() >= -MOST_DECIMALS / 2 else f"{share:.3g} %"
+
+
+def decimal_text(number: str) -> str:
+    """A decimal or a fraction of a document, as a decimal where it is one of up to 12 decimals.
+
+    >>> decimal_text("19/20"), decimal_text("1/3"), decimal_text("0.950001")
+    ('0.95', '1/3', '0.950001')
+    """
+    return fraction_text(Fraction(number))
+
+
+def short_text(number: str) -> str:
+    """A decimal or a fraction of a document with six significant digits."""
+    return f"{float(Fraction(number)):.6g}"
+
+
+def target_text(target: Mapping[str, str] | None) -> str:
+    """The target of a document as a spec writes it: `>= 0.95`, or `= ?`."""
+    return "= ?" if target is None else f"{target['comparison']} {decimal_text(target['probability'])}"
+
+
+def _side(value: Fraction, target: Fraction | int) -> int:
+    return (value > target) - (value < target)
