@@ -106,6 +106,13 @@ def test_a_robust_detector_exits_with_0_and_markdown_shows_names_letter_by_lette
     assert r"## A car \| \<b\>" in report.read_text()
 
 
+def test_names_are_no_links_in_markdown(run, robust, tmp_path):
+    robust.write_text(ROBUST.replace("A car | <b>", "http://x &amp;"))
+    report = tmp_path / "report.md"
+    run(robust, "--markdown", report)
+    assert r"## http\://x \&amp;" in report.read_text()
+
+
 def test_an_unknown_distance_is_inconclusive(run, robust):
     robust.write_text(ROBUST.replace("distances = { ssim = 0.2 }", ""))
     code, out, _ = run(robust)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from verifier.cli.tables import aligned
 from verifier.errors import one_line
+from verifier.evidence.report.markdown import escaped
 
 
 @dataclass(frozen=True)
@@ -45,21 +45,16 @@ def plain_lines(section: Section) -> Iterator[str]:
 
 def markdown_lines(section: Section, level: int) -> Iterator[str]:
     """The section in Markdown, under a heading of this level."""
-    yield f"{'#' * level} {markdown_text(section.heading)}"
+    yield f"{'#' * level} {escaped(section.heading, begins=False)}"
     for block in section.blocks:
         yield ""
         if isinstance(block, str):
-            yield markdown_text(block)
+            yield escaped(block)
         else:
             yield _row(block.header)
             yield "|" + "---|" * len(block.header)
             yield from map(_row, block.rows)
 
 
-def markdown_text(text: str) -> str:
-    """Text that Markdown shows letter by letter."""
-    return re.sub(r"([\\`*_{}\[\]<>#|~])", r"\\\1", one_line(text))
-
-
 def _row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(map(markdown_text, cells)) + " |"
+    return "| " + " | ".join(escaped(each, begins=False) for each in cells) + " |"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from verifier.cli.assess_blocks import Section, markdown_lines, markdown_text, plain_lines
+from verifier.cli.assess_blocks import Section, markdown_lines, plain_lines
 from verifier.cli.assess_sections import ROBUST, sections
 from verifier.errors import one_line
+from verifier.evidence.report.markdown import escaped
 from verifier.robustness.assessment.result import AssessmentResult, SystemResult
 
 
@@ -23,20 +24,20 @@ def assess_tables(result: AssessmentResult) -> str:
 
 def assess_markdown(result: AssessmentResult) -> str:
     """The report: a section per system, with the questions as headings."""
-    lines = [f"# {markdown_text(result.title)}"]
+    lines = [f"# {escaped(result.title)}"]
     lines += ["", "Method: Wozniak, Segura and Mazo, Electronics 13(7), 1368, 2024."]
-    lines += ["", *(f"* {markdown_text(each['role'])}: {_file(each)}" for each in result.inputs)]
+    lines += ["", *(f"* {escaped(each['role'])}: {_file(each)}" for each in result.inputs)]
     for system in result.systems:
-        lines += ["", f"## {markdown_text(system.assessment.title)}", ""]
+        lines += ["", f"## {escaped(system.assessment.title)}", ""]
         lines += [f"Verdict: **{_verdict(system)}**."]
         if system.assessment.citation:
-            lines += ["", f"Source: {markdown_text(system.assessment.citation)}"]
+            lines += ["", f"Source: {escaped(system.assessment.citation)}"]
         for section in sections(system):
             lines += ["", *markdown_lines(section, 3)]
         notes = _notes(system)
         if notes:
             lines += ["", *markdown_lines(Section("Notes", ()), 3), ""]
-            lines += [f"* {markdown_text(each)}" for each in notes]
+            lines += [f"* {escaped(each)}" for each in notes]
     return "\n".join(lines) + "\n"
 
 
@@ -61,4 +62,4 @@ def _verdict(system: SystemResult) -> str:
 
 
 def _file(each: Mapping[str, str]) -> str:
-    return f"{markdown_text(each['name'])}, SHA-256 {each['sha256']}"
+    return f"{escaped(each['name'])}, SHA-256 {each['sha256']}"
