@@ -61,6 +61,32 @@ def test_manifest_and_report_keep_to_their_schemas(built, root, tmp_path, capsys
     assert {each["file"] for each in wrong["findings"]} == {"counts.csv"}
 
 
+def test_what_was_built_as_json(root, tmp_path, capsys):
+    """The digest is the SHA-256 of the manifest that lies there, and the rows are the requirements of the spec."""
+    spec, matrices = write_inputs(tmp_path)
+    command = ["evidence", "build", str(spec), "--cm", str(matrices), "--draws", "200"]
+    assert main([*command, "-o", str(tmp_path / "b"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    jsonschema.validate(told, schema(root, "built.schema.json"))
+    there = [each for each in (tmp_path / "b").rglob("*") if each.is_file()]
+    assert told["digest"] == hashlib.sha256((tmp_path / "b/manifest.json").read_bytes()).hexdigest()
+    assert (told["files"], told["bytes"]) == (len(there), sum(each.stat().st_size for each in there))
+    assert [each["requirement"] for each in told["requirements"]] == ["stops", "drives_on", "asked"]
+    assert told["requirements"][2]["status"] == "reported"
+    assert told["command"] == [
+        "verify",
+        "evidence",
+        "build",
+        "two_looks.ltl",
+        "--cm",
+        "matrices.json",
+        "--draws",
+        "200",
+    ]
+    assert main([*command, "-o", str(tmp_path / "again")]) == 0  # how it is shown changes no byte of the bundle
+    assert f"digest: {told['digest']}" in capsys.readouterr().out
+
+
 def test_what_cannot_be_read_is_exit_code_4_and_wrong_usage_2(tmp_path, capsys):
     (tmp_path / "b.zip").write_bytes(b"nothing")
     assert main(["evidence", "check", str(tmp_path / "b.zip")]) == 4

@@ -22,6 +22,7 @@ from verifier.provenance import program_versions
 from verifier.systems.scene import Limits
 
 SCHEMA_NAME = "verifier.bundle_check"
+BUILT_SCHEMA_NAME = "verifier.bundle_built"
 Item = TypeVar("Item")
 
 
@@ -36,7 +37,11 @@ def build_command(arguments: argparse.Namespace) -> int:
         getattr(arguments, "invocation", ()),
     )
     bundle = build_bundle(sources, arguments.output, options, arguments.force, _progress_bar)
-    print(build_text(bundle, arguments.output), end="")
+    if arguments.json:
+        text = json.dumps(_built_document(bundle, arguments.output), indent=2) + "\n"
+        print(with_provenance(text, arguments, {"versions": program_versions()}), end="")
+    else:
+        print(build_text(bundle, arguments.output), end="")
     return 0
 
 
@@ -71,10 +76,32 @@ def build_text(bundle: Bundle, target: str) -> str:
         f"{Path(target).name}: {len(bundle.files)} files, {size} bytes",
         f"digest: {bundle.digest}",
         *(f"omitted: {path}: {one_line(reason)}" for path, reason in bundle.omitted.items()),
-        *(_status(row) for row in csv.DictReader(io.StringIO(bundle.files[TRACE_FILE].decode()))),
+        *map(_status, _trace(bundle)),
         f"verdict of the run: {bundle.verdict}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _trace(bundle: Bundle) -> list[dict[str, str]]:
+    """The rows of the trace: every requirement of the spec, under every planner."""
+    return list(csv.DictReader(io.StringIO(bundle.files[TRACE_FILE].decode())))
+
+
+def _built_document(bundle: Bundle, target: str) -> dict[str, object]:
+    return {
+        "schema": BUILT_SCHEMA_NAME,
+        "version": 1,
+        "bundle": Path(target).name,
+        "digest": bundle.digest,
+        "files": len(bundle.files),
+        "bytes": sum(map(len, bundle.files.values())),
+        "omitted": [{"file": path, "reason": reason} for path, reason in bundle.omitted.items()],
+        "requirements": [
+            {key: row[key] for key in ("requirement", "planner", "status", "reason", "defeated_by")}
+            for row in _trace(bundle)
+        ],
+        "verdict": bundle.verdict,
+    }
 
 
 def _status(row: dict[str, str]) -> str:

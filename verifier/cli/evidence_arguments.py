@@ -71,6 +71,7 @@ def _add_build(commands: Any) -> None:
         "-o", "--output", metavar="BUNDLE", required=True, help="a folder, or an archive if it ends in .zip"
     )
     output.add_argument("--force", action="store_true", help="replace a bundle that is there already")
+    output.add_argument("--json", action="store_true", help="print what was built as JSON")
 
 
 def _add_check(commands: Any) -> None:

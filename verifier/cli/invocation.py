@@ -37,7 +37,7 @@ OUTPUTS: Mapping[str, frozenset[str]] = MappingProxyType(
         "assess": frozenset(_WRITTEN | {"plot", "markdown", "plan", "cache"}),
         "mutate": frozenset(_WRITTEN | {"sheet", "jobs", "show", "resume"}),
         "report": frozenset({"output"}),
-        "evidence build": frozenset({"output", "force"}),
+        "evidence build": frozenset({"output", "force", "json"}),
         "evidence check": frozenset({"json"}),
         "evidence rate": frozenset(_WRITTEN),
     }
