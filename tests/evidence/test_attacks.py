@@ -12,8 +12,8 @@ from small_bundles import MATRICES, write_inputs
 
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.blocks import check_block
-from verifier.cli import evidence as command
 from verifier.cli import main
+from verifier.cli.terminal import progress_bar
 from verifier.errors import InputError, LimitError, UsageError
 from verifier.evidence.bundle import build as building
 from verifier.evidence.bundle.archive import read_bundle
@@ -379,7 +379,7 @@ def test_progress_goes_over_results_and_then_over_blocks(tmp_path, monkeypatch):
     check_bundle(tmp_path / "b", anew=True, progress=progress)
     assert seen[1] == seen[0]
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    assert type(command._progress_bar([1, 2])).__name__ == "tqdm"
-    assert list(command._progress_bar([1, 2])) == [1, 2]
+    assert type(progress_bar([1, 2])).__name__ == "tqdm"
+    assert list(progress_bar([1, 2])) == [1, 2]
     monkeypatch.setattr("sys.stderr.isatty", lambda: False, raising=False)
-    assert command._progress_bar([1, 2]) == [1, 2]
+    assert progress_bar([1, 2]) == [1, 2]

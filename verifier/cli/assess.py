@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from verifier.cli.assess_tables import assess_markdown, assess_tables
-from verifier.cli.closedloop import progress_bar
 from verifier.cli.invocation import with_provenance
 from verifier.cli.plots import check_plot_target
+from verifier.cli.terminal import progress_bar
 from verifier.errors import InputError, Place, UsageError, unknown_name
 from verifier.provenance import installed_versions, program_versions
 from verifier.robustness.assessment.datasets import computed_distances, input_records, source_names

@@ -14,7 +14,7 @@ import numpy as np
 
 from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import Verdict, verdict_of
-from verifier.cli.closedloop import progress_bar
+from verifier.cli.terminal import progress_bar
 from verifier.closedloop.comparison import BASELINE, NamedCurve
 from verifier.closedloop.curvefiles import CurveFile, read_curves
 from verifier.closedloop.robroc import area, robroc

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,6 +16,7 @@ from verifier.cli.closedloop_tables import trade_off_tables
 from verifier.cli.invocation import with_provenance
 from verifier.cli.plots import check_plot_target
 from verifier.cli.sources import check_writable
+from verifier.cli.terminal import progress_bar, wants_colour
 from verifier.closedloop.comparison import NamedCurve
 from verifier.closedloop.curvefiles import curves_csv, curves_json
 from verifier.closedloop.logfiles import write_logs
@@ -42,7 +43,7 @@ def closed_loop_command(arguments: argparse.Namespace) -> int:
     logs, validation = given_logs(arguments)
     _check_rectangles(logs, arguments)
     traced = None if arguments.trace is None else _trace(arguments.trace[0], logs, validation, settings)
-    found = study(logs, validation, settings, progress_bar)
+    found = study(logs, validation, settings, partial(progress_bar, what="sources"))
     result = _result(arguments, found, settings, [each.record() for each in files])
     texts = {trace_file: traced} if trace_file is not None and traced is not None else {}
     if arguments.curves is not None:
@@ -69,7 +70,7 @@ def give(arguments: argparse.Namespace, result: TradeOffs, texts: Mapping[str, s
         written[arguments.output] = document
     if arguments.csv is not None:
         written[arguments.csv] = csv_text(result.rows())
-    printed = document if arguments.json else trade_off_tables(result, colour=_wants_colour())
+    printed = document if arguments.json else trade_off_tables(result, colour=wants_colour())
     for path, text in written.items():
         write_text(path, text)
     for path, picture in pictures.items():
@@ -179,16 +180,3 @@ def _trace_csv(found: Trace) -> str:
     names = ("time_s", "position_m", "speed_mps", "image", "distance_m", "safe_speed_mps", "stopped")
     columns = [getattr(found, name).tolist() for name in names]
     return csv_text([dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)])
-
-
-def progress_bar(items: Sequence[Item], what: str = "sources") -> Iterable[Item]:
-    """A progress bar on stderr over a long list, where a person is looking."""
-    if len(items) < 2 or sys.stderr is None or not sys.stderr.isatty():
-        return items
-    from tqdm import tqdm
-
-    return tqdm(items, desc=what, unit=what[:-1], leave=False, delay=0.5)
-
-
-def _wants_colour() -> bool:
-    return sys.stdout is not None and sys.stdout.isatty() and "NO_COLOR" not in os.environ

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from verifier.cli.confusion_arguments import USUAL_IOU, USUAL_THRESHOLD, pair
 from verifier.cli.invocation import with_provenance
 from verifier.cli.plots import check_plot_target
 from verifier.cli.sources import check_writable
+from verifier.cli.terminal import is_watched
 from verifier.collision.comparison import THRESHOLD
 from verifier.collision.exact import WINDOW_M
 from verifier.collision.oracle import Penalty
@@ -240,7 +240,7 @@ class _Bars:
 
     def __call__(self, name: str) -> Progress:
         self._close()
-        return _nothing if sys.stderr is None or not sys.stderr.isatty() else self._bar_of(name)
+        return self._bar_of(name) if is_watched() else _nothing
 
     def _bar_of(self, name: str) -> Progress:
         from tqdm import tqdm

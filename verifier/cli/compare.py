@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Iterable, Sequence
-from typing import Any
 
 from verifier.cli.arguments import run_options
 from verifier.cli.compare_arguments import compare_options, detectors
@@ -14,6 +11,7 @@ from verifier.cli.compare_tables import compare_table
 from verifier.cli.invocation import with_provenance
 from verifier.cli.plots import check_plot_target
 from verifier.cli.sources import check_writable, is_one_of, with_models
+from verifier.cli.terminal import progress_bar
 from verifier.compare.story import compare
 from verifier.errors import UsageError
 from verifier.textfiles import csv_text, write_bytes, write_text
@@ -23,7 +21,7 @@ def compare_command(arguments: argparse.Namespace) -> int:
     """Run `verify compare` and give its exit code."""
     _check_targets(arguments)
     asked, options, files = compare_options(arguments), run_options(arguments), detectors(arguments)
-    result = compare(arguments.spec, files, asked, options, _progress_bar)
+    result = compare(arguments.spec, files, asked, options, progress_bar)
     # Everything is made before anything is written.
     table = compare_table(result, pairs=arguments.pairs)
     document = with_provenance(result.json_text(), arguments)
@@ -50,12 +48,3 @@ def _check_targets(arguments: argparse.Namespace) -> None:
         if is_one_of(target, sources):
             raise UsageError(f"--{option}: {target} is an input of this comparison")
         check_writable(target)
-
-
-def _progress_bar(items: Sequence[Any]) -> Iterable[Any]:
-    """A progress bar on stderr over many chains, where a person is looking."""
-    if len(items) < 2 or sys.stderr is None or not sys.stderr.isatty():
-        return items
-    from tqdm import tqdm
-
-    return tqdm(items, desc="chains", unit="chain", leave=False, delay=0.5)

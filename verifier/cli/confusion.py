@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from verifier.cli.confusion_tables import audit_table, counts_table
 from verifier.cli.invocation import with_provenance
 from verifier.cli.plots import check_plot_target
 from verifier.cli.recall_plot import write_recall_plot
+from verifier.cli.terminal import is_watched, progress_bar
 from verifier.confusion.counting import confusion_counts
 from verifier.confusion.counts import ConfusionCounts, merge
 from verifier.confusion.document import confusion_text, read_hashed_counts
@@ -111,7 +113,9 @@ def _audit(arguments: argparse.Namespace, data: DetectionSet, measure: str) -> i
     rule = counting_rule(arguments, data.classes, measure)
     options = RunOptions(empty_columns=arguments.empty_columns, confidence=None)
     ignored = matching_policy(arguments, default_policy(data)).ignore_overlap
-    found = list(audit(data, rule, arguments.spec, options, _progress_bar, ignored))
+    found = list(
+        audit(data, rule, arguments.spec, options, partial(progress_bar, what="policies", unit="policy"), ignored)
+    )
     if arguments.json:
         print(json.dumps([each.row() for each in found], indent=2, ensure_ascii=False))
     else:
@@ -173,15 +177,6 @@ def _job(arguments: argparse.Namespace, choices: dict[str, Any]) -> dict[str, An
     return {"arguments": given, "choices": choices, "bytes": sizes}
 
 
-def _progress_bar(items: Sequence[Any]) -> Iterable[Any]:
-    """A progress bar on stderr over a long list, where a person is looking."""
-    if len(items) < 2 or not sys.stderr.isatty():
-        return items
-    from tqdm import tqdm
-
-    return tqdm(items, desc="policies", unit="policy", leave=False, delay=0.5)
-
-
 class _RowBar:
     """A progress bar on stderr over the rows read, where a person is looking."""
 
@@ -196,7 +191,7 @@ class _RowBar:
         self.close()
 
     def __call__(self, done: int, total: int) -> None:
-        if self._bar is None and sys.stderr.isatty():
+        if self._bar is None and is_watched():
             from tqdm import tqdm
 
             self._bar = tqdm(total=total, desc="rows", unit="row", unit_scale=True, leave=False)

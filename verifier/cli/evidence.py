@@ -5,14 +5,12 @@ from __future__ import annotations
 import argparse
 import csv
 import io
-import json
-import sys
-from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from verifier.cli.arguments import run_options
 from verifier.cli.invocation import with_provenance
+from verifier.cli.terminal import progress_bar
 from verifier.errors import one_line
 from verifier.evidence.bundle.build import Bundle, Sources, build_bundle
 from verifier.evidence.bundle.check import CheckLimits, check_bundle
@@ -20,10 +18,11 @@ from verifier.evidence.bundle.derived import TRACE_FILE
 from verifier.evidence.bundle.findings import CheckReport
 from verifier.provenance import program_versions
 from verifier.systems.scene import Limits
+from verifier.textfiles import document_text
 
+_RESULTS_BAR = partial(progress_bar, what="results")
 SCHEMA_NAME = "verifier.bundle_check"
 BUILT_SCHEMA_NAME = "verifier.bundle_built"
-Item = TypeVar("Item")
 
 
 def build_command(arguments: argparse.Namespace) -> int:
@@ -36,9 +35,9 @@ def build_command(arguments: argparse.Namespace) -> int:
         tuple(arguments.given),
         getattr(arguments, "invocation", ()),
     )
-    bundle = build_bundle(sources, arguments.output, options, arguments.force, _progress_bar)
+    bundle = build_bundle(sources, arguments.output, options, arguments.force, _RESULTS_BAR)
     if arguments.json:
-        text = json.dumps(_built_document(bundle, arguments.output), indent=2) + "\n"
+        text = document_text(_built_document(bundle, arguments.output))
         print(with_provenance(text, arguments, {"versions": program_versions()}), end="")
     else:
         print(build_text(bundle, arguments.output), end="")
@@ -49,24 +48,17 @@ def check_command(arguments: argparse.Namespace) -> int:
     """Run `verify evidence check` and give its exit code, see `CheckReport`."""
     memory_bytes = int(min(arguments.max_memory, 2.0**30) * 2**30)
     limits = CheckLimits(system=Limits(arguments.max_states, memory_bytes), timeout_s=arguments.timeout)
-    report = check_bundle(arguments.bundle, arguments.digest, arguments.anew, limits, _progress_bar)
+    report = check_bundle(
+        arguments.bundle, arguments.digest, arguments.anew, limits, partial(progress_bar, what="results")
+    )
     print(_json_text(report, arguments) if arguments.json else check_text(report), end="")
     return int(report.exit_code)
 
 
 def _json_text(report: CheckReport, arguments: argparse.Namespace) -> str:
     """The document with the command and the versions of what checked."""
-    text = json.dumps(_document(report), indent=2) + "\n"
+    text = document_text(_document(report))
     return with_provenance(text, arguments, {"versions": program_versions()})
-
-
-def _progress_bar(items: Sequence[Item]) -> Iterable[Item]:
-    """A progress bar on stderr over what is to be made, where a person is looking."""
-    if len(items) < 2 or sys.stderr is None or not sys.stderr.isatty():
-        return items
-    from tqdm import tqdm
-
-    return tqdm(items, desc="results", unit="result", leave=False, delay=0.5)
 
 
 def build_text(bundle: Bundle, target: str) -> str:

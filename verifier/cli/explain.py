@@ -11,8 +11,8 @@ from verifier.cli.explain_plots import explain_plot
 from verifier.cli.explain_tables import explain_table
 from verifier.cli.invocation import with_provenance
 from verifier.cli.plots import check_plot_target
-from verifier.cli.run import progress_bar
 from verifier.cli.sources import check_writable, is_one_of, with_models
+from verifier.cli.terminal import progress_bar
 from verifier.errors import UsageError
 from verifier.explain.story import explained, read_traced
 from verifier.pipeline import read_inputs

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from verifier.cli.invocation import with_provenance
 from verifier.cli.mutate_tables import left_over_note, mutate_table, shown_mutations
+from verifier.cli.terminal import is_watched
 from verifier.detections.depth import UNITS_PER_M
 from verifier.detections.given import LARGEST_M
 from verifier.errors import ExitCode, InputError, Place, UsageError, one_line, shown, unknown_name
@@ -199,7 +200,7 @@ class _Start:
             self.listed.unlink(missing_ok=True)
         except OSError as error:
             raise InputError(f"cannot be replaced: {error.strerror}", Place(str(self.listed))) from None
-        if sys.stderr is None or not sys.stderr.isatty():
+        if not is_watched():
             yield from results
             return
         from tqdm import tqdm

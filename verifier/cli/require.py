@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Iterable, Sequence
-from typing import Any
+from functools import partial
 
 from verifier.checking.process import StormProcess
 from verifier.cli.arguments import run_options
@@ -13,6 +11,7 @@ from verifier.cli.invocation import with_provenance
 from verifier.cli.require_arguments import question
 from verifier.cli.require_tables import require_table
 from verifier.cli.sources import check_writable, is_one_of, with_models
+from verifier.cli.terminal import progress_bar
 from verifier.errors import UsageError
 from verifier.pipeline import read_inputs
 from verifier.require.story import required
@@ -28,7 +27,7 @@ def require_command(arguments: argparse.Namespace) -> int:
     _check_targets(arguments)
     with StormProcess() as storm:
         inputs = read_inputs(arguments.spec, arguments.cm, options)
-        result = required(inputs, asked, options, storm, _progress_bar)
+        result = required(inputs, asked, options, storm, partial(progress_bar, what="planners"))
     # Everything is made before anything is written.
     table, document = require_table(result), with_provenance(result.json_text(), arguments)
     if arguments.output is not None:
@@ -50,12 +49,3 @@ def _check_targets(arguments: argparse.Namespace) -> None:
         if is_one_of(target, sources):
             raise UsageError(f"--{option}: {target} is an input of this run")
         check_writable(target)
-
-
-def _progress_bar(items: Sequence[Any]) -> Iterable[Any]:
-    """A progress bar on stderr over many planners, where a person is looking."""
-    if len(items) < 2 or sys.stderr is None or not sys.stderr.isatty():
-        return items
-    from tqdm import tqdm
-
-    return tqdm(items, desc="planners", unit="planner", leave=False, delay=0.5)

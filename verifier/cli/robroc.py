@@ -5,16 +5,17 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any
 
 from verifier.cli.closedloop import check_targets, give
 from verifier.cli.closedloop_arguments import groups, severities
+from verifier.cli.closedloop_data import named_paths
 from verifier.cli.sources import with_models
 from verifier.closedloop.comparison import NamedCurve, compare
 from verifier.closedloop.curvefiles import read_curves
 from verifier.closedloop.results import TradeOffs
-from verifier.errors import UsageError, shown, unknown_name
+from verifier.errors import UsageError, unknown_name
 from verifier.provenance import own_versions
 
 
@@ -81,16 +82,7 @@ def _result(arguments: argparse.Namespace, gathered: Gathered) -> TradeOffs:
 
 def _families(arguments: argparse.Namespace) -> dict[str, str]:
     """Name -> file of each family of confusion matrices."""
-    found: dict[str, str] = {}
-    for text in arguments.cm:
-        name, equals, path = text.partition("=")
-        if not equals:
-            name, path = Path(text).stem, text
-        if not name.strip() or not path:
-            raise UsageError(f"--cm: expected FILE or NAME=FILE, got {shown(text)}")
-        if name.strip() in found:
-            raise UsageError(f"--cm: {shown(name)} is given twice")
-        found[name.strip()] = path
+    found = named_paths("--cm", arguments.cm)
     if arguments.spec is None and found:
         raise UsageError("--cm belongs to --spec")
     if arguments.spec is not None and (not found or arguments.safety is None or arguments.progress is None):

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
-from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 from verifier.chains import EXPORT_FORMATS
 from verifier.checking.process import StormProcess
@@ -19,6 +16,7 @@ from verifier.cli.invocation import with_provenance
 from verifier.cli.plots import check_plot_target, run_plot
 from verifier.cli.sources import check_writable, is_one_of, with_models
 from verifier.cli.tables import run_table
+from verifier.cli.terminal import progress_bar, wants_colour
 from verifier.errors import ExitCode, InputError, UsageError, one_line
 from verifier.expressions import to_text
 from verifier.options import RunOptions
@@ -27,8 +25,6 @@ from verifier.results import RunResult
 from verifier.scenarios import number_text
 from verifier.specs import read_spec
 from verifier.textfiles import csv_text, write_bytes, write_text
-
-Item = TypeVar("Item")
 
 
 def run_command(arguments: argparse.Namespace) -> int:
@@ -66,7 +62,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(document, end="")
     else:
-        print(run_table(result, points=arguments.points, colour=_wants_colour()), end="")
+        print(run_table(result, points=arguments.points, colour=wants_colour()), end="")
         print("".join(f"{one_line(line)}\n" for line in gate_lines(held)), end="")
     return int(ExitCode.VIOLATED if held.failed else result.verdict.exit_code)
 
@@ -101,15 +97,6 @@ def parse_echo(spec_path: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def progress_bar(items: Sequence[Item]) -> Iterable[Item]:
-    """A progress bar on stderr over a long grid, where a person is looking."""
-    if len(items) < 2 or sys.stderr is None or not sys.stderr.isatty():
-        return items
-    from tqdm import tqdm
-
-    return tqdm(items, desc="chains", unit="chain", leave=False, delay=0.5)
-
-
 def _panels(
     inputs: Inputs, options: RunOptions, storm: StormProcess, result: RunResult
 ) -> list[tuple[str, RunResult]]:
@@ -121,7 +108,3 @@ def _panels(
     except InputError:  # objects of different bins may need a true label that only the sum over bins would have
         return [("by distance", result)]
     return [("canonical", canonical), ("by distance", result)]
-
-
-def _wants_colour() -> bool:
-    return sys.stdout is not None and sys.stdout.isatty() and "NO_COLOR" not in os.environ

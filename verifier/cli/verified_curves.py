@@ -18,8 +18,8 @@ import numpy as np
 
 from verifier.checking.process import StormProcess
 from verifier.cli.arguments import add_run_arguments, run_options
-from verifier.cli.closedloop import progress_bar
 from verifier.cli.robroc import Gathered
+from verifier.cli.terminal import progress_bar
 from verifier.closedloop.comparison import BASELINE, NamedCurve
 from verifier.closedloop.curves import TradeOffCurve
 from verifier.confusion.document import read_counts

@@ -1,0 +1,35 @@
+"""What the terminal is asked for: whether a person watches, progress bars, colour."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+Item = TypeVar("Item")
+
+
+def is_watched() -> bool:
+    """Whether a person can see a progress bar: stderr is a terminal."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def wants_colour() -> bool:
+    """Whether stdout is a terminal, and NO_COLOR does not forbid it."""
+    return sys.stdout is not None and sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def progress_bar(items: Sequence[Item], what: str = "chains", unit: str | None = None) -> Iterable[Item]:
+    """The items, with a progress bar on stderr where they are several and a person is watching.
+
+    Args:
+        items: what is worked on, one after the other.
+        what: what they are, in the plural.
+        unit: one of them; by default `what` without its last letter.
+    """
+    if len(items) < 2 or not is_watched():
+        return items
+    from tqdm import tqdm
+
+    return tqdm(items, desc=what, unit=unit or what[:-1], leave=False, delay=0.5)
