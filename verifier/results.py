@@ -6,7 +6,6 @@ equal bytes. It holds no times, no absolute paths and no user names. Its schema 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -16,6 +15,7 @@ from typing import Any
 
 from verifier.checking.verdicts import Verdict, worst_verdict
 from verifier.scenarios import number_text
+from verifier.textfiles import document_text
 
 SCHEMA_NAME = "verifier.run"
 SCHEMA_VERSION = 1
@@ -254,7 +254,7 @@ class RunResult:
 
     def json_text(self) -> str:
         """The document as text."""
-        return json.dumps(self.document(), indent=2, allow_nan=False) + "\n"
+        return document_text(self.document())
 
     def rows(self) -> Iterator[dict[str, str | int | float]]:
         """One flat row per requirement and scenario, with the same columns throughout."""

@@ -119,6 +119,15 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def document_text(document: Any) -> str:
+    """A document of this program as the text that is written: indented, keys as they are, ending with a line end.
+
+    Raises:
+        ValueError: it holds NaN or an infinity, which JSON does not have.
+    """
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
 def write_text(path: str | Path, text: str) -> None:
     """Write a UTF-8 file all or nothing: beside its place first, then renamed."""
     write_bytes(path, text.encode())

@@ -18,7 +18,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ import numpy as np
 from verifier.closedloop.comparison import NamedCurve
 from verifier.closedloop.curves import TradeOffCurve
 from verifier.errors import InputError, Place, nearest_name, shown
-from verifier.textfiles import read_json, read_text
+from verifier.textfiles import document_text, read_json, read_text
 
 SCHEMA_NAME = "verifier.curves"
 SCHEMA_VERSION = 1
@@ -84,7 +83,7 @@ def curves_json(curves: Sequence[NamedCurve], title: str = "") -> str:
             for each in curves
         ],
     }
-    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+    return document_text(document)
 
 
 def curves_csv(curves: Sequence[NamedCurve]) -> str:

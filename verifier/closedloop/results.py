@@ -6,7 +6,6 @@ Its schema is `trade_offs.schema.json` beside this file.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any
 from verifier.closedloop.comparison import Cell, MetricTable, NamedCurve, Row
 from verifier.closedloop.decisions import Flip, flips_between_metrics, flips_under_mutation
 from verifier.closedloop.robroc import area
+from verifier.textfiles import document_text
 
 SCHEMA_NAME = "verifier.trade_offs"
 SCHEMA_VERSION = 1
@@ -124,7 +124,7 @@ class TradeOffs:
 
     def json_text(self) -> str:
         """The document as text."""
-        return json.dumps(self.document(), indent=2, allow_nan=False) + "\n"
+        return document_text(self.document())
 
     def rows(self) -> Iterator[dict[str, str | float]]:
         """One flat row per metric, row of its table and detector, with the same columns throughout."""

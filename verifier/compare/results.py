@@ -5,7 +5,6 @@ The document is byte-stable, like that of `verify run`; its schema is `compare.s
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ from verifier.compare.tables import ParetoView, SpecComparison
 from verifier.errors import ExitCode
 from verifier.results import InputFile, Point
 from verifier.scenarios import number_text
+from verifier.textfiles import document_text
 
 SCHEMA_NAME = "verifier.compare"
 SCHEMA_VERSION = 1
@@ -92,7 +92,7 @@ class CompareResult:
 
     def json_text(self) -> str:
         """The document as text."""
-        return json.dumps(self.document(), indent=2, allow_nan=False) + "\n"
+        return document_text(self.document())
 
     def rows(self) -> Iterator[dict[str, str | int | float]]:
         """One flat row per spec, requirement and contender, with the same columns throughout."""

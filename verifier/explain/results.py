@@ -5,7 +5,6 @@ The document is byte-stable, like that of `verify run`; its schema is `explain.s
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from verifier.analysis.replay import Replay
 from verifier.analysis.state_map import StateMap
 from verifier.confusion.matrices import Label, label_text
 from verifier.results import InputFile, Point, RequirementResult, RunResult, fraction_text
+from verifier.textfiles import document_text
 
 SCHEMA_NAME = "verifier.explain"
 SCHEMA_VERSION = 1
@@ -125,7 +125,7 @@ class ExplainResult:
 
     def json_text(self) -> str:
         """The document as text."""
-        return json.dumps(self.document(), indent=2, allow_nan=False) + "\n"
+        return document_text(self.document())
 
 
 def _explained_document(each: Explained, requirement: dict[str, Any], whole: ExplainResult) -> dict[str, Any]:

@@ -5,7 +5,6 @@ The document is byte-stable, like that of `verify run`; its schema is `require.s
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -16,6 +15,7 @@ from verifier.checking.verdicts import Verdict
 from verifier.errors import ExitCode
 from verifier.results import InputFile, Point, fraction_text
 from verifier.scenarios import number_text
+from verifier.textfiles import document_text
 
 SCHEMA_NAME = "verifier.require"
 SCHEMA_VERSION = 1
@@ -233,7 +233,7 @@ class RequireResult:
 
     def json_text(self) -> str:
         """The document as text."""
-        return json.dumps(self.document(), indent=2, allow_nan=False) + "\n"
+        return document_text(self.document())
 
     def rows(self) -> Iterator[dict[str, str | int | float]]:
         """One flat row per planner, swept value and cell, with the same columns throughout."""

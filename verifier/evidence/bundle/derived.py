@@ -28,7 +28,7 @@ from verifier.evidence.report.html import html_text
 from verifier.evidence.report.markdown import markdown_text
 from verifier.evidence.report.story import csv_report, report_page
 from verifier.evidence.rocrate import METADATA_FILE, CrateFile, crate_metadata
-from verifier.evidence.sarif import sarif_log
+from verifier.evidence.sarif import requirement_places, sarif_log
 
 README_FILE = "README.txt"
 TRACE_FILE = "trace.csv"
@@ -174,10 +174,8 @@ def _junit(basis: Basis) -> str:
 
 
 def _sarif(basis: Basis) -> str:
-    spec = basis.parts.rebuilt.inputs.spec
-    return sarif_log(
-        basis.parts.run, basis.parts.request.spec, {each.name: (each.line, 1) for each in spec.requirements}
-    )
+    places = requirement_places(basis.parts.rebuilt.inputs.spec)
+    return sarif_log(basis.parts.run, basis.parts.request.spec, places)
 
 
 def _statement(basis: Basis) -> str:

@@ -33,7 +33,7 @@ from verifier.require.question import Question
 from verifier.require.story import required
 from verifier.results import RunResult
 from verifier.scenarios import Block
-from verifier.textfiles import json_of
+from verifier.textfiles import document_text, json_of
 
 SCHEMA_NAME = "verifier.omitted"
 OMITTED_WORDS = "what could not be made, and why"
@@ -175,7 +175,7 @@ def omission(path: str, error: VerifierError) -> dict[str, str]:
 def omitted_text(omitted: Sequence[Mapping[str, str]]) -> str:
     """The document of what could not be made."""
     document = {"schema": SCHEMA_NAME, "version": 1, "omitted": [dict(each) for each in omitted]}
-    return json.dumps(document, indent=2) + "\n"
+    return document_text(document)
 
 
 def read_omitted(raw: bytes, file: str = OMITTED_FILE) -> dict[str, str]:

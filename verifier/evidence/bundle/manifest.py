@@ -13,7 +13,7 @@ from typing import Any
 
 from verifier import __version__
 from verifier.errors import InputError, Place
-from verifier.textfiles import json_of
+from verifier.textfiles import document_text, json_of
 
 SCHEMA_NAME = "verifier.bundle"
 SCHEMA_VERSION = 1
@@ -70,7 +70,7 @@ class Manifest:
             "files": [{name: getattr(each, name) for name in _ENTRY} for each in self.entries],
         }
         content["content_sha256"] = _content_digest(content)
-        return json.dumps(content, indent=2, allow_nan=False) + "\n"
+        return document_text(content)
 
 
 def manifest_of(title: str, entries: Mapping[str, Entry]) -> Manifest:

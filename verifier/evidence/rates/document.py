@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 from typing import Any
 
 from verifier import __version__
 from verifier.evidence.rates.exposure import Exposure, float_above, float_below
 from verifier.evidence.rates.hazard import Bounds, Demonstration, HazardRate, Term
+from verifier.textfiles import document_text
 
 SCHEMA_NAME = "verifier.rate"
 SCHEMA_VERSION = 1
@@ -47,7 +47,7 @@ def rate_document(found: HazardRate, context: tuple[str, str] | None = None) -> 
 
 def rate_text(document: dict[str, Any]) -> str:
     """The text of the document."""
-    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+    return document_text(document)
 
 
 def _bounds(bounds: Bounds) -> dict[str, Any]:

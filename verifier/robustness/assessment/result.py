@@ -5,7 +5,6 @@ Byte-stable: no times, no absolute paths, no user names. Its schema is `assess.s
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from verifier.robustness.assessment.definition import Assessment, DataSet
 from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule
 from verifier.robustness.assessment.plan import Plan
 from verifier.robustness.assessment.relation import Outcome
+from verifier.textfiles import document_text
 
 T = TypeVar("T")
 SCHEMA_NAME = "verifier.assess"
@@ -150,7 +150,7 @@ class AssessmentResult:
 
     def json_text(self) -> str:
         """The document as text."""
-        return json.dumps(self.document(), indent=2, allow_nan=False) + "\n"
+        return document_text(self.document())
 
 
 def _system_document(found: SystemResult) -> dict[str, Any]:
