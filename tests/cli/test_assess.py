@@ -3,12 +3,12 @@
 import csv
 import json
 import math
+from functools import partial
 
 import jsonschema
 import numpy as np
 import pytest
 
-from verifier.cli import main
 from verifier.errors import ExitCode
 from verifier.robustness.assessment.datasets import computed_distances
 from verifier.robustness.assessment.follow_up import make_follow_up
@@ -40,19 +40,11 @@ distances = { ssim = 0.2 }
 
 
 @pytest.fixture
-def run(root, monkeypatch, capfd):
+def run(root, monkeypatch, verify):
     """Run `verify assess` in the project's folder; exit code, standard output, standard error."""
     monkeypatch.chdir(root)
 
-    def call(*arguments):
-        try:
-            code = main(["assess", *map(str, arguments)])
-        except SystemExit as stop:
-            code = stop.code
-        captured = capfd.readouterr()
-        return code, captured.out, captured.err
-
-    return call
+    return partial(verify, "assess")
 
 
 @pytest.fixture

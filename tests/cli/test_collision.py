@@ -4,6 +4,7 @@ import csv
 import json
 import subprocess
 import sys
+from functools import partial
 
 import jsonschema
 import numpy as np
@@ -33,22 +34,14 @@ def noisy(seed, bias, spread, images=120):
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capfd):
+def run(tmp_path, monkeypatch, verify):
     """Run `verify collision` in a folder with some tables; exit code, standard output, standard error."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "perfect.csv").write_text(PERFECT)
     (tmp_path / "far.csv").write_text(noisy(1, 1.5, 0.05))
     (tmp_path / "wide.csv").write_text(noisy(1, 0.0, 0.2))
 
-    def call(*arguments):
-        try:
-            code = main(["collision", *map(str, arguments)])
-        except SystemExit as stop:
-            code = stop.code
-        captured = capfd.readouterr()
-        return code, captured.out, captured.err
-
-    return call
+    return partial(verify, "collision")
 
 
 def test_the_table_of_a_perfect_detector(run):

@@ -5,12 +5,12 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import jsonschema
 import numpy as np
 import pytest
 
-from verifier.cli import main
 from verifier.errors import ExitCode
 
 SMALL = ["--distances", "5,15", "--speeds", "25 mph", "--bootstrap", "0"]
@@ -28,21 +28,13 @@ def table(seed, bias, spread, images=150):
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capfd):
+def run(tmp_path, monkeypatch, verify):
     """Run `verify collision` in a folder with two tables; exit code, standard output, standard error."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "far.csv").write_text(table(1, 1.5, 0.05))
     (tmp_path / "wide.csv").write_text(table(1, 0.0, 0.2))
 
-    def call(*arguments):
-        try:
-            code = main(["collision", *map(str, arguments)])
-        except SystemExit as stop:
-            code = stop.code
-        captured = capfd.readouterr()
-        return code, captured.out, captured.err
-
-    return call
+    return partial(verify, "collision")
 
 
 LOOP = ["--closed-loop", "20", "--empty-bins", "neighbour", "--loop-speeds", "20 mph"]

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import jsonschema
@@ -16,7 +17,6 @@ import pytest
 pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
 from PIL import Image
 
-from verifier.cli import main
 from verifier.cli.mutate_arguments import DENSIFYING, IMAGE_SUFFIXES, LISTS
 from verifier.errors import ExitCode
 from verifier.robustness.detectors import images as images_module
@@ -28,19 +28,11 @@ BLUR_FOLDER = "gaussian_blur-sigma_px_1"
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capfd):
+def run(tmp_path, monkeypatch, verify):
     """Run `verify mutate` in an empty folder; exit code, standard output, standard error."""
     monkeypatch.chdir(tmp_path)
 
-    def call(*arguments):
-        try:
-            code = main(["mutate", *map(str, arguments)])
-        except SystemExit as stop:
-            code = stop.code
-        captured = capfd.readouterr()
-        return code, captured.out, captured.err
-
-    return call
+    return partial(verify, "mutate")
 
 
 def picture(seed=0, height=40, width=60):

@@ -3,7 +3,6 @@
 import contextlib
 import io
 import runpy
-import shutil
 import sys
 import tempfile
 
@@ -12,7 +11,6 @@ import pytest
 from verifier.evidence.bundle.archive import read_bundle
 from verifier.evidence.bundle.check import check_bundle
 
-BROWSER = next((found for name in ("chromium", "chromium-browser") if (found := shutil.which(name))), "")
 EXAMPLES = {
     "published matrices": (
         "14_evidence_bundle.py",
@@ -49,17 +47,6 @@ def bundle(request, root, tmp_path_factory):
     example, names = EXAMPLES[request.param]
     places = [tmp_path_factory.mktemp(name) for name in ("one", "two")]
     return *(built(root / "examples" / example, place) for place in places), names
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if not BROWSER:
-        pytest.skip("there is no Chromium")
-    with playwright.sync_playwright() as tool:
-        found = tool.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
-        yield found
-        found.close()
 
 
 def test_a_second_build_has_the_same_bytes_and_both_are_sound(bundle):

@@ -1,16 +1,11 @@
 """The page in a real browser: it sorts, it can be read without its script, and hostile names do nothing."""
 
-import shutil
-
 import pytest
 from made_runs import document_of, every_verdict, point, requirement, run_content
 from report_documents import EVERY_KIND, documents
 
 from verifier.evidence.report import html_report
 
-BROWSER = next(
-    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), ""
-)
 LONG = "n" * 10_000
 NAMES = (
     "<script>document.title='owned';alert(1)</script>",
@@ -51,17 +46,6 @@ CONTRAST = """
   return worst;
 }
 """
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if not BROWSER:
-        pytest.skip("there is no Chromium")
-    with playwright.sync_playwright() as tool:
-        found = tool.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
-        yield found
-        found.close()
 
 
 class Visit:

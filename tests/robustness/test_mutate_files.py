@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
+from image_batches import BLUR, batch, picture, saved
 from PIL import Image
 
 from verifier.errors import InputError, LimitError, UsageError
@@ -20,31 +21,13 @@ from verifier.robustness.detectors.images import read_image
 from verifier.robustness.mutators import Frame, apply, parse_mutation
 from verifier.robustness.mutators import batch as batch_module
 from verifier.robustness.mutators.annotations import read_annotations
-from verifier.robustness.mutators.batch import mutate_files
-from verifier.robustness.mutators.batch_result import BatchResult, BatchSettings, folder_name
+from verifier.robustness.mutators.batch_result import BatchSettings, folder_name
 from verifier.robustness.mutators.imagefiles import DepthSource, ImageFile, image_files
 from verifier.robustness.mutators.mutation import generator_for
 
-BLUR = parse_mutation("gaussian_blur:sigma_px=1")
 NOISE = parse_mutation("salt_and_pepper:share=0.2")
 HAZE = parse_mutation("haze:visibility_m=97.8")
 CROP = parse_mutation("truncation:left=0.25,top=0.25,canvas=cropped")
-
-
-def picture(seed=0, height=8, width=12):
-    return np.random.default_rng(seed).integers(0, 256, (height, width, 3), np.uint8)
-
-
-def saved(path, pixels, **options):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(pixels).save(path, **options)
-    return path
-
-
-def batch(images, folder, *mutations, **settings):
-    """The result of a batch."""
-    what = BatchSettings(mutations or (BLUR,), **settings)
-    return BatchResult(mutate_files(image_files(images), what, folder), what)
 
 
 def pixels_of(path):

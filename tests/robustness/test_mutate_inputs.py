@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
 import cv2
+from image_batches import BLUR, batch, picture, saved
 from PIL import Image
 
 from verifier.errors import InputError, UsageError
@@ -16,30 +17,14 @@ from verifier.robustness.mutators import batch as batch_module
 from verifier.robustness.mutators import parse_mutation
 from verifier.robustness.mutators.annotations import read_annotations
 from verifier.robustness.mutators.batch import mutate_files
-from verifier.robustness.mutators.batch_result import BatchResult, BatchSettings
+from verifier.robustness.mutators.batch_result import BatchSettings
 from verifier.robustness.mutators.imagefiles import DepthSource, image_files
 from verifier.robustness.mutators.moving import box_of
 from verifier.robustness.mutators.sheet import contact_sheet
 
-BLUR = parse_mutation("gaussian_blur:sigma_px=1")
 TURN = parse_mutation("rotation:angle_deg=90")
 HAZE = parse_mutation("haze:visibility_m=97.8")
 CROP = parse_mutation("truncation:left=0.25,canvas=cropped")
-
-
-def picture(seed=0, height=8, width=12):
-    return np.random.default_rng(seed).integers(0, 256, (height, width, 3), np.uint8)
-
-
-def saved(path, pixels=None):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(picture() if pixels is None else pixels).save(path)
-    return path
-
-
-def batch(images, folder, *mutations, **settings):
-    what = BatchSettings(mutations or (BLUR,), **settings)
-    return BatchResult(mutate_files(image_files(images), what, folder), what)
 
 
 def names(*paths):

@@ -1,0 +1,28 @@
+"""Small pictures in files, and batches of them."""
+
+import numpy as np
+from PIL import Image
+
+from verifier.robustness.mutators import parse_mutation
+from verifier.robustness.mutators.batch import mutate_files
+from verifier.robustness.mutators.batch_result import BatchResult, BatchSettings
+from verifier.robustness.mutators.imagefiles import image_files
+
+BLUR = parse_mutation("gaussian_blur:sigma_px=1")
+
+
+def picture(seed=0, height=8, width=12):
+    return np.random.default_rng(seed).integers(0, 256, (height, width, 3), np.uint8)
+
+
+def saved(path, pixels=None, **options):
+    """The path, with a picture in it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(picture() if pixels is None else pixels).save(path, **options)
+    return path
+
+
+def batch(images, folder, *mutations, **settings):
+    """The result of a batch."""
+    what = BatchSettings(mutations or (BLUR,), **settings)
+    return BatchResult(mutate_files(image_files(images), what, folder), what)
