@@ -7,6 +7,7 @@ sum over them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
@@ -272,10 +273,10 @@ def _texts(labels: Sequence[Label]) -> list[list[str]]:
 def _without_folders(names: Sequence[str]) -> list[str]:
     """Names of files that do not depend on where they lie; equal ones are numbered."""
     found: list[str] = []
-    for name in names:
-        short = PurePath(name).name
-        number = sum(PurePath(each).name == short for each in names[: len(found)]) + 1
-        found.append(short if number == 1 else f"{short} ({number})")
+    seen = Counter[str]()
+    for short in (PurePath(name).name for name in names):
+        seen[short] += 1
+        found.append(short if seen[short] == 1 else f"{short} ({seen[short]})")
     return found
 
 

@@ -64,19 +64,16 @@ def _compared(old: bytes, new: bytes, path: str, found: Log) -> int:
     Another processor or another version of a numerical library rounds differently; so do versions that are stated.
     Proofs rest on such numbers, differ with them, and hold all the same; they are not compared here.
     """
-    every = differences(old, new, path)
-    rounded = [each for each in every if _close(each)]
-    found.findings += [
-        Finding(path, each.where, each.found, each.expected, Kind.CONTENT)
-        for each in every
-        if not _close(each) and not each.where.startswith("/versions/")
-    ]
-    found.unchecked += [
-        f"{path} with {each.where.removeprefix('/versions/')} {each.found}, which made it; here it is {each.expected}"
-        for each in every
-        if each.where.startswith("/versions/")
-    ]
-    return len(rounded)
+    rounded = 0
+    for each in differences(old, new, path):
+        close = _close(each)
+        rounded += close
+        if each.where.startswith("/versions/"):
+            library = each.where.removeprefix("/versions/")
+            found.unchecked.append(f"{path} with {library} {each.found}, which made it; here it is {each.expected}")
+        elif not close:
+            found.findings.append(Finding(path, each.where, each.found, each.expected, Kind.CONTENT))
+    return rounded
 
 
 def _close(difference: Difference) -> bool:
