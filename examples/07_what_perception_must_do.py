@@ -31,7 +31,7 @@ for answer in ask("stops_for_pedestrians", Question(box=True), "published", "fee
     for cell, floor in zip(answer.cells, answer.box.floors, strict=True):
         print(
             f"    {cell.bin:<10} recall {float(cell.measured):.3f} measured, {float(cell.required):.6f} required, "
-            f"{float(floor):.6f} guaranteed"
+            f"{float(floor):.6f} certified"
         )
 
 print("the same for the published planner, every bin as cheap as the others")
@@ -49,12 +49,12 @@ print(f"    and {float(floor):.6f} whatever an obstacle that is missed is taken 
 # Expected output:
 # stops_for_pedestrians: P >= 0.95
 #   planner published: P = 0.000449 as measured
-#     [0, 10) m  recall 0.196 measured, 0.983048 required, 0.983048 guaranteed
-#     [50, 60) m recall 0.012 measured, 0.983048 required, 0.983048 guaranteed
+#     [0, 10) m  recall 0.196 measured, 0.983048 required, 0.983048 certified
+#     [50, 60) m recall 0.012 measured, 0.983048 required, 0.983048 certified
 #   planner feedback: P = 0.007553 as measured
-#     [0, 10) m  recall 0.196 measured, 0.983048 required, 0.983048 guaranteed
+#     [0, 10) m  recall 0.196 measured, 0.983048 required, 0.983048 certified
 #   planner cautious: P = 0.196203 as measured
-#     [0, 10) m  recall 0.196 measured, 0.950000 required, 0.950001 guaranteed
+#     [0, 10) m  recall 0.196 measured, 0.950000 required, 0.950001 certified
 # the same for the published planner, every bin as cheap as the others
 #     [0, 10) m  recall 1.000000
 #     [50, 60) m recall 0.950000

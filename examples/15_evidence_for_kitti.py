@@ -3,7 +3,8 @@
 The counts below are those of example 05: PointRCNN (lidar) and RRC (camera) against the annotations of the KITTI
 tracking benchmark, drives 0001, 0004, 0007 and 0015, of which PointRCNN's training set holds no frame. They are
 counts only; nothing of the data set is repeated. With the annotations and the published detections, as for example
-05, they are counted anew, and the bundle is about the same numbers drive by drive. It needs the extra evidence.
+05, they are counted anew, and the bundle is about the same numbers drive by drive: then its bounds assume independent
+drives only, and it says that four drives are few. It needs the extra evidence.
 
   python examples/15_evidence_for_kitti.py LABEL_02 DET_POINTRCNN DET_RRC2D
 """
@@ -127,14 +128,19 @@ with tempfile.TemporaryDirectory() as name:
 
 # Expected output:
 # stops_only_for_pedestrians  not shown     P = 0.9983
-#   D1 false alarms are left out
-#   D2 the bounds straddle the target
-#   D4 too few items
-#   D5 another policy gives another verdict
+#   D1 the memoryless detector is not tested
+#   D2 false positives not modelled
+#   D3 the check says nothing about the system
+#   D6 the bounds straddle the target
+#   D8 too few items
+#   D9 another policy gives another verdict
 # stops_for_pedestrians       not shown     P = 0.8556
-#   D1 false alarms are left out
-#   D3 the bounds straddle the target
-#   D6 another policy gives another verdict
+#   D1 the memoryless detector is not tested
+#   D2 false positives not modelled
+#   D4 the check says nothing about the system
+#   D5 the check says nothing about the system
+#   D7 the bounds straddle the target
+#   D10 another policy gives another verdict
 # never_stalls_early          not evidenced not selected for this run
 # all_three                   not evidenced not selected for this run
 # 0 findings, exit code 0
@@ -142,7 +148,7 @@ with tempfile.TemporaryDirectory() as name:
 #    40 files held against their SHA-256
 #    10 documents held against their JSON Schema
 #    12 certificates proven in rational arithmetic about the rebuilt chains
-#    72 guaranteed bounds held against what certificates prove
+#    72 confidence bounds held against what certificates prove
 #    60 probabilities computed anew by the batch engine, with rigorous enclosures
 #     3 violating runs replayed on the rebuilt system, 3 with the formula
 #     2 documents of required recalls held against spec and run

@@ -8,7 +8,7 @@ from plain_car import REQUIREMENTS, cautious, chain, feedback, kept_probability
 from published_matrices import NAMES, PERFECT, write_matrix
 
 from verifier.chains.filled import markov_chain
-from verifier.checking.requirements import EngineSettings
+from verifier.checking.results import EngineSettings
 from verifier.confusion import read_confusion
 from verifier.options import RunOptions
 from verifier.pipeline import verify_spec

@@ -19,6 +19,7 @@ class ExitCode(IntEnum):
     INCONCLUSIVE = 3
     BAD_INPUT = 4
     INTERNAL = 5
+    NO_ANSWER = 6
 
 
 class VerifierError(Exception):
@@ -89,6 +90,12 @@ class InputError(VerifierError):
 
 class LimitError(InputError):
     """What was asked for would exceed a limit; the message names the predicted number and the limit."""
+
+
+class NoAnswerError(LimitError):
+    """The limits of time, memory or size that the user sets are used up, or would be, before there is an answer."""
+
+    exit_code = ExitCode.NO_ANSWER
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:

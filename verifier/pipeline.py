@@ -7,31 +7,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
+from verifier.analysis.channel_test import channel_document, class_tests, drawn_together
 from verifier.analysis.confidence import Confidence, Data, confidence, data_of_run
+from verifier.analysis.drive_items import weighted_matrices
 from verifier.analysis.measured import measured
+from verifier.analysis.mixed import mixed_data
+from verifier.analysis.settings import ConfidenceSettings
 from verifier.blocks import CheckedBlock, block_chain, block_objectives, check_block
+from verifier.budget import Clock, memory_limit
 from verifier.chains import write_chain
 from verifier.checking.process import StormProcess
-from verifier.collection import collected, with_plans
+from verifier.collection import Judging, collected, interval_remarks, unanswered_requirement, with_plans
 from verifier.confusion import ConfusionFile, ConfusionMatrices, read_confusion
 from verifier.confusion.counts import Sequences
-from verifier.errors import UsageError
+from verifier.confusion.mix import MixedMatrices
+from verifier.errors import LimitError, NoAnswerError, UsageError
 from verifier.expressions import Source, check_type
 from verifier.options import RunOptions
 from verifier.provenance import (
+    grid_remarks,
     input_files,
     matrices_record,
+    noted,
     program_versions,
-    reading_remarks,
     run_remarks,
     run_settings,
 )
-from verifier.results import RunResult
+from verifier.results import RunResult, Unanswered
 from verifier.scenarios import Block, Grid, make_grid
 from verifier.specs import Specification, check_names, read_spec
 from verifier.specs.specification import expand_lets
@@ -59,9 +67,12 @@ def verify_spec(
         return verified(read_inputs(spec_path, confusion_path, options), options, storm, progress)
 
 
-def verified(inputs: Inputs, options: RunOptions, storm: StormProcess, progress: Progress = iter) -> RunResult:
-    """As `verify_spec`, for files that are read and a worker that runs."""
-    return result_of(checked_grid(inputs, options, storm, progress), inputs, options)
+def verified(
+    inputs: Inputs, options: RunOptions, storm: StormProcess, progress: Progress = iter, *, partial: bool = False
+) -> RunResult:
+    """As `verify_spec`, for files that are read and a worker that runs; `partial` as for `checked_grid`."""
+    with memory_limit(options.limits.memory_bytes):
+        return result_of(checked_grid(inputs, options, storm, progress, partial=partial), inputs, options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,11 +80,12 @@ class CheckedGrid:
     """What was computed in every block of a grid; it does not depend on what decides verdicts.
 
     Attributes:
-        grid: the scenarios.
+        grid: the scenarios, with the requirements that have an answer in all of them.
         blocks: what both engines say in each block.
         data: what intervals and bounds rest on; None where there are none.
         sure: for each block how sure that is; None where nothing says.
         storm: version of the model checker.
+        unanswered: the requirements that have none.
     """
 
     grid: Grid
@@ -81,35 +93,95 @@ class CheckedGrid:
     data: Data | None
     sure: tuple[tuple[Confidence, ...] | None, ...]
     storm: str
+    unanswered: tuple[Unanswered, ...] = ()
 
 
-def checked_grid(inputs: Inputs, options: RunOptions, storm: StormProcess, progress: Progress = iter) -> CheckedGrid:
-    """Both engines' values in every scenario, and how sure they are; VerifierError as `verify_spec`."""
+def checked_grid(
+    inputs: Inputs, options: RunOptions, storm: StormProcess, progress: Progress = iter, *, partial: bool = False
+) -> CheckedGrid:
+    """Both engines' values in every scenario, and how sure they are.
+
+    Args:
+        inputs, options, storm, progress: as for `verified`.
+        partial: go on without the requirements that have no answer within the limits, as long as one has.
+
+    Raises:
+        VerifierError: as `verify_spec`; NoAnswerError where there is no answer.
+    """
     grid, matrices, settings = inputs.grid(options), inputs.matrices(options), options.confidence
-    found = tuple(check_block(block, grid, matrices, options, storm) for block in progress(list(grid.blocks)))
-    if settings is None or options.decimals is not None:
-        return CheckedGrid(grid, found, None, tuple(None for _ in found), storm.storm_version())
-    chains = (block_objectives(block, grid, matrices, options) for block in grid.blocks)
-    data = data_of_run(chains, measured(matrices, options.empty_columns), inputs.sequences(options), settings)
-    sure = tuple(
-        confidence(block_objectives(block, grid, matrices, options), data, settings)
-        for block in progress(list(grid.blocks))
+    limit, begun = options.engines.timeout_s, time.monotonic()
+    clock = Clock(None if limit is None else limit * len(grid.requirements) * len(grid.blocks))
+    found = tuple(
+        check_block(block, grid, matrices, options, storm, partial=partial) for block in progress(list(grid.blocks))
     )
-    return CheckedGrid(grid, found, data, sure, storm.storm_version())
+    intervals = settings is not None and options.decimals is None
+    grid, found, unanswered = _answered(grid, found, intervals=intervals, partial=partial)
+    if settings is None or not intervals:
+        return CheckedGrid(grid, found, None, tuple(None for _ in found), storm.storm_version(), unanswered)
+    clock.spend(time.monotonic() - begun)
+    with clock.running("intervals and bounds over all matrices: --no-confidence leaves them out. It"):
+        data = _data(inputs, grid, matrices, options, settings)
+        sure = tuple(
+            confidence(block_objectives(block, grid, matrices, options), data, settings)
+            for block in progress(list(grid.blocks))
+        )
+    return CheckedGrid(grid, found, data, sure, storm.storm_version(), unanswered)
+
+
+def _data(
+    inputs: Inputs, grid: Grid, matrices: ConfusionMatrices, options: RunOptions, settings: ConfidenceSettings
+) -> Data:
+    """What intervals and bounds rest on."""
+    chains = (block_objectives(block, grid, matrices, options) for block in grid.blocks)
+    counts, strata = measured(matrices, options.empty_columns), inputs.mixed(options)
+    if strata is None:
+        return data_of_run(chains, counts, inputs.sequences(options), settings)
+    return mixed_data(chains, counts, strata, settings)
+
+
+def _answered(
+    grid: Grid, found: Sequence[CheckedBlock], *, intervals: bool, partial: bool
+) -> tuple[Grid, tuple[CheckedBlock, ...], tuple[Unanswered, ...]]:
+    """Grid and blocks with the requirements that are answered everywhere, and the others.
+
+    Raises:
+        NoAnswerError: there are others, and `partial` is not asked for or nothing else is left.
+    """
+    reasons: dict[int, LimitError] = {}
+    for block in found:
+        counted = [k for k, values in zip(block.answered, block.values, strict=True) if values.counted and intervals]
+        for index, reason in [*block.refused.items(), *((k, _without_intervals(grid, k)) for k in counted)]:
+            reasons.setdefault(index, reason)
+    if reasons and (not partial or len(reasons) == len(grid.requirements)):
+        raise next(iter(reasons.values()))
+    unanswered = tuple(
+        unanswered_requirement(grid, found, index, str(reason)) for index, reason in sorted(reasons.items())
+    )
+    kept = replace(grid, requirements=tuple(r for k, r in enumerate(grid.requirements) if k not in reasons))
+    return kept, tuple(block.without(reasons) for block in found), unanswered
+
+
+def _without_intervals(grid: Grid, index: int) -> NoAnswerError:
+    return NoAnswerError(
+        f"{grid.requirements[index].name}: its steps are counted, for the measured matrix; intervals and bounds over "
+        "all matrices would need an obligation for each step left, more than the limits allow",
+        hint="--no-confidence gives the probability for the measured matrix alone; or shorten the window",
+    )
 
 
 def result_of(checked: CheckedGrid, inputs: Inputs, options: RunOptions) -> RunResult:
     """Verdicts, and what would decide more.
 
     Args:
-        checked: what was computed under these options, or under ones that differ in `verdict_from` only.
+        checked: what was computed under these options, or under ones that differ in what decides verdicts only.
         inputs: the files.
         options: of the run.
     """
     grid, data = checked.grid, checked.data
-    source = "point" if data is None else options.verdict_from
-    results = collected(grid, checked.blocks, checked.sure, source)
-    if data is not None and options.confidence is not None and source == "guaranteed":
+    settings = run_settings(grid, options, data)
+    tests = class_tests(inputs.confusion.matrices.metadata, drawn_together(block.draws for block in checked.blocks))
+    results = collected(grid, checked.blocks, checked.sure, Judging.of(settings, options, tests))
+    if data is not None and options.confidence is not None and settings["verdict_from"] == "bounds":
         matrices = inputs.matrices(options)
         results = with_plans(
             results,
@@ -122,17 +194,28 @@ def result_of(checked: CheckedGrid, inputs: Inputs, options: RunOptions) -> RunR
     return RunResult(
         title=inputs.confusion.matrices.title or Path(inputs.confusion.name).stem,
         inputs=input_files(inputs.spec, inputs.model, inputs.confusion),
-        settings=run_settings(grid, options, data),
+        settings=settings,
         requirements=results,
         versions={**program_versions(), "storm": checked.storm},
-        remarks=run_remarks(
-            inputs.confusion.matrices,
-            options,
-            [each for block in checked.blocks for each in block.assumed],
-            [*reading_remarks(grid), *(each for block in checked.blocks for each in block.remarks)],
-            data,
+        remarks=(
+            *interval_remarks(results),
+            *run_remarks(
+                inputs.confusion.matrices,
+                options,
+                [each for block in checked.blocks for each in block.assumed],
+                [
+                    *grid_remarks(grid, options.false_alarms),
+                    *(each for block in checked.blocks for each in block.remarks),
+                    *noted((each.block, each.notes) for each in checked.blocks),
+                ],
+                data,
+                tests,
+            ),
+            *(each.remark for each in checked.unanswered),
         ),
         matrices=matrices_record(inputs.confusion),
+        channel=channel_document(tests),
+        unanswered=checked.unanswered,
     )
 
 
@@ -149,8 +232,23 @@ class Inputs:
         return make_grid(self.spec, self.model, options.selection)
 
     def matrices(self, options: RunOptions) -> ConfusionMatrices:
-        """The matrices to use: those of the file, or their sum over all bins."""
-        return self.confusion.matrices.canonical() if options.canonical else self.confusion.matrices
+        """The matrices to use: those of the file or their sum over all bins, with the weights of the bounds.
+
+        Point, intervals and bounds are made from the same weights: so the point lies within its bounds.
+
+        Raises:
+            UsageError: the file does not know what the weights need.
+        """
+        strata = self.mixed(options)
+        if strata is not None:
+            return strata.matrices()
+        matrices = self.confusion.matrices.canonical() if options.canonical else self.confusion.matrices
+        return weighted_matrices(matrices, self.sequences(options), options.weights)
+
+    def mixed(self, options: RunOptions) -> MixedMatrices | None:
+        """The matrices by the bins of the variable that is weighed, where one is."""
+        found = self.confusion.mixed
+        return found.canonical() if found is not None and options.canonical else found
 
     def sequences(self, options: RunOptions) -> Sequences | None:
         """The counts by sequence behind these matrices, where the file has them."""
@@ -165,7 +263,7 @@ def read_inputs(spec_path: str | Path, confusion_path: str | Path, options: RunO
     check_names(spec, model.types())
     if options.selection.initial is not None:
         check_type(options.selection.initial, model.types(), Source("", "--initial"), "boolean")
-    return Inputs(spec, model, read_confusion(confusion_path, options.where, options.score_threshold))
+    return Inputs(spec, model, read_confusion(confusion_path, options.where, options.score_threshold, options.mix))
 
 
 def require_one_block(grid: Grid) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import platform
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -12,21 +13,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier import __version__
+from verifier.analysis.channel_test import ClassTest
 from verifier.analysis.confidence import Data
 from verifier.analysis.dependence import dependence_remark
-from verifier.analysis.intervals import LARGEST_DRAWS, fewest_draws
+from verifier.analysis.intervals import LARGEST_DRAWS, alpha_of, fewest_draws
+from verifier.analysis.rate_differences import difference_remark
 from verifier.analysis.settings import ConfidenceSettings
-from verifier.checking.requirements import TwoEngineValues
+from verifier.analysis.tiers import RESAMPLED, BoundsBasis
+from verifier.checking.results import TwoEngineValues
 from verifier.checking.strategies import StrategyRange
+from verifier.checking.verdicts import INDEPENDENT_ITEMS
 from verifier.confusion import EMPTY, ConfusionFile, ConfusionMatrices
 from verifier.confusion.matrices import label_text
+from verifier.confusion.sanity import remark_texts
 from verifier.expressions import to_text
 from verifier.ltl import read_otherwise_by_prism
 from verifier.options import RunOptions
 from verifier.results import InputFile
 from verifier.scenarios import Block, Grid, number_text
 from verifier.specs import Specification
-from verifier.systems.model import SystemModel
+from verifier.systems.model import EMPTY_CLASS, SystemModel
 from verifier.systems.skeleton import Skeleton
 
 Mask = NDArray[np.bool_]
@@ -37,7 +43,9 @@ MATRICES_SAY = (
     "grouping",
     "score_threshold",
     "where",
+    "mix",
     "dependence",
+    "remarks",
     "source",
 )
 """What a result repeats of a confusion document."""
@@ -123,6 +131,8 @@ def run_settings(grid: Grid, options: RunOptions, data: Data | None) -> dict[str
         "round_transitions": options.decimals,
         "exact": options.engines.exact,
         "verdict_from": "point" if data is None else options.verdict_from,
+        "strict": options.strict,
+        "assume_memoryless": options.assume_memoryless,
         "confidence": None if data is None or options.confidence is None else _settings_of(options.confidence, data),
     }
 
@@ -137,7 +147,32 @@ def _settings_of(settings: ConfidenceSettings, data: Data) -> dict[str, Any]:
         "seed": settings.seed,
         "semantics": settings.semantics,
         "events": len(data.events),
+        "bounds": data.basis.document(),
     }
+
+
+DROPPED = "the matrices were made without unmatched detections (false alarms)"
+"""Then column `empty` is held by convention (`verifier.analysis.measured`)."""
+OF_THE_MEAN = (
+    "P, intervals and bounds are for the mean matrix over drives: where drives differ, errors in successive steps "
+    "depend on each other through the drive, and the mean of P over drives is another number"
+)
+"""What no bound on rates says anything about."""
+
+
+def data_assumption(settings: Mapping[str, Any]) -> str | None:
+    """What the numbers that decide verdicts assume about the data, where that is a condition of the verdicts.
+
+    Args:
+        settings: of a run, as its document has them.
+    """
+    confidence, source = settings["confidence"], settings["verdict_from"]
+    if confidence is None or source == "point":
+        return None
+    if source == "interval":
+        return INDEPENDENT_ITEMS if confidence["interval"] == "credible" else RESAMPLED
+    bounds = confidence["bounds"]
+    return str(bounds["condition"]) if bounds["conditional"] else None
 
 
 def run_remarks(
@@ -146,6 +181,7 @@ def run_remarks(
     assumed: Iterable[str],
     engines: Iterable[str],
     data: Data | None,
+    tests: Iterable[ClassTest],
 ) -> tuple[str, ...]:
     """What a reader must know to read the numbers rightly.
 
@@ -155,48 +191,77 @@ def run_remarks(
         assumed: descriptions of the matrix columns that were needed and had no items.
         engines: what the engines had to say about single requirements.
         data: how intervals were made, where they were.
+        tests: of the classes that the chains draw, see `class_tests`.
     """
     remarks = list(dict.fromkeys(engines))
     columns = list(dict.fromkeys(assumed))
     if columns:
-        listed = ", ".join(columns[:4]) + (f" and {len(columns) - 4} more" if len(columns) > 4 else "")
-        leaning = "" if data is None else "; intervals and guaranteed bounds do not lean on that"
-        remarks.append(f"no items with {listed}: rates assumed by policy '{options.empty_columns}'{leaning}")
-    dependence = dependence_remark(matrices.metadata)
+        listed = _listed(columns)
+        affected = "" if data is None else " (affects the point estimate only, not intervals and bounds)"
+        remarks.append(f"no items with {listed}: rates filled in by policy '{options.empty_columns}'{affected}")
+    dependence = dependence_remark(tests)
     if dependence is not None:
         remarks.append(dependence)
+    remarks += remark_texts(matrices.metadata)
     if data is not None and data.choice.remark is not None:
         remarks.append(data.choice.remark)
+    if data is not None:
+        difference = difference_remark(data.differences, matrices.canonical() if options.canonical else matrices)
+        remarks += [] if difference is None else [difference]
     if data is not None and options.confidence is not None:
-        remarks += _draws_remark(data.draws, options.confidence.level)
+        remarks += _draws_remark(data.draws, data.basis)
+        remarks += _ceiling_remark(data.basis)
+        remarks += [] if data.drives is None else [OF_THE_MEAN]
     if options.false_alarms != "ignore" and not _reports_where_nothing_stands(matrices):
         stated = matrices.metadata.get("false_alarms")
         reason = {
-            "dropped": "the matrices were made without unmatched detections (false alarms)",
+            "dropped": DROPPED,
             "counted": "no false alarm was counted",
         }.get(str(stated), "column 'empty' of the matrices holds no report, and they do not say why")
-        remarks.append(f"{reason}, so where nothing stands the detector reports nothing")
+        remarks.append(f"{reason}, so the model contains no false positives")
     if options.decimals is not None:
         remarks.append(
-            f"transition probabilities were rounded to {options.decimals} decimals; rows need not sum to 1, and the "
-            "values are no probabilities of the system"
+            f"transition probabilities were rounded to {options.decimals} decimals; rows may not sum to 1, so the "
+            "results are not probabilities: use them only to reproduce published numbers"
         )
     if options.endless:
-        remarks.append("runs never end: after every stop the next misdetection counts")
+        remarks.append(
+            "no terminal states (--endless): paths are infinite, so any recurring error eventually violates an "
+            "always-requirement"
+        )
     return tuple(remarks)
 
 
-def _draws_remark(draws: int, level: float) -> list[str]:
-    """Say where an interval has too few draws behind it."""
+def _ceiling_remark(basis: BoundsBasis) -> list[str]:
+    """Say what so few drives cannot show, whatever their outcome."""
+    if basis.ceiling is None:
+        return []
+    drives = f"{basis.drives} drive" if basis.drives == 1 else f"{basis.drives} drives"
+    most = math.ceil(basis.ceiling * 1000) / 1000  # rounded down it would deny what can be shown
+    return [
+        f"with {drives} no rate above {most:g} can be shown, whatever their outcome and however many items they hold"
+    ]
+
+
+def _draws_remark(draws: int, basis: BoundsBasis) -> list[str]:
+    """Say where an interval, or bounds that are drawn, have too few draws behind them."""
+    level, ends = basis.level, f"the ends of a {100 * basis.level:.10g} % interval"
+    if basis.tier == "approximate" and basis.looks > 1:
+        level, ends = float(1 - alpha_of(level) / basis.looks), f"bounds at {basis.looks} looks"
     needed = fewest_draws(level)
     if draws >= needed:
         return []
-    plenty = "" if needed > LARGEST_DRAWS else f"; --draws {needed} or more would"
-    return [f"{draws} draws of the matrices do not determine the ends of intervals of this level{plenty}"]
+    plenty = "" if needed > LARGEST_DRAWS else f"; use --draws {needed} or more"
+    return [f"{draws} draws are too few for {ends}{plenty}"]
 
 
-def reading_remarks(grid: Grid) -> Iterator[str]:
-    """Say how a formula is read that PRISM and Storm would read differently."""
+def grid_remarks(grid: Grid, false_alarms: str) -> Iterator[str]:
+    """What a reader must know about all scenarios at once.
+
+    Args:
+        grid: the scenarios.
+        false_alarms: the policy, one of `FALSE_ALARM_POLICIES`.
+    """
     for each in grid.requirements:
         formula = each.text[each.text.find("[") + 1 : each.text.rfind("]")]
         if read_otherwise_by_prism(formula):
@@ -204,6 +269,38 @@ def reading_remarks(grid: Grid) -> Iterator[str]:
                 f"{each.name}: read as {to_text(each.original, parenthesise=True)}. Temporal operators bind tighter "
                 "than & and | here, as in Spot; PRISM and Storm would read it differently"
             )
+    if false_alarms != "ignore":
+        yield _places_remark(grid, beside_objects=false_alarms == "background")
+
+
+def _places_remark(grid: Grid, *, beside_objects: bool) -> str:
+    """Where alone a false alarm can arise: the channel draws column 'empty' for what the model declares, and a road
+    without any place is one on which the detector sees nothing (`verifier.systems.channel`)."""
+    placed = {
+        block.environment: {each.class_name for each in block.system.environment(block.environment)}
+        for block in grid.blocks
+    }
+    where = "places and objects" if beside_objects else "places"
+    able = [name for name, classes in placed.items() if (classes if beside_objects else EMPTY_CLASS in classes)]
+    declared = f"here in environment {_listed(able)}" if able else "of which there are none here"
+    return f"false alarms arise only in the bins of declared {where}, {declared}; the model has no fields of view"
+
+
+def noted(found: Iterable[tuple[Block, Iterable[str]]]) -> Iterator[str]:
+    """What was noted in single blocks: each note once, with the blocks in which it holds."""
+    where: dict[str, list[str]] = {}
+    count = 0
+    for block, notes in found:
+        count += 1
+        for note in notes:
+            where.setdefault(note, []).append(str(block))
+    for note, blocks in where.items():
+        yield note if len(blocks) == count else f"{note} ({_listed(blocks, '; ')})"
+
+
+def _listed(names: Sequence[str], between: str = ", ") -> str:
+    """The first four, and how many more there are."""
+    return between.join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
 def block_remarks(

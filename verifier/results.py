@@ -1,7 +1,6 @@
-"""What a run found, as values: frozen, complete, and able to give their JSON document.
+"""What a run found, as values that give their JSON document; its schema is `run.schema.json` beside this file.
 
-Tables, plots and reports are made from these; nothing here prints. The document is byte-stable: equal inputs give
-equal bytes. It holds no times, no absolute paths and no user names. Its schema is `run.schema.json` beside this file.
+Equal inputs give equal bytes: the document holds no times, no absolute paths and no user names.
 """
 
 from __future__ import annotations
@@ -13,7 +12,10 @@ from fractions import Fraction
 from pathlib import PurePath
 from typing import Any
 
-from verifier.checking.verdicts import Verdict, worst_verdict
+from verifier.analysis.planning import EvidencePlan
+from verifier.analysis.tipping import TippingPoints
+from verifier.analysis.vacuity import Vacuity
+from verifier.checking.verdicts import Verdict, condition_over, verdict_over, verdict_text, worst_verdict
 from verifier.scenarios import number_text
 from verifier.textfiles import document_text
 
@@ -42,15 +44,15 @@ class Sureness:
     """How sure the data make us of one probability.
 
     Attributes:
-        level: of the interval and of the guaranteed bounds.
+        level: of the interval and of the confidence bounds.
         kind: of the interval, "credible" or "bootstrap"; see `verifier.analysis.intervals.Interval`.
         lower, upper: the interval.
         lower_range, upper_range: what drawing leaves open of its ends.
         draws: how many matrices were drawn for it.
-        guaranteed_lower, guaranteed_upper: bounds that hold whatever the true matrices are, but for 1 - level of
-            all data sets; all bounds of a run hold at once.
+        bounds_lower, bounds_upper: confidence bounds; all of a run hold at once, unless the tier is approximate.
         attained_lower, attained_upper: probabilities that single matrices within the confidence region have.
-        conservative: whether the guaranteed bounds are known to be wider than what some matrices attain.
+        conservative: whether the confidence bounds are known to be wider than what some matrices attain.
+        tier: what the confidence bounds assume, see `verifier.analysis.tiers`.
     """
 
     level: float
@@ -60,11 +62,12 @@ class Sureness:
     lower_range: tuple[float, float]
     upper_range: tuple[float, float]
     draws: int
-    guaranteed_lower: float
-    guaranteed_upper: float
+    bounds_lower: float
+    bounds_upper: float
     attained_lower: float
     attained_upper: float
     conservative: bool
+    tier: str
 
     def document(self) -> dict[str, Any]:
         """As JSON values."""
@@ -78,12 +81,13 @@ class Sureness:
                 "upper_range": list(self.upper_range),
                 "draws": self.draws,
             },
-            "guaranteed": {
-                "lower": self.guaranteed_lower,
-                "upper": self.guaranteed_upper,
+            "confidence_bounds": {
+                "lower": self.bounds_lower,
+                "upper": self.bounds_upper,
                 "attained_lower": self.attained_lower,
                 "attained_upper": self.attained_upper,
                 "conservative": self.conservative,
+                "tier": self.tier,
             },
         }
 
@@ -94,12 +98,15 @@ class Point:
 
     Attributes:
         probability: Storm's value.
-        lower, upper: numerical bounds of the probability, solving and rounding included. They say nothing about
-            how well the data determine the matrices.
+        lower, upper: numerical bounds, solving and rounding included; the data's uncertainty is not in them.
         exact: the value as a fraction, or None.
         second: the batch engine's value.
         verdict: what is known about the target, from the bounds that the run was asked to hold against it.
         sureness: how sure the data make us; None where that was not asked for.
+        basis, condition, reason: what the verdict rests on, see `verifier.checking.verdicts.Decision`.
+        draws: names of the classes whose columns the chain draws from: those that the channel test is about.
+        whatever_predicted: the probability, 0 or 1, where every detector gives the same; else None.
+        vacuity: why the requirement says nothing here; mostly nothing.
     """
 
     scenario: Scenario
@@ -110,37 +117,17 @@ class Point:
     second: float
     verdict: Verdict
     sureness: Sureness | None = None
-
-
-@dataclass(frozen=True)
-class EvidencePlan:
-    """How many more items would decide an inconclusive requirement in its worst scenario, if the rates persist.
-
-    Attributes:
-        columns: (true label, distance bin, items now, further items), the most wanted first.
-        lower, upper: the guaranteed bounds that would follow.
-        verdict: what they would decide.
-    """
-
-    columns: tuple[tuple[str, str, int, int], ...]
-    lower: float
-    upper: float
-    verdict: Verdict
+    basis: str | None = None
+    condition: str | None = None
+    reason: Mapping[str, Any] | None = None
+    draws: tuple[str, ...] = ()
+    whatever_predicted: int | None = None
+    vacuity: tuple[Vacuity, ...] = ()
 
     @property
-    def total(self) -> int:
-        """Further items in all."""
-        return sum(further for _, _, _, further in self.columns)
-
-    def document(self) -> dict[str, Any]:
-        """As JSON values."""
-        names = ("true", "bin", "items", "further")
-        return {
-            "columns": [dict(zip(names, column, strict=True)) for column in self.columns],
-            "lower": self.lower,
-            "upper": self.upper,
-            "verdict": self.verdict.value,
-        }
+    def verdict_text(self) -> str:
+        """The verdict with its condition, for people."""
+        return verdict_text(self.verdict.value, self.condition)
 
 
 @dataclass(frozen=True)
@@ -154,6 +141,7 @@ class RequirementResult:
         strategies: smallest and largest probability over every strategy that wins the same game as the
             synthesised planner, per scenario, where that was asked for.
         evidence: what would decide it, where it is inconclusive and that is known.
+        tipping: how wrong the assumptions of its bounds may be, where that is known.
     """
 
     name: str
@@ -164,11 +152,22 @@ class RequirementResult:
     points: tuple[Point, ...]
     strategies: tuple[tuple[float, float], ...] | None = None
     evidence: EvidencePlan | None = None
+    tipping: TippingPoints | None = None
 
     @property
     def verdict(self) -> Verdict:
-        """The worst verdict over the scenarios."""
-        return worst_verdict(point.verdict for point in self.points)
+        """The worst verdict over the scenarios that are not vacuous, if there are any."""
+        return verdict_over(point.verdict for point in self.points)
+
+    @property
+    def condition(self) -> str | None:
+        """What must be true for the verdict to hold."""
+        return condition_over(self.verdict, ((point.verdict, point.condition) for point in self.points))
+
+    @property
+    def verdict_text(self) -> str:
+        """The verdict with its condition, for people."""
+        return verdict_text(self.verdict.value, self.condition)
 
     @property
     def worst(self) -> Point:
@@ -188,6 +187,32 @@ class RequirementResult:
     def target_text(self) -> str:
         """The target for people: `>= 0.95`."""
         return "= ?" if self.target is None else f"{self.comparison} {number_text(self.target)}"
+
+
+@dataclass(frozen=True)
+class Unanswered:
+    """A requirement that has no answer within the limits of time, memory and size.
+
+    Attributes:
+        requirement, formula: its name, and its formula fully parenthesised.
+        reason: which limit, in which chain, and what to do.
+        points: the scenarios that were finished, for the measured matrix alone: none is judged.
+    """
+
+    requirement: str
+    formula: str
+    reason: str
+    points: tuple[Point, ...]
+
+    @property
+    def remark(self) -> str:
+        """For readers of the numbers."""
+        return f"{self.requirement}: no answer within the limits. {' '.join(self.reason.split())}"
+
+    def document(self) -> dict[str, Any]:
+        """As JSON values."""
+        points = [{"planner": point.scenario.planner, **_numbers_document(point)} for point in self.points]
+        return {"name": self.requirement, "formula": self.formula, "reason": self.reason, "finished": points}
 
 
 @dataclass(frozen=True)
@@ -216,6 +241,8 @@ class RunResult:
         versions: of this program and of what it computed with.
         remarks: what a reader must know to read the numbers rightly.
         matrices: what the matrices are and how they were made; empty where that is not said.
+        channel: the test of the memoryless channel, see `verifier.analysis.channel_test.channel_document`.
+        unanswered: what has no answer within the limits; also among the remarks.
     """
 
     title: str
@@ -225,6 +252,8 @@ class RunResult:
     versions: Mapping[str, str]
     remarks: tuple[str, ...]
     matrices: Mapping[str, Any] = field(default_factory=dict)
+    channel: Mapping[str, Any] = field(default_factory=dict)
+    unanswered: tuple[Unanswered, ...] = ()
 
     @property
     def largest_difference(self) -> float:
@@ -234,7 +263,18 @@ class RunResult:
     @property
     def verdict(self) -> Verdict:
         """The worst verdict over all requirements."""
-        return worst_verdict(each.verdict for each in self.requirements)
+        missing = [Verdict.NO_ANSWER] if self.unanswered else []
+        return worst_verdict([*missing, *(each.verdict for each in self.requirements)])
+
+    @property
+    def condition(self) -> str | None:
+        """What must be true for the verdict to hold."""
+        return condition_over(self.verdict, ((each.verdict, each.condition) for each in self.requirements))
+
+    @property
+    def verdict_text(self) -> str:
+        """The verdict with its condition, for people."""
+        return verdict_text(self.verdict.value, self.condition)
 
     def document(self) -> dict[str, Any]:
         """The JSON document of the run."""
@@ -243,13 +283,16 @@ class RunResult:
             "version": SCHEMA_VERSION,
             "title": self.title,
             "verdict": self.verdict.value,
+            "condition": self.condition,
             "inputs": [{"role": each.role, "name": each.name, "sha256": each.sha256} for each in self.inputs],
             **({"matrices": dict(self.matrices)} if self.matrices else {}),
             "settings": dict(self.settings),
+            **({"channel": dict(self.channel)} if self.channel else {}),
             "versions": dict(self.versions),
             "engines": engines_record([self]),
             "remarks": list(self.remarks),
             "requirements": [_requirement_document(each) for each in self.requirements],
+            **({"unanswered": [each.document() for each in self.unanswered]} if self.unanswered else {}),
         }
 
     def json_text(self) -> str:
@@ -275,6 +318,8 @@ class RunResult:
                     "comparison": "" if each.target is None else each.comparison,
                     "target": "" if each.target is None else number_text(each.target),
                     "verdict": point.verdict.value,
+                    "condition": point.condition or "",
+                    "basis": point.basis or "",
                 }
 
 
@@ -285,8 +330,8 @@ def _sureness_columns(sureness: Sureness | None) -> dict[str, float]:
         "level": sureness.level,
         "interval_lower": sureness.lower,
         "interval_upper": sureness.upper,
-        "guaranteed_lower": sureness.guaranteed_lower,
-        "guaranteed_upper": sureness.guaranteed_upper,
+        "bounds_lower": sureness.bounds_lower,
+        "bounds_upper": sureness.bounds_upper,
     }
 
 
@@ -303,18 +348,41 @@ def _requirement_document(each: RequirementResult) -> dict[str, Any]:
         "formula": each.formula,
         "target": None if each.target is None else {"comparison": each.comparison, "probability": str(each.target)},
         "verdict": each.verdict.value,
+        "condition": each.condition,
         "worst": each.points.index(each.worst),
-        "points": [_point_document(point) for point in each.points],
+        "points": [point_document(point) for point in each.points],
     }
     if each.strategies is not None:
         document["strategies"] = [{"smallest": low, "largest": high} for low, high in each.strategies]
     if each.evidence is not None:
         document["evidence_needed"] = each.evidence.document()
+    if each.tipping is not None:
+        document["tipping_points"] = each.tipping.document()
     return document
 
 
-def _point_document(point: Point) -> dict[str, Any]:
-    document: dict[str, Any] = {
+def point_document(point: Point) -> dict[str, Any]:
+    """A point as JSON values, the same in every document."""
+    document = _numbers_document(point) | {
+        "verdict": point.verdict.value,
+        "basis": point.basis,
+        "condition": point.condition,
+        "reason": None if point.reason is None else dict(point.reason),
+        "draws": list(point.draws),
+    }
+    if point.whatever_predicted is not None:
+        document["whatever_predicted"] = point.whatever_predicted
+    if point.vacuity:
+        document["vacuity"] = [{"kind": why.kind, "text": why.text} for why in point.vacuity]
+    if point.sureness is not None:
+        document["sureness"] = point.sureness.document()
+    return document
+
+
+def _numbers_document(point: Point) -> dict[str, Any]:
+    """Where a point is, and what both engines say there."""
+    exact = {} if point.exact is None else {"exact": fraction_text(point.exact)}
+    return {
         "environment": point.scenario.environment,
         "constants": {name: number_text(value) for name, value in point.scenario.swept.items()},
         "initial": dict(point.scenario.initial),
@@ -322,13 +390,8 @@ def _point_document(point: Point) -> dict[str, Any]:
         "lower": point.lower,
         "upper": point.upper,
         "second_engine": point.second,
-        "verdict": point.verdict.value,
+        **exact,
     }
-    if point.exact is not None:
-        document["exact"] = fraction_text(point.exact)
-    if point.sureness is not None:
-        document["sureness"] = point.sureness.document()
-    return document
 
 
 def fraction_text(value: Fraction) -> str:

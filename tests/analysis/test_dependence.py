@@ -17,14 +17,15 @@ from plain_counter import Object, Report, detection_set
 from scipy.stats import binomtest, kstest
 
 from verifier.analysis import dependence as module
-from verifier.analysis.dependence import Dependence, Outcomes, dependence, dependence_remark
+from verifier.analysis.channel_test import class_tests
+from verifier.analysis.dependence import Dependence, Outcomes, classes_tested, dependence, dependence_remark
 from verifier.analysis.tracks import dependence_document, frame_numbers, track_numbers, track_outcomes
 from verifier.confusion.bins import Bins
 from verifier.confusion.counting import count_and_observe
-from verifier.confusion.counts import merge
 from verifier.confusion.document import confusion_text
 from verifier.confusion.document_reader import DocumentReader
 from verifier.confusion.job import count_job
+from verifier.confusion.merging import merge
 from verifier.confusion.rules import CountingRule
 from verifier.detections import Reading, class_map, read_detections
 from verifier.errors import InputError
@@ -323,7 +324,8 @@ def test_the_document_says_it_and_reads_back():
     again = DocumentReader("a.json").counts(document)
     assert confusion_text(again) == text
     assert again.matrices().metadata["dependence"]["classes"][0]["joint_misses"] == 2
-    assert "dependence" not in merge([again, again], ["a", "b"], "add").metadata
+    both = merge([again, again], ["a", "b"], "add").metadata["dependence"]
+    assert both["classes"][0]["joint_misses"] == 4
 
 
 def document(**changes):
@@ -364,15 +366,17 @@ def test_faulty_tests_are_refused(value, words):
 
 
 def test_the_remark_is_plain():
-    assert dependence_remark({"dependence": document()}) == (
-        "the chain takes a detector to report anew in every step, and the data contradict it: after a miss of ped "
-        "the next frame misses it again with 0.67, not 0.25 (2 of 3 pairs of frames, p = 0.004)"
+    assert dependence_remark(document()["classes"]) == (
+        "warning: memoryless assumption rejected: after a missed ped the next frame misses it with probability 0.67, "
+        "not 0.25 (2 of 3 frame pairs, p = 0.004). P and bounds may be wrong in either direction."
     )
     two = {"seed": 0, "classes": [*document()["classes"], *document(label="obs")["classes"]]}
-    assert dependence_remark({"dependence": two}).count("after a miss of") == 2
-    assert dependence_remark({"dependence": document(p_value=0.01)}) is None
-    assert dependence_remark({"dependence": {"seed": 0, "classes": []}}) is None
-    assert dependence_remark({}) is None
+    assert dependence_remark(classes_tested({"dependence": two})).count("after a missed") == 2
+    assert dependence_remark(class_tests({"dependence": two}, {"obs": [0]})).count("after a missed obs") == 1
+    assert dependence_remark(class_tests({"dependence": two}, {"car": [0]})) is None
+    assert dependence_remark(document(p_value=0.01)["classes"]) is None
+    assert dependence_remark([]) is None
+    assert classes_tested({}) == classes_tested({"dependence": [two]}) == []
 
 
 def test_real_detectors_have_a_memory(shared):

@@ -150,7 +150,7 @@ def test_tails_that_do_not_fit_are_refused_with_the_number():
 def test_an_interval_is_valid_from_birth():
     def interval(lower=0.2, upper=0.4, around=((0.1, 0.3), (0.3, 0.5)), level=0.9):
         ranges = [np.array([each]) for each in around]
-        return Interval(np.array([lower]), np.array([upper]), level, "guaranteed", *ranges)
+        return Interval(np.array([lower]), np.array([upper]), level, "credible", *ranges)
 
     assert interval().draws is None
     for wrong in ({"lower": 0.5}, {"upper": 1.5}, {"lower": -0.1}, {"lower": float("nan")}):

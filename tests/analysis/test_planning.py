@@ -9,11 +9,85 @@ from hypothesis import strategies as st
 from recall_chains import binary, product_of_recalls
 from scipy.stats import beta
 
+from verifier.analysis.betting import lower_ends
+from verifier.analysis.drive_items import DriveItems
 from verifier.analysis.measured import Measured
-from verifier.analysis.planning import Question, _greatest_change, evidence_needed, planned_counts
-from verifier.analysis.region import confidence_region
-from verifier.analysis.robust import guaranteed_bounds
+from verifier.analysis.planning import (
+    Question,
+    _greatest_change,
+    drives_for_rates,
+    evidence_needed,
+    planned_counts,
+)
+from verifier.analysis.rate_intervals import RateIntervals
+from verifier.analysis.region import confidence_region, events_of
+from verifier.analysis.robust import robust_bounds
 from verifier.checking.verdicts import Verdict, verdict_of
+
+
+def planned(objective, measured, question):
+    events = events_of(objective.skeleton, measured)
+    return evidence_needed(objective, RateIntervals(measured, events, Fraction(1, 20)), question)
+
+
+def planned_in_drives(hits_and_items, question, tier="independent_drives", icc=None):
+    """P is the recall that was observed in these drives."""
+    objective = product_of_recalls([0])
+    table = np.array([binary(each).counts for each in hits_and_items])
+    measured = binary(tuple(np.sum(hits_and_items, axis=0)))
+    names = tuple(f"drive {number}" for number in range(len(table)))
+    largest = table.sum(axis=2).max(axis=0) if tier == "independent_drives" else None
+    events = events_of(objective.skeleton, measured)
+    drives = DriveItems(names, "item", table)
+    intervals = RateIntervals(measured, events, Fraction(1, 20), tier, drives, largest, icc)
+    return evidence_needed(objective, intervals, question, len(table))
+
+
+@pytest.mark.parametrize(("rate", "number"), [("0.9", 39), ("0.95", 80), ("0.99", 407)])
+def test_equal_drives_without_a_miss_need_the_published_number(rate, number):
+    plan = planned_in_drives([(50, 50)] * 10, Question(0, ">=", Fraction(rate)))
+    assert plan.columns.tolist() == []
+    assert number <= 10 + plan.drives <= 1.01 * number + 1
+
+
+@pytest.mark.parametrize("tail", [Fraction(1, 40), Fraction(1, 400)])
+def test_what_it_takes_at_least_to_show_a_rate(tail):
+    found = dict(drives_for_rates(tail))
+    published = {Fraction(1, 40): [39, 80, 407, 4084], Fraction(1, 400): [62, 126, 641, 6439]}
+    assert [found[rate] for rate in (0.9, 0.95, 0.99, 0.999)] == published[tail]
+    # That many equal drives show it, and one fewer do not.
+    for rate, least in list(found.items())[:2]:
+        for number, shows in ((least, True), (least - 1, False)):
+            full = np.ones((number, 1), dtype=np.int64)
+            assert (lower_ends(full, full, np.array([1]), tail)[0] / 1e9 >= rate - 1e-8) == shows
+
+
+def test_drives_like_these_decide_and_a_few_fewer_do_not():
+    held, goal = [(45, 50), (30, 30), (9, 10), (48, 50)] * 3, Fraction(4, 5)
+    plan = planned_in_drives(held, Question(0, ">=", goal))
+    assert plan.verdict is Verdict.SATISFIED
+    assert plan.lower >= goal
+    assert plan.drives > 0
+
+    def end_of(copies):
+        hits, items = (np.array(each * copies)[:, None] for each in zip(*held, strict=True))
+        return lower_ends(hits, items, np.array([50]), Fraction(1, 40))[0] / 1e9
+
+    wanted = (12 + plan.drives) / 12
+    assert end_of(int(np.ceil(wanted))) >= goal > end_of(int(np.floor(wanted / 1.1)) if wanted >= 2.2 else 1)
+
+
+def test_what_no_number_of_drives_shows():
+    # Every S_j is negative: the rate seen is the target, or on its other side.
+    assert planned_in_drives([(9, 10)] * 10, Question(0, ">=", Fraction(9, 10))) is None
+
+
+def test_a_correlation_needs_more_drives_than_none():
+    held, question = [(19, 20)] * 10, Question(0, ">=", Fraction(92, 100))
+    few = planned_in_drives(held, question, "icc_at_most", Fraction(0))
+    more = planned_in_drives(held, question, "icc_at_most", Fraction(1, 10))
+    # n_eff falls by 1 + 19/10.
+    assert (10 + more.drives) / (10 + few.drives) == pytest.approx(2.9, rel=0.1)
 
 
 def lower_end(hits, items, tail):
@@ -38,7 +112,7 @@ def test_one_column_needs_about_what_a_scan_finds(hits, items, comparison, targe
     # P is the recall, so the bounds are the ends of Clopper and Pearson at alpha = .05 for one event.
     objective, measured = product_of_recalls([0]), binary((hits, items))
     goal = Fraction(target)
-    plan = evidence_needed(objective, measured, Question(0, comparison, goal))
+    plan = planned(objective, measured, Question(0, comparison, goal))
     rate = hits / items
     meets = {">=": rate >= goal, ">": rate > goal, "<=": rate <= goal, "<": rate < goal}[comparison]
     assert plan.verdict is (Verdict.SATISFIED if meets else Verdict.VIOLATED)
@@ -58,7 +132,7 @@ def test_the_planned_counts_decide_and_a_fifth_fewer_do_not():
     # P = .98 * .97 = .9506 with few items; the target is .94.
     objective, measured = product_of_recalls([0, 1]), binary((196, 200), (194, 200))
     question = Question(0, ">=", Fraction(94, 100))
-    plan = evidence_needed(objective, measured, question)
+    plan = planned(objective, measured, question)
 
     def verdict_with(share):
         counts = measured.counts.copy()
@@ -66,7 +140,7 @@ def test_the_planned_counts_decide_and_a_fifth_fewer_do_not():
             hits = round(more * measured.rates[index, 1, 1])
             counts[index, :, 1] += [more - hits, hits]
         region = confidence_region(objective.skeleton, type(measured)(counts, measured.rates, measured.fixed))
-        bounds = guaranteed_bounds(objective, region)
+        bounds = robust_bounds(objective, region)
         return verdict_of(float(bounds.lower[0]), float(bounds.upper[0]), ">=", question.target)
 
     assert verdict_with(1.0) is plan.verdict is Verdict.SATISFIED
@@ -78,7 +152,7 @@ def test_the_plan_is_nearly_as_small_as_any():
     # Recalls .6 and .99: the first is much less certain and needs more items. Two events, alpha = .05.
     objective, measured = product_of_recalls([0, 1]), binary((30, 50), (49, 50))
     target, tail = 0.5, 0.05 / 2 / 2
-    plan = evidence_needed(objective, measured, Question(0, ">=", Fraction(1, 2)))
+    plan = planned(objective, measured, Question(0, ">=", Fraction(1, 2)))
     grid = np.unique(np.geomspace(50, 20_000, 160).astype(int))
     first = beta.ppf(tail, np.round(0.6 * grid), grid - np.round(0.6 * grid) + 1)
     second = beta.ppf(tail, np.round(0.98 * grid), grid - np.round(0.98 * grid) + 1)
@@ -96,20 +170,20 @@ def test_the_plan_is_nearly_as_small_as_any():
     ],
 )
 def test_what_no_number_of_items_decides(hits, items, target):
-    assert evidence_needed(product_of_recalls([0]), binary((hits, items)), Question(0, ">=", target)) is None
+    assert planned(product_of_recalls([0]), binary((hits, items)), Question(0, ">=", target)) is None
 
 
 def test_what_does_not_depend_on_the_detector_needs_no_items():
     # No column is needed: the bounds are what they are.
     objective = product_of_recalls([0])
     fixed = binary((1, 2), fixed=[[False, True]])
-    assert evidence_needed(objective, fixed, Question(0, ">=", Fraction(1, 2))) is None
+    assert planned(objective, fixed, Question(0, ">=", Fraction(1, 2))) is None
 
 
 def test_items_go_where_they_narrow_the_bounds_most():
     # Recall .6 from 50 items and .999 from 5,000: scaling both alike takes many more.
     objective, measured = product_of_recalls([0, 1]), binary((30, 50), (4995, 5000))
-    plan = evidence_needed(objective, measured, Question(0, ">=", Fraction(1, 2)))
+    plan = planned(objective, measured, Question(0, ">=", Fraction(1, 2)))
     assert plan.columns.tolist() == [[0, 1]]
     assert plan.uniform > 10 * plan.total
 
@@ -118,7 +192,7 @@ def test_a_column_without_items_gets_some():
     # Nothing is known of the second recall, and the policy assumes 9/10 for it.
     objective, measured = product_of_recalls([0, 1]), binary((97, 100), (0, 0))
     measured.rates[1, :, 1] = [0.1, 0.9]
-    plan = evidence_needed(objective, measured, Question(0, ">=", Fraction(3, 4)))
+    plan = planned(objective, measured, Question(0, ">=", Fraction(3, 4)))
     assert plan.columns[0].tolist() == [1, 1]
     assert plan.items[0] == 0
     assert plan.lower >= 0.75
@@ -127,11 +201,11 @@ def test_a_column_without_items_gets_some():
 def test_a_column_without_rates_cannot_be_planned_with():
     objective, measured = product_of_recalls([0, 1]), binary((97, 100), (0, 0))
     with pytest.raises(ValueError, match="no rates"):
-        evidence_needed(objective, measured, Question(0, ">=", Fraction(3, 4)))
+        planned(objective, measured, Question(0, ">=", Fraction(3, 4)))
 
 
 def test_where_the_present_items_decide_nothing_more_is_asked_for():
-    plan = evidence_needed(product_of_recalls([0]), binary((97, 100)), Question(0, ">=", Fraction(1, 2)))
+    plan = planned(product_of_recalls([0]), binary((97, 100)), Question(0, ">=", Fraction(1, 2)))
     assert plan.total == 0
     assert plan.verdict is Verdict.SATISFIED
     assert plan.lower == pytest.approx(lower_end(97, 100, 0.025), abs=1e-8)

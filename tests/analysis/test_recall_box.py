@@ -1,4 +1,4 @@
-"""The guaranteed floor: by hand, against random matrices above it, and where the rest of a column decides."""
+"""The certified floor: by hand, against random matrices above it, and where the rest of a column decides."""
 
 from fractions import Fraction
 

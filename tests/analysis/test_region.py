@@ -10,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_objectives import channel_of, objective_of
 
-from verifier.analysis.binomial import MOST_ITEMS, tail_is_at_most
+from verifier.analysis.betting import UNIT
 from verifier.analysis.measured import Measured
-from verifier.analysis.region import UNIT, Event, Region, clopper_pearson, confidence_region, events_of
+from verifier.analysis.rate_intervals import Event, clopper_pearson
+from verifier.analysis.region import Region, confidence_region, events_of
 from verifier.confusion import rates
-from verifier.errors import LimitError, UsageError
+from verifier.errors import UsageError
+from verifier.kernel import MOST_ITEMS, Rejected, tail_is_at_most
 
 LABELS = ((), ("a",), ("b",), ("c",))
 
@@ -73,9 +75,20 @@ class TestEvents:
         assert first & second == set()
         assert first | events_of(skeleton(frozenset("a")), self.data) == first
 
-    def test_fixed_columns_and_columns_without_items_have_none(self):
+    def test_fixed_columns_have_none_and_columns_without_items_have_theirs(self):
         data = measured_of(counts_of({(0, 1): (3, 5, 1, 1)}), fixed=[(0, 1)])
-        assert events_of(skeleton(frozenset("a")), data) == set()
+        assert events_of(skeleton(frozenset("a")), data) == {Event(1, 1, (1,))}
+
+    def test_among_how_many_alpha_is_divided_does_not_depend_on_the_data(self):
+        asked = skeleton(frozenset("ab"))
+        without = events_of(asked, measured_of(counts_of({})))
+        assert without == events_of(asked, self.data)
+        counts = counts_of({(0, 1): (3, 5, 1, 1)})
+        region = confidence_region(asked, measured_of(counts))
+        assert region.evidence.events == 6
+        # x = 5 of 10, c = 1/240: Pr(Bin(10, l) >= 5) <= c, and a billionth further no longer.
+        low = int(region.lower[0, 1, 1])
+        assert exact_tail(10, 5, Fraction(low, UNIT)) <= Fraction(1, 240) < exact_tail(10, 5, Fraction(low + 2, UNIT))
 
     def test_who_asks_nothing_has_none(self):
         told = (frozenset(),)
@@ -104,7 +117,7 @@ class TestConfidenceRegion:
     def test_alpha_is_divided_among_all_events_of_the_run(self):
         data = measured_of(counts_of({(0, 1): (0, 7, 0, 0)}, bins=1))
         asked = skeleton(frozenset("a"), bins=1)
-        events = events_of(asked, data) | {Event(9, 9, (k,)) for k in range(1, 10)}
+        events = events_of(asked, data) | {Event(0, true, (k,)) for true in (0, 2, 3) for k in (1, 2, 3)}
         region = confidence_region(asked, data, 0.9, events)
         # alpha = 1/10 among 10 events, two sides: 7 of 7 has the lower end (1/200)^(1/7).
         assert region.lower[0, 1, 1] == math.floor(0.005 ** (1 / 7) * UNIT)
@@ -202,7 +215,7 @@ class TestTails:
         assert tail_is_at_most(5, 0, 5, Fraction(1))
 
     def test_more_than_can_be_checked_is_refused(self):
-        with pytest.raises(LimitError, match="cannot be checked"):
+        with pytest.raises(Rejected, match="of the rarer kind"):
             tail_is_at_most(4 * MOST_ITEMS, 2 * MOST_ITEMS, UNIT // 3, Fraction(1, 2))
 
     @pytest.mark.parametrize("wrong", [(3, 4, 0), (3, -1, 0), (3, 1, -1), (3, 1, UNIT + 1)])

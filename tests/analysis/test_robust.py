@@ -1,4 +1,4 @@
-"""Guaranteed bounds: hand-solved models, brute force over vertices, Storm on decision processes, random matrices."""
+"""Confidence bounds: hand-solved models, brute force over vertices, Storm on decision processes, random matrices."""
 
 import itertools
 from fractions import Fraction
@@ -23,10 +23,11 @@ from small_objectives import channel_of, objective_of, random_objective
 
 from verifier.analysis import robust_graph
 from verifier.analysis.adjoint import state_values
+from verifier.analysis.betting import UNIT
 from verifier.analysis.measured import measured
 from verifier.analysis.objective import build_objective
-from verifier.analysis.region import UNIT, Region, confidence_region, events_of, groups_of
-from verifier.analysis.robust import Effort, guaranteed_bounds
+from verifier.analysis.region import Region, confidence_region, events_of, groups_of
+from verifier.analysis.robust import Effort, robust_bounds
 from verifier.analysis.robust_bound import bound_sides
 from verifier.analysis.robust_graph import end_components
 from verifier.analysis.robust_step import greatest_masses, inner_masses, uncertain_step
@@ -58,7 +59,7 @@ def fixed(*rates):
 
 def bounds_of(model, formula, semantics="every_state", effort=UNPROVEN):
     objective = model.objective(formula)
-    return guaranteed_bounds(objective, model.region(objective), semantics, effort)
+    return robust_bounds(objective, model.region(objective), semantics, effort)
 
 
 def ends(found, start=0):
@@ -237,7 +238,7 @@ class TestByHand:
             np.full((2, 2, 2), UNIT),
             np.zeros((2, 2), dtype=bool),
         )
-        assert ends(guaranteed_bounds(objective, free)) == (1, 1)
+        assert ends(robust_bounds(objective, free)) == (1, 1)
 
 
 def two_draws(following, formula, true_in, columns=(1, 1)):
@@ -252,7 +253,7 @@ class TestTwoDraws:
         # a is told if one of two draws with recall 4/5 to 9/10 reports it: 1 - 1/25 to 1 - 1/100.
         objective = two_draws([[1, 2], [1] * 2, [2] * 2], "F g", {"g": {2}})
         region = region_of(objective, {(0, 1): [(f("0.1"), f("0.2")), (f("0.8"), f("0.9"))]})
-        found = guaranteed_bounds(objective, region)
+        found = robust_bounds(objective, region)
         assert ends(found) == (near(f("24/25")), near(f("99/100")))
         # One matrix attains that.
         assert found.lower_attained[0] == near(f("24/25"))
@@ -270,7 +271,7 @@ class TestTwoDraws:
         objective = self.exactly_one()
         interval = [(f("0.4"), f("0.6")), (f("0.4"), f("0.6")), (0, 0)]
         region = region_of(objective, {(0, 1): interval, (0, 2): fixed("0.75", 0, "0.25")})
-        assert ends(guaranteed_bounds(objective, region)) == (near(f("9/20")), near(f("11/20")))
+        assert ends(robust_bounds(objective, region)) == (near(f("9/20")), near(f("11/20")))
 
     def test_one_matrix_is_tighter_than_a_matrix_for_every_draw(self):
         # Two states in a row that draw from one column with r in [2/5, 3/5], good if exactly one of them reports.
@@ -279,21 +280,21 @@ class TestTwoDraws:
         following = [[1, 2], [3, 4], [4, 3], [3] * 2, [4] * 2]
         objective = objective_of(channel, following, [0] * 5, {"g": {4}}, "F g", ended=(3, 4))
         region = region_of(objective, {(0, 1): [(f("0.4"), f("0.6")), (f("0.4"), f("0.6"))]})
-        every = guaranteed_bounds(objective, region)
+        every = robust_bounds(objective, region)
         assert ends(every) == (near(f("2/5")), near(f("3/5")))
         assert every.lower_attained[0] == near(f("12/25"))
         assert every.upper_attained[0] == pytest.approx(0.5, abs=1e-6)
-        one = guaranteed_bounds(objective, region, "one_matrix", Effort(boxes=200, gap=1e-3))
+        one = robust_bounds(objective, region, "one_matrix", Effort(boxes=200, gap=1e-3))
         assert 0.479 - 1e-9 <= one.lower[0] <= 0.48
         assert 0.5 <= one.upper[0] <= 0.501 + 1e-9
-        tighter = guaranteed_bounds(objective, region, "one_matrix", Effort(boxes=4, gap=0))
+        tighter = robust_bounds(objective, region, "one_matrix", Effort(boxes=4, gap=0))
         assert every.lower[0] < tighter.lower[0] <= 0.48
         assert 0.5 <= tighter.upper[0] < every.upper[0]
 
     def test_a_matrix_that_attains_the_bound_in_every_state_needs_no_boxes(self):
         objective = two_draws([[1, 2], [1] * 2, [2] * 2], "F g", {"g": {2}})
         region = region_of(objective, {(0, 1): [(f("0.1"), f("0.2")), (f("0.8"), f("0.9"))]})
-        one = guaranteed_bounds(objective, region, "one_matrix", Effort(boxes=0, gap=1e-9))
+        one = robust_bounds(objective, region, "one_matrix", Effort(boxes=0, gap=1e-9))
         assert ends(one) == (near(f("24/25")), near(f("99/100")))
 
 
@@ -307,7 +308,7 @@ class TestAgainstOtherEngines:
         model = random_model(rng, states=6, labels=3, zeros=0.3)
         objective = model.objective(formula)
         values = objective.probabilities(model.all_vertex_rates()).probability
-        found = guaranteed_bounds(objective, model.region(objective), effort=BOUNDS_ONLY)
+        found = robust_bounds(objective, model.region(objective), effort=BOUNDS_ONLY)
         assert np.all(found.lower <= values.min(axis=0) + 1e-15)
         assert np.all(found.upper >= values.max(axis=0) - 1e-15)
         # At an end with vanishing moves the best may be a limit of matrices in which they do not vanish.
@@ -326,7 +327,7 @@ class TestAgainstOtherEngines:
             for seed in range(6):
                 model = random_model(np.random.default_rng([seed, len(formula)]), states=6, labels=3, zeros=0.4)
                 objective = model.objective(formula)
-                found = guaranteed_bounds(objective, model.region(objective), effort=BOUNDS_ONLY)
+                found = robust_bounds(objective, model.region(objective), effort=BOUNDS_ONLY)
                 assert not found.conservative
                 process = model.process()
                 least = storm.check(process, [text], operator="Pmin=?")[0].value
@@ -340,7 +341,7 @@ class TestAgainstOtherEngines:
         with StormProcess() as storm:
             for seed in range(8):
                 objective, region, process = twice_drawn(np.random.default_rng([seed, 11]), formula)
-                found = guaranteed_bounds(objective, region, effort=BOUNDS_ONLY)
+                found = robust_bounds(objective, region, effort=BOUNDS_ONLY)
                 for bound, operator in ((found.lower, "Pmin=?"), (found.upper, "Pmax=?")):
                     optimum = storm.check(process, [to_storm(parse_formula(formula))], operator=operator)[0].value
                     assert bound == pytest.approx(optimum, abs=1e-9), (seed, operator)
@@ -350,7 +351,7 @@ class TestAgainstOtherEngines:
         for seed in range(8):
             model = random_model(np.random.default_rng([seed, 7]), states=6, labels=3, zeros=0.0)
             objective = model.objective(formula)
-            found = guaranteed_bounds(objective, model.region(objective), effort=BOUNDS_ONLY)
+            found = robust_bounds(objective, model.region(objective), effort=BOUNDS_ONLY)
             for greatest, bound in ((False, found.lower), (True, found.upper)):
                 low, high = optimal_probabilities(model.process(), parse_formula(formula), greatest)
                 assert np.all(low - 1e-9 <= bound)
@@ -363,7 +364,7 @@ class TestAgainstOtherEngines:
                 rng = np.random.default_rng([seed, 3])
                 model = random_model(rng, states=5, labels=2)
                 objective = model.objective("(F p) & (G (q | X p))")
-                found = guaranteed_bounds(objective, model.region(objective), effort=BOUNDS_ONLY)
+                found = robust_bounds(objective, model.region(objective), effort=BOUNDS_ONLY)
                 for _ in range(6):
                     chain = vertex_chain(model, rng)
                     exact = storm.check(chain, [to_storm(formula)], exact=True)[0].fractions
@@ -480,7 +481,7 @@ def test_no_matrix_of_the_region_beats_the_bounds(seed, formula, draws, semantic
     objective = random_objective(rng, formula, states=6, bins=2, draws=draws)
     region = random_region(rng, objective, 2, 3)
     effort = Effort(boxes=6, gap=1e-3, certificates=False)
-    found = guaranteed_bounds(objective, region, semantics, effort)
+    found = robust_bounds(objective, region, semantics, effort)
     rates = np.array([random_member(rng, region) for _ in range(60)])
     result = objective.probabilities(rates)
     assert np.all(found.lower <= result.upper + 1e-12)
@@ -503,7 +504,7 @@ def test_a_region_of_one_matrix_has_bounds_without_width(seed, formula):
     )
     masses = point.reshape(2, 3, 3).swapaxes(1, 2)
     only = Region(region.labels, region.group, masses, masses, region.needed)
-    found = guaranteed_bounds(objective, only)
+    found = robust_bounds(objective, only)
     value = state_values(objective, masses / UNIT).value[objective.product.start]
     assert found.lower == pytest.approx(value, abs=1e-9)
     assert found.upper == pytest.approx(value, abs=1e-9)
@@ -516,7 +517,7 @@ def test_the_formula_and_its_negation_have_opposite_bounds(seed, formula):
     objective = random_objective(np.random.default_rng(seed), formula, states=6)
     negation = random_objective(np.random.default_rng(seed), f"!({formula})", states=6)
     region = random_region(rng, objective, 2, 3)
-    found, other = (guaranteed_bounds(each, region, effort=BOUNDS_ONLY) for each in (objective, negation))
+    found, other = (robust_bounds(each, region, effort=BOUNDS_ONLY) for each in (objective, negation))
     if not (found.conservative or other.conservative):
         assert found.lower == pytest.approx(1 - other.upper, abs=1e-9)
         assert found.upper == pytest.approx(1 - other.lower, abs=1e-9)
@@ -533,7 +534,7 @@ def test_a_part_of_a_region_has_bounds_within(seed, formula):
     lower = (region.lower + middle) // 2
     upper = np.maximum((region.upper + middle + 1) // 2, lower)
     small = Region(region.labels, region.group, lower, upper, region.needed)
-    outer, inner = (guaranteed_bounds(objective, each, effort=BOUNDS_ONLY) for each in (region, small))
+    outer, inner = (robust_bounds(objective, each, effort=BOUNDS_ONLY) for each in (region, small))
     if not inner.conservative:
         assert np.all(outer.lower <= inner.lower + 1e-12)
         assert np.all(outer.upper >= inner.upper - 1e-12)
@@ -605,9 +606,9 @@ class TestStep:
         region = model.region(objective)
         labels = (frozenset(), frozenset("b"))
         with pytest.raises(ValueError, match="labels or groups"):
-            guaranteed_bounds(objective, Region(labels, region.group, region.lower, region.upper, region.needed))
+            robust_bounds(objective, Region(labels, region.group, region.lower, region.upper, region.needed))
         with pytest.raises(ValueError, match="fewer bins"):
-            guaranteed_bounds(
+            robust_bounds(
                 objective,
                 Region(region.labels, region.group, region.lower[:0], region.upper[:0], region.needed[:0]),
             )
@@ -619,7 +620,7 @@ def test_a_value_that_a_matrix_beats_is_an_error_of_the_program(monkeypatch):
     region = model.region(objective)
     monkeypatch.setattr("verifier.analysis.robust.claimed_bound", lambda side, value: 0.7)
     with pytest.raises(EngineError, match=r"lower bound at initial state 0 is 0\.7, and a matrix"):
-        guaranteed_bounds(objective, region)
+        robust_bounds(objective, region)
 
 
 def test_unknown_semantics_and_efforts_are_refused():
@@ -627,9 +628,9 @@ def test_unknown_semantics_and_efforts_are_refused():
     objective = model.objective("F g")
     region = model.region(objective)
     with pytest.raises(ValueError, match="semantics"):
-        guaranteed_bounds(objective, region, "some_state")
+        robust_bounds(objective, region, "some_state")
     with pytest.raises(ValueError, match="semantics"):
-        guaranteed_bounds(objective, region, "one_matrix", BOUNDS_ONLY)
+        robust_bounds(objective, region, "one_matrix", BOUNDS_ONLY)
     with pytest.raises(ValueError, match="number of boxes"):
         Effort(boxes=-1)
 
@@ -696,7 +697,7 @@ def aggregated(objective, region, row, following):
 
 def test_intervals_on_the_columns_are_tighter_than_on_the_transitions():
     objective, region, row, following = ten_classes()
-    split = guaranteed_bounds(objective, region, effort=UNPROVEN)
+    split = robust_bounds(objective, region, effort=UNPROVEN)
     plain = aggregated(objective, region, row, following)
     print(
         f"\nten classes, three objects: columns [{split.lower[0]:.4f}, {split.upper[0]:.4f}], transitions "
@@ -732,7 +733,7 @@ def test_the_published_matrices(root):
     objective = build_objective(skeleton, formula.formula, formula.propositions, 10**6)
     region = confidence_region(skeleton, data)
     tail = 0.05 / 2 / len(events_of(skeleton, data))
-    found = guaranteed_bounds(objective, region)
+    found = robust_bounds(objective, region)
     assert found.lower == pytest.approx(beta.ppf(tail, 31, 158 - 31 + 1), abs=1e-8)
     assert found.upper == pytest.approx(beta.ppf(1 - tail, 31 + 1, 158 - 31), abs=1e-8)
     assert found.lower_attained == pytest.approx(found.lower, abs=1e-8)

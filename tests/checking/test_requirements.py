@@ -3,6 +3,7 @@
 import contextlib
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from verifier.checking.on_product import product_chain
 from verifier.checking.plan import decide
 from verifier.checking.process import StormProcess
 from verifier.checking.product import build_product
-from verifier.checking.requirements import EngineSettings, abstracted, check_formulas
+from verifier.checking.requirements import abstracted, check_formulas
+from verifier.checking.results import EngineSettings
 from verifier.errors import EngineError
 from verifier.expressions.syntax import Interval
 from verifier.ltl import parse_formula
@@ -83,7 +85,8 @@ def test_a_disagreement_names_both_numbers(storm):
 
         @contextlib.contextmanager
         def asked(self, chain, texts, **options):
-            yield iter(self.check(chain, texts, **options))
+            left = self.check(chain, texts, **options)
+            yield SimpleNamespace(usable=True, within=lambda seconds: left.pop(0))
 
         def wrong(self, answer, text):
             shift = -0.1 if text.startswith(("(!", "!")) else 0.1

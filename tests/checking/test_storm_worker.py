@@ -18,7 +18,7 @@ from verifier.chains.chain import MarkovChain
 from verifier.checking import process as process_module
 from verifier.checking import worker as worker_module
 from verifier.checking.process import StormProcess
-from verifier.errors import EngineError, InputError
+from verifier.errors import EngineError, InputError, NoAnswerError
 
 
 def small_chain():
@@ -83,7 +83,7 @@ def test_the_time_limit_kills_the_worker_and_the_next_check_works(slow, folders)
         assert_answers(storm)
         first = storm._worker.process_id
         started = time.monotonic()
-        with pytest.raises(EngineError) as caught:
+        with pytest.raises(NoAnswerError) as caught:
             storm.check(slow, ['X ("goal")', 'F ("goal")'], exact=True, timeout_s=1.5)
         assert time.monotonic() - started < 10
         message = str(caught.value)

@@ -510,6 +510,8 @@ def test_where_each_requirement_breaks_and_who_saw_it_first(run, root, degrading
     assert stops["values"] == pytest.approx([0.99, 0.97, 0.9, 0.6], abs=1e-12)
     assert (stops["break"]["holds_at"], stops["break"]["fails_at"]) == (800, 400)
     assert stops["break"]["interpolated"] == pytest.approx(5600 / 9)
+    # Only a pedestrian stands there, which meets the first requirement whatever the car does.
+    assert by_name["stops_only_for_pedestrians"]["verdicts"] == ["vacuous"] * 4
     # AP: margins .02 at 400 m and -.04 at 200 m: a third of the way from 1/400 to 1/200, at 300 m.
     assert by_name["AP"]["break"]["interpolated"] == pytest.approx(300)
     # All safety shrinks by one factor, so does the area: .6 / .99 at 200 m, .9 / .99 at 400 m.

@@ -166,8 +166,8 @@ def test_a_detector_that_misses_the_same_pedestrian_again_is_told(run, tmp_path)
     (tmp_path / "found.csv").write_text("\n".join(["frame,class,score,x,y", *seen]))
     (tmp_path / "frames.csv").write_text("\n".join(["frame", *map(str, range(10))]))
     note = (
-        "note: the chain takes a detector to report anew in every step, and the data contradict it: after a miss of "
-        "ped the next frame misses it again with 1.00, not 0.50 (27 of 27 pairs of frames, p = 0.0001)"
+        "warning: memoryless assumption rejected: after a missed ped the next frame misses it with probability 1.00, "
+        "not 0.50 (27 of 27 frame pairs, p = 0.0001). P and bounds may be wrong in either direction."
     )
     code, out, err = run("--bins", "0,50", "-o", "m.json")
     assert (code, err) == (0, "")

@@ -2,17 +2,23 @@
 
 import csv
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 import jsonschema
 import numpy as np
 import pytest
+from run_documents import channel
 
+from verifier.analysis.channel_test import channel_condition, channel_test
+from verifier.checking.verdicts import Verdict, verdict_text
 from verifier.cli import main
 from verifier.confusion import read_confusion
 from verifier.errors import ExitCode
 from verifier.options import RunOptions
 from verifier.pipeline import verify_spec
+from verifier.require.results import Answer, Outcome, RequireResult
+from verifier.results import Point, Scenario
 from verifier.scenarios import Selection
 
 SPEC = "specs/car_pedestrian.ltl"
@@ -194,7 +200,7 @@ def test_verify_run_confirms_the_answer_and_refutes_one_part_less(require, root,
     assert verdicts == [True, False]
 
 
-def test_the_guaranteed_floor_holds_for_matrices_that_never_were_measured(require, root, tmp_path):
+def test_the_certified_floor_holds_for_matrices_that_never_were_measured(require, root, tmp_path):
     from verifier.confusion import write_confusion
 
     # A detector that takes every obstacle that it misses for a pedestrian: as measured none does.
@@ -237,7 +243,7 @@ def test_an_infeasible_requirement_names_planner_and_best_value(require, scene):
     code, out, _ = require("--box", spec=spec)
     assert code == ExitCode.VIOLATED
     assert "the limit is planner blind: with perfect perception P = 0 at the worst" in out
-    assert "guaranteed floor: none" in out
+    assert "certified floor: none" in out
 
 
 def test_what_is_not_in_question_may_be_the_limit(require, scene, tmp_path, root):
@@ -299,7 +305,7 @@ def test_the_document_matches_its_schema_and_is_stable(require, root, tmp_path):
     assert str(root) not in first
     rows = list(csv.DictReader((tmp_path / "a.csv").open()))
     assert {row["planner"] for row in rows} == {"published", "feedback", "correct", "cautious"}
-    assert all(Fraction(row["required_recall"]) <= Fraction(row["guaranteed_floor"]) for row in rows)
+    assert all(Fraction(row["required_recall"]) <= Fraction(row["certified_floor"]) for row in rows)
     for mode in ("factor", "cost"):
         _, found = document(require, *STOPS, "--mode", mode)
         jsonschema.validate(found, schema)
@@ -396,7 +402,7 @@ def test_a_column_without_items_is_refused_until_a_policy_is_named(require, root
     assert (code, "no items with true label ped in bin [0, 10) m" in err) == (ExitCode.BAD_INPUT, True)
     code, found = document(require, *STOPS, "--empty-columns", "prior", cm=path)
     assert (code, found["answers"][0]["place"]) == (ExitCode.SATISFIED, "0.95")
-    assert "rates assumed by policy 'prior'" in " ".join(found["remarks"])
+    assert "rates filled in by policy 'prior'" in " ".join(found["remarks"])
 
 
 def test_the_command_line_offers_what_there_is():
@@ -406,3 +412,27 @@ def test_the_command_line_offers_what_there_is():
 
     assert require_arguments.MODES == question.MODES
     assert tuple(each.replace("-", "_") for each in arguments.SEMANTICS) == question.SEMANTICS == tuple(KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("p_value", "chosen", "code"),
+    [
+        (0.4, {}, ExitCode.SATISFIED),
+        (None, {}, ExitCode.SATISFIED),
+        (None, {"strict": True}, ExitCode.INCONCLUSIVE),
+        (0.0001, {}, ExitCode.INCONCLUSIVE),
+        (0.0001, {"assume_memoryless": True}, ExitCode.SATISFIED),
+    ],
+)
+def test_an_answer_on_a_contradicted_channel_decides_nothing_unless_it_is_assumed(p_value, chosen, code):
+    tests = channel(p_value)
+    condition = channel_condition(channel_test(tests["classes"]))
+    assert (condition is None) == (p_value == 0.4)
+    point = Point(Scenario("p", {}, "ped", {}), 0.96, 0.96, 0.96, None, 0.96, Verdict.SATISFIED, draws=("ped",))
+    answer = Answer("p", {}, Outcome.FOUND, (), Fraction(9, 10), (), (), point, point, point, None, (), condition)
+    settings = {"strict": False, "assume_memoryless": False} | chosen
+    found = RequireResult("t", (), settings, "r", "a", ">=", Fraction(9, 10), "common", (answer,), {}, (), {}, tests)
+    assert found.exit_code is code
+    free = replace(point, whatever_predicted=1)
+    assert answer.told(free) == "satisfied"
+    assert answer.told(replace(point)) == verdict_text("satisfied", condition)

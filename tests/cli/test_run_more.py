@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from published_matrices import PERFECT, write_matrix
 
-from verifier.checking import requirements
+from verifier.checking import asking
 from verifier.cli import main
 from verifier.errors import ExitCode
 
@@ -41,7 +41,7 @@ def run(root, monkeypatch, capfd):
 
 def shifted_engine(by):
     """The batch engine, but every number of its is too large by `by`."""
-    honest = requirements.satisfaction_probabilities
+    honest = asking.satisfaction_probabilities
 
     def wrong(*arguments, **named):
         found = honest(*arguments, **named)
@@ -53,7 +53,7 @@ def shifted_engine(by):
 @pytest.mark.parametrize("by", [0.1, -0.1, 1e-6])
 @pytest.mark.parametrize("mode", [[], ["--exact"]], ids=["doubles", "fractions"])
 def test_engines_that_disagree_are_no_verdict(run, monkeypatch, tmp_path, mode, by):
-    monkeypatch.setattr("verifier.checking.requirements.satisfaction_probabilities", shifted_engine(by))
+    monkeypatch.setattr("verifier.checking.asking.satisfaction_probabilities", shifted_engine(by))
     target = tmp_path / "run.json"
     arguments = ["--env", "ped", "--requirement", "stops_for_pedestrians", "--output", target, *mode]
     code, out, err = run(*arguments)
@@ -69,13 +69,13 @@ def test_engines_that_disagree_are_no_verdict(run, monkeypatch, tmp_path, mode, 
 
 
 def test_one_wrong_requirement_of_several_is_enough(run, monkeypatch):
-    honest, wrong, asked = requirements.satisfaction_probabilities, shifted_engine(0.1), []
+    honest, wrong, asked = asking.satisfaction_probabilities, shifted_engine(0.1), []
 
     def wrong_at_last(*arguments, **named):
         asked.append(arguments)
         return (wrong if len(asked) == 4 else honest)(*arguments, **named)
 
-    monkeypatch.setattr("verifier.checking.requirements.satisfaction_probabilities", wrong_at_last)
+    monkeypatch.setattr("verifier.checking.asking.satisfaction_probabilities", wrong_at_last)
     code, out, err = run("--env", "ped")
     assert (code, out, len(asked)) == (ExitCode.INTERNAL, "", 4)
     assert "the engines disagree" in err
@@ -84,7 +84,7 @@ def test_one_wrong_requirement_of_several_is_enough(run, monkeypatch):
 def test_more_memory_than_allowed_is_refused_before_it_is_taken(run):
     arguments = ["--set", "study_vmax=400", "--set", "vmax=20"]
     code, out, err = run(*arguments, "--max-memory", "0.5")
-    assert (code, out) == (ExitCode.BAD_INPUT, "")
+    assert (code, out) == (ExitCode.NO_ANSWER, "")
     assert "planner 'published' with 3 observations on 1684410 states needs about" in err  # 80,210 cells by 21
     assert "the limit is 0.5 GiB" in err
     assert "--max-memory" in err.splitlines()[-1]
@@ -119,7 +119,7 @@ def test_over_endless_runs_no_winning_strategy_keeps_an_imperfect_detectors_prom
     endless, document = ranges(run, "--endless")
     assert endless["stops_for_pedestrians"] == endless["all_three"] == [(0.0, 0.0, 0.0)] * 3
     assert endless["never_stalls_early"] == endless["stops_only_for_pedestrians"] == [(1.0, 1.0, 1.0)] * 3
-    assert "runs never end" in " ".join(document["remarks"])
+    assert "paths are infinite" in " ".join(document["remarks"])
     assert all(
         low <= value + 1e-9 and value <= high + 1e-9 and high == pytest.approx(float(PED), rel=1e-9)
         for value, low, high in ended["all_three"]

@@ -4,6 +4,10 @@ from fractions import Fraction
 
 import pytest
 
+from verifier.analysis.channel_test import channel_document
+from verifier.analysis.planning import EvidencePlan
+from verifier.analysis.tipping import TippingPoints
+from verifier.analysis.vacuity import Vacuity
 from verifier.checking.verdicts import Verdict
 from verifier.cli.tables import bound_text, probability_text, run_table
 from verifier.evidence.rounding import interval_text
@@ -21,6 +25,8 @@ SETTINGS = {
     "false_alarms": "as_counted",
     "round_transitions": None,
     "verdict_from": "point",
+    "strict": False,
+    "assume_memoryless": False,
     "confidence": None,
 }
 CONFIDENCE = {
@@ -32,24 +38,43 @@ CONFIDENCE = {
     "seed": 0,
     "semantics": "every_state",
     "events": 3,
+    "bounds": {
+        "tier": "independent_drives",
+        "name": "95 % confidence bounds (independent drives)",
+        "condition": "drives are independent and none holds more than 40 items of a column",
+        "conditional": False,
+        "weights": "item",
+        "chances": 3,
+        "looks": 1,
+        "every_look": False,
+        "drives": 12,
+        "effective_drives": 2.14,
+        "largest_share": 0.668,
+    },
 }
+TESTS = (
+    {"label": "car", "test": "not_contradicted", "p_value": 0.25},
+    {"label": "empty", "test": "untested"},
+    {"label": "ped", "test": "not_contradicted", "p_value": 0.125},
+)
 
 
-def point(probability, environment="ped", verdict=Verdict.NO_TARGET, exact=None, width=1e-13, sure=None):
-    scenario = Scenario("careful", {}, environment, {"v": 1})
-    return Point(scenario, probability, probability - width, probability + width, exact, probability, verdict, sure)
+def point(probability, environment="ped", verdict=Verdict.NO_TARGET, exact=None, width=1e-13, sure=None, **more):
+    ends = probability - width, probability + width
+    return Point(
+        Scenario("careful", {}, environment, {"v": 1}), probability, *ends, exact, probability, verdict, sure, **more
+    )
 
 
 def sureness(lower, upper, least, most):
     ends = (lower, lower), (upper, upper)
-    return Sureness(0.95, "credible", lower, upper, *ends, 1000, least, most, least, most, False)
+    return Sureness(0.95, "credible", lower, upper, *ends, 1000, least, most, least, most, False, "independent_items")
 
 
-def result(*requirements, title="a detector", confidence=None):
-    inputs = (InputFile("spec", "a.ltl", "0" * 64),)
-    return RunResult(
-        title, inputs, SETTINGS | {"confidence": confidence}, requirements, {"storm": "2.0.0"}, ("a remark",)
-    )
+def result(*requirements, title="a detector", confidence=None, remarks=("a remark",), tests=(), **settings):
+    inputs, settings = (InputFile("spec", "a.ltl", "0" * 64),), SETTINGS | {"confidence": confidence} | settings
+    channel = channel_document(tests)
+    return RunResult(title, inputs, settings, requirements, {"storm": "2.0.0"}, remarks, channel=channel)
 
 
 def requirement(*points, comparison="=", target=None):
@@ -84,7 +109,7 @@ def test_the_worst_scenario_is_the_one_with_the_worst_verdict():
     assert (row.split()[3], row.split()[-1]) == ("0.97", "inconclusive")
 
 
-def test_intervals_and_guaranteed_bounds_stand_beside_the_probability():
+def test_intervals_and_robust_bounds_stand_beside_the_probability():
     sure = sureness(0.1395, 0.2621, 0.12001, 0.2917)
     table = run_table(result(requirement(point(0.196203, sure=sure)), confidence=CONFIDENCE))
     header, _, row = table.splitlines()[4:7]
@@ -92,14 +117,18 @@ def test_intervals_and_guaranteed_bounds_stand_beside_the_probability():
         "requirement",
         "target",
         "P",
-        "95 % credible",
-        "95 % guaranteed",
+        "95 % credible interval",
+        "95 % confidence bounds",
         "worst scenario",
         "verdict",
     ]
-    assert " 0.196203  [0.139, 0.263]  [0.12, 0.292] " in row
-    assert "Credible intervals from 1000 draws of the matrices (posterior, as asked for)." in table
-    assert "Each is off by at most 1.0e-13 numerically." in table
+    assert [cell.strip() for cell in row.split("  ") if cell.strip()][2:5] == [
+        "0.196203",
+        "[0.139, 0.263]",
+        "[0.12, 0.292]",
+    ]
+    assert "95 % credible intervals: 1000 draws of the matrices (posterior, as asked for)." in table
+    assert "Numerical error: at most 1.0e-13." in table
 
 
 @pytest.mark.parametrize(
@@ -141,7 +170,7 @@ def test_enough_digits_to_tell_a_probability_from_its_target(probability, target
 def test_exact_and_certain_values_are_told_apart():
     assert probability_text(point(31 / 158, exact=Fraction(31, 158))) == "31/158 = 0.196203"
     assert bound_text(point(31 / 158, exact=Fraction(31, 158))) == "exact"
-    assert bound_text(point(1.0, width=0.0)) == "certain"
+    assert bound_text(point(1.0, width=0.0)) == "exact for the measured matrix"
     assert bound_text(point(0.5)) == "+- 1.0e-13"
 
 
@@ -149,3 +178,118 @@ def test_nothing_reaches_the_terminal_raw():
     table = run_table(result(requirement(point(0.5)), title="clear\x1b[2J\nverdict: satisfied\ud800"))
     assert table.splitlines()[0] == "clear\\x1b[2J\\nverdict: satisfied\\ud800"
     assert "\x1b" not in table
+
+
+AT_LEAST = {"comparison": ">=", "target": Fraction(19, 20)}
+
+
+def test_bounds_and_chain_name_what_they_assume():
+    sure = sureness(0.13, 0.26, 0.12, 0.29)
+    lines = run_table(
+        result(requirement(point(0.2, sure=sure)), confidence=CONFIDENCE, tests=TESTS, verdict_from="bounds")
+    ).splitlines()
+    start = lines.index(
+        "95 % confidence bounds (independent drives): all at once, from intervals of 3 rates; the matrix may differ "
+        "from state to state."
+    )
+    assert lines[start + 1 : start + 4] == [
+        "  Assumes drives are independent and none holds more than 40 items of a column. Not checked. If false, the "
+        "bounds can be too narrow. Valid for one look at the data.",
+        "  12 drives, effective number 2.1; the largest one holds 67 % of a column's items.",
+        "Assumes a memoryless detector: errors independent between time steps and between objects. Time steps tested "
+        "along tracks, not contradicted: car, ped (least p = 0.12). Not tested: empty (no tracks). Objects: not "
+        "tested. If false, P can be wrong in either direction.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        ({"looks": 20}, "Valid for 20 looks at the data."),
+        (
+            {"every_look": True},
+            "Valid at every look between drives that are added, if drives are identically distributed.",
+        ),
+    ],
+)
+def test_how_often_one_may_look(changed, text):
+    confidence = CONFIDENCE | {"bounds": CONFIDENCE["bounds"] | changed}
+    assert text in run_table(
+        result(requirement(point(0.2, sure=sureness(0.1, 0.3, 0.1, 0.3))), confidence=confidence)
+    )
+
+
+def test_a_verdict_carries_its_condition_in_row_and_last_line():
+    condition = "if items are independent"
+    found = result(requirement(point(0.2, verdict=Verdict.VIOLATED, condition=condition), **AT_LEAST))
+    lines = run_table(found).splitlines()
+    assert next(line for line in lines if line.startswith("stops")).endswith("  violated, if items are independent")
+    assert lines[-1] == "verdict: violated, if items are independent"
+    coloured = run_table(found, colour=True).splitlines()
+    assert next(line for line in coloured if line.startswith("stops")).endswith(
+        "  \x1b[31mviolated\x1b[0m, if items are independent"
+    )
+
+
+def test_vacuous_scenarios_are_marked():
+    empty = point(1.0, "empty", Verdict.VACUOUS, vacuity=(Vacuity("trivial", "nobody is there"),))
+    (row, why) = [line for line in run_table(result(requirement(empty, **AT_LEAST))).splitlines() if "stops" in line]
+    assert row.endswith("  vacuous")
+    assert why == "stops, planner careful, empty v=1: nobody is there"
+    broken = point(0.0, "empty", Verdict.VIOLATED, vacuity=(Vacuity("trivial", "nobody is there"),))
+    table = run_table(result(requirement(broken, **AT_LEAST)))
+    assert next(line for line in table.splitlines() if line.startswith("stops")).endswith("  violated (vacuous)")
+    # One scenario that says something decides.
+    table = run_table(result(requirement(empty, point(0.97, "ped", Verdict.SATISFIED), **AT_LEAST)))
+    assert table.splitlines()[-1] == "verdict: satisfied"
+
+
+def test_what_no_detector_could_change_is_said():
+    kept = {"basis": "any_dependence", "whatever_predicted": 1}
+    points = [point(1.0, "ped", Verdict.SATISFIED, **kept), point(1.0, "obs", Verdict.SATISFIED, **kept)]
+    said = "stops holds whatever the detector predicts"
+    assert said in run_table(result(requirement(*points, **AT_LEAST)))
+    assert said not in run_table(result(requirement(points[0], point(1.0, "x", Verdict.SATISFIED), **AT_LEAST)))
+    lost = point(0.0, "obs", Verdict.VIOLATED, basis="any_dependence", whatever_predicted=0)
+    table = run_table(result(requirement(points[0], lost, **AT_LEAST)))
+    assert "stops fails whatever the detector predicts" in table
+
+
+PLANS = [
+    (EvidencePlan((("ped", "[0, 10) m", 158, 4600),), 0.95, 1.0, Verdict.SATISFIED),
+     "about 4600 more items with true class ped in [0, 10) m (now 158), assuming unchanged rates."),
+    (EvidencePlan((("ped", "[0, 10) m", 158, 40), ("obs", "[0, 10) m", 9, 2)), 0.95, 1.0, Verdict.SATISFIED),
+     "about 42 more items: 40 with true class ped in [0, 10) m (now 158), 2 with true class obs in [0, 10) m "
+     "(now 9), assuming unchanged rates."),
+    (EvidencePlan((), 0.95, 1.0, Verdict.SATISFIED, 71),
+     "about 71 more drives like these, assuming unchanged rates."),
+    (None, "the amount of data was not estimated; P is too close to the target, or the chain is too large."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("plan", "text"), PLANS)
+def test_what_would_decide(plan, text):
+    open_one = point(0.96, verdict=Verdict.INCONCLUSIVE, reason={"kind": "bounds"}, sure=sureness(0.9, 1.0, 0.9, 1.0))
+    asked = RequirementResult("stops", "careful", "G a", ">=", Fraction(19, 20), (open_one,), evidence=plan)
+    table = run_table(result(asked, confidence=CONFIDENCE, verdict_from="bounds"))
+    assert f"To decide stops, planner careful, ped v=1: {text}" in table.splitlines()
+
+
+def test_a_warning_stands_in_a_box():
+    remark = "warning: memoryless assumption rejected: after a missed ped " + "the next one follows " * 8
+    lines = run_table(result(requirement(point(0.5)), remarks=(remark, "a remark"))).splitlines()
+    first, last = [at for at, line in enumerate(lines) if set(line) == {"!"}]
+    assert " ".join(lines[first + 1 : last]) == remark.strip()
+    assert max(map(len, lines[first : last + 1])) == 100
+    assert lines[last + 1] == "note: a remark"
+
+
+def test_how_wrong_an_assumption_may_be():
+    tipping = TippingPoints(Fraction(2, 25), Verdict.SATISFIED, Fraction(1, 250), Verdict.SATISFIED)
+    asked = RequirementResult(
+        "stops", "careful", "G a", ">=", Fraction(19, 20), (point(0.96, verdict=Verdict.SATISFIED),), tipping=tipping
+    )
+    lines = run_table(result(asked)).splitlines()
+    where = "stops, planner careful, ped v=1: satisfied as long as"
+    assert f"{where} the ICC of items within drives is at most 0.08" in lines
+    assert f"{where} no observation's rate shifts by more than 0.004" in lines

@@ -30,7 +30,7 @@ from plain_counter import EMPTY, Object, detection_set, plain_count
 
 from verifier.confusion.bins import Bins, Variable
 from verifier.confusion.counting import accumulate, confusion_counts, count, count_detections
-from verifier.confusion.counts import merge
+from verifier.confusion.merging import merge
 from verifier.confusion.rules import CountingRule
 from verifier.errors import InputError, UsageError
 from verifier.matching import MatchingPolicy, match

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from verifier.confusion import EMPTY
 from verifier.confusion.bins import Bins, Variable
-from verifier.confusion.counts import ConfusionCounts, Sequences, merge
+from verifier.confusion.counts import ConfusionCounts, Sequences
 from verifier.confusion.document import confusion_text, parse_confusion, read_confusion, read_counts, write_confusion
 from verifier.confusion.document_reader import DocumentReader
+from verifier.confusion.merging import merge
 from verifier.confusion.tally import Tally
 from verifier.errors import InputError, UsageError
 

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import re
 import struct
 from dataclasses import replace
 from pathlib import Path
@@ -46,7 +47,7 @@ def edited(bundle, paths, change):
 
 
 def without_bounds(content):
-    """What a run without intervals and guaranteed bounds would say: verdicts by the point."""
+    """What a run without intervals and confidence bounds would say: verdicts by the point."""
     for each in content["requirements"]:
         each.pop("evidence_needed", None)
         for point in each["points"]:
@@ -75,10 +76,10 @@ def test_an_exact_value_that_nobody_asked_for_decides_nothing(bundle):
 def test_a_remark_that_a_doubt_follows_from_cannot_be_left_out(tmp_path):
     matrices = {**THIN, "bins": [{"distance_m": [0, 10], "counts": [[18, 0], [2, 20]]}], "false_alarms": "dropped"}
     built = make_bundle(Sources(*write_inputs(tmp_path, matrices=matrices)), FEW)
-    assert "false alarms are left out" in built.files["trace.csv"].decode()
+    assert "false positives not modelled" in built.files["trace.csv"].decode()
 
     def silent(content):
-        content["remarks"] = [each for each in content["remarks"] if "where nothing stands" not in each]
+        content["remarks"] = [each for each in content["remarks"] if "no false positives" not in each]
 
     runs = [path for path in built.files if path in (RUN, EXPLAIN) or path.startswith("results/alternatives/")]
     report = check_files("b", edited(built, runs, silent))
@@ -91,7 +92,12 @@ def test_a_remark_that_does_not_follow_from_the_inputs_is_said_not_to_be_checked
         content["remarks"].append("Storm was in good form")
 
     report = check_files("b", edited(bundle, [RUN, EXPLAIN], added))
-    assert any(each.startswith(f"1 remarks of {RUN}, which only the model checker") for each in report.unchecked)
+    known = re.compile(f"(?P<count>[0-9]+) remarks of {RUN}, which only the model checker")
+    (before,), (after,) = (
+        [int(found["count"]) for each in listed if (found := known.match(each))]
+        for listed in (check_files("b", bundle.files).unchecked, report.unchecked)
+    )
+    assert after == before + 1
 
 
 @pytest.mark.parametrize("path", [RUN, EXPLAIN, REQUIRE, OTHER])
@@ -110,9 +116,40 @@ def test_what_stands_around_the_numbers_must_be_right_too(path, change, where, b
     assert any(file == path and place.startswith(where) for file, place in found_in(report)), found_in(report)
 
 
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        (lambda each, point: each["channel"].update(test="not_contradicted", classes=[]), "/channel"),
+        (lambda each, point: each["settings"].update(strict=True), "/settings/strict"),
+        (
+            lambda each, point: each["settings"]["confidence"]["bounds"].update(conditional=False),
+            "/settings/confidence",
+        ),
+        (lambda each, point: point.update(draws=[]), "/requirements/0/points/0/draws"),
+        (lambda each, point: point.update(whatever_predicted=1), "/requirements/0/points/0/whatever_predicted"),
+        (lambda each, point: point.update(condition="if the moon is full"), "/requirements/0/points/0/condition"),
+        (lambda each, point: point.update(basis="any_dependence"), "/requirements/0/points/0/basis"),
+        (
+            lambda each, point: point.update(vacuity=[{"kind": "ended", "text": "over"}]),
+            "/requirements/0/points/0/vacuity",
+        ),
+    ],
+    ids=["channel", "strict", "conditional", "draws", "whatever", "condition", "basis", "vacuity"],
+)
+def test_what_a_verdict_rests_on_must_follow_from_the_inputs(change, where, bundle):
+    """Otherwise a conditional verdict could be shown as one without a condition."""
+
+    def changed(content):
+        change(content, content["requirements"][0]["points"][0])
+
+    report = check_files("b", edited(bundle, [RUN], changed))
+    assert any(file == RUN and place.startswith(where) for file, place in found_in(report)), found_in(report)
+
+
 def test_gates_that_nobody_set_are_no_part_of_a_run(bundle):
     def gated(content):
         entry = {"requirement": "stops", "planner": "careful", "scenario": "ped", "value": 0.99, "failed": False}
+        entry |= {"condition": None, "reason": ""}
         floor = {"least": "0.9", "from": "point", "failed": False, "requirements": [entry]}
         content["gates"] = {"fail_under": floor}
 
@@ -253,9 +290,9 @@ def test_a_given_result_cannot_pass_for_one_of_the_bundle(tmp_path, bundle):
 def test_runs_that_differ_in_what_decides_a_verdict_only_are_computed_once(tmp_path, monkeypatch):
     blocks = []
 
-    def counted(block, *rest):
+    def counted(block, *rest, **options):
         blocks.append(str(block))
-        return check_block(block, *rest)
+        return check_block(block, *rest, **options)
 
     monkeypatch.setattr("verifier.pipeline.check_block", counted)
     made = make_bundle(Sources(*write_inputs(tmp_path)), FEW)

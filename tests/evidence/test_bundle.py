@@ -288,7 +288,7 @@ def test_exact_runs_sweeps_and_narrowed_states_come_back_from_the_request(tmp_pa
         endless=st.booleans(),
         decimals=st.none() | st.integers(1, 9),
         confidence=st.none() | st.builds(ConfidenceSettings, level=st.floats(0.5, 0.99), seed=st.integers(0, 9)),
-        verdict_from=st.sampled_from(["guaranteed", "point"]),
+        verdict_from=st.sampled_from(["bounds", "point"]),
     )
 )
 def test_a_request_reads_back_as_it_was_written(options):

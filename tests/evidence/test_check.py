@@ -10,13 +10,14 @@ from small_bundles import MODEL, write_inputs
 
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.cli import main
+from verifier.cli.evidence import check_text
 from verifier.errors import LimitError
 from verifier.evidence.bundle.anew import check_anew
 from verifier.evidence.bundle.archive import ReadingLimits
 from verifier.evidence.bundle.build import Sources, input_words, make_bundle
-from verifier.evidence.bundle.check import CheckLimits, check_bundle
+from verifier.evidence.bundle.check import CheckLimits, check_bundle, check_files
 from verifier.evidence.bundle.derived import derived_row
-from verifier.evidence.bundle.findings import Log
+from verifier.evidence.bundle.findings import CheckReport, Finding, Grades, Kind, Log
 from verifier.evidence.bundle.layout import input_paths
 from verifier.evidence.bundle.making import planned_words
 from verifier.evidence.bundle.parts import read_parts
@@ -43,17 +44,18 @@ def test_manifest_and_report_keep_to_their_schemas(built, root, tmp_path, capsys
     jsonschema.validate(json.loads(built.files["manifest.json"]), schema(root, "bundle.schema.json"))
     write_bundle(built.files, tmp_path / "b.zip")
     assert main(["evidence", "check", str(tmp_path / "b.zip"), "--json", "--digest", built.digest]) == 0
-    sound = json.loads(capsys.readouterr().out)
-    jsonschema.validate(sound, schema(root, "check.schema.json"))
-    assert (sound["bundle"], sound["digest"], sound["digest_demanded"], sound["sound"]) == (
+    passed = json.loads(capsys.readouterr().out)
+    jsonschema.validate(passed, schema(root, "check.schema.json"))
+    assert (passed["bundle"], passed["digest"], passed["digest_demanded"], passed["intact"]) == (
         "b.zip",
         built.digest,
         True,
         True,
     )
-    assert sound["verdict"] == "inconclusive"
-    assert sound["command"] == ["verify", "evidence", "check", "b.zip", "--digest", built.digest]
-    assert sound["versions"].keys() == {"verifier", "python", "numpy", "scipy", "stormpy"}
+    assert passed["verdict"] == "inconclusive"
+    assert [row["requirement"] for row in passed["requirements"]] == ["stops", "drives_on", "asked"]
+    assert passed["command"] == ["verify", "evidence", "check", "b.zip", "--digest", built.digest]
+    assert passed["versions"].keys() == {"verifier", "python", "numpy", "scipy", "stormpy"}
     write_bundle({**built.files, "counts.csv": b""}, tmp_path / "c")
     assert main(["evidence", "check", str(tmp_path / "c"), "--json"]) == 4
     wrong = json.loads(capsys.readouterr().out)
@@ -195,3 +197,42 @@ def test_last_digits_and_library_versions_may_differ_on_another_machine(built):
     assert log.findings == []
     assert any(each.startswith("the last digits of 1 numbers") for each in log.unchecked)
     assert any("with numpy" in each for each in log.unchecked)
+
+
+def last_lines(findings=(), grades=None):
+    stated = (("stops", "careful", "satisfied"), ("drives_on", "careful", "inconclusive"))
+    report = CheckReport("b", "0" * 64, False, findings, (), ("this",), "inconclusive", stated, grades)
+    return check_text(report).splitlines()[2 + len(findings) :]
+
+
+def test_the_last_lines_say_the_status_first_and_then_how_numbers_were_checked():
+    status = [
+        "verdict of the run: inconclusive",
+        "requirement stops, planner careful: satisfied",
+        "requirement drives_on, planner careful: inconclusive",
+    ]
+    assert last_lines(grades=Grades(36, 120, 749)) == [
+        *status,
+        "files: intact",
+        "numbers in the results: 36 proven, 120 recomputed, 749 compared only by hash",
+    ]
+    assert last_lines(grades=Grades(36, 869, 0))[-2:] == [
+        "numbers in the results: 36 proven, 869 recomputed, 0 compared only by hash",
+        "every number proven or recomputed",
+    ]
+    wrong = Finding("results/run.json", "/verdict", "satisfied", "violated", Kind.CONTENT)
+    assert last_lines((wrong,)) == [*status, "files: intact", "1 finding: the results are not confirmed"]
+    bytes_differ = Finding("counts.csv", "", "other bytes", "those of the manifest")
+    assert last_lines((bytes_differ, wrong))[-2:] == [
+        "files: NOT intact",
+        "2 findings: the results are not confirmed",
+    ]
+
+
+def test_all_numbers_are_recomputed_by_a_check_anew(built):
+    lenient, strict = (check_files("b", built.files, anew=anew).grades for anew in (False, True))
+    assert (
+        lenient.proven == strict.proven == 36
+    )  # 2 blocks, 3 requirements, 2 sides, and two other rules for verdicts
+    assert lenient.by_hash > 0
+    assert strict == Grades(36, lenient.recomputed + lenient.by_hash, 0)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from made_runs import BOUNDS, CONFIDENCE
 from run_documents import (
     MATRICES,
     MODEL,
@@ -14,8 +15,8 @@ from run_documents import (
     requirement,
     run,
     satisfied_run,
-    tried,
 )
+from run_documents import channel as channel_of_ped
 
 from verifier.errors import InputError
 from verifier.evidence.context import CaseContext, Detector
@@ -59,6 +60,7 @@ def undecided_run(**more):
             {"true": "ped", "bin": "[0, 10) m", "items": 40, "further": 300},
             {"true": "obs", "bin": "[0, 10) m", "items": 9, "further": 20},
         ],
+        "drives": None,
         "lower": 0.9001,
         "upper": 0.92,
         "verdict": "satisfied",
@@ -86,13 +88,13 @@ def test_what_is_violated_does_not_straddle():
 
 def test_a_verdict_from_the_point_alone():
     points = [
-        point(0.96, "satisfied", (0.85, 0.99)),  # its guaranteed bounds would be inconclusive
+        point(0.96, "satisfied", (0.85, 0.99)),  # its confidence bounds would be inconclusive
         point(0.97, "satisfied", (0.93, 0.99), environment="obs"),  # these confirm it
     ]
     given = run([requirement("stops", points)], verdict_from="point")
     found = only(about_verdicts.no_bounds(given))
     assert found.claims == (claim(given, 0),)
-    assert "P = 0.96 alone was held against P >= 0.9, and the guaranteed bounds are [0.85, 0.99]" in found.message
+    assert "P = 0.96 alone was compared with P >= 0.9, and the confidence bounds are [0.85, 0.99]" in found.message
     bare = run([requirement("stops", [point(0.96, "satisfied")])], verdict_from="point", confidence=None)
     assert "and no bounds were computed" in only(about_verdicts.no_bounds(bare)).message
     assert list(about_verdicts.no_bounds(run([requirement("stops", points)]))) == []
@@ -111,7 +113,7 @@ def test_columns_that_would_decide():
 
 # P >= 9/10 at 95 %: 0.9^28 = 0.0523, 0.9^29 = 0.0471, so a column needs 29 items. ped has 21, empty has 79.
 def hopeful_run(lower=0.85, **more):
-    """P >= 0.9, met by the point in two scenarios, the second confirmed by its guaranteed bounds."""
+    """P >= 0.9, met by the point in two scenarios, the second confirmed by its confidence bounds."""
     points = [
         point(0.96, "satisfied", (lower, 0.99), interval=(0.92, 0.98)),
         point(0.97, "satisfied", (0.93, 0.99), environment="obs"),
@@ -132,7 +134,7 @@ def test_columns_too_thin_to_show_the_target(source):
     assert "not known: it was not explained" in found.message
     thick = matrices(((28, 5), (1, 74)))
     assert list(about_data.thin_columns(made_with(thick, hopeful_run), [thick])) == []
-    # Where guaranteed bounds decide or confirm they allow for the few items; where the matrices are not there nothing
+    # Where confidence bounds decide or confirm they allow for the few items; where the matrices are not there nothing
     # is known.
     assert list(about_data.thin_columns(made_with(table), [table])) == []
     sure = made_with(table, hopeful_run, lower=0.91, verdict_from=source)
@@ -166,13 +168,15 @@ def explained(given, slopes):
     names = ("ped", "empty")
     part = {
         "name": "stops", "planner": "p", "formula": "G safe", "target": None, "verdict": "satisfied",
-        "point": {}, "critical_cells": [], "perfect_perception": 1, "fixes": [], "moves": [], "label_more": [],
+        "condition": None, "point": {}, "critical_cells": [],
+        "perfect_perception": 1, "fixes": [], "moves": [], "label_more": [],
         "violation": {"satisfies_the_formula": False, "probability": 0, "error": 0, "covered": None,
                       "complete": True, "runs": []},
         "posterior_deviation": 0, "jumps": [], "map": None,
         "gradient": [{"bin": 0, "true": name, "slopes": slope} for name, slope in zip(names, slopes, strict=True)],
     }  # fmt: skip
-    content = {key: given.content[key] for key in ("title", "verdict", "inputs", "settings", "versions", "engines")}
+    same = ("title", "verdict", "condition", "inputs", "settings", "channel", "versions", "engines")
+    content = {key: given.content[key] for key in same}
     content |= {
         "schema": "verifier.explain",
         "version": 1,
@@ -204,19 +208,17 @@ def test_only_columns_that_matter_are_too_thin():
 
 
 def test_rates_assumed_by_a_policy():
-    remark = "no items with true ped in [0, 10) m: rates assumed by policy 'neighbour'"
+    remark = "no items with true ped in [0, 10) m: rates filled in by policy 'neighbour'"
     given = satisfied_run(remarks=[remark], verdict_from="point", empty_columns="neighbour")
     assert only(about_settings.assumed_rates(given, [])).message == remark
     assert (
         list(about_settings.assumed_rates(satisfied_run(remarks=[remark]), [])) == []
-    )  # the guaranteed bounds do not lean on it
+    )  # the confidence bounds do not lean on it
     assert list(about_settings.assumed_rates(satisfied_run(verdict_from="point"), [])) == []
 
 
 def test_false_alarms_left_out():
-    remark = (
-        "the matrices were made without unmatched detections, so where nothing stands the detector reports nothing"
-    )
+    remark = "the matrices were made without unmatched detections, so the model contains no false positives"
     given = satisfied_run(remarks=[remark])
     assert only(about_settings.no_false_alarms(given, [])).claims == (claim(given),)
     assert "by choice" in only(about_settings.no_false_alarms(satisfied_run(false_alarms="ignore"), [])).message
@@ -247,45 +249,71 @@ def test_environments_that_were_left_out():
     assert "run.json leaves out what the spec asks for: true environment obs; empty" in found.message
 
 
+def drawing_run(p_value, free=None, **more):
+    """A scenario whose chain draws ped, and one that draws nothing; `free` as `whatever_predicted` of the first."""
+    free = {} if free is None else {"whatever_predicted": free, "basis": "any_dependence"}
+    points = [
+        point(1.0, "satisfied", (0.92, 1.0), draws=["ped"], **free),
+        point(0.97, "satisfied", (0.93, 0.99), environment="obs"),
+    ]
+    return run([requirement("stops", points)], channel=channel_of_ped(p_value), assume_memoryless=True, **more)
+
+
 def test_misses_that_follow_misses():
-    table = matrices(dependence=tried(0.0001))
-    given = made_with(table)
-    found = only(about_data.dependent_frames(given, [given, table]))
-    assert "misses it again with 0.80, not 0.34 (20 of 25 pairs of frames, p = 0.0001)" in found.message
+    given = drawing_run(0.0001)
+    found = only(about_data.dependent_frames(given, []))
+    assert found.message == (
+        "a memoryless detector is assumed: ped: contradicted, p = 0.0001; after a miss the next frame misses with "
+        "0.80, not 0.34 (20 of 25 pairs of frames)"
+    )
+    assert found.claims == (claim(given, 0),)  # the other scenario draws nothing
+    assert list(about_data.untested_channel(given, [])) == []
+    assert list(about_data.dependent_frames(drawing_run(0.4), [])) == []
+
+
+def test_a_channel_that_nothing_tests():
+    given = drawing_run(None)
+    found = only(about_data.untested_channel(given, []))
+    assert (found.message, found.claims) == ("a memoryless detector is assumed: ped: not tested", (claim(given, 0),))
+    assert list(about_data.dependent_frames(given, [])) == []
+    assert list(about_data.untested_channel(drawing_run(0.4), [])) == []
+
+
+@pytest.mark.parametrize("p_value", [0.0001, None])
+def test_what_no_prediction_can_change_is_not_doubted(p_value):
+    """A scenario that holds whatever the detector predicts rests on no detector."""
+    given = drawing_run(p_value, free=1)
+    assert list(about_data.dependent_frames(given, [])) == list(about_data.untested_channel(given, [])) == []
+    assert claims_on(given, []) == (claim(given),)
+    # Confidence bounds of 1 and 1 are no such thing: they are of a memoryless detector.
+    bounded = run(
+        [requirement("stops", [point(1.0, "satisfied", (1.0, 1.0), draws=["ped"])])], channel=channel_of_ped(p_value)
+    )
+    assert claims_on(bounded, [], perceived=True) == (claim(bounded),)
+
+
+def test_few_drives():
+    def with_drives(drives, ceiling):
+        bounds = BOUNDS | {"drives": drives, "ceiling": ceiling}
+        return satisfied_run(confidence=CONFIDENCE | {"bounds": bounds})
+
+    given = with_drives(5, 0.445123)
+    found = only(about_data.few_drives(given, []))
     assert found.claims == (claim(given),)
-    calm = matrices(dependence=tried(0.4))
-    assert list(about_data.dependent_frames(made_with(calm), [calm])) == []
-    assert list(about_data.dependent_frames(given, [])) == []  # its matrices are not there, and it says nothing
+    assert found.message == (
+        "a needed column has items from 5 drives only: no outcome of them could show a rate above 0.446"
+    )
+    assert list(about_data.few_drives(with_drives(8, None), [])) == []
+    assert list(about_data.few_drives(with_drives(None, None), [])) == []
+    assert list(about_data.few_drives(satisfied_run(confidence=None), [])) == []
 
 
-def test_misses_that_follow_misses_as_the_run_itself_says():
-    remark = f"{about_data.DEPENDENT}: after a miss of ped ..."
-    found = only(about_data.dependent_frames(satisfied_run(remarks=[remark]), []))
-    assert found.message == remark
-
-
-def test_what_no_report_can_change_is_not_doubted():
-    """A scenario whose guaranteed bounds are both 1 holds whatever the detector reports."""
-    points = [point(1.0, "satisfied", (1.0, 1.0)), point(0.97, "satisfied", (0.93, 0.99), environment="obs")]
-    table = matrices(dependence=tried(0.0001))
-    given = run([requirement("stops", points)], inputs=(SPEC, MODEL, table.sha256))
-    assert only(about_data.dependent_frames(given, [table])).claims == (claim(given, 1),)
-    certain = run([requirement("stops", points[:1])], inputs=(SPEC, MODEL, table.sha256))
-    assert list(about_data.dependent_frames(certain, [table])) == []
-    assert claims_on(certain, []) == (claim(certain),)
-
-
-def test_the_member_of_a_family_that_was_used():
-    family = {
-        "axes": ["score_threshold", "predicted", "true"],
-        "score_thresholds": [0.3, 0.7],
-        "bins": [{"distance_m": [0, None], "counts": [[[20, 5], [1, 74]]] * 2}],
-        "dependence": [tried(0.4), tried(0.0001)],
-    }
-    table = matrices(**family)
-    for threshold, count in ((0.3, 0), (0.7, 1)):
-        given = made_with(table, score_threshold=threshold)
-        assert len(list(about_data.dependent_frames(given, [table]))) == count
+def test_what_the_test_refuses_does_not_straddle():
+    reason = {"kind": "dependence", "label": "ped", "p_value": 0.0001, "model_verdict": "satisfied"}
+    points = [point(0.96, "inconclusive", (0.92, 0.99), draws=["ped"], reason=reason)]
+    given = run([requirement("stops", points)], channel=channel_of_ped(0.0001))
+    assert list(about_verdicts.straddles_target(given)) == []
+    assert only(about_data.dependent_frames(given, [])).claims == (claim(given),)
 
 
 # --- stale, trained_on_tests
@@ -367,21 +395,28 @@ def test_engines_that_lean_on_each_other():
 
 
 def test_episodes_that_are_over_at_once():
-    given = satisfied_run(remarks=[f"planner p, obs: {about_verdicts.OVER_AT_ONCE}"])
-    assert only(about_verdicts.vacuous(given, [])).claims == (claim(given, 1),)
-    other = satisfied_run(remarks=[f"planner q, obs: {about_verdicts.OVER_AT_ONCE}"])
-    assert list(about_verdicts.vacuous(other, [])) == []
+    over = [{"kind": "ended", "text": "the episode is over before it begins"}]
+    points = [
+        point(0.96, "satisfied", (0.92, 0.99)),
+        point(1.0, "vacuous", (0.93, 1.0), environment="obs", vacuity=over),
+        point(0.2, "violated", (0.1, 0.3), environment="obs", initial={"x": 2}, vacuity=over),
+    ]
+    given = run([requirement("stops", points, worst=2)])
+    found = only(about_verdicts.vacuous(given, []))
+    assert found.claims == (claim(given, 1), claim(given, 2))  # a violated scenario is marked as well
+    assert found.message == "stops: the episode is over before it begins"
+    assert list(about_verdicts.vacuous(satisfied_run(), [])) == []
 
 
 def test_remarks_are_recognised_as_the_program_writes_them():
     """The words by which remarks are recognised stand in the parts that write them."""
     for words, file in (
-        (about_verdicts.LESS_INDEPENDENT, "checking/requirements.py"),
+        (about_verdicts.LESS_INDEPENDENT, "checking/two_engines.py"),
+        (about_verdicts.ALONE, "checking/two_engines.py"),
+        (about_verdicts.STORM_ALONE, "checking/two_engines.py"),
         (about_verdicts.UNCONFIRMED, "provenance.py"),
-        (about_verdicts.OVER_AT_ONCE, "provenance.py"),
         (about_settings.NO_ALARMS, "provenance.py"),
         (about_settings.ASSUMED, "provenance.py"),
-        (about_data.DEPENDENT, "analysis/dependence.py"),
     ):
         assert words in (PACKAGE / file).read_text(encoding="utf-8"), words
 

@@ -1,19 +1,23 @@
 """The gates of `verify run`: by hand, against `verify compare`, and on the command line."""
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 import scipy.integrate
 import scipy.stats
+from made_runs import BOUNDS, CONFIDENCE
+from run_documents import channel
 
+from verifier.analysis.vacuity import Vacuity
 from verifier.checking.verdicts import Verdict
 from verifier.cli import main
 from verifier.compare.floor import floor_of
 from verifier.errors import ExitCode
 from verifier.evidence.documents import read_document
-from verifier.results import Point, RequirementResult, Scenario, Sureness
+from verifier.results import Point, RequirementResult, RunResult, Scenario, Sureness
 
 SPEC = "specs/car_pedestrian.ltl"
 BY_CLASS, BY_SET = "examples/nuscenes_yolov3_class.json", "examples/nuscenes_yolov3_proposition.json"
@@ -21,7 +25,7 @@ STOPS = ["--requirement", "stops_for_pedestrians", "--env", "ped"]
 
 
 def point(probability, low, high, environment="ped", exact=None, error=0.0):
-    # Interval ends 0.01 within the guaranteed ones; what drawing leaves open of them reaches 0.005 further out.
+    # Interval ends 0.01 within the bounds; what drawing leaves open of them reaches 0.005 further out.
     sure = Sureness(
         0.95,
         "credible",
@@ -30,6 +34,7 @@ def point(probability, low, high, environment="ped", exact=None, error=0.0):
         100,
         *(low, high, low, high),
         False,
+        "independent_items",
     )
     scenario = Scenario("p", {}, environment, {"x": 1})
     ends = probability - error, probability + error
@@ -40,17 +45,25 @@ def requirement(*points, comparison=">=", target=Fraction(1, 2)):
     return RequirementResult("r", "p", "G a", comparison, target, points)
 
 
+def run_of(*requirements, source, p_value=0.4, strict=False, assume_memoryless=False, conditional=False):
+    """A run whose verdicts come from `source`, over bounds without a condition; see `channel` for the p-value."""
+    bounds = BOUNDS | ({"condition": "items are independent", "conditional": True} if conditional else {})
+    settings = {"verdict_from": source, "strict": strict, "assume_memoryless": assume_memoryless}
+    settings |= {"confidence": CONFIDENCE | {"bounds": bounds, "interval": "bootstrap"}}
+    return RunResult("t", (), settings, requirements, {}, (), {}, channel(p_value))
+
+
 # Two scenarios: P = 0.9 within [0.7, 0.95] and P = 0.85 within [0.8, 0.9]. The second has the smaller P, the first
-# the smaller guaranteed bound.
+# the smaller confidence bound.
 BOTH = point(0.9, 0.7, 0.95), point(0.85, 0.8, 0.9, "obs")
 
 
 @pytest.mark.parametrize(
     ("source", "value", "scenario"),
-    [("point", 0.85, "obs x=1"), ("guaranteed", 0.7, "ped x=1"), ("interval", 0.705, "ped x=1")],
+    [("point", 0.85, "obs x=1"), ("bounds", 0.7, "ped x=1"), ("interval", 0.705, "ped x=1")],
 )
 def test_the_worst_scenario_is_that_of_what_counts(source, value, scenario):
-    (held,) = floor_of([requirement(*BOTH)], Fraction(1, 2), source).held
+    (held,) = floor_of(run_of(requirement(*BOTH), source=source), Fraction(1, 2)).held
     assert (held.value, held.scenario, held.failed) == (pytest.approx(value, abs=1e-15), scenario, False)
 
 
@@ -59,42 +72,91 @@ def test_the_worst_scenario_is_that_of_what_counts(source, value, scenario):
     [
         ("point", "0.86", True),
         ("point", "0.84", False),
-        ("guaranteed", "0.71", True),
-        ("guaranteed", "0.69", False),
+        ("bounds", "0.71", True),
+        ("bounds", "0.69", False),
         ("interval", "0.71", True),
         ("interval", "0.70", False),
     ],
 )
 def test_below_is_below(source, least, failed):
-    assert floor_of([requirement(*BOTH)], Fraction(least), source).failed is failed
+    assert floor_of(run_of(requirement(*BOTH), source=source), Fraction(least)).failed is failed
 
 
 @pytest.mark.parametrize("comparison", ["<=", "<"])
 def test_where_little_is_asked_for_the_complement_counts(comparison):
     # P <= 1/20 [F crash] with P = 0.01 within [0, 0.04]: without a crash 0.99, for certain 0.96.
     mine = [requirement(point(0.01, 0.0, 0.04), comparison=comparison, target=Fraction(1, 20))]
-    assert floor_of(mine, Fraction("0.99"), "point").held[0].value == 0.99
-    assert not floor_of(mine, Fraction("0.98"), "point").failed
-    assert floor_of(mine, Fraction("0.995"), "point").failed
-    assert floor_of(mine, Fraction("0.97"), "guaranteed").failed
-    assert not floor_of(mine, Fraction("0.95"), "guaranteed").failed
+    assert floor_of(run_of(*mine, source="point"), Fraction("0.99")).held[0].value == 0.99
+    assert not floor_of(run_of(*mine, source="point"), Fraction("0.98")).failed
+    assert floor_of(run_of(*mine, source="point"), Fraction("0.995")).failed
+    assert floor_of(run_of(*mine, source="bounds"), Fraction("0.97")).failed
+    assert not floor_of(run_of(*mine, source="bounds"), Fraction("0.95")).failed
 
 
 def test_a_probability_on_the_floor_is_not_below_it_for_rounding():
     # 0.3 is a double below 3/10; with its numerical bounds it may be 3/10, and exactly it is.
     third = Fraction(3, 10)
     assert Fraction(0.3) < third
-    assert floor_of([requirement(point(0.3, 0.1, 0.5))], third, "point").failed
-    assert not floor_of([requirement(point(0.3, 0.1, 0.5, error=1e-12))], third, "point").failed
-    assert not floor_of([requirement(point(0.3, 0.1, 0.5, exact=third))], third, "point").failed
+    assert floor_of(run_of(requirement(point(0.3, 0.1, 0.5)), source="point"), third).failed
+    assert not floor_of(run_of(requirement(point(0.3, 0.1, 0.5, error=1e-12)), source="point"), third).failed
+    assert not floor_of(run_of(requirement(point(0.3, 0.1, 0.5, exact=third)), source="point"), third).failed
 
 
 def test_no_floor_at_0_and_no_bounds_that_are_not_there():
     with pytest.raises(ValueError, match="above 0"):
-        floor_of([requirement(*BOTH)], Fraction(0), "point")
+        floor_of(run_of(requirement(*BOTH), source="point"), Fraction(0))
     plain = Point(Scenario("p", {}, "e", {}), 0.5, 0.5, 0.5, None, 0.5, Verdict.NO_TARGET)
     with pytest.raises(ValueError, match="no bounds"):
-        floor_of([requirement(plain)], Fraction(1, 2), "guaranteed")
+        floor_of(run_of(requirement(plain), source="bounds"), Fraction(1, 2))
+
+
+DRAWN = replace(point(0.9, 0.7, 0.95), draws=("ped",))
+
+
+@pytest.mark.parametrize("source", ["bounds", "interval", "point"])
+def test_a_number_of_a_chain_that_the_data_contradict_passes_nothing(source):
+    """However large it is, and where it is too small the number alone is the reason."""
+    (held,) = floor_of(run_of(requirement(DRAWN), source=source, p_value=0.0001), Fraction(1, 2)).held
+    assert (held.failed, held.condition) == (True, None)
+    assert held.reason == "the data contradict a memoryless detector (ped, p = 0.0001)"
+    (held,) = floor_of(run_of(requirement(DRAWN), source=source, p_value=0.0001), Fraction(99, 100)).held
+    assert (held.failed, held.reason) == (True, "")
+    (held,) = floor_of(run_of(requirement(DRAWN), source=source, p_value=0.4), Fraction(1, 2)).held
+    # An interval from resampled drives is approximate, and what passes by it passes on that condition.
+    condition = "if drives are independent (approximate: drives resampled)" if source == "interval" else None
+    assert (held.failed, held.condition, held.reason) == (False, condition, "")
+
+
+def test_what_is_assumed_by_name_passes_on_its_condition():
+    contradicted = run_of(requirement(DRAWN), source="bounds", p_value=0.0001, assume_memoryless=True)
+    (held,) = floor_of(contradicted, Fraction(1, 2)).held
+    assert (held.failed, held.reason) == (False, "")
+    assert held.condition == "if the detector is memoryless (assumed; the data contradict it for ped, p = 0.0001)"
+    (held,) = floor_of(run_of(requirement(DRAWN), source="bounds", p_value=None), Fraction(1, 2)).held
+    assert (held.failed, held.condition) == (False, "if the detector is memoryless (not tested)")
+    (held,) = floor_of(run_of(requirement(DRAWN), source="bounds", conditional=True), Fraction(1, 2)).held
+    assert (held.failed, held.condition) == (False, "if items are independent")
+
+
+def test_a_strict_gate_accepts_no_condition():
+    (held,) = floor_of(run_of(requirement(DRAWN), source="bounds", p_value=None, strict=True), Fraction(1, 2)).held
+    assert (held.failed, held.condition) == (True, None)
+    assert held.reason == "--strict refuses a condition: if the detector is memoryless (not tested)"
+
+
+def test_what_holds_whatever_is_predicted_needs_no_detector():
+    certain = replace(point(1.0, 0.7, 1.0), draws=("ped",), whatever_predicted=1)
+    (held,) = floor_of(run_of(requirement(certain), source="bounds", p_value=0.0001), Fraction(99, 100)).held
+    assert (held.failed, held.condition, held.reason) == (False, None, "")
+
+
+def test_a_vacuous_scenario_shows_nothing():
+    over = (Vacuity("ended", "the episode is over before it begins"),)
+    empty = replace(point(1.0, 0.9, 1.0, "obs"), vacuity=over)
+    (held,) = floor_of(run_of(requirement(DRAWN, empty), source="bounds"), Fraction(1, 2)).held
+    assert (held.failed, held.scenario) == (False, "ped x=1")
+    (held,) = floor_of(run_of(requirement(empty), source="bounds"), Fraction(1, 2)).held
+    assert (held.failed, held.reason) == (True, "vacuous: the episode is over before it begins")
 
 
 @pytest.fixture
@@ -117,7 +179,7 @@ def test_a_floor_between_bound_and_probability_fails_by_the_bound_alone(run):
     assert (code, "gate, no requirement under 0.19 (P itself): passed" in out) == (ExitCode.SATISFIED, True)
     code, out, _ = run(*free, "--fail-under", "0.19")
     assert code == ExitCode.VIOLATED
-    assert "gate, no requirement under 0.19 (guaranteed bounds): failed by 1" in out
+    assert "gate, no requirement under 0.19 (confidence bounds): failed by 1" in out
     assert "\n  all_three, planner published: 0.12" in out
 
 

@@ -8,7 +8,8 @@ import yaml
 from gsn_rules import complaints
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from run_documents import MODEL, SPEC, document, made_with, matrices, point, requirement, run, satisfied_run, tried
+from run_documents import MODEL, SPEC, document, made_with, matrices, point, requirement, run, satisfied_run
+from run_documents import channel as channel_of_ped
 
 from verifier.errors import UsageError
 from verifier.evidence.case import Case, CaseContext, Element, Kind, Status, build_case, gsn_yaml
@@ -84,9 +85,9 @@ def test_what_the_second_engine_did_not_confirm_is_not_called_confirmed():
         check(case)
         return next(each.text for each in case.elements if each.text.startswith("Probabilities are Storm's"))
 
-    assert justification().startswith("Probabilities are Storm's, confirmed by a second engine; held against")
+    assert justification().startswith("Probabilities are Storm's, confirmed by a second engine; compared with")
     found = justification("stops: the range over all ways to act is Storm's alone, not confirmed")
-    assert "confirmed by a second engine where nothing else is remarked; held" in found
+    assert "confirmed by a second engine where nothing else is remarked; compared" in found
 
 
 def test_what_is_not_stated_says_so():
@@ -139,20 +140,79 @@ def test_a_doubt_about_the_whole_run_defeats_its_goals_and_everything_below():
     assert case.status is Status.DEFEATED
 
 
-def test_dependence_defeats_the_assumption_too():
-    nobody = matrices(dependence={"seed": 0, "classes": []})  # nothing was on a track
-    followed = matrices(dependence=tried(0.4))
-    for table, status in ((nobody, "Not tested"), (followed, "Tested by permutation of frames: not contradicted")):
-        case = case_of(made_with(table), table)
-        memory = next(each for each in case.elements if each.text.startswith("Perception has no memory"))
-        assert memory.note.startswith(status)
-        assert not memory.defeated
-    remark = "the chain takes a detector to report anew in every step, and the data contradict it: after a miss"
-    case = case_of(satisfied_run(remarks=[remark]))
+def drawing(p_value, **more):
+    """One satisfied scenario whose chain draws ped, its channel with this p-value; None for no test."""
+    points = [point(0.96, "satisfied", (0.92, 0.99), draws=["ped"], **more)]
+    found = requirement("stops", points) | {"condition": points[0]["condition"]}
+    return run([found], channel=channel_of_ped(p_value), assume_memoryless=True)
+
+
+@pytest.mark.parametrize(
+    ("p_value", "status", "defeated"),
+    [
+        (0.4, "Tested by permutation of frames: not contradicted: ped: not contradicted, p = 0.4", False),
+        (None, "Not tested on these data (D1): ped: not tested", True),
+        (0.0001, "Contradicted by the data (D1): ped: contradicted, p = 0.0001", True),
+    ],
+)
+def test_the_channel_defeats_the_assumption_too(p_value, status, defeated):
+    given_run = drawing(p_value)
+    case = case_of(given_run)
     check(case)
-    memory = next(each for each in case.elements if each.text.startswith("Perception has no memory"))
-    assert memory.defeated
-    assert memory.note == "Contradicted by the data (D1)"
+    memory = next(each for each in case.elements if each.text.endswith("(memoryless detector)"))
+    assert memory.note.startswith(status)
+    assert memory.defeated is defeated
+    assert goal(case, given_run).status is (Status.DEFEATED if defeated else Status.SUPPORTED)
+
+
+def test_a_condition_stands_in_the_goal_and_as_an_assumption_beside_it():
+    condition = "if items are independent"
+    given_run = drawing(0.4, condition=condition)
+    case = case_of(given_run)
+    check(case)
+    for each in (goal(case, given_run), goal(case, given_run, 0)):
+        assert each.status is Status.SUPPORTED
+        assert each.text.endswith(", if items are independent")
+        assert "satisfied, if items are independent" in each.note
+        assumed = [case.by_id[name] for name in each.in_context_of if case.by_id[name].kind is Kind.ASSUMPTION]
+        assert [found.text for found in assumed] == ["Items are independent"]
+    assert sum(each.text == "Items are independent" for each in case.elements) == 1
+    assert "Only if items are independent" in case.top.note
+    free = drawing(0.4)
+    texts = [each.text + each.note for each in case_of(free).elements]
+    assert not any("tems are independent" in text for text in texts)
+
+
+def test_what_is_vacuous_is_undeveloped_and_doubted():
+    over = [{"kind": "ended", "text": "the episode is over before it begins"}]
+    points = [
+        point(0.96, "satisfied", (0.92, 0.99)),
+        point(1.0, "vacuous", (0.9, 1.0), environment="obs", vacuity=over),
+    ]
+    for listed, worst in ((points, 0), (points[1:], 0)):
+        given_run = run([requirement("stops", listed, worst=worst)])
+        case = case_of(given_run)
+        check(case)
+        leaf = goal(case, given_run, len(listed) - 1)
+        assert (leaf.status, leaf.undeveloped, leaf.supported_by) == (Status.DEFEATED, True, ())
+        assert "vacuous (the episode is over before it begins)" in leaf.note
+        (counter,) = case.challengers(leaf.id)
+        assert "the check says nothing about the system (D1)" in counter.text
+        assert goal(case, given_run).status is not Status.SUPPORTED
+
+
+def test_what_the_data_contradict_is_open_with_its_reason():
+    reason = {"kind": "dependence", "label": "ped", "p_value": 0.0001, "model_verdict": "satisfied"}
+    points = [point(0.96, "inconclusive", (0.92, 0.99), draws=["ped"], reason=reason)]
+    given_run = run([requirement("stops", points)], channel=channel_of_ped(0.0001))
+    case = case_of(given_run)
+    check(case)
+    leaf = goal(case, given_run, 0)
+    assert (leaf.status, leaf.undeveloped) == (Status.INCONCLUSIVE, True)
+    assert (
+        "inconclusive (the data contradict a memoryless detector (ped, p = 0.0001); the contradicted model"
+        in leaf.note
+    )
 
 
 def test_several_scenarios_of_an_environment_have_a_goal_between():
@@ -200,7 +260,7 @@ def test_rates_are_argued(accept, status):
     given_run = run([requirement("stops", [point(0.96, "satisfied", (0.92, 0.99))])])
     case = case_of(given_run, rated(given_run, Fraction(accept)))
     check(case)
-    found = next(each for each in case.elements if "at a rate of at most" in each.text)
+    (found,) = rate_goals(case)
     assert found.status is status
     assert bool(found.supported_by) == (status is Status.SUPPORTED)
     assert operation_of(case).status is status
@@ -233,7 +293,7 @@ def test_a_rate_of_a_doubted_run_is_doubted():
     given_run = satisfied_run(round_transitions=3)
     case = case_of(given_run, rated(given_run, Fraction(2)))
     check(case)
-    found = next(each for each in case.elements if "at a rate of at most" in each.text)
+    (found,) = rate_goals(case)
     assert found.status is Status.DEFEATED
 
 
@@ -241,7 +301,7 @@ def test_a_rate_from_the_point_alone_supports_nothing():
     given_run = run([requirement("stops", [point(0.96, "satisfied")])], verdict_from="point", confidence=None)
     case = case_of(given_run, rated(given_run, Fraction(2)))
     check(case)
-    found = next(each for each in case.elements if "at a rate of at most" in each.text)
+    (found,) = rate_goals(case)
     assert (found.status, found.undeveloped) == (Status.UNDEVELOPED, True)
 
 
@@ -252,7 +312,10 @@ def test_a_rate_without_a_criterion_is_told_beside_the_requirement():
     case = case_of(given_run, rate)
     check(case)
     texts = [case.by_id[name].text for name in goal(case, given_run).in_context_of]
-    assert texts == ["How often it fails: [0.12, 0.96] per hour (guaranteed, at level 0.95)"]
+    assert texts == [
+        "How often it fails: [0.12, 0.96] per hour (bounds, at level 0.95; assumes that drives are independent and "
+        "none holds more than 40 items of a column)"
+    ]
     alone = case_of(satisfied_run(title="another"), rate)
     check(alone)
     assert any("argued from by nothing here: rate.json (rate" in each.text for each in alone.elements)
@@ -268,7 +331,7 @@ def test_an_acceptance_criterion_without_a_rate_is_left_open():
 
 
 def rate_goals(case):
-    return [each for each in case.elements if "at a rate of at most" in each.text]
+    return [each for each in case.elements if each.text.startswith("The violation rate of ")]
 
 
 def test_a_rate_says_what_it_is_made_of():
@@ -283,7 +346,9 @@ def test_a_rate_says_what_it_is_made_of():
     check(case)
     (found,) = rate_goals(case)
     (context,) = (case.by_id[name].text for name in found.in_context_of)
-    assert found.text.endswith("with planner p, every encounter taken to be of the worst scenario")
+    assert found.text == (
+        "The violation rate of stops with planner p is at most 2 per hour (worst scenario in every encounter)"
+    )
     assert context.startswith("Encounters of this rate: ped [7.")
     assert "per hour (24 counted in 2 h, March); obs 1 per hour (source not stated)" in context
 

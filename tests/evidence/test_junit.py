@@ -26,11 +26,12 @@ def test_one_case_for_each_requirement_and_scenario():
     failure = found["stops [planner p, obs x=1]"].find("failure")
     assert failure.get("type") == "violated"
     assert failure.get("message") == (
-        "violated: P = 0.25, 95 % credible interval [0.2, 0.3], 95 % guaranteed [0.1, 0.4]; target P >= 0.9"
+        "violated: P = 0.25, 95 % credible interval [0.2, 0.3], "
+        "95 % confidence bounds (independent drives) [0.1, 0.4]; target P >= 0.9"
     )
     assert found["unsure [planner p, ped x=1]"].find("failure").get("message") == (
-        "inconclusive: P = 0.92, 95 % credible interval [0.88, 0.96], 95 % guaranteed [0.8, 1]; target P >= 0.9; "
-        "about 40 more items would decide it"
+        "inconclusive: P = 0.92, 95 % credible interval [0.88, 0.96], "
+        "95 % confidence bounds (independent drives) [0.8, 1]; target P >= 0.9; about 40 more items would decide it"
     )
     assert found["asks [planner p, ped x=1]"].find("skipped").get("message") == "P = 0.5; no target"
 

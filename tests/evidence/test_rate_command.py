@@ -11,11 +11,12 @@ from verifier.evidence.documents import read_document
 
 @pytest.fixture
 def result(tmp_path):
-    points = [
-        point(0.8125, "satisfied", (0.75, 0.875)),
-        point(1.0, "satisfied", (1.0, 1.0), environment="obs"),
-    ]
-    content = run([requirement("stops", points), requirement("counts", points, None, "no target")]).content
+    def points(*verdicts):
+        first, second = verdicts
+        return [point(0.8125, first, (0.75, 0.875)), point(1.0, second, (1.0, 1.0), environment="obs")]
+
+    asked, open_question = points("violated", "satisfied"), points("no target", "no target")
+    content = run([requirement("stops", asked), requirement("counts", open_question, None)]).content
     path = tmp_path / "result.json"
     path.write_text(json.dumps(content), encoding="utf-8")
     return path
@@ -33,15 +34,25 @@ def test_a_count_against_a_criterion(result, tmp_path, capsys):
     # Garwood for 240 in 20 h: [10.5297, 13.6182] per hour; times [1/8, 1/4], rounded outwards.
     assert "240 encounters in 20 h" in told
     assert (
-        "guaranteed [1.316, 3.405] at 90 % (may miss with 0.05 for the probabilities and 0.05 for the exposure)"
-        in told
+        "confidence bounds [1.316, 3.405] at 90 % (error budget: 0.05 probabilities, 0.05 exposure); assumes that "
+        "drives are independent and none holds more than 40 items of a column" in told
     )
     assert "2.99573e+07 hours" in told
-    assert told.endswith("verdict: violated\n")
+    assert told.endswith("acceptance criterion: not met\n")
     document = read_document(target)
     assert document.kind == "rate"
     assert document.content["command"][:4] == ["verify", "evidence", "rate", "result.json"]
     assert document.content["inputs"][0]["name"] == "result.json"
+
+
+def test_a_result_whose_verdicts_do_not_follow_from_it_gives_no_rate(result, capsys):
+    content = json.loads(result.read_text())
+    for point_found in content["requirements"][0]["points"]:
+        point_found["condition"] = "if items are independent"
+    result.write_text(json.dumps(content))
+    assert rate(result, "--requirement", "stops", "--exposure", "12/h") == 4
+    told = capsys.readouterr()
+    assert (told.out, "/requirements/0/points/0/condition: expected None" in told.err) == ("", True)
 
 
 def test_json_is_the_same_wherever_it_goes(result, tmp_path, capsys):
@@ -63,9 +74,7 @@ def test_environments_and_intervals(result, capsys):
     assert rate(result, "--requirement", "stops", *words) == 0
     told = capsys.readouterr().out
     assert "10 to 14/h, as stated, at level 0.99" in told
-    assert (
-        "guaranteed [1.25, 3.5] at 94 % (may miss with 0.05 for the probabilities and 0.01 for the exposure)" in told
-    )
+    assert "confidence bounds [1.25, 3.5] at 94 % (error budget: 0.05 probabilities, 0.01 exposure)" in told
 
 
 def test_from_a_context(result, tmp_path, capsys):
@@ -91,11 +100,11 @@ def test_what_the_rate_is_about_is_said(result, capsys):
     words = (result, "--requirement", "stops", "--exposure", "12/h")
     rate(*words)
     told = capsys.readouterr().out
-    assert "\n      if every encounter is of the worst scenario; in another mix there are fewer\n" in told
+    assert "\n      assumes the worst scenario in every encounter (upper estimate for any other mix)\n" in told
     assert "left out" not in told
     rate(*words, "--env", "obs", "--accept", "1/h")
     told = capsys.readouterr().out
-    assert "worst scenario; in another mix" not in told
+    assert "any other mix" not in told
     assert "\n      without what happens in ped, left out as asked\n" in told
     rate(*words, "--accept", "1/h")
     assert "encounters if no more come per hour than the upper ends, without an event" in capsys.readouterr().out

@@ -4,7 +4,7 @@ import re
 from fractions import Fraction
 
 import pytest
-from run_documents import document, point, requirement, run
+from run_documents import channel, document, point, requirement, run
 
 from verifier.checking.verdicts import Verdict
 from verifier.errors import LimitError, UsageError
@@ -12,12 +12,13 @@ from verifier.evidence.rates.demonstration import encounters_needed, hours_neede
 from verifier.evidence.rates.document import rate_document, rate_text
 from verifier.evidence.rates.exposure import Exposure, float_above, float_below, garwood
 from verifier.evidence.rates.hazard import EVERY, Acceptance, RateQuestion, hazard_rate
+from verifier.evidence.report.consistency import check_documents
 
 TWELVE = {EVERY: Exposure.stated(Fraction(12))}
 
 
-def one(probability, guaranteed=None, target=(">=", "9/10"), **more):
-    return run([requirement("stops", [point(probability, "satisfied", guaranteed)], target)], **more)
+def one(probability, bounds=None, target=(">=", "9/10"), **more):
+    return run([requirement("stops", [point(probability, "satisfied", bounds)], target)], **more)
 
 
 # Garwood's interval. Without a single encounter the upper end solves exp(-m) = a / 2: m = ln(40) = 3.688879454...
@@ -105,8 +106,8 @@ def test_rate_of_an_exact_probability():
     assert found.event == "violated"
 
 
-# Guaranteed P in [3/4, 7/8]: failures in [1/8, 1/4] per encounter, at 12/h in [1.5, 3] per hour, at 95 %.
-def test_rate_of_guaranteed_bounds():
+# P in [3/4, 7/8]: failures in [1/8, 1/4] per encounter, at 12/h in [1.5, 3] per hour, at 95 %.
+def test_rate_of_robust_bounds():
     found = hazard_rate(one(0.8125, (0.75, 0.875)), RateQuestion("stops"), TWELVE)
     assert (found.bounds.lower, found.bounds.upper, found.bounds.level) == (Fraction(3, 2), 3, Fraction(19, 20))
     assert found.rate == Fraction(3, 16) * 12
@@ -124,6 +125,17 @@ def test_an_interval_without_a_width_is_not_certain():
     assert (found.bounds.source, found.bounds.upper) == ("interval", 0)
     assert found.bounds.error_probability == 2 * Fraction(1, 20)
     assert found.bounds.level == Fraction(9, 10)
+
+
+def test_bounds_from_resampled_drives_hold_one_by_one():
+    """Two scenarios, each bounded on its own with 95 %: both hold with 90 %. Bounds of a region hold at once."""
+    points = [point(0.8, "satisfied", (0.7, 0.9)), point(0.8, "satisfied", (0.7, 0.9), environment="obs")]
+    content = run([requirement("stops", points)]).content["settings"]["confidence"]
+    basis = {"tier": "approximate", "largest_drive": None, "conditional": True}
+    for bounds, level in ((content["bounds"], Fraction(19, 20)), (content["bounds"] | basis, Fraction(9, 10))):
+        settings = {"verdict_from": "point", "confidence": content | {"bounds": bounds}}
+        found = hazard_rate(run([requirement("stops", points)], **settings), RateQuestion("stops"), TWELVE)
+        assert {each.source: each.level for each in found.other}["bounds"] == level
 
 
 # The same with P <= target: the formula itself is unwanted, and its rate is 12 [3/4, 7/8].
@@ -164,7 +176,7 @@ def test_the_worst_of_several_scenarios():
     assert (other.source, other.level) == ("interval", Fraction(9, 10))
 
 
-# 0.05 of the guaranteed bounds and 0.05 of the count: 90 %. Asked for 93 %, the count gets 0.02.
+# 0.05 of the confidence bounds and 0.05 of the count: 90 %. Asked for 93 %, the count gets 0.02.
 def test_the_split_of_the_error():
     given, exposures = one(0.8125, (0.75, 0.875)), {EVERY: Exposure.counted(10, Fraction(2))}
     found = hazard_rate(given, RateQuestion("stops"), exposures)
@@ -287,3 +299,41 @@ def test_the_document_keeps_to_its_schema():
         <= found.bounds.upper
         <= Fraction(content["bounds"]["upper"])
     )
+
+
+def drawing_run(p_value, **chosen):
+    """A requirement met in a scenario whose chain draws ped, its channel with this p-value; None for no test."""
+    reason = {"kind": "dependence", "label": "ped", "p_value": p_value, "model_verdict": "satisfied"}
+    contradicted = p_value is not None and p_value < 0.01 and not chosen
+    found = point(0.96, "inconclusive" if contradicted else "satisfied", (0.92, 0.99), draws=["ped"])
+    found |= {"reason": reason if contradicted else None}
+    return run([requirement("stops", [found])], channel=channel(p_value), **chosen)
+
+
+@pytest.mark.parametrize(
+    ("p_value", "chosen", "verdict", "condition", "kind"),
+    [
+        (0.4, {}, Verdict.SATISFIED, None, None),
+        (None, {}, Verdict.SATISFIED, "if the detector is memoryless (not tested)", None),
+        (None, {"strict": True}, Verdict.INCONCLUSIVE, None, "untested"),
+        (0.0001, {}, Verdict.INCONCLUSIVE, None, "dependence"),
+        (
+            0.0001,
+            {"assume_memoryless": True},
+            Verdict.SATISFIED,
+            "if the detector is memoryless (assumed; the data contradict it for ped, p = 0.0001)",
+            None,
+        ),
+    ],
+)
+def test_a_rate_follows_the_rule_of_verdicts(p_value, chosen, verdict, condition, kind):
+    """12 encounters per hour fail with 0.01 to 0.08 each: at most 0.96 per hour, below 2."""
+    asked = RateQuestion("stops", acceptance=Acceptance(Fraction(2)))
+    found = hazard_rate(drawing_run(p_value, **chosen), asked, {EVERY: Exposure.stated(Fraction(12))})
+    assert (found.verdict, found.decision.condition) == (verdict, condition)
+    assert (found.decision.reason or {}).get("kind") == kind
+    assert found.bounds.assumes[0].startswith("drives are independent")
+    assert len(found.bounds.assumes) == (1 if p_value == 0.4 else 2)
+    content = rate_document(found)
+    assert (content["condition"], (content["reason"] or {}).get("kind")) == (condition, kind)
+    check_documents([document(content, "rate.json")])

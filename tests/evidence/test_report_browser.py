@@ -217,7 +217,7 @@ def test_tables_that_can_be_scrolled_are_no_landmarks(browser, told):
 
 def test_on_paper_everything_is_open(browser, told):
     visit = Visit(browser, told)
-    assert not visit.page.get_by_text("chances bounded").nth(0).is_hidden()
+    assert not visit.page.get_by_text("bounded rates").nth(0).is_hidden()
     setting = visit.page.locator("details td", has_text="lsb_first").first
     assert not setting.is_visible()
     visit.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from made_runs import document_of, every_verdict
 from report_documents import document, documents, path
+from run_documents import matrices
 
 from verifier.cli import main
 from verifier.errors import ExitCode, InputError
@@ -118,6 +119,7 @@ def changed(name, *steps, value):
 
 
 POINT = ("requirements", 1, "points", 0)
+BASIS = ("settings", "confidence", "bounds")
 FIRST = ("specs", 0, "requirements", 1)
 
 
@@ -142,9 +144,22 @@ FIRST = ("specs", 0, "requirements", 1)
         ("run", (*POINT, "second_engine"), 0.9, "/requirements/1/points/0/second_engine"),
         ("run", (*POINT, "exact"), "1/2", "/requirements/1/points/0/exact"),
         ("run", (*POINT, "exact"), "1" * 5000 + "/" + "x" * 5000, "/requirements/1/points/0/exact"),
-        ("run", (*POINT, "sureness", "guaranteed", "lower"), 0.5, "/requirements/1/points/0/sureness/guaranteed"),
+        (
+            "run",
+            (*POINT, "sureness", "confidence_bounds", "lower"),
+            0.5,
+            "/requirements/1/points/0/sureness/confidence_bounds",
+        ),
         ("run", (*POINT, "sureness", "interval", "upper"), 0.01, "/requirements/1/points/0/sureness/interval"),
-        ("run", (*POINT, "sureness", "guaranteed", "upper"), 0.97, "/requirements/1/points/0/verdict"),
+        ("run", (*POINT, "sureness", "confidence_bounds", "upper"), 0.97, "/requirements/1/points/0/verdict"),
+        ("run", (*BASIS, "tier"), "independent_drives", "/settings/confidence/bounds"),
+        ("run", (*BASIS, "conditional"), False, "/settings/confidence/bounds/conditional"),
+        ("run", (*BASIS, "name"), "95 % confidence bounds", "/settings/confidence/bounds/name"),
+        ("run", (*BASIS, "every_look"), True, "/settings/confidence/bounds/every_look"),
+        ("run", (*BASIS, "shift"), 0.1, "/settings/confidence/bounds/condition"),
+        ("run", (*BASIS, "level"), 0.99, "/settings/confidence/bounds/name"),
+        ("run", (*BASIS[:-1], "level"), 0.99, "/settings/confidence/bounds/level"),
+        ("explain", (*BASIS, "conditional"), False, "/settings/confidence/bounds/conditional"),
         ("explain", ("explanations", 1, "verdict"), "satisfied", "/explanations/1/verdict"),
         ("require", ("answers", 0, "measured", "verdict"), "satisfied", "/answers/0/measured/verdict"),
         ("rate", ("acceptance", "per_hour"), "9" * 400, "/acceptance/per_hour"),
@@ -186,8 +201,15 @@ def test_parts_that_do_not_fit_together_are_refused_by_element(name, steps, valu
     assert caught.value.place.file == f"{name}.json"
 
 
+def test_intervals_of_points_need_those_of_the_run():
+    content = copy.deepcopy(document("run").content)
+    content["settings"]["confidence"] = None
+    with pytest.raises(InputError, match="/requirements/0/points/0/sureness: "):
+        markdown_report([Document("run.json", "run", content, "0" * 64)])
+
+
 def test_a_verdict_that_does_not_follow_from_its_numbers_is_refused_however_consistently_it_was_changed():
-    """P is guaranteed to be at most 0.292, and at least 0.95 was asked for."""
+    """P is at most 0.292, and at least 0.95 was asked for."""
     content = copy.deepcopy(document("run").content)
     asked = content["requirements"][1]
     asked["verdict"], content["verdict"] = "satisfied", "inconclusive"
@@ -230,3 +252,18 @@ def test_the_unchanged_documents_pass():
         "rate",
     ):
         assert html_report([document(name)])
+
+
+def test_what_matrices_remark_is_told():
+    text = "one drive holds most items"
+    content = matrices(version=2, remarks=[{"kind": "largest-drive", "text": text}])
+    assert f"* {text} (a.json)" in markdown_report([content])
+
+
+def test_a_bound_of_another_tier_than_the_run_says_is_refused():
+    """The assumption of a bound stands beside it, and is that of the run."""
+    content = copy.deepcopy(every_verdict())
+    points = [point for each in content["requirements"] for point in each["points"] if "sureness" in point]
+    points[0]["sureness"]["confidence_bounds"]["tier"] = "independent_items"
+    with pytest.raises(InputError, match="expected independent_drives, as in the settings of the run"):
+        html_report([document_of(content)])

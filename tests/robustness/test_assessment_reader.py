@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from verifier.errors import InputError
 from verifier.robustness.assessment.reader import read_assessment
-from verifier.robustness.assessment.tomldata import read_toml
 from verifier.robustness.assessment.transformations import Span
+from verifier.tomldata import read_toml
 
 GOOD = """\
 title = "one"

@@ -13,7 +13,8 @@ from fractions import Fraction
 import numpy as np
 from small_objectives import channel_of, objective_of, random_rates
 
-from verifier.analysis.region import UNIT, Region, groups_of
+from verifier.analysis.betting import UNIT
+from verifier.analysis.region import Region, groups_of
 from verifier.analysis.robust_step import greatest_masses
 from verifier.chains.decision_process import DecisionProcess
 

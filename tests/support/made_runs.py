@@ -6,6 +6,36 @@ from verifier.evidence.documents import checked_document
 
 HASHES = {"spec": "a" * 64, "model": "b" * 64, "confusion": "c" * 64}
 HOSTILE = "<b onclick='x'>&\"]]>--> \x1b[2J\x00\x0b\u202e\ufffe\n[a](http://x) {0}"
+BOUNDS = {
+    "tier": "independent_drives",
+    "name": "95 % confidence bounds (independent drives)",
+    "condition": "drives are independent and none holds more than 40 items of a column",
+    "conditional": False,
+    "weights": "item",
+    "level": 0.95,
+    "chances": 1,
+    "looks": 1,
+    "every_look": False,
+    "shift": 0.0,
+    "drives": 12,
+    "effective_drives": 9.5,
+    "largest_share": 0.2,
+    "largest_drive": {"declared": False, "columns": [{"bin": 0, "true": 1, "items": 40}]},
+    "ceiling": None,
+    "icc_at_most": None,
+}
+"""Of the tier that is no condition of a verdict."""
+CONFIDENCE = {
+    "level": 0.95,
+    "interval": "credible",
+    "reason": "posterior",
+    "prior": "jeffreys",
+    "draws": 100,
+    "seed": 0,
+    "semantics": "every_state",
+    "events": 1,
+    "bounds": BOUNDS,
+}
 SETTINGS = {
     "planners": {"p": {"kind": "rules", "pick": "lowest"}},
     "environments": ["ped"],
@@ -21,11 +51,14 @@ SETTINGS = {
     "endless": False,
     "round_transitions": None,
     "exact": False,
-    "verdict_from": "guaranteed",
-    "confidence": None,
+    "verdict_from": "bounds",
+    "strict": False,
+    "assume_memoryless": False,
+    "confidence": CONFIDENCE,
 }
 NEEDED = {
     "columns": [{"true": "ped", "bin": "[0, 10) m", "items": 5, "further": 40}],
+    "drives": None,
     "lower": 0.9,
     "upper": 1.0,
     "verdict": "satisfied",
@@ -33,25 +66,28 @@ NEEDED = {
 
 
 def point(verdict, probability, environment="ped", **more):
-    """One scenario; the numbers of both engines are the same."""
+    """One scenario of a chain that draws no class; the numbers of both engines are the same."""
     found = {"environment": environment, "constants": {}, "initial": {"x": 1}, "probability": probability}
     found |= {"lower": probability, "upper": probability, "second_engine": probability, "verdict": verdict}
+    found |= {"basis": None if verdict in ("inconclusive", "no target") else "memoryless", "condition": None}
+    found |= {"reason": {"kind": "bounds"} if verdict == "inconclusive" else None, "draws": []}
     return found | more
 
 
-def sureness(lower, upper, guaranteed_lower, guaranteed_upper):
-    """Interval and guaranteed bounds."""
+def sureness(lower, upper, bounds_lower, bounds_upper, tier="independent_drives"):
+    """Interval and confidence bounds."""
     interval = {"kind": "credible", "lower": lower, "upper": upper, "draws": 100}
     interval |= {"lower_range": [lower, lower], "upper_range": [upper, upper]}
-    guaranteed = {"lower": guaranteed_lower, "upper": guaranteed_upper, "conservative": False}
-    guaranteed |= {"attained_lower": guaranteed_lower, "attained_upper": guaranteed_upper}
-    return {"level": 0.95, "interval": interval, "guaranteed": guaranteed}
+    bounds = {"lower": bounds_lower, "upper": bounds_upper, "conservative": False}
+    bounds |= {"attained_lower": bounds_lower, "attained_upper": bounds_upper, "tier": tier}
+    return {"level": 0.95, "interval": interval, "confidence_bounds": bounds}
 
 
 def requirement(name, verdict, points, target=(">=", "9/10"), planner="p", worst=0, **more):
     """One requirement under one planner."""
     asked = None if target is None else {"comparison": target[0], "probability": target[1]}
     found = {"name": name, "planner": planner, "formula": f"G ({name})", "target": asked, "verdict": verdict}
+    found |= {"condition": None}
     return found | {"worst": worst, "points": points} | more
 
 
@@ -63,8 +99,10 @@ def run_content(requirements, verdict, title="made up", **more):
         "version": 1,
         "title": title,
         "verdict": verdict,
+        "condition": None,
         "inputs": inputs,
         "settings": dict(SETTINGS),
+        "channel": {"test": "not_contradicted", "classes": []},
         "versions": {"verifier": "0.1.0", "storm": "2.0.0"},
         "engines": {"reported": "storm", "second": "batch", "largest_difference": 0.0},
         "remarks": [],

@@ -8,6 +8,7 @@ Nothing is shared with the package but the two classes that hold the arrays.
 import math
 from collections import Counter
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -19,13 +20,14 @@ EMPTY = frozenset()
 
 @dataclass(frozen=True)
 class Object:
-    """Something annotated: its frame, class and place on the ground."""
+    """Something annotated: its frame, class and place on the ground, and the number of its track (-1: none)."""
 
     frame: int
     kind: str
     x: float
     y: float = 0.0
     occluded: int = 0
+    track: int = -1
 
 
 @dataclass(frozen=True)
@@ -42,12 +44,15 @@ class Report:
 def detection_set(frames, objects, reports, classes=CLASSES):
     """The scene as the package holds it; names sequences in the order of their first frame."""
     sequences = tuple(dict.fromkeys(frames))
+    attributes = {"occluded": np.array([each.occluded for each in objects], dtype=int)}
+    if any(each.track >= 0 for each in objects):
+        attributes["track"] = np.array([each.track for each in objects], dtype=int)
     return DetectionSet(
         classes=classes,
         sequences=sequences,
         frame_sequence=np.array([sequences.index(name) for name in frames]),
         frame_name=tuple(f"{name}/{number:06}" for number, name in enumerate(frames)),
-        annotations=_boxes(objects, classes, {"occluded": np.array([each.occluded for each in objects], dtype=int)}),
+        annotations=_boxes(objects, classes, attributes),
         detections=_boxes(reports, classes, {}, np.array([each.score for each in reports], dtype=float)),
         ignored=None,
         files=("truth.txt", "found.txt"),
@@ -131,6 +136,32 @@ def plain_count(frames, objects, reports, matched, nearest, plain, *, labelling,
                 for bins in plain.all_object_bins:
                     found[sequence, (*place, *bins), told, EMPTY] += 1
     return found
+
+
+def plain_tracks(frames, objects, reports, matched, plain, bins_of, threshold=-math.inf):
+    """Shares and numbers of tracks in exact fractions, as class-labelled matrices count them.
+
+    Args:
+        bins_of: bin -> what stands for it; bins of one name are counted together.
+
+    Returns:
+        {(sequence, name of bins, reported set, class): sum of shares} and {(sequence, name, class): tracks}.
+    """
+    report_of = {a: d for d, a in matched.items() if reports[d].score >= threshold}
+    told = {}
+    for k, each in enumerate(objects):
+        sequence = frames[each.frame]
+        place, bins = _place(each, sequence, plain), plain.object_bins(each)
+        if place is not None and bins is not None:
+            track = ("alone", k) if each.track < 0 else each.track
+            visit = told.setdefault((sequence, bins_of((*place, *bins)), each.kind, track), [])
+            visit.append(_told([k], objects, reports, report_of))
+    shares, numbers = Counter(), Counter()
+    for (sequence, name, kind, _), labels in told.items():
+        numbers[sequence, name, kind] += 1
+        for label in labels:
+            shares[sequence, name, label, kind] += Fraction(1, len(labels))
+    return shares, numbers
 
 
 def _metres(thing):

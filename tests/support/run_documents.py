@@ -6,17 +6,7 @@ import made_runs
 
 SPEC, MODEL, MATRICES = "1" * 64, "2" * 64, "3" * 64
 
-CONFIDENCE = {
-    "level": 0.95,
-    "interval": "credible",
-    "reason": "posterior",
-    "prior": "jeffreys",
-    "draws": 100,
-    "seed": 0,
-    "semantics": "every_state",
-    "events": 1,
-}
-SETTINGS = made_runs.SETTINGS | {"environments": ["ped", "obs"], "confidence": CONFIDENCE}
+SETTINGS = made_runs.SETTINGS | {"environments": ["ped", "obs"]}
 
 
 def document(content, name="run.json"):
@@ -24,10 +14,10 @@ def document(content, name="run.json"):
     return made_runs.document_of(content, name)
 
 
-def point(probability, verdict, guaranteed=None, environment="ped", initial=None, interval=None, **more):
-    """One scenario; `guaranteed` and `interval` are pairs, the interval the guaranteed bounds if not given."""
-    if guaranteed is not None:
-        more["sureness"] = made_runs.sureness(*(interval or guaranteed), *guaranteed)
+def point(probability, verdict, bounds=None, environment="ped", initial=None, interval=None, **more):
+    """One scenario; `bounds` and `interval` are pairs, the interval the confidence bounds if not given."""
+    if bounds is not None:
+        more["sureness"] = made_runs.sureness(*(interval or bounds), *bounds)
     return made_runs.point(verdict, probability, environment, **({"initial": initial} if initial else {}), **more)
 
 
@@ -37,8 +27,16 @@ def requirement(name, points, target=(">=", "9/10"), verdict=None, planner="p", 
     return made | {"formula": "G safe"}
 
 
-def run(requirements, remarks=(), inputs=(SPEC, MODEL, MATRICES), name="run.json", title="made by hand", **settings):
-    """The document of a run; settings replace those of `SETTINGS`."""
+def run(
+    requirements,
+    remarks=(),
+    inputs=(SPEC, MODEL, MATRICES),
+    name="run.json",
+    title="made by hand",
+    channel=None,
+    **settings,
+):
+    """The document of a run; settings replace those of `SETTINGS`, `channel` that of a chain that draws nothing."""
     files = zip(("spec", "model", "confusion"), ("a.ltl", "a.toml", "a.json"), inputs, strict=True)
     content = made_runs.run_content(
         list(requirements),
@@ -47,6 +45,7 @@ def run(requirements, remarks=(), inputs=(SPEC, MODEL, MATRICES), name="run.json
         inputs=[{"role": role, "name": file, "sha256": sha256} for role, file, sha256 in files],
         settings=copy.deepcopy(SETTINGS) | settings,
         remarks=list(remarks),
+        **({} if channel is None else {"channel": channel}),
     )
     return document(content, name)
 
@@ -79,6 +78,16 @@ def matrices(counts=((20, 5), (1, 74)), sequences=None, name="a.json", **more):
 def made_with(matrices_document, make=satisfied_run, **more):
     """A run of these matrices."""
     return make(inputs=(SPEC, MODEL, matrices_document.sha256), **more)
+
+
+def channel(p_value):
+    """The test of the channel of a chain that draws ped; None for a class that was not tested."""
+    if p_value is None:
+        return {"test": "untested", "classes": [{"label": "ped", "test": "untested"}]}
+    said = "contradicted" if p_value < 0.01 else "not_contradicted"
+    counted = tried(p_value)["classes"][0]
+    names = ("p_value", "after_miss", "joint_misses", "miss_after_miss", "expected_miss_after_miss")
+    return {"test": said, "classes": [{"label": "ped", "test": said, **{name: counted[name] for name in names}}]}
 
 
 def tried(p_value):

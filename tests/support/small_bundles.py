@@ -46,11 +46,45 @@ MATRICES = {
 }
 
 
-def write_inputs(folder, spec=SPEC, matrices=MATRICES):
+def write_inputs(folder, spec=SPEC, matrices=MATRICES, model=MODEL):
     """Spec, model and matrices in a folder; gives the paths of spec and matrices."""
     for name in ("specs", "models"):
         (folder / name).mkdir(parents=True, exist_ok=True)
     (folder / "specs/two_looks.ltl").write_text(spec, encoding="utf-8")
-    (folder / "models/two_looks.toml").write_text(MODEL, encoding="utf-8")
+    (folder / "models/two_looks.toml").write_text(model, encoding="utf-8")
     (folder / "matrices.json").write_text(json.dumps(matrices) + "\n", encoding="utf-8")
     return folder / "specs/two_looks.ltl", folder / "matrices.json"
+
+
+TRAP_MODEL = """
+name = "trap"
+source = "made up"
+initial = "x = 0"
+
+[variables]
+x = { range = [0, 1], next = "go" }
+
+[inputs]
+go = { range = [0, 1] }
+
+[environments]
+ped = [{ class = "ped", distance_m = "5" }]
+
+[planners.careful]
+rules = [
+    { when = "sees(ped)", set = { go = 0 } },
+    { when = "true", set = { go = 1 } },
+]
+"""
+"""A car that stands as long as it sees a pedestrian, for ever: two states that are never left."""
+TRAP_SPEC = """model "../models/two_looks.toml"
+planner careful
+stays: P >= 0.9 [ F (G x = 0) ]
+"""
+TRAP_MATRICES = {**MATRICES, "bins": [{"distance_m": [0, 10], "counts": [[400, 10], [0, 90]]}]}
+"""No miss in 400 reports: P = 1 as measured, and P = 0 as soon as one can occur."""
+
+
+def write_trap(folder):
+    """Spec, model and matrices of the trap."""
+    return write_inputs(folder, TRAP_SPEC, TRAP_MATRICES, TRAP_MODEL)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verifier.confusion import EMPTY, ConfusionMatrices
-from verifier.errors import ExitCode, InputError, UsageError, VerifierError
+from verifier.errors import ExitCode, InputError, NoAnswerError, UsageError, VerifierError
 from verifier.expressions import parse_expression
 from verifier.expressions.syntax import FALSE, TRUE, Number
 from verifier.ltl import parse_formula
@@ -185,7 +185,8 @@ def test_invalid_models_are_refused_with_their_message(path, monkeypatch):
     with pytest.raises(VerifierError) as caught:
         built(path.name)
     assert str(caught.value) == path.with_suffix(".expected").read_text().rstrip("\n")
-    assert caught.value.exit_code == (ExitCode.USAGE if type(caught.value) is UsageError else ExitCode.BAD_INPUT)
+    codes = {UsageError: ExitCode.USAGE, NoAnswerError: ExitCode.NO_ANSWER}
+    assert caught.value.exit_code == codes.get(type(caught.value), ExitCode.BAD_INPUT)
 
 
 def test_ten_megabytes_of_garbage_are_refused_unread(tmp_path):

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.adjoint import expected_visits, gradient, state_values
+from verifier.analysis.betting import UNIT
 from verifier.analysis.objective import Objective
-from verifier.analysis.region import UNIT, Region
+from verifier.analysis.region import Region
 from verifier.analysis.robust_step import greatest_masses, inner_masses
 from verifier.errors import EngineError
 

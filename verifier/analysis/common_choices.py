@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.attained import per_column
-from verifier.analysis.region import UNIT
+from verifier.analysis.betting import UNIT
 from verifier.analysis.robust_bound import SideBound
 from verifier.analysis.robust_step import UncertainStep, greatest_masses, inner_masses
 

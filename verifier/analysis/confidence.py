@@ -1,56 +1,89 @@
-"""How sure the data make us of every requirement on one chain: a statistical interval and guaranteed bounds.
+"""How sure the data make us of every requirement on one chain: a statistical interval and confidence bounds.
 
-    interval    what the counts make likely: from the posterior of the matrices, or from resampled sequences
-    guaranteed  what no matrix within a confidence region of the counts goes beyond
+    interval    what the counts make likely: from the posterior of the matrices, or from resampled drives
+    bounds      what no matrix within a confidence region of the counts goes beyond; of tier "approximate" the ends of
+                the interval from resampled drives
 
 The same draws of the matrices serve all requirements of a chain.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.bootstrap import Choice as IntervalChoice
-from verifier.analysis.bootstrap import SequenceData, choose_interval, sequence_draws
-from verifier.analysis.intervals import Interval, PercentileStream
+from verifier.analysis.betting import UNIT
+from verifier.analysis.chosen_bounds import choose_bounds, tier_of
+from verifier.analysis.drive_items import DriveItems, drive_items
+from verifier.analysis.interval_choice import Choice as IntervalChoice
+from verifier.analysis.interval_choice import choose_interval
+from verifier.analysis.intervals import Interval, PercentileStream, alpha_of
 from verifier.analysis.measured import Measured
 from verifier.analysis.objective import Objective
+from verifier.analysis.phantom_draws import DriveData, drive_intervals
 from verifier.analysis.posterior import default_draws, matrix_draws, probability_draws
-from verifier.analysis.region import Event, confidence_region, events_of
-from verifier.analysis.robust import Effort, GuaranteedBounds, guaranteed_bounds
+from verifier.analysis.rate_differences import RateDifference, rate_differences
+from verifier.analysis.rate_intervals import Event, RateIntervals
+from verifier.analysis.region import Region, events_of, region_of
+from verifier.analysis.robust import Effort, RobustBounds, robust_bounds
 from verifier.analysis.settings import ConfidenceSettings
+from verifier.analysis.tiers import BoundsBasis, Tier
 from verifier.confusion.counts import Sequences
+from verifier.systems.skeleton import Skeleton
 
 
 @dataclass(frozen=True, eq=False)
 class Confidence:
-    """How sure one requirement is at the m initial states of a chain."""
+    """How sure one requirement is at the m initial states of a chain; `tier` is that of the bounds."""
 
     interval: Interval
-    guaranteed: GuaranteedBounds
+    bounds: RobustBounds
+    tier: Tier
 
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """What a run knows about its matrices, and how it makes intervals from it.
+    """What a run knows about its matrices, and how it makes intervals and bounds from it.
 
     Attributes:
         measured: the counts.
-        sequences: the counts by sequence, or None.
+        drives: what each drive holds, or None.
         events: of all chains of the run, see `verifier.analysis.region`.
         choice: which interval is made, and why.
         draws: how many matrices are drawn for it.
+        basis: what the bounds rest on.
+        intervals: of all rates of the run; None where bounds come from draws.
+        differences: rates by item, track and drive that differ.
     """
 
     measured: Measured
-    sequences: Sequences | None
+    drives: DriveItems | None
     events: Set[Event]
     choice: IntervalChoice
     draws: int
+    basis: BoundsBasis
+    intervals: RateIntervals | None
+    differences: tuple[RateDifference, ...]
+
+    def region(self, skeleton: Skeleton) -> Region | None:
+        """The matrices that the data cannot rule out, for a chain of the run; None where bounds come from draws."""
+        return None if self.intervals is None else region_of(skeleton, self.intervals)
+
+    def posterior_draws(
+        self, columns: NDArray[np.int64], settings: ConfidenceSettings
+    ) -> Iterator[NDArray[np.float64]]:
+        """Matrices that the counts make likely, some at a time, in these (k, 2) columns."""
+        return matrix_draws(self.measured, columns, settings.prior, self.draws, settings.seed)
+
+    def of_drives(self, objective: Objective) -> DriveData:
+        """What matrices of a chain are drawn from, drive by drive; ValueError where drives are not known."""
+        if self.drives is None:
+            raise ValueError("the drives are not known")
+        return DriveData(self.measured, self.drives, objective.skeleton.columns_needed())
 
 
 def data_of_run(
@@ -63,12 +96,40 @@ def data_of_run(
 
     Args:
         chains: the objectives of each chain; they are looked at one chain at a time.
-        measured, sequences: see `Data`.
+        measured, sequences: the counts, with the weights of the settings, and those of each sequence.
         settings: the request.
 
     Raises:
-        UsageError: as `choose_interval`.
+        UsageError, InputError: as `choose_bounds` and `choose_interval`.
     """
+    tier_of(settings, sequences is not None)  # refused before anything is built
+    needs = needs_of_run(chains, measured)
+    bins, labels, _ = measured.counts.shape
+    drives = None if sequences is None else drive_items(sequences, bins, labels, settings.weights)
+    choice = choose_interval(drives, needs.estimated, settings.interval)
+    basis, intervals = choose_bounds(measured, drives, needs.events, needs.estimated, settings)
+    draws = draws_of_run(needs, choice, basis, settings)
+    differences = () if sequences is None else rate_differences(sequences, bins, labels, needs.events)
+    return Data(measured, drives, needs.events, choice, draws, basis, intervals, differences)
+
+
+@dataclass(frozen=True, eq=False)
+class Needs:
+    """What the chains of a run need of its matrices.
+
+    Attributes:
+        events: of all chains, see `verifier.analysis.region`.
+        estimated: (k, 2) pairs of bin and true label of the columns that are not fixed.
+        affordable: how many draws of matrices can be solved in reasonable time.
+    """
+
+    events: Set[Event]
+    estimated: NDArray[np.int64]
+    affordable: int
+
+
+def needs_of_run(chains: Iterable[Sequence[Objective]], measured: Measured) -> Needs:
+    """What all chains of a run need; arguments as for `data_of_run`."""
     events: set[Event] = set()
     columns: set[tuple[int, int]] = set()
 
@@ -81,8 +142,18 @@ def data_of_run(
 
     affordable = default_draws(seen())
     needed = np.array(sorted(columns), dtype=np.int64).reshape(-1, 2)
-    choice = choose_interval(measured, sequences, needed, settings.interval)
-    return Data(measured, sequences, events, choice, affordable if settings.draws is None else settings.draws)
+    return Needs(events, needed[~measured.fixed[needed[:, 0], needed[:, 1]]], affordable)
+
+
+def draws_of_run(needs: Needs, choice: IntervalChoice, basis: BoundsBasis, settings: ConfidenceSettings) -> int:
+    """How many matrices are drawn: as asked for, else as many as can be solved in reasonable time."""
+    if settings.draws is not None:
+        return settings.draws
+    if choice.kind != "bootstrap":
+        return needs.affordable
+    fewest = math.ceil(100 / alpha_of(settings.level))  # each draw is solved twice
+    enough = fewest if basis.tier == "approximate" else min(needs.affordable, fewest)
+    return max(needs.affordable // 200 * 100, enough)
 
 
 def confidence(objectives: Sequence[Objective], data: Data, settings: ConfidenceSettings) -> tuple[Confidence, ...]:
@@ -94,55 +165,91 @@ def confidence(objectives: Sequence[Objective], data: Data, settings: Confidence
         settings: the request.
 
     Raises:
-        VerifierError: as drawing, solving and `guaranteed_bounds`.
+        VerifierError: as drawing, solving and `robust_bounds`.
     """
-    bounds = bounds_of_chain(objectives, data, settings, Effort(certificates=False))
-    return tuple(
-        Confidence(interval, found)
-        for interval, found in zip(_intervals(objectives, data, settings), bounds, strict=True)
-    )
+    intervals = tuple(_intervals(objectives, data, settings))
+    same = data.basis.tier == "approximate" and data.choice.kind == "bootstrap" and settings.looks == 1
+    if same:
+        bounds = tuple(_of_interval(each, objective) for each, objective in zip(intervals, objectives, strict=True))
+    else:
+        bounds = bounds_of_chain(objectives, data, settings, Effort(certificates=False))
+    return tuple(Confidence(*both, data.basis.tier) for both in zip(intervals, bounds, strict=True))
 
 
 def bounds_of_chain(
     objectives: Sequence[Objective], data: Data, settings: ConfidenceSettings, effort: Effort
-) -> tuple[GuaranteedBounds, ...]:
-    """The guaranteed bounds of each of the objectives of one chain; all bounds of a run hold at once.
+) -> tuple[RobustBounds, ...]:
+    """The confidence bounds of each of the objectives of one chain; all bounds of a run hold at once.
+
+    Bounds of tier "approximate" hold each for itself. They have no certificates and no matrices that attain them.
 
     Raises:
-        VerifierError: as `guaranteed_bounds`.
+        VerifierError: as `robust_bounds` and drawing.
     """
-    region = confidence_region(objectives[0].skeleton, data.measured, settings.level, data.events)
-    return tuple(guaranteed_bounds(each, region, settings.semantics, effort) for each in objectives)
+    region = data.region(objectives[0].skeleton)
+    if region is not None:
+        return tuple(robust_bounds(each, region, settings.semantics, effort) for each in objectives)
+    level = float(1 - alpha_of(settings.level) / settings.looks)
+    found = _drive_intervals(objectives, data, level, settings.seed)
+    return tuple(_of_interval(each, objective) for each, objective in zip(found, objectives, strict=True))
 
 
-def _intervals(objectives: Sequence[Objective], data: Data, settings: ConfidenceSettings) -> Iterator[Interval]:
+def _of_interval(interval: Interval, objective: Objective) -> RobustBounds:
+    """Bounds from an interval of draws: the outer ends of what drawing leaves open."""
+    bins = len(objective.skeleton.channel.bins)
+    unknown = np.full((len(interval.lower), bins, 0, 0), np.nan)
+    lower, upper = interval.lower_range[:, 0], interval.upper_range[:, 1]
+    ends = (lower, upper, interval.lower, interval.upper)
+    return RobustBounds(*ends, unknown, unknown, "one_matrix", False, 0, ())
+
+
+def _intervals(objectives: Sequence[Objective], data: Data, settings: ConfidenceSettings) -> Iterable[Interval]:
+    if data.choice.kind == "bootstrap":
+        return _drive_intervals(objectives, data, settings.level, settings.seed)
     width = len(objectives[0].product.start)
     streams = [PercentileStream(data.draws, width, settings.level, data.choice.kind) for _ in objectives]
     certain = [_certain(each, data.measured) for each in objectives]
-    for matrices in _draws(objectives[0], data, settings):
+    columns = objectives[0].skeleton.columns_needed()
+    for matrices in data.posterior_draws(columns, settings):
         for objective, stream, known in zip(objectives, streams, certain, strict=True):
             for probabilities in probability_draws(objective, [matrices] if known is None else []):
                 stream.add(probabilities)
-    return (
+    return [
         stream.interval() if known is None else stream.of_certain(known)
         for stream, known in zip(streams, certain, strict=True)
-    )
+    ]
+
+
+def _drive_intervals(objectives: Sequence[Objective], data: Data, level: float, seed: int) -> list[Interval]:
+    undrawn = [_undrawn(each, data, level) for each in objectives]
+    drawn = tuple(each for each, known in zip(objectives, undrawn, strict=True) if known is None)
+    found = drive_intervals(drawn, data.of_drives(objectives[0]), level, data.draws, seed) if drawn else iter(())
+    return [next(found) if known is None else known for known in undrawn]
+
+
+def _undrawn(objective: Objective, data: Data, level: float) -> Interval | None:
+    """The interval where the graph decides the probability as long as every rate is above 0; else None.
+
+    A phantom drive reports a single label, so rates of labels that no drive reports can be 0. The interval is what
+    all matrices have whose rates are above 0 where something was counted; it has no width where these decide.
+    """
+    if _certain(objective, data.measured) is None:
+        return None
+    counts, fixed = data.measured.counts, data.measured.fixed[:, None, :]
+    least = np.where(fixed, data.measured.rates, np.where(counts > 0, 2 / UNIT, 0.0))
+    region = Region.of_bounds(objective.skeleton, least, np.where(fixed, data.measured.rates, 1.0))
+    found = robust_bounds(objective, region, effort=Effort(attained=False, certificates=False))
+    ends = np.stack([found.lower, found.upper], axis=1)
+    ranges = np.repeat(ends[:, :1], 2, axis=1), np.repeat(ends[:, 1:], 2, axis=1)
+    return Interval(found.lower, found.upper, level, "bootstrap", *ranges, data.draws)
 
 
 def _certain(objective: Objective, measured: Measured) -> NDArray[np.float64] | None:
-    """(m,) the probabilities where the graph alone decides them, the same for every draw; else None.
+    """(m,) the probabilities where the graph of the matrices whose rates are all above 0 decides them; else None.
 
-    Rates that are drawn are above 0, so all draws have the same graph.
+    Posterior draws are such matrices.
     """
     fixed = measured.fixed[:, None, :] & ~np.isnan(measured.rates)
     labels = measured.rates.shape[1]
     found = objective.probabilities(np.where(fixed, measured.rates, 1 / labels)[None])
     return found.probability[0] if not found.error_bound.any() else None
-
-
-def _draws(objective: Objective, data: Data, settings: ConfidenceSettings) -> Iterator[NDArray[np.float64]]:
-    columns = objective.skeleton.columns_needed()
-    if data.choice.kind == "bootstrap" and data.sequences is not None:
-        resampled = SequenceData(data.measured, data.sequences, columns)
-        return sequence_draws(resampled, settings.prior, data.draws, settings.seed)
-    return matrix_draws(data.measured, columns, settings.prior, data.draws, settings.seed)

@@ -13,13 +13,16 @@ permutations, b have at least as many joint misses, and p = (1 + b) / (1 + B) is
 The mean under permutation is known: a pair in one bin and class with k misses among n objects is missed jointly with
 chance k (k - 1) / (n (n - 1)); a pair across two of them with chance (k/n) (k'/n').
 
+The same permutations test each distance bin alone, by the pairs with both frames in it. Outcomes of different bins
+are permuted independently of each other, so the p-values of the bins that a chain draws from may be combined.
+
 A *miss* is an object that is not reported as what it is. Objects that differ (one is hidden for ten frames) make
 the frames of a track alike too, and that contradicts the channel just as much.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +42,41 @@ _NUMBERS_AT_ONCE = 2**22
 
 
 @dataclass(frozen=True)
+class BinDependence:
+    """How the misses of one class follow each other within one distance bin.
+
+    Attributes:
+        bin: number of the bin, from 0.
+        pairs, after_miss, joint: as in `Dependence`, of the pairs with both frames in the bin; all 0 where only pairs
+            across its ends reach it.
+        expected_after_miss: as in `Dependence`.
+        p_value: of the test by these pairs; 1 without one.
+    """
+
+    bin: int
+    pairs: int
+    after_miss: int
+    joint: int
+    expected_after_miss: float | None
+    p_value: float
+
+    def __post_init__(self) -> None:
+        if self.bin < 0 or not 0 <= self.joint <= self.after_miss <= self.pairs or not 0 < self.p_value <= 1:
+            raise ValueError("the numbers of a test of dependence in one bin must fit together")
+
+    def document(self) -> dict[str, Any]:
+        """The numbers as JSON values."""
+        return {
+            "bin": self.bin,
+            "pairs": self.pairs,
+            "after_miss": self.after_miss,
+            "joint_misses": self.joint,
+            "expected_miss_after_miss": self.expected_after_miss,
+            "p_value": self.p_value,
+        }
+
+
+@dataclass(frozen=True)
 class Dependence:
     """How the misses of one class follow each other.
 
@@ -54,6 +92,7 @@ class Dependence:
             and class of the second: what the matrices say of that frame. None without such a pair.
         p_value: of the test above.
         permutations: B.
+        bins: the test of each distance bin that a frame of a pair lies in, by number; empty where bins are not known.
     """
 
     label: str
@@ -66,6 +105,7 @@ class Dependence:
     expected_after_miss: float | None
     p_value: float
     permutations: int
+    bins: tuple[BinDependence, ...] = ()
 
     def __post_init__(self) -> None:
         if not 0 <= self.joint <= self.after_miss <= self.pairs <= self.objects:
@@ -104,6 +144,7 @@ class Dependence:
             "expected_mean_run": self.expected_run,
             "p_value": self.p_value,
             "permutations": self.permutations,
+            **({"bins": [each.document() for each in self.bins]} if self.bins else {}),
         }
 
 
@@ -119,6 +160,7 @@ class Outcomes:
         level: (n,) at how many of the score thresholds the object is reported as what it is; where there is one
             threshold, 0 for a miss and 1 else.
         thresholds: how many there are.
+        bin: (n,) number of the distance bin, from 0, the same throughout a stratum; None: bins are not tested alone.
     """
 
     track: Ints
@@ -127,9 +169,11 @@ class Outcomes:
     stratum: Ints
     level: Ints
     thresholds: int = 1
+    bin: Ints | None = None
 
     def __post_init__(self) -> None:
-        columns = (self.track, self.frame, self.label, self.stratum, self.level)
+        columns = [self.track, self.frame, self.label, self.stratum, self.level]
+        columns += [] if self.bin is None else [self.bin]
         if any(each.shape != self.track.shape for each in columns):
             raise ValueError("the columns of outcomes differ in length")
         if len(self.track) and (min(each.min() for each in columns) < 0 or self.level.max() > self.thresholds):
@@ -154,29 +198,43 @@ def dependence(outcomes: Outcomes, labels: Sequence[str], seed: int = 0) -> tupl
             outcomes, but at least `FEWEST_PERMUTATIONS`.
     """
     rows = outcomes.pairs()
+    alone = 0 if outcomes.bin is None or not len(outcomes.bin) else int(outcomes.bin.max()) + 1
     permutations = max(FEWEST_PERMUTATIONS, min(MOST_PERMUTATIONS, WORK // max(len(outcomes.track), 1)))
-    found = _joint(outcomes, rows, outcomes.level[None], len(labels))[0]
+    found = _joint(outcomes, rows, outcomes.level[None], len(labels), alone)[0]
     reached = np.ones_like(found)
     if len(rows[0]):
-        numbers = max(len(outcomes.track), len(labels) * (outcomes.thresholds + 1))
+        numbers = max(len(outcomes.track), len(labels) * (alone + 2) * (outcomes.thresholds + 1))
         at_once = max(1, _NUMBERS_AT_ONCE // numbers)
         for levels in _permuted(outcomes, permutations, at_once, np.random.default_rng(seed)):
-            reached += (_joint(outcomes, rows, levels, len(labels)) >= found).sum(axis=0)
+            reached += (_joint(outcomes, rows, levels, len(labels), alone) >= found).sum(axis=0)
     return tuple(
         tuple(_described(outcomes, rows, labels, threshold, reached[threshold], permutations))
         for threshold in range(outcomes.thresholds)
     )
 
 
-def _joint(outcomes: Outcomes, rows: tuple[Ints, Ints], levels: NDArray[Any], labels: int) -> Ints:
-    """(c, thresholds, labels) joint misses for (c, n) levels: of a pair from its higher level on."""
+def _joint(outcomes: Outcomes, rows: tuple[Ints, Ints], levels: NDArray[Any], labels: int, alone: int) -> Ints:
+    """(c, thresholds, labels, alone + 1) joint misses for (c, n) levels: of a pair from its higher level on.
+
+    First those with both frames in each of the `alone` bins, then all.
+    """
     first, second = rows
-    steps = outcomes.thresholds + 1
+    steps, parts = outcomes.thresholds + 1, alone + 1
     lasting = np.maximum(levels[:, first], levels[:, second])
-    cell = (np.arange(len(levels))[:, None] * labels + outcomes.label[second]) * steps + lasting
-    counted = np.bincount(cell.ravel(), minlength=len(levels) * labels * steps)
-    joint: Ints = np.cumsum(counted.reshape(len(levels), labels, steps), axis=2)[:, :, :-1]
-    return joint.transpose(0, 2, 1)
+    group = outcomes.label[second] * parts + _bin_of_pairs(outcomes, rows, alone)
+    cell = (np.arange(len(levels))[:, None] * (labels * parts) + group) * steps + lasting
+    counted = np.bincount(cell.ravel(), minlength=len(levels) * labels * parts * steps)
+    joint: Ints = np.cumsum(counted.reshape(len(levels), labels, parts, steps), axis=3)[..., :-1]
+    joint[:, :, -1] = joint.sum(axis=2)
+    return joint.transpose(0, 3, 1, 2)
+
+
+def _bin_of_pairs(outcomes: Outcomes, rows: tuple[Ints, Ints], alone: int) -> Ints:
+    """(p,) the bin that both frames of a pair lie in; `alone`, the number of bins, where there is none."""
+    first, second = rows
+    if outcomes.bin is None:
+        return np.full(len(first), alone)
+    return np.where(outcomes.bin[first] == outcomes.bin[second], outcomes.bin[second], alone)
 
 
 def _described(
@@ -187,7 +245,7 @@ def _described(
     reached: Ints,
     permutations: int,
 ) -> Iterator[Dependence]:
-    """What was found at one threshold, class by class."""
+    """What was found at one threshold, class by class; `reached` is (labels, bins + 1), the last of all pairs."""
     miss = outcomes.level <= threshold
     items = np.bincount(outcomes.stratum).astype(np.float64)
     missed = np.bincount(outcomes.stratum, miss, len(items))
@@ -195,12 +253,16 @@ def _described(
     one, other = outcomes.stratum[first], outcomes.stratum[second]
     left, among = np.maximum(missed[one] - 1, 0), np.maximum(items[one] - 1, 1)
     again = np.where(one == other, left / among, missed[other] / items[other])
-    expected = missed[one] / items[one] * again
+    expected, expected_next = missed[one] / items[one] * again, missed[other] / items[other]
+    in_bin = _bin_of_pairs(outcomes, rows, reached.shape[1] - 1)
     for number, name in enumerate(labels):
         mine, own = outcomes.label == number, outcomes.label[second] == number
         if not own.any():
             continue
         after = own & miss[first]
+        p_values = reached[number] / (1 + permutations)
+        reach = np.concatenate([first[own], second[own]])
+        touched = [] if outcomes.bin is None else np.unique(outcomes.bin[reach]).tolist()
         yield Dependence(
             name,
             int(np.count_nonzero(mine)),
@@ -209,10 +271,25 @@ def _described(
             int(np.count_nonzero(after)),
             int(np.count_nonzero(after & miss[second])),
             float(expected[own].sum()),
-            float((missed[other] / items[other])[after].mean()) if after.any() else None,
-            float(reached[number] / (1 + permutations)),
+            _mean(expected_next[after]),
+            float(p_values[-1]),
             permutations,
+            tuple(
+                BinDependence(
+                    place,
+                    int(np.count_nonzero(own & (in_bin == place))),
+                    int(np.count_nonzero(after & (in_bin == place))),
+                    int(np.count_nonzero(after & miss[second] & (in_bin == place))),
+                    _mean(expected_next[after & (in_bin == place)]),
+                    float(p_values[place]),
+                )
+                for place in touched
+            ),
         )
+
+
+def _mean(values: Floats) -> float | None:
+    return float(values.mean()) if len(values) else None
 
 
 def _permuted(
@@ -236,25 +313,27 @@ def _permuted(
         yield levels
 
 
-def dependence_remark(metadata: Mapping[str, Any]) -> str | None:
-    """A warning when the data of a confusion document contradict the channel without memory; None when not.
+def classes_tested(metadata: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The test of each class in the metadata of a confusion document; none of a family, whose members have theirs."""
+    found = metadata.get("dependence")
+    return found["classes"] if isinstance(found, Mapping) else []
+
+
+def dependence_remark(tests: Iterable[Mapping[str, Any]]) -> str | None:
+    """A warning when tests of classes contradict the channel without memory; None when none does.
 
     Args:
-        metadata: of the document, its `dependence` as `verifier.confusion.document_dependence` checks it.
+        tests: of a confusion document, as `verifier.confusion.document_dependence` checks them, or of a run, as
+            `verifier.analysis.channel_test.class_tests` makes them. One without a p-value is not tested.
     """
-    found = metadata.get("dependence")
-    if not isinstance(found, Mapping):
-        return None
-    parts = []
-    for each in found["classes"]:
-        if each["p_value"] < CONTRADICTED_BELOW and each["after_miss"]:
-            again, expected = each["miss_after_miss"], each["expected_miss_after_miss"]
-            counted = f"{each['joint_misses']} of {each['after_miss']} pairs of frames, p = {each['p_value']:.2g}"
-            parts.append(
-                f"after a miss of {each['label']} the next frame misses it again with {again:.2f}, not "
-                f"{expected:.2f} ({counted})"
-            )
+    parts = [
+        f"after a missed {test['label']} the next frame misses it with probability {test['miss_after_miss']:.2f}, "
+        f"not {test['expected_miss_after_miss']:.2f} ({test['joint_misses']} of {test['after_miss']} frame pairs, "
+        f"p = {test['p_value']:.2g})"
+        for test in tests
+        if test.get("p_value", 1) < CONTRADICTED_BELOW and test["after_miss"]
+    ]
     if not parts:
         return None
-    taken = "the chain takes a detector to report anew in every step, and the data contradict it"
-    return f"{taken}: {'; '.join(parts)}"
+    rejected = f"warning: memoryless assumption rejected: {'; '.join(parts)}"
+    return f"{rejected}. P and bounds may be wrong in either direction."

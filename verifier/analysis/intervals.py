@@ -25,10 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from verifier.errors import LimitError, UsageError, shown
+from verifier.errors import NoAnswerError, UsageError, shown
 
 Floats = NDArray[np.float64]
-Kind: TypeAlias = Literal["credible", "bootstrap", "guaranteed"]
+Kind: TypeAlias = Literal["credible", "bootstrap"]
 
 RANGE_LEVEL = 0.999
 """How sure the range of each end of a simulated interval is."""
@@ -45,9 +45,8 @@ class Interval:
     Attributes:
         lower, upper: (m,) its ends.
         level: how likely it is to hold the true probability, in the sense of its kind.
-        kind: "credible" (the posterior probability that the truth lies in it is the level), "bootstrap" (repeating
-            the collection of data would give intervals that hold the truth about so often) or "guaranteed" (in at
-            least that share of repetitions).
+        kind: "credible" (the posterior probability that the truth lies in it is the level) or "bootstrap" (repeating
+            the collection of data would give intervals that hold the truth about so often).
         lower_range, upper_range: (m, 2) each holds the end that infinitely many draws would give, with
             probability `RANGE_LEVEL`; no width where nothing was drawn.
         draws: how many draws it was read from; None where nothing was drawn.
@@ -83,6 +82,15 @@ def check_level(level: float) -> float:
     return level
 
 
+def alpha_of(level: float) -> Fraction:
+    """1 - level, the decimal digits of the level taken exactly: 0.9 means nine tenths.
+
+    Raises:
+        UsageError: as `check_level`.
+    """
+    return 1 - Fraction(repr(float(check_level(level))))
+
+
 def check_draws(count: int, most: int | None = None) -> int:
     """`count`, if it can be a number of draws, of which there are `most` at most; UsageError if not."""
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
@@ -101,7 +109,7 @@ def fewest_draws(level: float) -> int:
     >>> fewest_draws(0.95)
     301
     """
-    tail, doubt = (1 - Fraction(repr(float(level)))) / 2, (1 - RANGE_LEVEL) / 2
+    tail, doubt = alpha_of(level) / 2, (1 - RANGE_LEVEL) / 2
     return math.ceil(math.log(doubt) / math.log1p(-float(tail)))
 
 
@@ -134,7 +142,7 @@ class PercentileStream:
     Raises:
         UsageError: the level does not lie strictly between 0 and 1, or there is no draw, or more than
             `LARGEST_DRAWS`.
-        LimitError: the tails of so many draws do not fit into `MEMORY_BYTES`.
+        NoAnswerError: the tails of so many draws do not fit into `MEMORY_BYTES`.
     """
 
     def __init__(self, draws: int, width: int, level: float, kind: Kind) -> None:
@@ -144,7 +152,7 @@ class PercentileStream:
         # Two tails of up to twice the draws that matter, and what it takes to add a part to one and cut it back.
         needed = 8 * width * 8 * self._kept
         if needed > MEMORY_BYTES:
-            raise LimitError(
+            raise NoAnswerError(
                 f"the tails of {draws} draws of {width} probabilities need {needed / 2**30:.1f} GiB; at most "
                 f"{MEMORY_BYTES / 2**30:g} GiB are used",
                 hint="fewer draws, fewer initial states, or a higher level",
@@ -192,7 +200,7 @@ class PercentileStream:
 def _ranks(draws: int, level: float) -> tuple[int, int, int]:
     """The rank (from 1) of the lower end among the sorted draws, and of the ends of its range: r, which is 0 where
     no draw is far enough out, and s, which is `draws` + 1 then."""
-    tail, doubt = (1 - Fraction(repr(float(level)))) / 2, (1 - RANGE_LEVEL) / 2  # 0.9 means nine tenths
+    tail, doubt = alpha_of(level) / 2, (1 - RANGE_LEVEL) / 2
     rank = max(1, math.floor(tail * (draws + 1)))
     first, last = (int(binom.ppf(share, draws, float(tail))) for share in (doubt, 1 - doubt))
     return rank, min(first, rank), max(last + 1, rank)

@@ -18,7 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.checking.batch import BatchResult, satisfaction_probabilities
-from verifier.checking.product import Product, build_product
+from verifier.checking.product import MOST_OBLIGATIONS, Product, build_product
+from verifier.checking.step_bounds import long_window
+from verifier.errors import NoAnswerError
 from verifier.expressions.syntax import Node
 from verifier.systems.skeleton import Skeleton
 
@@ -68,9 +70,16 @@ def build_objective(
         max_states: most product states to build.
 
     Raises:
-        LimitError: the product or the formula's progression would be larger.
+        NoAnswerError: the product or the formula's progression would be larger.
     """
     labels = {name: skeleton.mask_of(node) for name, node in propositions.items()}
+    window = long_window(formula, labels, skeleton.indptr, skeleton.indices)
+    if window is not None and window.obligations > MOST_OBLIGATIONS:
+        raise NoAnswerError(
+            f"the formula has about {window.obligations} obligations, one for each step left; the limit is "
+            f"{MOST_OBLIGATIONS}",
+            hint="shorten the window of the bounded operator; `verify run --no-confidence` counts its steps instead",
+        )
     product = build_product(
         skeleton.indptr, skeleton.indices, labels, formula, skeleton.starts, max_states=max_states
     )

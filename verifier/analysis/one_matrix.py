@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.attained import Attained, best_of
+from verifier.analysis.betting import UNIT
 from verifier.analysis.certificate import Split, Tree
 from verifier.analysis.common_choices import common_choices
 from verifier.analysis.objective import Objective
-from verifier.analysis.region import UNIT, Region
+from verifier.analysis.region import Region
 from verifier.analysis.robust_bound import SideBound, bound_sides
 
 Ints = NDArray[np.int64]

@@ -1,8 +1,18 @@
-"""Evidence planning: how many more items, with which true labels and at which distances, would decide a requirement.
+"""Evidence planning: how many more drives, or items of which columns, would decide a requirement.
 
 The question is asked under the assumption that further items show the rates of the present ones. For planned counts
-the guaranteed bounds are computed as they would be for real ones, so a plan that decides does decide, if the
-assumption comes true; the bisection only looks for a small plan. Two shapes of plans are tried.
+the confidence bounds are computed as they would be for real ones, so a plan that decides does decide, if the
+assumption comes true; the bisection only looks for a small plan.
+
+*Drives*, where the file knows them: as if the present drives had been there k times over, the same for all. With a
+single rate that must exceed m, betting on drives needs the least k with
+
+    log sum_j p_j exp(k S_j) >= log(1 / tail),    S_j = sum_d log(1 + s_j (u_d / m - w_d)).
+
+More items of the drives that are there do not help, so no plan in items is made of them. `drives_for_rates` says what
+it takes at least.
+
+*Items*, where it does not know drives. Two shapes of plans are tried.
 
 *Uniform*: every column that matters grows by one factor (a column without items counts as having one).
 
@@ -23,18 +33,21 @@ Numbers are rounded up to two digits, and the rounded plan is the one that is ch
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Set
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.adjoint import expected_visits, gradient, state_values
+from verifier.analysis.betting import drives_without_a_miss
 from verifier.analysis.measured import Measured
 from verifier.analysis.objective import Objective
-from verifier.analysis.region import Event, confidence_region, events_of, groups_of
-from verifier.analysis.robust import Effort, GuaranteedBounds, Semantics, guaranteed_bounds
+from verifier.analysis.rate_intervals import RateIntervals
+from verifier.analysis.region import groups_of, region_of
+from verifier.analysis.robust import Effort, RobustBounds, Semantics, robust_bounds
 from verifier.checking.verdicts import Verdict, verdict_of
 
 Ints = NDArray[np.int64]
@@ -43,8 +56,50 @@ Mask = NDArray[np.bool_]
 
 MOST_ITEMS = 10**9
 """Further items, over all columns, beyond which no plan is looked for."""
+MOST_DRIVES = 10**6
+"""Drives in all beyond which no plan is looked for."""
+TELLING_RATES = (0.9, 0.95, 0.99, 0.999)
 PRECISION = 1.02
 """The total is found up to this factor, before rounding."""
+
+
+@dataclass(frozen=True)
+class EvidencePlan:
+    """How much more data would decide an inconclusive requirement in its worst scenario, if the rates persist.
+
+    Attributes:
+        columns: (true label, distance bin, items now, further items), the most wanted first; none where whole drives
+            are wanted.
+        lower, upper: the confidence bounds that would follow.
+        verdict: what they would decide.
+        drives: so many more drives like the present ones; None where items are counted.
+    """
+
+    columns: tuple[tuple[str, str, int, int], ...]
+    lower: float
+    upper: float
+    verdict: Verdict
+    drives: int | None = None
+
+    def __post_init__(self) -> None:
+        if bool(self.columns) == (self.drives is not None):
+            raise ValueError("a plan is in items or in drives")
+
+    @property
+    def total(self) -> int:
+        """Further items in all."""
+        return sum(further for _, _, _, further in self.columns)
+
+    def document(self) -> dict[str, Any]:
+        """As JSON values."""
+        names = ("true", "bin", "items", "further")
+        return {
+            "columns": [dict(zip(names, column, strict=True)) for column in self.columns],
+            "drives": self.drives,
+            "lower": self.lower,
+            "upper": self.upper,
+            "verdict": self.verdict.value,
+        }
 
 
 @dataclass(frozen=True)
@@ -54,17 +109,12 @@ class Question:
     Attributes:
         start: number of the initial state.
         comparison, target: the requirement, one of >= > <= <.
-        level: of all bounds of the run at once.
-        events: all events of the run; those of the objective alone if None. Columns that get their first items add
-            theirs.
         semantics: of the bounds.
     """
 
     start: int
     comparison: str
     target: Fraction
-    level: float = 0.95
-    events: Set[Event] | None = None
     semantics: Semantics = "every_state"
 
     def __post_init__(self) -> None:
@@ -74,15 +124,16 @@ class Question:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """Further items that would decide, if they show the present rates; the cheaper of the two shapes.
+    """Further drives, or items (the cheaper of the two shapes), that would decide if they show the present rates.
 
     Attributes:
         columns: (k, 2) the (bin, true label) columns that get items, those that get most first.
         items: (k,) int64, what they have.
         further: (k,) int64, what they get.
-        lower, upper: the guaranteed bounds with them.
+        lower, upper: the confidence bounds with them.
         verdict: what those decide.
         uniform: further items of the uniform plan; None where it does not decide.
+        drives: so many more drives like the present ones, and no columns; None for a plan in items.
     """
 
     columns: Ints
@@ -91,7 +142,8 @@ class Plan:
     lower: float
     upper: float
     verdict: Verdict
-    uniform: int | None
+    uniform: int | None = None
+    drives: int | None = None
 
     @property
     def total(self) -> int:
@@ -99,56 +151,112 @@ class Plan:
         return int(self.further.sum())
 
 
-def evidence_needed(objective: Objective, measured: Measured, question: Question) -> Plan | None:
-    """The further items with which the bounds decide a question.
+def evidence_needed(
+    objective: Objective, intervals: RateIntervals, question: Question, drives: int | None = None
+) -> Plan | None:
+    """The further data with which the bounds decide a question.
 
     Args:
         objective: the formula on the skeleton.
-        measured: the items, with rates in every column that the chain needs.
+        intervals: of all rates of the run, with rates in every column that the chain needs.
         question: what to decide.
+        drives: how many there are, where the file knows them: then the plan is in drives.
 
     Returns:
-        The plan; without any items where the present ones decide. None where no number of items up to `MOST_ITEMS`
-        does: the probability is the target, or too close to it, or what is uncertain is not estimated from items.
+        The plan; without any further data where the present ones decide. None where no number of drives up to
+        `MOST_DRIVES` or items up to `MOST_ITEMS` does: the probability is the target, or too close to it, or what is
+        uncertain is not estimated from data.
 
     Raises:
         ValueError: a column that is needed has no rates.
-        EngineError, LimitError: as `guaranteed_bounds`.
+        EngineError, LimitError: as `robust_bounds`.
     """
-    present, useful = measured.counts.sum(axis=1), _useful(objective, measured)
+    useful = _useful(objective, intervals.measured)
+    verdict = _verdict_of_point(objective, intervals.measured, question)
+    if verdict is Verdict.INCONCLUSIVE:
+        return None
+
+    def decided(more: RateIntervals) -> RobustBounds | None:
+        effort = Effort(attained=question.semantics == "one_matrix", certificates=False)
+        found = robust_bounds(objective, region_of(objective.skeleton, more), question.semantics, effort)
+        ends = float(found.lower[question.start]), float(found.upper[question.start])
+        return found if verdict_of(*ends, question.comparison, question.target) is verdict else None
+
+    if drives is not None:
+        return _in_drives(lambda times: decided(replace(intervals, times=times)), drives, question.start, verdict)
+    return _in_items(objective, intervals, question.start, verdict, decided, useful)
+
+
+def _verdict_of_point(objective: Objective, measured: Measured, question: Question) -> Verdict:
     here = objective.probabilities(measured.rates[None])
     k = question.start
     margin = float(here.error_bound[0, k] + here.representation_bound[0, k])
     point = float(here.probability[0, k])
-    verdict = verdict_of(point - margin, point + margin, question.comparison, question.target)
-    if verdict is Verdict.INCONCLUSIVE:
-        return None
+    return verdict_of(point - margin, point + margin, question.comparison, question.target)
 
-    def decided(further: Ints) -> GuaranteedBounds | None:
-        found = _bounds_with(objective, measured, question, further)
-        ends = float(found.lower[k]), float(found.upper[k])
-        return found if verdict_of(*ends, question.comparison, question.target) is verdict else None
+
+def _in_drives(
+    decided: Callable[[float | None], RobustBounds | None], drives: int, start: int, verdict: Verdict
+) -> Plan | None:
+    """The fewest drives, by bisection to one in a hundred."""
+    none, found = drives, decided(None)
+    enough = drives
+    while found is None:
+        none, enough = enough, 2 * enough
+        if not 0 < enough <= MOST_DRIVES:
+            return None
+        found = decided(enough / drives)
+    while enough - none > max(1, enough // 100):
+        middle = (none + enough) // 2
+        closer = decided(middle / drives)
+        none, enough, found = (none, middle, closer) if closer is not None else (middle, enough, found)
+    nothing = np.zeros((0, 2), dtype=np.int64)
+    ends = float(found.lower[start]), float(found.upper[start])
+    return Plan(nothing, nothing[:, 0], nothing[:, 0], *ends, verdict, drives=enough - drives)
+
+
+def drives_for_rates(tail: Fraction) -> tuple[tuple[float, int], ...]:
+    """For each of `TELLING_RATES` the fewest drives that can show it: equal ones without a miss.
+
+    Args:
+        tail: the chance with which an end may be missed, `RateIntervals.tail`.
+    """
+    return tuple((rate, drives_without_a_miss(rate, tail)) for rate in TELLING_RATES)
+
+
+def _in_items(
+    objective: Objective,
+    intervals: RateIntervals,
+    start: int,
+    verdict: Verdict,
+    decided: Callable[[RateIntervals], RobustBounds | None],
+    useful: Mask,
+) -> Plan | None:
+    measured = intervals.measured
+    present = measured.counts.sum(axis=1)
+
+    def with_items(further: Ints) -> RobustBounds | None:
+        planned = Measured(planned_counts(measured, further), measured.rates, measured.fixed)
+        return decided(replace(intervals, measured=planned))
 
     nothing = np.zeros_like(present)
-    found = decided(nothing)
+    found = with_items(nothing)
     if found is not None:
-        return _plan(present, (nothing, found), k, verdict, 0)
+        return _plan(present, (nothing, found), start, verdict, 0)
     base = np.where(useful, np.maximum(present, 1), 0)
-    uniform = _smallest(decided, lambda size: np.where(useful, base * (1 + size) - present, 0))
-    best, worth = uniform, np.where(useful, _worth(objective, measured, k), 0) ** (2 / 3)
+    uniform = _smallest(with_items, lambda size: np.where(useful, base * (1 + size) - present, 0))
+    best, worth = uniform, np.where(useful, _worth(objective, measured, start), 0) ** (2 / 3)
     if np.any(worth > 0):
         share = worth / worth.max()
-        focused = _smallest(decided, lambda size: np.maximum(size * share - present, 0))
+        focused = _smallest(with_items, lambda size: np.maximum(size * share - present, 0))
         if focused is not None and (best is None or focused[0].sum() <= best[0].sum()):
             best = focused
     if best is None:
         return None
-    return _plan(present, best, k, verdict, None if uniform is None else int(uniform[0].sum()))
+    return _plan(present, best, start, verdict, None if uniform is None else int(uniform[0].sum()))
 
 
-def _plan(
-    present: Ints, found: tuple[Ints, GuaranteedBounds], start: int, verdict: Verdict, uniform: int | None
-) -> Plan:
+def _plan(present: Ints, found: tuple[Ints, RobustBounds], start: int, verdict: Verdict, uniform: int | None) -> Plan:
     further, bounds = found
     columns = np.argwhere(further > 0)
     columns = columns[np.argsort(-further[columns[:, 0], columns[:, 1]], kind="stable")]
@@ -172,15 +280,6 @@ def planned_counts(measured: Measured, further: Ints) -> Ints:
     return result
 
 
-def _bounds_with(objective: Objective, measured: Measured, question: Question, further: Ints) -> GuaranteedBounds:
-    planned = Measured(planned_counts(measured, further), measured.rates, measured.fixed)
-    own = events_of(objective.skeleton, planned)
-    events = own if question.events is None else own | question.events
-    region = confidence_region(objective.skeleton, planned, question.level, events)
-    effort = Effort(attained=question.semantics == "one_matrix", certificates=False)
-    return guaranteed_bounds(objective, region, question.semantics, effort)
-
-
 def _useful(objective: Objective, measured: Measured) -> Mask:
     """(bins, true) the columns in which items help: needed and not held fixed."""
     useful = np.zeros(measured.fixed.shape, dtype=bool)
@@ -192,8 +291,8 @@ def _useful(objective: Objective, measured: Measured) -> Mask:
 
 
 def _smallest(
-    decided: Callable[[Ints], GuaranteedBounds | None], shape: Callable[[float], Floats]
-) -> tuple[Ints, GuaranteedBounds] | None:
+    decided: Callable[[Ints], RobustBounds | None], shape: Callable[[float], Floats]
+) -> tuple[Ints, RobustBounds] | None:
     """The smallest size at which the items of a shape decide, by bisection; None if they do not at `MOST_ITEMS`."""
     low, high = 0.0, 1.0
     while _rounded(shape(high)).sum() < MOST_ITEMS and high < MOST_ITEMS:

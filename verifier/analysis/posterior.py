@@ -31,8 +31,8 @@ from verifier.analysis.drawing import BLOCK, PART_BYTES, LogGammas, NeededColumn
 from verifier.analysis.intervals import Interval, check_draws, percentile_interval
 from verifier.analysis.measured import Measured
 from verifier.analysis.objective import Objective
+from verifier.checking.component_solving import DENSE_LIMIT
 from verifier.checking.graphs import components
-from verifier.checking.linear import DENSE_LIMIT
 from verifier.checking.product import Product
 from verifier.errors import UsageError, shown
 

@@ -8,7 +8,7 @@ box is the set of all matrices with
 
 and every other column free, or as measured; columns held by a convention of the counting are as they are held.
 Boxes shrink when floors rise, so bounds over them improve, and bisection finds the least floors on a line from given
-ones to recall 1. `guaranteed_bounds` bounds the probability over all matrices of a box. The bound over the box that
+ones to recall 1. `robust_bounds` bounds the probability over all matrices of a box. The bound over the box that
 is answered has a certificate, which is checked in rational arithmetic where the product is small enough for that.
 """
 
@@ -21,13 +21,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.certificate_check import check_certificate
+from verifier import kernel
+from verifier.analysis.certificate import document
 from verifier.analysis.objective import Objective
 from verifier.analysis.recall_cells import RecallCells
 from verifier.analysis.region import Region
 from verifier.analysis.requirements import Problem, Target
-from verifier.analysis.robust import Effort, guaranteed_bounds
-from verifier.errors import EngineError, InputError
+from verifier.analysis.robust import Effort, robust_bounds
+from verifier.errors import EngineError
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -47,7 +48,7 @@ class BoxFamily:
         whole: what stands for a recall of 1.
         exact: (bins, predicted, true) fractions, the measured matrices; anything in columns that no chain needs.
         held: (bins, true) bool, the columns without a floor that are as measured; the others are free.
-        semantics: of the guaranteed bounds.
+        semantics: of the confidence bounds.
     """
 
     problem: Problem
@@ -95,7 +96,7 @@ class BoxFamily:
         if beside is not None:
             worst.append(beside.worst[0])
         for objective in self.problem.objectives:
-            found = guaranteed_bounds(objective, self.region(objective, place), self.semantics, effort)
+            found = robust_bounds(objective, self.region(objective, place), self.semantics, effort)
             met &= bool(target.met(found.lower, found.upper).all())
             worst.append(found.upper.max() if target.is_upper else found.lower.min())
         return float(max(worst) if target.is_upper else min(worst)), met
@@ -112,11 +113,11 @@ class BoxFamily:
         for objective in self.problem.objectives:
             if objective.state_count > LARGEST_CHECKED:
                 return False
-            found = guaranteed_bounds(objective, self.region(objective, place), self.semantics)
+            found = robust_bounds(objective, self.region(objective, place), self.semantics)
             try:
-                checked = [check_certificate(each).bounds for each in found.certificates if each.side == side]
-            except InputError as error:
-                raise EngineError(f"the certificate of a guaranteed floor does not hold: {error}") from None
+                checked = [kernel.check(document(proof)) for proof in found.certificates if proof.side == side]
+            except kernel.Rejected as error:
+                raise EngineError(f"the certificate of a certified floor does not hold: {error}") from None
             for bounds in zip(*checked, strict=True):
                 known = [each for each in bounds if each is not None]
                 if not known or not _meets(pick(known), target):
@@ -153,7 +154,7 @@ def least_floors(family: BoxFamily, begin: int = 0) -> Floors:
         begin: a place below which the answer cannot lie, such as that of a single matrix that fails.
 
     Raises:
-        EngineError, LimitError: as `guaranteed_bounds`.
+        EngineError, LimitError: as `robust_bounds`.
     """
     bound, met = family.bound(family.top)
     if not met:

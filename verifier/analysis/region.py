@@ -5,22 +5,14 @@ reports only. A column of the chain therefore is a point of a simplex with one c
 
 *Events.* That an item of a column is reported within a group is an event; an event and its complement are one. A
 column with two groups has one event, with g > 2 groups it has g, with a single group none. Columns held fixed by
-convention and columns without items have none either: the former are points, the latter the whole simplex.
+convention have none either: they are points. Columns without items have theirs, with the interval [0, 1].
 
-*Region.* Every event gets the two-sided interval of Clopper and Pearson (The use of confidence or fiducial limits
-illustrated in the case of the binomial, Biometrika 26, 1934) at level 1 - alpha/K, where K is the number of events
-of the whole run (Bonferroni): with x of n items in the event and c = alpha/(2K), the lower end l is 0 for x = 0 and
-solves Pr(Bin(n, l) >= x) = c otherwise; the upper end is 1 minus the lower end of the complement. Each interval
-misses the truth with probability at most 2c = alpha/K, whatever the truth is, so all of them hold at once with
-probability at least 1 - alpha, and the true matrices then lie in
+*Region.* With an interval for every event of a run that hold all at once (`rate_intervals`), the true matrices lie in
 
     { mu : lower <= mu <= upper, each column of mu sums to 1 },
 
 a product of polytopes, one for each column. One set of events serves every chain of a run: then all bounds of the
-run hold at once. The items of a column are taken as independent draws from it; items that depend on each other
-(frames of one drive) carry less information than this counts.
-
-Ends are whole numbers of billionths, rounded outwards: short fractions that any checker can compute with.
+run hold at once.
 """
 
 from __future__ import annotations
@@ -29,15 +21,17 @@ import math
 from collections.abc import Set
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, betaincinv
 
 from verifier.analysis.adjoint import told_by
-from verifier.analysis.intervals import check_level
+from verifier.analysis.betting import UNIT
+from verifier.analysis.intervals import alpha_of
 from verifier.analysis.measured import Measured
+from verifier.analysis.rate_intervals import Event, RateIntervals
+from verifier.analysis.tiers import Tier
 from verifier.confusion.matrices import Label
 from verifier.systems.channel import Channel
 from verifier.systems.skeleton import Skeleton
@@ -46,24 +40,6 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-UNIT = 10**9
-"""Ends of intervals are whole numbers of 1/UNIT."""
-_OUTWARDS = 1 - 1e-9
-"""Covers the relative error of ends from the incomplete beta function and its inverse."""
-_TOLERANCE = 1e-6
-_HALVINGS = 100
-
-
-class Event(NamedTuple):
-    """An item of column (bin, true) is reported with one of these labels (numbers, increasing, never label 0).
-
-    Of an event and its complement, the one without label 0 stands for both.
-    """
-
-    bin: int
-    true: int
-    labels: tuple[int, ...]
-
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
@@ -71,21 +47,43 @@ class Evidence:
 
     Attributes:
         alpha: the chance that some event's interval misses the truth is at most this.
-        events: K, among how many events alpha is divided.
+        events: K0, among how many events alpha is divided.
         items: (bins, groups, true) int64, items of each column by group.
         fixed: (bins, true) bool, columns held by convention.
+        tier: what the intervals assume, see `tiers`.
+        drives: (drives, k, groups) int64, what each drive holds of the k columns that are needed and not fixed, in
+            the order of bins and labels; None for independent items.
+        largest: (k,) int64, B of each of these columns; for independent drives.
+        icc: largest intraclass correlation, for the tier that assumes one.
+        shift: billionths that every end was moved outwards.
     """
 
     alpha: Fraction
     events: int
     items: Ints
     fixed: Mask
+    tier: Tier = "independent_items"
+    drives: Ints | None = None
+    largest: Ints | None = None
+    icc: Fraction | None = None
+    shift: int = 0
 
     def __post_init__(self) -> None:
-        if not 0 < self.alpha < 1 or self.events < 0 or np.any(self.items < 0):
-            raise ValueError("alpha lies strictly between 0 and 1, events and items are counts")
+        if not 0 < self.alpha < 1 or self.events < 0 or np.any(self.items < 0) or self.shift < 0:
+            raise ValueError("alpha lies strictly between 0 and 1, events, items and shift are counts")
         if self.fixed.shape != (len(self.items), self.items.shape[2]):
             raise ValueError("items and fixed columns must fit together")
+        if self.tier not in ("independent_drives", "icc_at_most", "independent_items"):
+            raise ValueError(f"no region is made from evidence of tier {self.tier}")
+        given = (self.drives is not None, self.largest is not None, self.icc is not None)
+        if given != (self.tier != "independent_items", self.tier == "independent_drives", self.tier == "icc_at_most"):
+            raise ValueError("evidence has what its tier needs and nothing else")
+        if self.drives is not None and (self.drives.ndim != 3 or self.drives.shape[2] != self.items.shape[1]):
+            raise ValueError("what drives hold is said by report")
+        if self.drives is not None and self.largest is not None and self.largest.shape != self.drives.shape[1:2]:
+            raise ValueError("every column has a largest drive")
+        if self.icc is not None and not 0 <= self.icc <= 1:
+            raise ValueError("an intraclass correlation lies between 0 and 1")
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,15 +181,14 @@ def events_of(skeleton: Skeleton, measured: Measured) -> frozenset[Event]:
         return frozenset()
     rest = tuple(label for label in range(len(group)) if label not in members[0])
     sets = {rest, *members[1:]}
-    estimated = _estimated(skeleton, measured)
-    columns = np.argwhere(estimated).tolist()
+    columns = np.argwhere(_estimated(skeleton, measured)).tolist()
     return frozenset(Event(index, column, labels) for index, column in columns for labels in sets)
 
 
 def confidence_region(
     skeleton: Skeleton, measured: Measured, level: float = 0.95, events: Set[Event] | None = None
 ) -> Region:
-    """The simultaneous confidence region of the columns that a chain of `skeleton` needs.
+    """The simultaneous confidence region of the columns that a chain of `skeleton` needs, for independent items.
 
     Args:
         skeleton: says which columns matter, and which labels its planner tells apart.
@@ -203,64 +200,70 @@ def confidence_region(
         UsageError: the level does not lie strictly between 0 and 1.
         ValueError: `events` lacks some of the skeleton's.
     """
-    alpha = 1 - Fraction(repr(float(check_level(level))))
     own = events_of(skeleton, measured)
-    if events is not None and not own <= events:
+    return region_of(skeleton, RateIntervals(measured, own if events is None else events, alpha_of(level)))
+
+
+def region_of(skeleton: Skeleton, intervals: RateIntervals) -> Region:
+    """The region of the columns that a chain of `skeleton` needs, from the intervals of the run.
+
+    Raises:
+        ValueError: the run lacks some of the skeleton's events.
+    """
+    measured = intervals.measured
+    if not events_of(skeleton, measured) <= intervals.events:
         raise ValueError("the events of a run must include those of each of its chains")
-    count = len(own if events is None else events)
     group = groups_of(skeleton.channel)
-    groups = int(group.max()) + 1
-    items = np.zeros((len(measured.counts), groups, len(group)), dtype=np.int64)
-    for label, number in enumerate(group.tolist()):
-        items[:, number] += measured.counts[:, label]
+    items = _by_group(measured.counts[None], group)[0]
     needed = _needed(skeleton, len(items))
     lower, upper = np.zeros_like(items), np.full_like(items, UNIT)
-    if groups > 1 and count:
-        found = clopper_pearson(items, items.sum(axis=1, keepdims=True), float(alpha / (2 * count)))
-        estimated = _estimated(skeleton, measured)[:, None, :]
-        lower, upper = np.where(estimated, found[0], lower), np.where(estimated, found[1], upper)
+    members = [tuple(np.flatnonzero(group == number).tolist()) for number in range(items.shape[1])]
+    rest = tuple(label for label in range(len(group)) if label not in members[0])
+    free = np.argwhere(_estimated(skeleton, measured))
+    for index, column in free.tolist() if len(members) > 1 else []:
+        low, high = intervals.ends[Event(index, column, rest)]
+        lower[index, 0, column], upper[index, 0, column] = UNIT - high, UNIT - low
+        for number, labels in enumerate(members[1:], 1):
+            lower[index, number, column], upper[index, number, column] = intervals.ends[Event(index, column, labels)]
     fixed = measured.fixed & needed
     for index, column in np.argwhere(fixed).tolist():
-        for number in range(groups):
+        for number in range(len(members)):
             rate = (
                 sum((Fraction(each) for each in measured.rates[index, group == number, column]), Fraction(0)) * UNIT
             )
             lower[index, number, column] = math.floor(rate)
             upper[index, number, column] = min(math.ceil(rate), UNIT)
-    return Region(skeleton.channel.labels, group, lower, upper, needed, Evidence(alpha, count, items, measured.fixed))
+    evidence = _evidence(intervals, items, free, group)
+    return Region(skeleton.channel.labels, group, lower, upper, needed, evidence)
 
 
-def clopper_pearson(items: Ints, total: Ints, tail: float) -> tuple[Ints, Ints]:
-    """Ends of two-sided Clopper-Pearson intervals in billionths, rounded outwards.
-
-    Args:
-        items, total: x of n items, arrays that broadcast against each other, 0 <= x <= n.
-        tail: the probability c that each end may be missed with, above 0 and below 1/2.
-    """
-    return _lower_end(items, total, tail), UNIT - _lower_end(total - items, total, tail)
-
-
-def _lower_end(items: Ints, total: Ints, tail: float) -> Ints:
-    some = items > 0
-    least = np.where(some, items, 1).astype(np.float64)  # the end is 0 for x = 0
-    rest = np.maximum(total - items, 0) + 1.0
-    end = betaincinv(least, rest, tail)
-    # The inverse can fail, as it does for 1,000 of 10^9; the function itself is accurate.
-    wrong = ~(np.abs(betainc(least, rest, end) / tail - 1) < _TOLERANCE)
-    if np.any(wrong):
-        end = np.where(wrong, _bisected(least, rest, tail), end)
-    rounded: Ints = np.where(some, np.floor(end * UNIT * _OUTWARDS), 0).astype(np.int64)
-    return rounded
+def _evidence(intervals: RateIntervals, items: Ints, free: Ints, group: Ints) -> Evidence:
+    """Of the (k, 2) columns that are needed and not fixed."""
+    drives, largest = None, None
+    at = (free[:, 0], free[:, 1])
+    if intervals.drives is not None and intervals.tier != "independent_items":
+        drives = np.moveaxis(_by_group(intervals.drives.table, group)[:, at[0], :, at[1]], 0, 1)
+    if intervals.largest is not None:
+        largest = intervals.largest[at]
+    return Evidence(
+        intervals.alpha,
+        len(intervals.events),
+        items,
+        intervals.measured.fixed,
+        intervals.tier,
+        drives,
+        largest,
+        intervals.icc,
+        intervals.shift,
+    )
 
 
-def _bisected(least: Floats, rest: Floats, tail: float) -> Floats:
-    """The end below which Pr(Bin(n, end) >= least) is at most `tail`."""
-    low, high = np.zeros(np.broadcast_shapes(least.shape, rest.shape)), least / (least + rest - 1)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        beyond = betainc(least, rest, middle) > tail
-        low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
-    return low
+def _by_group(counts: Ints, group: Ints) -> Ints:
+    """(drives, bins, groups, true) from (drives, bins, predicted, true)."""
+    result = np.zeros((*counts.shape[:2], int(group.max()) + 1, counts.shape[3]), dtype=np.int64)
+    for label, number in enumerate(group.tolist()):
+        result[:, :, number] += counts[:, :, label]
+    return result
 
 
 def _needed(skeleton: Skeleton, bins: int) -> Mask:
@@ -272,6 +275,6 @@ def _needed(skeleton: Skeleton, bins: int) -> Mask:
 
 
 def _estimated(skeleton: Skeleton, measured: Measured) -> Mask:
-    """(bins, true) the columns that are needed, have items and are not held fixed."""
-    result: Mask = _needed(skeleton, len(measured.counts)) & ~measured.fixed & (measured.counts.sum(axis=1) > 0)
+    """(bins, true) the columns that are needed and not held fixed, whether they have items or not."""
+    result: Mask = _needed(skeleton, len(measured.counts)) & ~measured.fixed
     return result

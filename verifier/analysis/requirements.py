@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from verifier.analysis.objective import Objective
 from verifier.analysis.recall_cells import RecallCells, with_recall
+from verifier.checking.enclosure import doubles_around
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -57,27 +58,18 @@ class Target:
 
     def met(self, lower: Floats, upper: Floats) -> Mask:
         """Where every probability within the bounds meets the target. Compared are exact numbers."""
-        below, above = _doubles_around(self.probability)
+        below, above = doubles_around(self.probability)
         return {">=": lower >= above, ">": lower > below, "<=": upper <= below, "<": upper < above}[self.comparison]
 
     def failed(self, lower: Floats, upper: Floats) -> Mask:
         """Where none does."""
-        below, above = _doubles_around(self.probability)
+        below, above = doubles_around(self.probability)
         return {">=": upper < above, ">": upper <= below, "<=": lower > below, "<": lower >= above}[self.comparison]
 
     def worst(self, values: Floats, axis: int) -> Floats:
         """The values furthest on the wrong side."""
         worst: Floats = values.max(axis=axis) if self.is_upper else values.min(axis=axis)
         return worst
-
-
-def _doubles_around(number: Fraction) -> tuple[float, float]:
-    """The greatest double that is not above, and the least that is not below."""
-    near = float(number)
-    if Fraction(near) == number:
-        return near, near
-    other = math.nextafter(near, math.inf if Fraction(near) < number else -math.inf)
-    return min(near, other), max(near, other)
 
 
 @dataclass(frozen=True, eq=False)

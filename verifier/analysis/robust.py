@@ -1,8 +1,9 @@
-"""Guaranteed bounds: the least and the greatest probability of an LTL formula over all matrices of a region.
+"""Confidence bounds: the least and the greatest probability of an LTL formula over all matrices of a region.
 
 *Semantics.* "every_state": every product state, and every draw, may have a matrix of its own. That is more freedom
 than the truth has, so the bounds hold for it; they are exact for this freedom unless they say `conservative`. They
-hold for rates that change with time, too, except where rule 4 of `robust_graph` decided a component.
+hold for rates that change with time, too, except, beyond the size of certificates, where rule 4 of `robust_graph`
+decided a component.
 "one_matrix": one matrix holds throughout. Where a single matrix attains the bounds for every state, both semantics
 have the same bounds; elsewhere branch and bound brings them closer together (`one_matrix`).
 
@@ -23,13 +24,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.attained import Attained, best_of, climbed, middle_of, rates_of
-from verifier.analysis.certificate import Certificate, Subject, Tree, certificate_of, claimed_bound, subject_of
+from verifier.analysis.certificate import Certificate, Tree, certificate_of, claimed_bound
 from verifier.analysis.common_choices import common_choices
 from verifier.analysis.objective import Objective
 from verifier.analysis.one_matrix import covered
 from verifier.analysis.region import Region
 from verifier.analysis.robust_bound import Side, SideBound, bound_sides
-from verifier.checking.requirements import AGREEMENT
+from verifier.analysis.subject import Subject, subject_of
+from verifier.checking.enclosure import AGREEMENT
 from verifier.errors import EngineError
 
 Ints = NDArray[np.int64]
@@ -73,7 +75,7 @@ class Effort:
 
 
 @dataclass(frozen=True, eq=False)
-class GuaranteedBounds:
+class RobustBounds:
     """Bounds on the probability of a formula from each of m initial states.
 
     Attributes:
@@ -105,9 +107,9 @@ class GuaranteedBounds:
             raise ValueError("bounds must satisfy 0 <= lower <= upper <= 1")
 
 
-def guaranteed_bounds(
+def robust_bounds(
     objective: Objective, region: Region, semantics: Semantics = "every_state", effort: Effort = Effort()
-) -> GuaranteedBounds:
+) -> RobustBounds:
     """The least and greatest probability over the matrices of a region.
 
     Args:
@@ -138,7 +140,7 @@ def guaranteed_bounds(
     if effort.certificates:
         subject = subject_of(objective)
         certificates = (*lower.certificates(subject), *upper.certificates(subject))
-    return GuaranteedBounds(
+    return RobustBounds(
         lower.bounds(),
         upper.bounds(),
         below.value,
@@ -255,7 +257,7 @@ def _refuse_outside(proven: _Proven, known: Attained) -> None:
     if np.any(outside):
         at = int(np.argmax(outside))
         raise EngineError(
-            f"the guaranteed {proven.root.side} bound at initial state {at} is {float(bounds[at])!r}, and a matrix "
+            f"the robust {proven.root.side} bound at initial state {at} is {float(bounds[at])!r}, and a matrix "
             f"of the region has {float(known.value[at])!r} by the batch engine"
         )
 

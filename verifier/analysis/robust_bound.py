@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.objective import Objective
+from verifier.analysis.provable import Provable
 from verifier.analysis.region import Region
 from verifier.analysis.robust_graph import decided_components
 from verifier.analysis.robust_policy import Nodes, make_nodes
@@ -71,7 +72,7 @@ def bound_sides(
         ValueError: the region does not fit the objective.
     """
     step = uncertain_step(objective, region)
-    found = decided_components(objective, step)
+    found = decided_components(objective, step, Provable(objective, region))
     nodes = make_nodes(step, found.of)
     begun = np.zeros(step.state_count, dtype=bool)
     begun[objective.product.start] = True

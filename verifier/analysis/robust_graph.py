@@ -17,25 +17,26 @@ reached from every other for free, so the answer is one for all of M. It is foun
    bottom component decides (`verifier.checking.recurrence`).
 4. The sets of moves that the states can be reduced to are tried in all combinations, as long as these are not too
    many; each gives a graph whose bottom components are decided. The value with all moves possible is one of them.
-5. Otherwise the answer beside that value is not known. Both are taken as possible, one of them by assumption: bounds
-   stay sound and may be wider than need be.
+5. Otherwise, and where the kernel cannot prove the answer (`provable`), the answer beside that value is not known.
+   Both are taken as possible, one of them by assumption: bounds stay sound and may be wider than need be.
 
-Rules 1, 2 and 5 hold for rates that change with time and history. Rule 3 holds for those too, as all moves keep rates
-bounded away from 0. Rule 4 is about rates that depend on the product state alone, as one matrix does.
+What the kernel proves holds for rates that change with time and history. Beyond the size of certificates it is not
+asked; there rule 3 holds for such rates too, as all moves keep rates bounded away from 0, and rule 4 is about rates
+that depend on the product state alone, as one matrix does.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.analysis.betting import UNIT
 from verifier.analysis.objective import Objective
-from verifier.analysis.region import UNIT
 from verifier.analysis.robust_step import UncertainStep
 from verifier.checking.graphs import Mask, components, ranges
 from verifier.checking.product import Product
@@ -67,8 +68,20 @@ class Components:
     hold_assumed: Mask
 
 
-def decided_components(objective: Objective, step: UncertainStep) -> Components:
+def decided_components(
+    objective: Objective,
+    step: UncertainStep,
+    proves: Callable[[Ints, bool], bool] | None = None,
+    most_combinations: int | None = None,
+) -> Components:
     """All maximal end components, decided.
+
+    Args:
+        objective: the formula on the skeleton.
+        step: nature's choices.
+        proves: whether it can be proven that who stays among some product states meets (violates) the formula; None
+            where the rules are proof enough.
+        most_combinations: that rule 4 tries in all, `MOST_COMBINATIONS` if None; with 0 it is left out.
 
     Raises:
         EngineError, LimitError: from deciding bottom components.
@@ -85,11 +98,13 @@ def decided_components(objective: Objective, step: UncertainStep) -> Components:
         full = _values_under(objective, rest, step.following[rest], moves, of[rest])
         members = np.unique(of[rest])
         can_hold[members], can_fail[members] = full, ~full
-        tried = 0
+        tried, most = 0, MOST_COMBINATIONS if most_combinations is None else most_combinations
         for number in members[np.bincount(of[rest], minlength=count)[members] > 1].tolist():
             holds = bool(can_hold[number])
-            other, tried = _other_value(objective, step, np.flatnonzero(of == number), holds, tried)
-            if other is None:
+            inside = np.flatnonzero(of == number)
+            other, tried = _other_value(objective, step, inside, holds, tried, most)
+            if other is None or (other is False and proves is not None and not proves(inside, holds)):
+                other = None
                 fail_assumed[number], hold_assumed[number] = holds, not holds
             if other is not False:
                 can_fail[number] = can_hold[number] = True
@@ -204,9 +219,11 @@ def _product_of(product: Product, members: Ints, source: Ints, target: Ints) -> 
 
 
 def _other_value(
-    objective: Objective, step: UncertainStep, members: Ints, value: bool, tried: int
+    objective: Objective, step: UncertainStep, members: Ints, value: bool, tried: int, most: int
 ) -> tuple[bool | None, int]:
     """Rules 3 to 5: whether nature can give a component the opposite of `value`, the value with all moves.
+
+    At most `most` combinations are tried, `tried` of them before.
 
     Returns:
         True, False, or None where that is not known; and how many combinations have been tried so far.
@@ -217,11 +234,11 @@ def _other_value(
     optional = np.flatnonzero(_can_refuse(step, members, inside, moves))
     if len(optional) == 0:
         return False, tried
-    if 2 ** min(len(optional), 64) > MOST_COMBINATIONS:
+    if 2 ** min(len(optional), 64) > most:
         return None, tried
-    choices = [_reduced_moves(step, int(members[place]), inside[place], MOST_COMBINATIONS) for place in optional]
-    combinations = math.prod(MOST_COMBINATIONS + 1 if each is None else len(each) for each in choices)
-    if tried + combinations > MOST_COMBINATIONS or combinations * len(members) > MOST_MOVES:
+    choices = [_reduced_moves(step, int(members[place]), inside[place], most) for place in optional]
+    combinations = math.prod(most + 1 if each is None else len(each) for each in choices)
+    if tried + combinations > most or combinations * len(members) > MOST_MOVES:
         return None, tried
     for combination in itertools.product(*(each for each in choices if each is not None)):
         tried += 1

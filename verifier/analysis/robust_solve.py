@@ -57,6 +57,7 @@ Floats = NDArray[np.float64]
 
 _LEAST_LIFT = 2.0**-42
 _LIFTS = 12
+_SMALLEST_LIFT = 2.0**-51
 _TINY = 2.0**-900
 SMALL_LOSS = 1e-8
 """Values may be lifted by so much before it is tried to do better with merged parts."""
@@ -106,7 +107,7 @@ def greatest_reach(
     mergers, iterations, worse = 0, 0, False
     while present is not None:
         search = PolicySearch(step, present, unknown, guide)
-        value, loss, doubtful = _lifted(step, search, target)
+        value, loss, first_loss, doubtful = _lifted(step, search, target)
         iterations += search.iterations
         if value is not None and best is None:
             steps = np.array([search.steps_from(each) for each in starts]).reshape(steps.shape)
@@ -114,7 +115,7 @@ def greatest_reach(
         elif value is not None and best is not None and is_proven(step, np.minimum(best, value), target):
             best = np.minimum(best, value)
         worse |= mergers == 0 and loss > LARGE_LOSS
-        enough = loss <= SMALL_LOSS or mergers == _MOST_MERGERS
+        enough = first_loss <= SMALL_LOSS or mergers == _MOST_MERGERS
         present = None if enough else _merged(step, present, unknown, doubtful)
         mergers += present is not None
     if best is None:
@@ -135,8 +136,9 @@ def _unproven(step: UncertainStep, value: Floats, target: Mask) -> Mask:
     return result
 
 
-def _lifted(step: UncertainStep, search: PolicySearch, target: Mask) -> tuple[Floats | None, float, Ints]:
-    """Proven values, if any; how far they may be above the solution; and the states where that is from."""
+def _lifted(step: UncertainStep, search: PolicySearch, target: Mask) -> tuple[Floats | None, float, float, Ints]:
+    """Proven values, if any; how far they may be above the solution, and how far before the costs were lowered; and
+    the states where that is from."""
     try:
         value = search.optimum(target.astype(np.float64), np.zeros(step.state_count), roughly=True)
         lift, doubtful = _LEAST_LIFT, np.zeros(0, dtype=np.int64)
@@ -146,12 +148,33 @@ def _lifted(step: UncertainStep, search: PolicySearch, target: Mask) -> tuple[Fl
             lifted[search.open] = np.minimum(lifted[search.open], 1)
             unproven = _unproven(step, lifted, target)
             if not np.any(unproven) and np.all(np.isfinite(lifted)):
-                return lifted, search.burden(cost), doubtful
+                first_loss = search.burden(cost)
+                lowered, loss = _lowered(step, search, target, value, lifted, lift)
+                return lowered, loss, first_loss, doubtful
             doubtful = np.union1d(doubtful, np.flatnonzero(unproven))
             lift *= 8
     except EngineError:
         pass
-    return None, 1.0, search.open
+    return None, 1.0, 1.0, search.open
+
+
+def _lowered(
+    step: UncertainStep, search: PolicySearch, target: Mask, value: Floats, lifted: Floats, lift: float
+) -> tuple[Floats, float]:
+    """Proven values and how far they may be above the solution, with smaller costs as long as that matters.
+
+    A cost is paid in every step: where very many pass, the least cost that can be proven decides how good a bound is.
+    """
+    loss = search.burden(lift * value + _TINY)
+    while loss > SMALL_LOSS and lift > _SMALLEST_LIFT:
+        lift /= 2
+        cost = lift * value + _TINY
+        lower = search.optimum(value, cost)
+        lower[search.open] = np.minimum(lower[search.open], 1)
+        if not is_proven(step, lower, target):
+            break
+        lifted, loss = lower, search.burden(cost)
+    return lifted, loss
 
 
 def _merged(step: UncertainStep, nodes: Nodes, unknown: Ints, doubtful: Ints) -> Nodes | None:

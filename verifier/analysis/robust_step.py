@@ -31,8 +31,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.adjoint import told_by, unions
+from verifier.analysis.betting import UNIT
 from verifier.analysis.objective import Objective
-from verifier.analysis.region import UNIT, Region, groups_of
+from verifier.analysis.region import Region, groups_of
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from verifier.analysis.dependence import Outcomes, dependence
 from verifier.confusion.counting import Observed
 from verifier.confusion.rules import CountingRule
-from verifier.detections.columns import Boxes, DetectionSet
+from verifier.confusion.tracks import track_numbers
+from verifier.detections.columns import DetectionSet
 
 Ints = NDArray[np.int64]
 
@@ -46,31 +47,16 @@ def track_outcomes(data: DetectionSet, observed: Observed, rule: CountingRule) -
     track = track_numbers(data.annotations, data.frame_sequence)
     used = (track >= 0) & (objects.bin >= 0) & (objects.label >= 0)
     right = np.where(objects.reported == objects.label, objects.level, 0)
+    place = objects.bin[used].astype(np.int64)
     return Outcomes(
         track[used],
         frame_numbers(data.frame_name, data.frame_sequence)[objects.frame[used]],
         objects.label[used],
-        (objects.bin * len(rule.classes) + objects.label)[used],
+        place * len(rule.classes) + objects.label[used],
         right[used],
         rule.threshold_count,
+        rule.bins.distance_part(place),
     )
-
-
-def track_numbers(annotations: Boxes, frame_sequence: NDArray[np.int32]) -> Ints:
-    """(n,) the number of each object's track, from 0, different in different sequences.
-
-    It is -1 where the attribute `track` is no track: negative, NaN or an empty text.
-    """
-    track = np.asarray(annotations.attributes["track"])
-    numeric = track.dtype.kind in "biuf"
-    known = (
-        track >= 0 if numeric else np.array([str(each).strip() not in ("", "nan", "None") for each in track], bool)
-    )
-    names, code = np.unique(track[known] if numeric else track[known].astype(str), return_inverse=True)
-    found = np.full(len(track), -1, dtype=np.int64)
-    sequence = frame_sequence[annotations.frame[known]].astype(np.int64)
-    found[known] = np.unique(sequence * max(len(names), 1) + code.reshape(-1), return_inverse=True)[1].reshape(-1)
-    return found
 
 
 def frame_numbers(names: Sequence[str], sequence: NDArray[np.int32]) -> Ints:

@@ -43,6 +43,7 @@ class BatchResult:
             which the given doubles have the stated relative error; apart from `error_bound`. Infinite with a
             `rounding_defect`, which is larger than any representation error.
         expected_jumps: bound on the expected number of jumps to another state until the formula is decided.
+        expected_steps: the same with the steps that stay in a state.
         lower: lower end of the enclosure.
         upper: upper end of the enclosure.
     """
@@ -51,6 +52,7 @@ class BatchResult:
     error_bound: NDArray[np.float64]
     representation_bound: NDArray[np.float64]
     expected_jumps: NDArray[np.float64]
+    expected_steps: NDArray[np.float64]
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
 
@@ -77,7 +79,7 @@ def satisfaction_probabilities(
 
     Raises:
         ValueError: if a probability is negative or no number, or a row sum misses 1.
-        EngineError: if equations are singular in double precision.
+        EngineError: from solving; see `verifier.checking.linear.solve`.
         LimitError: if deciding the recurrent part needs too large a graph.
     """
     values = np.atleast_2d(values)
@@ -88,7 +90,15 @@ def satisfaction_probabilities(
         raise ValueError(f"values of shape {values.shape} do not fit {transitions} transitions")
     _check_stochastic(product, values, entry, rounding_defect + ROW_SUM_TOLERANCE)
     shape = (len(values), len(product.start))
-    fields = ("probability", "error_bound", "representation_bound", "expected_jumps", "lower", "upper")
+    fields = (
+        "probability",
+        "error_bound",
+        "representation_bound",
+        "expected_jumps",
+        "expected_steps",
+        "lower",
+        "upper",
+    )
     arrays = {name: np.empty(shape) for name in fields}
     for rows, decided in _by_support(product, values, entry):
         selected = values if len(rows) == len(values) else values[rows]
@@ -168,6 +178,7 @@ def _enclosure(solution: Solution) -> dict[str, NDArray[np.float64]]:
         "error_bound": np.minimum(solution.error, 1),
         "representation_bound": np.minimum(solution.representation, 1),
         "expected_jumps": solution.jumps,
+        "expected_steps": solution.steps,
         "lower": np.maximum(solution.value - solution.error, 0),
         "upper": np.minimum(solution.value + solution.error, 1),
     }
@@ -179,6 +190,7 @@ def _bracket(accept: Solution, reject: Solution) -> dict[str, NDArray[np.float64
         "error_bound": accept.error,
         "representation_bound": np.full_like(accept.value, np.inf),
         "expected_jumps": np.maximum(accept.jumps, reject.jumps),
+        "expected_steps": np.maximum(accept.steps, reject.steps),
         "lower": np.minimum(accept.value - accept.error, 1 - reject.value - reject.error),
         "upper": np.maximum(accept.value + accept.error, 1 - reject.value + reject.error),
     }

@@ -8,16 +8,18 @@ numbers whose exponent is an integer of its own, which cannot underflow.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, eye_array
+from scipy.sparse import csc_array, csr_array, eye_array
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
 from verifier.checking.graphs import Integers
-from verifier.errors import EngineError
 
 SAFE = 2.0**-969
 """Least number taken as clear of underflow, 2^53 times the least normal double: its rounding is relative, and what
@@ -52,7 +54,7 @@ def eliminate(table: NDArray[np.float64], columns: int) -> tuple[NDArray[np.floa
         for last in range(size - 1, -1, -1):
             width = first + last
             leads, entering = table[last, :width], table[:last, width]
-            leads /= leads[0] + leads[first:].sum(axis=0)
+            leads /= leads[0] + sum_by_halves(leads[first:])
             # Numbers that are positive in exact arithmetic are positive here, or an earlier step was unsafe.
             least = np.min(leads, axis=0, initial=np.inf, where=leads > 0)
             safe &= least * np.min(entering, axis=0, initial=1, where=entering > 0) >= SAFE
@@ -117,7 +119,7 @@ class _Wide:
         """The sum over the first axis."""
         largest = self.exponent.max(axis=0, initial=_NO_NUMBER)
         with np.errstate(under="ignore"):
-            return _Wide.of(_scaled(self.fraction, self.exponent - largest).sum(axis=0), largest)
+            return _Wide.of(sum_by_halves(_scaled(self.fraction, self.exponent - largest)), largest)
 
     def __add__(self, other: _Wide) -> _Wide:
         largest = np.maximum(self.exponent, other.exponent)
@@ -146,30 +148,142 @@ def _scaled(fraction: NDArray[np.float64], exponent: Integers) -> NDArray[np.flo
     return result
 
 
-def factorise_and_solve(
-    sources: Integers, targets: Integers, weights: NDArray[np.float64], right: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Solve x = W x + right by a sparse LU factorisation.
+def sum_by_halves(terms: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The sum over the first axis; no term passes more than ceil(log2 n) additions of the n terms."""
+    if len(terms) == 0:
+        return np.zeros(terms.shape[1:])
+    while len(terms) > 1:
+        kept = (len(terms) + 1) // 2
+        halved = terms[:kept].copy()
+        halved[: len(terms) - kept] += terms[kept:]
+        terms = halved
+    result: NDArray[np.float64] = terms[0]
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """An order of the k states of a component in which edges lead only to states at most `width` places away.
+
+    Attributes:
+        place: (k,) int64, where each state stands.
+        width: the distance.
+    """
+
+    place: Integers
+    width: int
+
+    @staticmethod
+    def of(size: int, sources: Integers, targets: Integers) -> Band:
+        """A narrow one for the given edges, by the rule of Cuthill and McKee."""
+        graph = csr_array((np.ones(len(sources)), (sources, targets)), shape=(size, size))
+        order = reverse_cuthill_mckee(graph, symmetric_mode=False)
+        place = np.empty(size, dtype=np.int64)
+        place[order] = np.arange(size)
+        return Band(place, int(np.abs(place[sources] - place[targets]).max(initial=0)))
+
+    def eliminate(
+        self, sources: Integers, targets: Integers, weights: NDArray[np.float64], beside: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """As the function `eliminate`, within the band.
+
+        Args:
+            sources, targets: (e,) the edges between the states, each once.
+            weights: (e, b) their weights.
+            beside: (k, 1 + columns, b) exits, then right-hand sides.
+
+        Returns:
+            As `eliminate`: (k, columns, b) solutions, and (b,) bool, whether no number came below `SAFE`.
+        """
+        count = beside.shape[2]
+        band, right = self._filled(sources, targets, weights, beside)
+        matrix = self._square(band)
+        safe = np.ones(count, dtype=bool)
+        with np.errstate(all="ignore"):
+            for last, low in self._steps():
+                leads, entering = matrix[last, low:last], matrix[low:last, last]
+                total = right[last, 0] + sum_by_halves(leads)
+                leads /= total
+                right[last] /= total
+                least = np.min(right[last], axis=0, initial=np.inf, where=right[last] > 0)
+                least = np.minimum(least, np.min(leads, axis=0, initial=np.inf, where=leads > 0))
+                safe &= least * np.min(entering, axis=0, initial=1, where=entering > 0) >= SAFE
+                matrix[low:last, low:last] += entering[:, None] * leads
+                right[low:last] += entering[:, None] * right[last]
+            for state, low in reversed(self._steps()):
+                right[state, 1:] += np.einsum("jb,jcb->cb", matrix[state, low:state], right[low:state, 1:])
+        return right[self.place, 1:], safe
+
+    def eliminate_without_underflow(
+        self, sources: Integers, targets: Integers, weights: NDArray[np.float64], beside: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """The solutions as `eliminate` gives them, slower, with as many roundings and no underflow."""
+        band, filled = self._filled(sources, targets, weights, beside)
+        wide, right = _Wide.of(band), _Wide.of(filled)
+        matrix = _Wide(self._square(wide.fraction), self._square(wide.exponent))
+        for last, low in self._steps():
+            leads, entering = matrix[last, low:last], matrix[low:last, last]
+            total = right[last, 0] + leads.sum()
+            leads, beyond = leads / total, right[last] / total
+            matrix[last, low:last], right[last] = leads, beyond
+            matrix[low:last, low:last] = matrix[low:last, low:last] + entering[:, None] * leads
+            right[low:last] = right[low:last] + entering[:, None] * beyond
+        for state, low in reversed(self._steps()):
+            values = (matrix[state, low:state][:, None] * right[low:state, 1:]).sum()
+            right[state, 1:] = right[state, 1:] + values
+        return right.rounded()[self.place, 1:]
+
+    def _steps(self) -> list[tuple[int, int]]:
+        """The states from the last to the first, each with the first one in its band."""
+        return [(last, max(0, last - self.width)) for last in range(len(self.place) - 1, -1, -1)]
+
+    def _filled(
+        self, sources: Integers, targets: Integers, weights: NDArray[np.float64], beside: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The band, whose row i holds columns i - width .. i + width, and what is beside it, in order."""
+        band = np.zeros((len(beside), 2 * self.width + 1, beside.shape[2]))
+        row, column = self.place[sources], self.place[targets]
+        band[row, column - row + self.width] = weights
+        right = np.empty_like(beside)
+        right[self.place] = beside
+        return band, right
+
+    def _square(self, band: NDArray[Any]) -> NDArray[Any]:
+        """The band read with rows one shorter: (i, j) is at (i, j), so blocks along the diagonal are slices."""
+        size, _, count = band.shape
+        strides = (band.strides[0] - band.strides[1], *band.strides[1:])
+        return as_strided(band.reshape(-1, count)[self.width :], (size, size, count), strides)
+
+
+class Factorised:
+    """A sparse LU factorisation of I - W, to solve x = W x + right for any number of right-hand sides.
 
     Args:
+        size: the number of states, k.
         sources, targets, weights: (e,), the entries of the k by k matrix W; equal places add up.
-        right: (k, c) right-hand sides.
 
-    Returns:
-        (k, c), the solutions. How good they are is for the caller to judge.
-
-    Raises:
-        EngineError: if the matrix is singular in double precision.
+    How good the solutions are is for the caller to judge. Where I - W is singular in doubles they are NaN.
     """
-    size = len(right)
-    matrix = csc_array(eye_array(size, format="csc") - csc_array((weights, (sources, targets)), shape=(size, size)))
-    # Where every edge leads to an earlier state, or every one to a later state, the given order has no fill-in.
-    triangular = np.all(targets < sources) or np.all(targets > sources)
-    order: Literal["NATURAL", "COLAMD"] = "NATURAL" if triangular else "COLAMD"
-    try:
-        result: NDArray[np.float64] = splu(
-            matrix, permc_spec=order, diag_pivot_thresh=0.0 if triangular else None
-        ).solve(right)
-    except RuntimeError as error:
-        raise EngineError(f"the equations of {size} mutually reachable states are singular in doubles") from error
-    return result
+
+    def __init__(self, size: int, sources: Integers, targets: Integers, weights: NDArray[np.float64]) -> None:
+        matrix = csc_array(
+            eye_array(size, format="csc") - csc_array((weights, (sources, targets)), shape=(size, size))
+        )
+        # Where every edge leads to an earlier state, or every one to a later state, the given order has no fill-in.
+        # Otherwise pivots are taken from the diagonal, which is safe: the matrix has row sums >= 0.
+        triangular = bool(np.all(targets < sources) or np.all(targets > sources))
+        self._lu: Any = None
+        with contextlib.suppress(RuntimeError):
+            self._lu = splu(
+                matrix,
+                permc_spec="NATURAL" if triangular else "MMD_AT_PLUS_A",
+                diag_pivot_thresh=0.0,
+                options={} if triangular else {"SymmetricMode": True},
+            )
+
+    def solve(self, right: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(k, c) solutions for (k, c) right-hand sides."""
+        if self._lu is None:
+            return np.full_like(right, np.nan)
+        result: NDArray[np.float64] = self._lu.solve(np.ascontiguousarray(right))
+        return result

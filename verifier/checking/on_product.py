@@ -20,11 +20,25 @@ ACCEPT_LABEL = "accept"
 
 
 def reaching_acceptance(
-    decided: Decided, chain: MarkovChain, storm: StormProcess, exact: bool, timeout_s: float | None
+    decided: Decided,
+    chain: MarkovChain,
+    storm: StormProcess,
+    exact: bool,
+    timeout_s: float | None,
+    *,
+    direct: bool = False,
+    memory_bytes: int | None = None,
 ) -> CheckedValues:
     """Storm's probability of reaching acceptance in the product, at the initial states of the chain behind it."""
     product, place = product_chain(decided, chain)
-    answer = storm.check(product, [f'F "{ACCEPT_LABEL}"'], exact=exact, timeout_s=timeout_s)[0]
+    answer = storm.check(
+        product,
+        [f'F "{ACCEPT_LABEL}"'],
+        exact=exact,
+        direct=direct,
+        timeout_s=timeout_s,
+        memory_bytes=memory_bytes,
+    )[0]
     return CheckedValues(
         answer.value[place],
         None if answer.lower is None else answer.lower[place],

@@ -6,7 +6,8 @@ The worker can always be ended, whatever it is doing, and a crash of Storm is an
 |------------------------------------------|-------------------------------------|-----------------------|
 | it answers                               | a `CheckedValues` per formula       | same worker           |
 | Storm refuses the formula or the model   | EngineError with Storm's words      | same worker           |
-| the time limit passes                    | EngineError; the worker is killed   | a fresh worker        |
+| the time limit passes                    | NoAnswerError; the worker is killed | a fresh worker        |
+| Storm needs more memory than it may have | RefusedError                        | same or fresh worker  |
 | it dies of a signal or ends by itself    | EngineError naming the signal       | a fresh worker        |
 | the caller is interrupted                | KeyboardInterrupt; worker is killed | a fresh worker        |
 | the caller dies                          | -                                   | ends within a second  |
@@ -31,13 +32,18 @@ from verifier.chains.chain import MarkovChain
 from verifier.chains.decision_process import DecisionProcess
 from verifier.chains.texts import Model
 from verifier.chains.umb import write_umb
+from verifier.checking.folders import private_folder, sweep
 from verifier.checking.results import CheckedValues
 from verifier.checking.storm import formula_labels
 from verifier.checking.worker import DiedError, OverdueError, Worker
-from verifier.errors import EngineError, InputError, shown
+from verifier.errors import EngineError, InputError, NoAnswerError, shown
 
 DEFAULT_TIME_LIMIT_S = 600.0
 """Seconds for one formula; building the model counts towards the first."""
+
+MEMORY_FOLDER = Path("/dev/shm")
+LARGEST_IDLE_BYTES = 256 * 2**20
+"""A worker that holds more when it has answered is ended: its allocator keeps what others may need."""
 
 DEFAULT_PRECISION = Fraction(1, 10**12)
 """Largest relative error that Storm's sound methods may leave; its own default is 10^-6."""
@@ -64,6 +70,8 @@ class StormProcess:
     def __enter__(self) -> StormProcess:
         self._entered = True
         self._worker = Worker()
+        with contextlib.suppress(OSError):  # no folder for temporary files: whoever needs one will say so
+            sweep([MEMORY_FOLDER, Path(tempfile.gettempdir())])
         return self
 
     def __exit__(
@@ -78,8 +86,10 @@ class StormProcess:
         formulas: Sequence[str],
         *,
         exact: bool = False,
+        direct: bool = False,
         operator: str = "P=?",
         timeout_s: float | None = DEFAULT_TIME_LIMIT_S,
+        memory_bytes: int | None = None,
     ) -> list[CheckedValues]:
         """Probabilities of each formula at the initial states of the model, in increasing order of the states.
 
@@ -90,15 +100,19 @@ class StormProcess:
             model: the chain, or the decision process for Pmin and Pmax (values only, no scheduler).
             formulas: in the form that `formula_labels` documents, over labels of the model.
             exact: compute with the fractions of the model, without any error, which can be very much slower.
+            direct: factorise the equations in place of iterating, for chains that mix slowly; without bounds.
             operator: "P=?" for a chain; "Pmin=?" or "Pmax=?" for a decision process.
             timeout_s: seconds for each formula, or None for no limit.
+            memory_bytes: what the worker may take beyond what Storm holds when it is loaded, or None for no limit.
 
         Raises:
-            EngineError: Storm refuses, crashes, exceeds the time limit, or answers what cannot be.
+            NoAnswerError: Storm exceeds the time limit.
+            EngineError: Storm refuses, crashes, exceeds its memory, or answers what cannot be.
             InputError: the model cannot be written to a temporary file (disk full, for example).
             ValueError: a formula, label, operator or model that a caller must not pass.
         """
-        with self.asked(model, formulas, exact=exact, operator=operator, timeout_s=timeout_s) as answers:
+        settings: dict[str, Any] = {"direct": direct, "timeout_s": timeout_s, "memory_bytes": memory_bytes}
+        with self.asked(model, formulas, exact=exact, operator=operator, **settings) as answers:
             return list(answers)
 
     @contextlib.contextmanager
@@ -108,21 +122,23 @@ class StormProcess:
         formulas: Sequence[str],
         *,
         exact: bool = False,
+        direct: bool = False,
         operator: str = "P=?",
         timeout_s: float | None = DEFAULT_TIME_LIMIT_S,
-    ) -> Iterator[Iterator[CheckedValues]]:
+        memory_bytes: int | None = None,
+    ) -> Iterator[Answers]:
         """As `check`, but Storm computes while the caller goes on:
 
             with storm.asked(chain, formulas) as answers:
                 ...                                 # work of the caller's own
-                for answer in answers: ...          # waits until each is there
+                for answer in answers: ...          # waits until each is there; or answers.within(seconds)
 
         The time limit of a formula counts from when its answer is waited for. A worker whose answers are not all
         taken when the block ends is killed, with whatever it is doing.
         """
         names = self._checked_arguments(model, formulas, exact, operator)
         if not formulas:
-            yield iter(())
+            yield Answers(None, formulas, exact, len(model.initial), timeout_s)
             return
         with _temporary_folder(_expected_bytes(model, len(names), exact)) as folder:
             path = Path(folder) / "model.umb"
@@ -132,22 +148,25 @@ class StormProcess:
                 "owned": folder,
                 "padded": True,
                 "exact": exact,
+                "direct": direct,
                 "precision": str(self._precision),
+                "memory": memory_bytes,
                 "queries": [{"formula": formula, "operator": operator} for formula in formulas],
             }
-            answers = _Answers(self._live_worker(), formulas, exact, len(model.initial), timeout_s)
+            worker = self._live_worker()
+            answers = Answers(worker, formulas, exact, len(model.initial), timeout_s)
             try:
-                answers.worker.send(request)
+                worker.send(request)
                 yield answers
             finally:
-                if answers.waiting:
+                if answers.waiting or (memory_bytes is not None and worker.resident_bytes > LARGEST_IDLE_BYTES):
                     self._end_worker()
 
     def storm_version(self, timeout_s: float | None = DEFAULT_TIME_LIMIT_S) -> str:
         """Version of the Storm that answers, for example "2.0.0"; waits until the worker has loaded it.
 
         Raises:
-            EngineError: Storm cannot be loaded.
+            EngineError: Storm cannot be loaded; NoAnswerError: not in time.
         """
         worker, done = self._live_worker(), False
         try:
@@ -188,40 +207,51 @@ class StormProcess:
         return names
 
 
-class _Answers:
+class Answers:
     """The answers to one request, formula by formula, as they come.
 
     Attributes:
-        worker: who answers.
         waiting: how many answers are still to come.
+        usable: whether the next one can be waited for; after one that failed there are no more.
     """
 
     def __init__(
-        self, worker: Worker, formulas: Sequence[str], exact: bool, state_count: int, timeout_s: float | None
+        self, worker: Worker | None, formulas: Sequence[str], exact: bool, state_count: int, timeout_s: float | None
     ) -> None:
-        self.worker = worker
         self.waiting = len(formulas)
+        self.usable = self.waiting > 0
+        self._worker = worker
         self._formulas = formulas
         self._exact = exact
         self._state_count = state_count
         self._timeout_s = timeout_s
 
-    def __iter__(self) -> _Answers:
+    def __iter__(self) -> Answers:
         return self
 
     def __next__(self) -> CheckedValues:
-        if self.waiting == 0:
+        return self.within(self._timeout_s)
+
+    def within(self, timeout_s: float | None) -> CheckedValues:
+        """The next answer; errors as `StormProcess.check`, and StopIteration when there are no more."""
+        if not self.usable or self._worker is None:
             raise StopIteration
+        self.usable = False  # unless this succeeds
         formula = shown(self._formulas[-self.waiting], 200)
-        with _failures_named(f"checking {formula}", self._timeout_s):
-            answer = self.worker.receive(_deadline(self._timeout_s))
+        with _failures_named(f"checking {formula}", timeout_s):
+            answer = self._worker.receive(_deadline(timeout_s))
         if "error" in answer:
             self.waiting = 0  # an error ends the request
             raise RefusedError(f"Storm cannot check {formula}: {shown(answer['error'], 500)}")
-        engine = f"Storm {self.worker.wait_until_ready(None)}" + (" (exact)" if self._exact else "")
+        engine = f"Storm {self._worker.wait_until_ready(None)}" + (" (exact)" if self._exact else "")
         values = _checked_values(answer, engine, self._state_count)
         self.waiting -= 1
+        self.usable = self.waiting > 0
         return values
+
+    def abandon(self) -> None:
+        """Wait for no more answers."""
+        self.usable = False
 
 
 def _deadline(timeout_s: float | None) -> float | None:
@@ -235,7 +265,7 @@ def _failures_named(doing: str, timeout_s: float | None) -> Iterator[None]:
         yield
     except OverdueError:
         advice = "allow more time, or check a smaller model, a simpler formula, or without exact arithmetic"
-        raise EngineError(f"{doing} took longer than the limit of {timeout_s:g} s; {advice}") from None
+        raise NoAnswerError(f"{doing} took longer than the limit of {timeout_s:.4g} s", hint=advice) from None
     except DiedError as error:
         raise RefusedError(f"the Storm worker {error}, while {doing}") from None
 
@@ -243,16 +273,15 @@ def _failures_named(doing: str, timeout_s: float | None) -> Iterator[None]:
 @contextlib.contextmanager
 def _temporary_folder(expected_bytes: int) -> Iterator[str]:
     """A private folder, in memory where there is room for twice what is expected."""
-    memory = Path("/dev/shm")
-    try:
-        roomy = memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 2 * expected_bytes
-        folder = tempfile.TemporaryDirectory(
-            prefix="verifier-", dir=memory if roomy else None, ignore_cleanup_errors=True
-        )
-    except OSError as error:
-        message = f"no folder for temporary files: {error.strerror or error}"
-        raise InputError(message, hint="set TMPDIR to a folder that can be written") from None
-    with folder as name:
+    memory = MEMORY_FOLDER
+    with contextlib.ExitStack() as stack:
+        try:
+            free = shutil.disk_usage(memory).free if memory.is_dir() and os.access(memory, os.W_OK) else 0
+            place = memory if free > 2 * expected_bytes else Path(tempfile.gettempdir())
+            name = stack.enter_context(private_folder(place))
+        except OSError as error:
+            message = f"no folder for temporary files: {error.strerror or error}"
+            raise InputError(message, hint="set TMPDIR to a folder that can be written") from None
         yield name
 
 

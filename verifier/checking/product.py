@@ -24,10 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.checking.graphs import Integers, Mask, ranges
-from verifier.errors import LimitError
+from verifier.errors import NoAnswerError
 from verifier.expressions.syntax import Boolean, Name, Node, Operation
 from verifier.ltl.progression import ACCEPT, REJECT, Obligations
 
+MOST_OBLIGATIONS = 100_000
+"""Obligations of one formula that are told apart."""
 _PAGE_BITS = 8
 
 
@@ -84,7 +86,7 @@ def build_product(
     initial: Integers,
     *,
     max_states: int = 50_000_000,
-    max_obligations: int = 100_000,
+    max_obligations: int = MOST_OBLIGATIONS,
 ) -> Product:
     """Product of the chain's graph with the progression of `formula`, from every initial state.
 
@@ -98,13 +100,13 @@ def build_product(
         max_obligations: most obligations to tell apart.
 
     Raises:
-        LimitError: if the product or the progression would be larger.
+        NoAnswerError: if the product or the progression would be larger.
         ValueError: if a name has no label.
         TypeError: if a state formula is no Boolean combination of names.
     """
     obligations = Obligations(formula, max_obligations)
     n = len(indptr) - 1
-    propositions = tuple(_truth(node, labels, n) for node in obligations.formula.propositions)
+    propositions = tuple(truth_of(node, labels, n) for node in obligations.formula.propositions)
     letter_class, letters = _letter_classes(propositions, n)
     successor = _Successors(obligations, letters)
     numbering = _Numbering(n, max_states)
@@ -141,8 +143,12 @@ def build_product(
     )
 
 
-def _truth(formula: Node, labels: Mapping[str, Mask], n: int) -> Mask:
-    """(n,) bool: where a Boolean combination of names holds."""
+def truth_of(formula: Node, labels: Mapping[str, Mask], n: int) -> Mask:
+    """(n,) bool: where a Boolean combination of names holds.
+
+    Raises:
+        ValueError: a name has no label; TypeError: the formula is something else.
+    """
     if isinstance(formula, Boolean):
         return np.full(n, formula.value)
     if isinstance(formula, Name):
@@ -151,7 +157,7 @@ def _truth(formula: Node, labels: Mapping[str, Mask], n: int) -> Mask:
         return labels[formula.name]
     if not isinstance(formula, Operation):
         raise TypeError(f"not a Boolean combination of names: {formula!r}")
-    operands = [_truth(operand, labels, n) for operand in formula.operands]
+    operands = [truth_of(operand, labels, n) for operand in formula.operands]
     match formula.operator:
         case "!":
             return ~operands[0]
@@ -230,7 +236,7 @@ class _Numbering:
         self._slots[page[fresh], offset[fresh]] = fresh
         first = fresh[self._slots[page[fresh], offset[fresh]] == fresh]
         if self._next + len(first) > self._max_states:
-            raise LimitError(
+            raise NoAnswerError(
                 f"the product of the chain with the formula has at least {self._next + len(first)} states; "
                 f"the limit is {self._max_states}"
             )

@@ -28,7 +28,7 @@ import numpy as np
 
 from verifier.checking.graphs import Integers, Mask, coreachable, ranges
 from verifier.checking.product import Product
-from verifier.errors import EngineError, LimitError
+from verifier.errors import EngineError, NoAnswerError
 from verifier.ltl.normal_form import PositiveNode
 
 EDGE_LIMIT = 50_000_000
@@ -51,7 +51,7 @@ def component_values(product: Product, support: Mask, members: Integers, compone
 
     Raises:
         EngineError: if two copies of one state, or two states of one component, disagree.
-        LimitError: if splitting the states would need more than `EDGE_LIMIT` edges.
+        NoAnswerError: if splitting the states would need more than `EDGE_LIMIT` edges.
     """
     edges = ranges(product.indptr[members], product.indptr[members + 1])
     owner = np.repeat(np.arange(len(members)), np.diff(product.indptr)[members])
@@ -76,12 +76,12 @@ def _truth_at(product: Product, graph: _SplitGraph, state: Integers, obligation:
     obligations = product.obligations
     distinct = np.unique(obligation)
     graph.eliminate(set().union(*(obligations.nodes_in(number) for number in distinct.tolist())))
-    copies = np.bincount(graph.origin)
+    copies, masks = np.bincount(graph.origin), dict[int, Mask]()
     result = np.zeros(len(state), dtype=bool)
     order = np.argsort(obligation, kind="stable")
     bounds = np.searchsorted(obligation[order], distinct, side="left").tolist()
     for number, begin, end in zip(distinct.tolist(), bounds, [*bounds[1:], len(order)], strict=True):
-        holds = np.bincount(graph.origin, weights=_obligation_mask(product, graph, number))
+        holds = np.bincount(graph.origin, weights=_obligation_mask(product, graph, number, masks))
         asked = state[order[begin:end]]
         result[order[begin:end]] = holds[asked] > 0
         if np.any((holds[asked] > 0) & (holds[asked] < copies[asked])):
@@ -89,14 +89,19 @@ def _truth_at(product: Product, graph: _SplitGraph, state: Integers, obligation:
     return result
 
 
-def _obligation_mask(product: Product, graph: _SplitGraph, number: int) -> Mask:
+def _obligation_mask(product: Product, graph: _SplitGraph, number: int, masks: dict[int, Mask]) -> Mask:
+    """Where the obligation holds; `masks` keeps those of its parts, which may occur many times."""
+    if number in masks:
+        return masks[number]
     obligation = product.obligations[number]
     if obligation.kind != "terms":
-        parts = [_obligation_mask(product, graph, part) for part in obligation.parts]
-        return _all(parts) if obligation.kind == "&" else ~_all([~part for part in parts])
-    result = np.zeros(len(graph.origin), dtype=bool)
-    for term in obligation.terms:
-        result |= _all([graph.holds(("node", node)) for node in term])
+        parts = [_obligation_mask(product, graph, part, masks) for part in obligation.parts]
+        result = _all(parts) if obligation.kind == "&" else ~_all([~part for part in parts])
+    else:
+        result = np.zeros(len(graph.origin), dtype=bool)
+        for term in obligation.terms:
+            result |= _all([graph.holds(("node", node)) for node in term])
+    masks[number] = result
     return result
 
 
@@ -263,7 +268,7 @@ class _SplitGraph:
             return
         edge_count = int(counts[self.targets].sum())
         if edge_count > EDGE_LIMIT:
-            raise LimitError(
+            raise NoAnswerError(
                 f"deciding the formula in the recurrent part of the chain needs a graph of {edge_count} edges; "
                 f"the limit is {EDGE_LIMIT}"
             )

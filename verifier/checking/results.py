@@ -1,4 +1,4 @@
-"""What an engine answers: one probability per initial state, with the bounds the engine vouches for."""
+"""What an engine answers, and what both do: one probability per initial state, with bounds."""
 
 from __future__ import annotations
 
@@ -12,6 +12,14 @@ from verifier.errors import EngineError
 
 PROBABILITY_TOLERANCE = 1e-9
 """How far from [0, 1], or outside its own bounds, a probability may lie through rounding and iteration alone."""
+
+
+ONE_ENGINE = "one engine"
+"""How the remark of a number begins that no second engine confirms."""
+
+
+class NoProbabilityError(EngineError):
+    """An engine answered what cannot be a probability."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +64,7 @@ class CheckedValues:
         # Written so that NaN, for which every comparison is false, counts as a fault.
         wrong = ~((array >= -PROBABILITY_TOLERANCE) & (array <= 1 + PROBABILITY_TOLERANCE))
         if np.any(wrong):
-            raise EngineError(f"{self.engine} answered {array[wrong.argmax()]} for {kind}")
+            raise NoProbabilityError(f"{self.engine} answered {array[wrong.argmax()]} for {kind}")
 
     def _check_bounds(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> None:
         self._check_probabilities("a lower bound of a probability", lower)
@@ -79,3 +87,46 @@ class CheckedValues:
                 raise EngineError(f"{self.engine} answered an exact probability outside [0, 1], about {rounded}")
             if float(fraction) != rounded:
                 raise ValueError("values must be their fractions, rounded to the nearest double")
+
+
+@dataclass(frozen=True)
+class EngineSettings:
+    """How to check.
+
+    Attributes:
+        exact: let Storm compute with rational numbers.
+        timeout_s: seconds for one formula, both engines together; None for no limit.
+        product_states: most states of a product of chain and formula.
+        memory_bytes: what is named when memory is used up; `verifier.budget.memory_limit` enforces it.
+    """
+
+    exact: bool = False
+    timeout_s: float | None = 600.0
+    product_states: int = 50_000_000
+    memory_bytes: int = 16 * 2**30
+
+
+@dataclass(frozen=True, eq=False)
+class TwoEngineValues:
+    """What both engines say about one formula at the m initial states.
+
+    Attributes:
+        probability: (m,) Storm's value; the batch engine's where `remark` says so.
+        lower, upper: (m,) bounds of the true value, which also hold `probability`: what both engines prove, widened
+            by how far rounding the chain's probabilities to doubles can move the value. Equal to the value in exact
+            mode; the doubles around it where exact arithmetic was only used to settle a point.
+        fractions: the exact values, or None.
+        second: (m,) the batch engine's value.
+        engine: what computed `probability`, for citing.
+        remark: what a reader must know about how it was computed, if anything.
+        counted: whether steps were counted because the product is out of reach, for intervals and bounds as well.
+    """
+
+    probability: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    fractions: tuple[Fraction, ...] | None
+    second: NDArray[np.float64]
+    engine: str
+    remark: str | None = None
+    counted: bool = False

@@ -4,14 +4,17 @@
 on standard output, all of it JSON. A worker can be killed, which is the only safe way to end a Storm query:
 an interrupted check in the same process returns wrong values, and some queries crash.
 
-    request   {"umb": path, "owned": folder, "padded": bool, "exact": bool, "precision": "1/1000000000000",
+    request   {"umb": path, "owned": folder, "padded": bool, "exact": bool, "direct": bool,
+               "precision": "1/1000000000000", "memory": bytes | null,
                "queries": [{"formula": text, "operator": "P=?" | "Pmin=?" | "Pmax=?"}, ...]}
     answers   {"version": "2.0.0"} once at the start, then one per query:
               {"values": [...], "lower": [...] | null, "upper": [...] | null}   or   {"error": text}
 
 Values belong to the initial states in increasing order, without the last state of a padded model. They are
-numbers, or "numerator/denominator" in hexadecimal when exact. An error ends the request it belongs to. The
-folder named by "owned" is removed when the parent process dies before the request is answered.
+numbers, or "numerator/denominator" in hexadecimal when exact. A direct solver factorises the equations, which takes
+as long for a chain that mixes slowly as for any other, and gives no bounds. An error ends the request it belongs to.
+"memory" is what the process may take beyond what it holds with Storm loaded (its address space, which the system
+limits). The folder named by "owned" is removed when the parent process dies before the request is answered.
 """
 
 from __future__ import annotations
@@ -109,6 +112,7 @@ def main() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     sys.set_int_max_str_digits(0)
+    _lift_inherited_limit()
     orphan = _OrphanWatch()
     threading.Thread(target=orphan.run, daemon=True).start()
     try:
@@ -158,6 +162,7 @@ class _Checker:
 
         set_log_level(LogLevel.OFF)
         self.version = str(info.storm_version())
+        self._loaded_bytes = _address_space()
         self._stormpy = stormpy
         self._environments = environments
         # What Storm and its Python layer raise: C++ exceptions arrive as the builtin ones.
@@ -174,22 +179,27 @@ class _Checker:
 
     def answers(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """One answer per query, as long as they succeed."""
+        _limit_address_space(self._loaded_bytes, request["memory"])
         try:
             model = self._stormpy.build_model_from_umb(request["umb"])
             states = sorted(model.initial_states)
             asked = [state for state in states if not (request["padded"] and state == model.nr_states - 1)]
-            environment = self._environment(request["exact"], request["precision"])
+            environment = self._environment(request["exact"], request["direct"], request["precision"])
+            unbounded = request["exact"] or request["direct"]
             for query in request["queries"]:
-                yield self._answer(model, asked, environment, query, request["exact"])
+                answer = self._answer(model, asked, environment, query, request["exact"])
+                yield {**answer, "lower": None, "upper": None} if unbounded else answer
         except self._failures as error:
             yield {"error": f"{type(error).__name__}: {error}"}
 
-    def _environment(self, exact: bool, precision: str) -> Any:
+    def _environment(self, exact: bool, direct: bool, precision: str) -> Any:
         if exact:
             return self._environments.exact()
         # The default is a relative 1e-6 by a method without guarantees.
         environment = self._environments.sound()
         solver = environment.solver()
+        if direct:
+            solver.set_linear_equation_solver_type(self._environments.EquationSolverType.EIGEN)
         solver.native().precision = self._stormpy.Rational(precision)
         solver.min_max().precision = self._stormpy.Rational(precision)
         return environment
@@ -215,6 +225,34 @@ class _Checker:
             "lower": [result.get_lower_bound(state) for state in asked] if bounded else None,
             "upper": [result.get_upper_bound(state) for state in asked] if bounded else None,
         }
+
+
+def _lift_inherited_limit() -> None:
+    """The limit on the caller's memory is none on this process, which is given one of its own with each request."""
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
+
+
+def _address_space() -> int:
+    """Bytes of this process's address space; 0 where the system does not say."""
+    try:
+        with open("/proc/self/statm") as file:  # noqa: PTH123 (the worker loads as little as possible)
+            return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _limit_address_space(loaded: int, further: int | None) -> None:
+    """Let the system refuse more address space than `loaded` and `further` bytes; None for no limit."""
+    if loaded == 0:
+        return
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = hard if further is None else loaded + further
+    resource.setrlimit(resource.RLIMIT_AS, (wanted if hard < 0 else min(wanted, hard), hard))
 
 
 def _hexadecimal(value: Any) -> str:

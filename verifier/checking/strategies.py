@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.chains.decision_process import DecisionProcess
+from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.graphs import ranges
 from verifier.checking.plan import decide
 from verifier.checking.process import StormProcess
 from verifier.checking.product import Product, build_product
-from verifier.checking.requirements import AGREEMENT, EngineSettings
+from verifier.checking.results import EngineSettings
 from verifier.errors import EngineError
 from verifier.expressions import to_text
 from verifier.expressions.syntax import Node, Operation

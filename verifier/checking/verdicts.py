@@ -1,20 +1,37 @@
-"""Three-valued verdicts: what an interval of probabilities says about a target.
+"""Verdicts: what an interval of probabilities says about a target, and whether the chain behind it may be used.
+
+`verdict_of` compares numbers with a target:
 
 | verdict        | target P >= p       | meaning                                            |
 |----------------|---------------------|----------------------------------------------------|
 | `SATISFIED`    | lower bound >= p    | every probability within the bounds meets the target |
 | `VIOLATED`     | upper bound < p     | none does                                          |
 | `INCONCLUSIVE` | p lies in between   | the bounds do not decide                           |
+| `NO_ANSWER`    | (no bounds)         | the limits of time or memory were used up before; of a whole run only |
 | `NO_TARGET`    | (`P = ?`)           | nothing was asked                                  |
 
 The other comparisons follow suit. Bounds and target are compared as exact fractions.
+
+`decide` adds what the numbers rest on. The chain takes the detector to be memoryless, and the data can contradict
+that, so the first of these that applies decides (`Decision.basis`):
+
+1. `any_dependence`: the verdict is the same whatever the detector predicts; nothing about its memory is assumed.
+2. `memoryless`: the numbers decide, and the test of the channel does not contradict it. Where it could not be tested,
+   that is a condition of the verdict.
+3. `assumed`: as 2, where the user accepts a contradicted or untested channel by name.
+4. Otherwise the verdict is inconclusive, and the reason names the test.
+
+It is the same for `SATISFIED` as for `VIOLATED`: dependence moves probabilities either way.
+A satisfied requirement whose check is empty (`vacuous`) is `VACUOUS`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
+from typing import Any, Literal, TypeAlias, get_args
 
 from verifier.errors import ExitCode
 
@@ -25,6 +42,8 @@ class Verdict(Enum):
     SATISFIED = "satisfied"
     VIOLATED = "violated"
     INCONCLUSIVE = "inconclusive"
+    VACUOUS = "vacuous"
+    NO_ANSWER = "no answer"
     NO_TARGET = "no target"
 
     @property
@@ -33,11 +52,153 @@ class Verdict(Enum):
         return {
             Verdict.VIOLATED: ExitCode.VIOLATED,
             Verdict.INCONCLUSIVE: ExitCode.INCONCLUSIVE,
+            Verdict.VACUOUS: ExitCode.INCONCLUSIVE,
+            Verdict.NO_ANSWER: ExitCode.NO_ANSWER,
         }.get(self, ExitCode.SATISFIED)
 
 
-SEVERITY = (Verdict.NO_TARGET, Verdict.SATISFIED, Verdict.INCONCLUSIVE, Verdict.VIOLATED)
-"""From the least to the most severe."""
+SEVERITY = (
+    Verdict.NO_TARGET,
+    Verdict.SATISFIED,
+    Verdict.VACUOUS,
+    Verdict.INCONCLUSIVE,
+    Verdict.NO_ANSWER,
+    Verdict.VIOLATED,
+)
+"""From the least to the most severe, over requirements."""
+
+Basis: TypeAlias = Literal["any_dependence", "memoryless", "assumed"]
+Test: TypeAlias = Literal["contradicted", "not_contradicted", "untested"]
+
+INDEPENDENT_ITEMS = "items are independent"
+"""The assumption of bounds that count items; it says of successive frames that the channel is memoryless."""
+
+
+@dataclass(frozen=True)
+class ChannelTest:
+    """What the data say about the memoryless channel of one chain.
+
+    Attributes:
+        test: "contradicted" if that of some class is; else "untested" if some class could not be tested.
+        label: the class that contradicts it most clearly; None where none does.
+        p_value: of the test of that class.
+    """
+
+    test: Test
+    label: str | None = None
+    p_value: float | None = None
+
+    def __post_init__(self) -> None:
+        named = self.label is not None and self.p_value is not None
+        if self.test not in get_args(Test) or named != (self.test == "contradicted"):
+            raise ValueError("a channel that is contradicted, and no other, names the class and its p-value")
+
+
+@dataclass(frozen=True)
+class VerdictRule:
+    """Which assumptions a verdict may rest on.
+
+    Attributes:
+        strict: none: a verdict that would carry a condition is inconclusive.
+        assume_memoryless: the memoryless channel may be assumed where the data do not test or even contradict it.
+    """
+
+    strict: bool = False
+    assume_memoryless: bool = False
+
+    def __post_init__(self) -> None:
+        if self.strict and self.assume_memoryless:
+            raise ValueError("a strict rule assumes nothing")
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A verdict and what it rests on.
+
+    Attributes:
+        verdict: the verdict.
+        basis: what the verdict rests on; None where nothing is decided.
+        condition: what must be true for the verdict to hold, "if items are independent"; None where nothing is
+            assumed that the data do not test.
+        reason: why it is inconclusive, as JSON values: `kind` is "bounds" (the target lies between them),
+            "dependence" (with the class, the p-value and the verdict of the contradicted model) or "untested" (with
+            the condition that `strict` refuses); None for other verdicts.
+    """
+
+    verdict: Verdict
+    basis: Basis | None = None
+    condition: str | None = None
+    reason: Mapping[str, Any] | None = None
+
+    @property
+    def text(self) -> str:
+        """The verdict with its condition: `violated, if items are independent`."""
+        return verdict_text(self.verdict.value, self.condition)
+
+
+def verdict_text(verdict: str, condition: str | None) -> str:
+    """A verdict with its condition, for people."""
+    return verdict if condition is None else f"{verdict}, {condition}"
+
+
+def decide(
+    model: Verdict,
+    whatever: Verdict,
+    channel: ChannelTest,
+    assumption: str | None = None,
+    rule: VerdictRule = VerdictRule(),
+    *,
+    vacuous: bool = False,
+) -> Decision:
+    """The verdict on one requirement in one scenario.
+
+    Args:
+        model: what the numbers of the memoryless chain say, by `verdict_of`.
+        whatever: what the numbers say that hold whatever the detector predicts.
+        channel: the test of the memoryless channel, over the classes that the chain draws.
+        assumption: what the numbers assume about the data, "items are independent"; None for nothing that would be a
+            condition.
+        rule: which assumptions are accepted.
+        vacuous: whether the check says nothing about the system although the formula holds.
+    """
+    if model is Verdict.NO_TARGET:
+        return Decision(model)
+    decision = _decision(model, whatever, channel, assumption, rule)
+    if vacuous and decision.verdict is Verdict.SATISFIED:
+        return Decision(Verdict.VACUOUS, decision.basis)
+    return decision
+
+
+def _decision(
+    model: Verdict, whatever: Verdict, channel: ChannelTest, assumption: str | None, rule: VerdictRule
+) -> Decision:
+    if whatever in (Verdict.SATISFIED, Verdict.VIOLATED):
+        return Decision(whatever, "any_dependence")
+    said = {"model_verdict": model.value}
+    if channel.test == "contradicted" and not rule.assume_memoryless:
+        reason = {"kind": "dependence", "label": channel.label, "p_value": channel.p_value, **said}
+        return Decision(Verdict.INCONCLUSIVE, reason=reason)
+    if model is Verdict.INCONCLUSIVE:
+        return Decision(model, reason={"kind": "bounds"})
+    clauses = [] if assumption is None else [assumption]
+    clauses += _channel_clause(channel, rule, told=assumption == INDEPENDENT_ITEMS)
+    condition = f"if {' and '.join(clauses)}" if clauses else None
+    if rule.strict and condition is not None:
+        return Decision(Verdict.INCONCLUSIVE, reason={"kind": "untested", "condition": condition, **said})
+    assumed = rule.assume_memoryless and channel.test != "not_contradicted"
+    return Decision(model, "assumed" if assumed else "memoryless", condition)
+
+
+def _channel_clause(channel: ChannelTest, rule: VerdictRule, *, told: bool) -> list[str]:
+    """The condition that the memoryless channel is; `told` where another one includes it."""
+    if channel.test == "contradicted":
+        against = f"the data contradict it for {channel.label}, p = {channel.p_value:.2g}"
+        return [f"the detector is memoryless (assumed; {against})"]
+    if channel.test == "not_contradicted":
+        return []
+    if rule.assume_memoryless:
+        return ["the detector is memoryless (assumed, not tested)"]
+    return [] if told else ["the detector is memoryless (not tested)"]
 
 
 def verdict_of(lower: float | Fraction, upper: float | Fraction, comparison: str, target: Fraction | None) -> Verdict:
@@ -68,5 +229,25 @@ def verdict_of(lower: float | Fraction, upper: float | Fraction, comparison: str
 
 
 def worst_verdict(verdicts: Iterable[Verdict]) -> Verdict:
-    """The most severe of several: violated, then inconclusive, then satisfied, then no target."""
+    """The most severe of several: violated, no answer, inconclusive, vacuous, satisfied, no target."""
     return max(verdicts, key=SEVERITY.index, default=Verdict.NO_TARGET)
+
+
+def verdict_over(scenarios: Iterable[Verdict]) -> Verdict:
+    """The verdict on a requirement: the most severe over the scenarios that are not vacuous, if there are any."""
+    verdicts = list(scenarios)
+    return worst_verdict([verdict for verdict in verdicts if verdict is not Verdict.VACUOUS] or verdicts)
+
+
+def condition_over(verdict: Verdict, parts: Iterable[tuple[Verdict, str | None]]) -> str | None:
+    """The condition of a verdict on a whole, from (verdict, condition) of its parts.
+
+    One part that is violated without a condition violates the whole without one; what is satisfied needs the
+    conditions of all its parts. A condition that another one continues is not repeated.
+    """
+    conditions = dict.fromkeys(condition for part, condition in parts if part is verdict)
+    if verdict is Verdict.VIOLATED and None in conditions:
+        return None
+    texts = [text for text in conditions if text is not None]
+    kept = [text for text in texts if not any(other != text and other.startswith(text) for other in texts)]
+    return "; ".join(kept) or None

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import IO, Any
 
 from verifier.errors import shown
@@ -62,6 +63,15 @@ class Worker:
     def process_id(self) -> int:
         """The process id, which is the id of its process group as well."""
         return self._process.pid
+
+    @property
+    def resident_bytes(self) -> int:
+        """Memory that the process holds now; 0 where the system does not say."""
+        try:
+            pages = Path(f"/proc/{self.process_id}/statm").read_text().split()[1]
+        except (OSError, IndexError):
+            return 0
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
     def send(self, request: dict[str, Any]) -> None:
         """Send what the pipe takes at once; the rest travels while answers are waited for, so nobody can block."""

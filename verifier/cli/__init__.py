@@ -7,9 +7,12 @@ import contextlib
 import errno
 import io
 import os
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from types import FrameType
 
 from verifier import __version__
 from verifier.cli.invocation import invocation
@@ -25,6 +28,7 @@ How likely does a system that acts on what a detector sees meet its requirements
 EXIT_CODES = """\
 exit codes:
   0 satisfied   1 violated   2 wrong usage   3 inconclusive   4 bad input   5 internal error or engines disagree
+  6 no answer within the limits of time, memory and size
 """
 
 LAST_SECOND = 253_402_300_799
@@ -39,15 +43,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser, given = _parser(), sys.argv[1:] if arguments is None else list(arguments)
     options = parser.parse_args(given)
     try:
-        _check_date()
-        options.invocation = invocation(parser, given)
-        code = int(options.command(options))
-        if sys.stdout is not None:
-            sys.stdout.flush()
-        return code
+        with _ended_like_interrupted():
+            _check_date()
+            options.invocation = invocation(parser, given)
+            code = int(options.command(options))
+            if sys.stdout is not None:
+                sys.stdout.flush()
+            return code
     except VerifierError as error:
         _complain(str(error))
         return int(error.exit_code)
+    except _EndedError as error:
+        _complain(f"ended by {signal.Signals(error.number).name}")
+        return 128 + error.number
     except KeyboardInterrupt:
         _complain("interrupted")
         return 130
@@ -59,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _complain(
             "out of memory; ask for less at a time, or lower the limits (of a model: --max-states, --max-memory)"
         )
-        return int(ExitCode.INTERNAL)
+        return int(ExitCode.NO_ANSWER)
     except Exception as error:  # a fault of this program must not look like a violated requirement (exit 1)
         if isinstance(error, OSError) and error.filename is None and error.errno in (errno.ENOSPC, errno.EIO):
             _complain(f"standard output cannot be written: {error.strerror}")
@@ -71,6 +79,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "  hint: please report it; VERIFIER_DEBUG=1 shows where it happened"
         )
         return int(ExitCode.INTERNAL)
+
+
+class _EndedError(KeyboardInterrupt):
+    """The system, or whoever uses it, asks the program to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+@contextlib.contextmanager
+def _ended_like_interrupted() -> Iterator[None]:
+    """SIGTERM and SIGHUP end the block as Ctrl-C does, so that everything temporary is removed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise _EndedError(number)
+
+    before = {}
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
+            before[number] = signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _check_date() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from verifier.cli.bounds_arguments import add_bounds_arguments, bounds_settings, refuse_without_bounds
 from verifier.errors import UsageError, shown
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ Value = TypeVar("Value")
 
 EMPTY_COLUMNS = ("error", "prior", "neighbour", "pool", "miss")
 FALSE_ALARMS = ("as_counted", "ignore", "background")
-VERDICT_SOURCES = ("guaranteed", "interval", "point")
+VERDICT_SOURCES = ("bounds", "interval", "point")
 INTERVALS = ("auto", "posterior", "bootstrap")
 SEMANTICS = ("every-state", "one-matrix")
 LARGEST_SWEEP = 10_000
@@ -47,7 +48,14 @@ def add_run_arguments(commands: Any) -> None:
     run.add_argument("spec", metavar="SPEC", help="requirements in LTL (.ltl); the file names the system model")
     run.add_argument("--cm", metavar="FILE", help="confusion matrices (.json)")
     add_scenario_arguments(run.add_argument_group("scenarios (what is named here replaces what the spec names)"))
-    add_channel_arguments(run.add_argument_group("what the matrices mean"))
+    channel = run.add_argument_group("what the matrices mean")
+    add_channel_arguments(channel)
+    channel.add_argument(
+        "--mix",
+        metavar="FILE",
+        help="weigh the bins of a further variable instead of summing over them as counted: a TOML file with "
+        'variable = "light" and [weights] day = 0.7, night = [0.2, 0.3] (stated, or bounded)',
+    )
     add_confidence_arguments(run.add_argument_group("how sure"))
     add_engine_arguments(run.add_argument_group("engines and limits"))
     _add_output_arguments(run.add_argument_group("output"))
@@ -103,28 +111,29 @@ def add_channel_arguments(group: Any) -> None:
 
 
 def add_confidence_arguments(group: Any) -> None:
-    """How intervals and guaranteed bounds are made."""
+    """How intervals and confidence bounds are made."""
     group.add_argument(
         "--confidence", type=share, default=0.95, metavar="LEVEL", help="of intervals and bounds (default: 0.95)"
     )
     group.add_argument(
         "--verdict-from",
         choices=VERDICT_SOURCES,
-        help="what is held against the targets: guaranteed bounds, the statistical interval, or the point alone "
-        "(default: guaranteed)",
+        help="quantity compared with the target: confidence bounds, statistical interval, or point estimate "
+        "(default: bounds)",
     )
     group.add_argument(
         "--interval",
         choices=INTERVALS,
         default="auto",
-        help="the statistical interval: from the posterior of the matrices, or from resampled sequences "
-        "(default: sequences where the file counts enough of them)",
+        help="the statistical interval: from the posterior of the matrices, or from resampled drives "
+        "(default: drives where the file knows them)",
     )
+    add_bounds_arguments(group)
     group.add_argument(
         "--semantics",
         choices=SEMANTICS,
         default="every-state",
-        help="guaranteed bounds for matrices that may differ from state to state, or for one matrix throughout "
+        help="confidence bounds for matrices that may differ from state to state, or for one matrix throughout "
         "(default: every-state)",
     )
     group.add_argument(
@@ -137,6 +146,16 @@ def add_confidence_arguments(group: Any) -> None:
         help="matrices drawn (default: 10000, fewer for large chains; compare shares them among its detectors)",
     )
     group.add_argument("--seed", type=int, default=0, metavar="N", help="of everything that is drawn (default: 0)")
+    group.add_argument(
+        "--strict",
+        action="store_true",
+        help="inconclusive instead of a verdict with a condition (items independent, channel not tested)",
+    )
+    group.add_argument(
+        "--assume-memoryless",
+        action="store_true",
+        help="accept verdicts although the data do not test or even contradict the memoryless detector",
+    )
     group.add_argument("--no-confidence", action="store_true", help="the point alone, without any interval")
 
 
@@ -154,7 +173,11 @@ def add_engine_arguments(group: Any) -> None:
 def add_limit_arguments(group: Any) -> None:
     """How long one formula may take, and how large a system may be."""
     group.add_argument(
-        "--timeout", type=positive(float), default=600.0, metavar="SECONDS", help="per formula (default: 600)"
+        "--timeout",
+        type=positive(float),
+        default=600.0,
+        metavar="SECONDS",
+        help="per formula and chain, both engines and intervals together (default: 600)",
     )
     group.add_argument(
         "--max-states",
@@ -164,7 +187,11 @@ def add_limit_arguments(group: Any) -> None:
         help="refuse larger models (default: 50000000)",
     )
     group.add_argument(
-        "--max-memory", type=positive(float), default=16.0, metavar="GIB", help="refuse to need more (default: 16)"
+        "--max-memory",
+        type=positive(float),
+        default=16.0,
+        metavar="GIB",
+        help="of all processes together, beyond the program itself (default: 16)",
     )
 
 
@@ -234,14 +261,16 @@ def run_options(arguments: argparse.Namespace) -> RunOptions:
     Raises:
         UsageError: an argument that cannot be read.
     """
-    from verifier.checking.requirements import EngineSettings
+    from verifier.checking.results import EngineSettings
     from verifier.options import RunOptions
     from verifier.systems.scene import Limits
 
+    memory_bytes = int(min(arguments.max_memory, 2.0**30) * 2**30)
     return RunOptions(
         selection=_selection(arguments),
         where=_once("--where", [_pair("--where", "NAME=BIN", text) for text in arguments.where]),
         score_threshold=arguments.score_threshold,
+        mix=getattr(arguments, "mix", None),
         canonical=arguments.canonical,
         empty_columns=arguments.empty_columns,
         false_alarms=arguments.false_alarms,
@@ -250,8 +279,10 @@ def run_options(arguments: argparse.Namespace) -> RunOptions:
         strategies=arguments.strategies,
         confidence=_confidence(arguments),
         verdict_from=_verdict_from(arguments),
-        engines=EngineSettings(arguments.exact, arguments.timeout, arguments.max_states),
-        limits=Limits(arguments.max_states, int(min(arguments.max_memory, 2.0**30) * 2**30)),
+        strict=arguments.strict,
+        assume_memoryless=arguments.assume_memoryless,
+        engines=EngineSettings(arguments.exact, arguments.timeout, arguments.max_states, memory_bytes),
+        limits=Limits(arguments.max_states, memory_bytes),
     )
 
 
@@ -266,6 +297,7 @@ def _confidence(arguments: argparse.Namespace) -> ConfidenceSettings | None:
     if arguments.seed < 0:
         raise UsageError(f"expected a seed that is a whole number from 0 on, got {arguments.seed}")
     if arguments.no_confidence:
+        refuse_without_bounds(arguments)
         return None
     return ConfidenceSettings(
         level=arguments.confidence,
@@ -274,6 +306,7 @@ def _confidence(arguments: argparse.Namespace) -> ConfidenceSettings | None:
         draws=arguments.draws,
         seed=arguments.seed,
         semantics=arguments.semantics.replace("-", "_"),
+        **bounds_settings(arguments),
     )
 
 
@@ -281,7 +314,7 @@ def _verdict_from(arguments: argparse.Namespace) -> str:
     """What is held against the targets; UsageError where that is asked for and not made."""
     asked: str | None = arguments.verdict_from
     if asked in (None, "point"):
-        return asked or "guaranteed"
+        return asked or "bounds"
     for given, option in (
         (arguments.no_confidence, "--no-confidence"),
         (arguments.round_transitions is not None, "--round-transitions"),

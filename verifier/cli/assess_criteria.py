@@ -180,12 +180,12 @@ def _probability(each: RequirementResult) -> Fraction:
 
 
 def _bounds(each: RequirementResult) -> tuple[float, float] | None:
-    """The guaranteed bounds of the worst over the scenarios: what the verdict is from."""
+    """The confidence bounds of the worst over the scenarios: what the verdict is from."""
     known = [point.sureness for point in each.points if point.sureness is not None]
     if not known:
         return None
     pick = max if each.comparison in ("<=", "<") else min
-    return pick(one.guaranteed_lower for one in known), pick(one.guaranteed_upper for one in known)
+    return pick(one.bounds_lower for one in known), pick(one.bounds_upper for one in known)
 
 
 def _collision(asked: Degradation, limit: CollisionLimit, folder: Path) -> tuple[Criterion, list[Mapping[str, str]]]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from verifier.checking.requirements import EngineSettings
+from verifier.checking.results import EngineSettings
 from verifier.cli.collision_arguments import UNITS
 from verifier.collision.approach import DriveSettings
 from verifier.collision.bandwidth import NORMAL_REFERENCE

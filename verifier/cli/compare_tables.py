@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
+from verifier.cli.run_summary import remark_lines
 from verifier.cli.tables import aligned, probability_text
 from verifier.compare.gate import Gate, rule_words
 from verifier.compare.results import CompareResult
 from verifier.compare.tables import Contender, Course, RequirementComparison, SpecComparison
 from verifier.errors import one_line
+from verifier.evidence.grounds import bounds_told, channel_lines
 from verifier.evidence.rounding import interval_text, level_text
 from verifier.evidence.words import counted
 from verifier.scenarios import number_text
@@ -62,7 +64,7 @@ def _contender_table(each: RequirementComparison, level: float) -> list[str]:
                 interval_text(entry.lower, entry.upper),
                 chance_text(entry.best),
                 str(entry.worst_point.scenario),
-                entry.verdict.value,
+                entry.verdict_text,
             ]
         )
     return aligned(header, rows)
@@ -174,17 +176,25 @@ def _notes(result: CompareResult) -> Iterator[str]:
         f"Chances and intervals are from {result.draws} common draws of the matrices; a chance is off by about "
         f"{1 / result.draws**0.5:.1g} at most."
     )
-    yield _verdicts_from(result)
-    for each in dict.fromkeys(each for spec in result.specs for each in spec.drawn):
-        yield f"{one_line(each.detector)}: {each.reason}."
-    for remark in result.remarks:
-        yield f"note: {one_line(remark)}"
+    yield from _verdicts_from(result)
+    drawn = (each for spec in result.specs for each in spec.drawn)
+    yield from dict.fromkeys(f"{one_line(each.detector)}: {each.reason}." for each in drawn)
+    yield from remark_lines(result.remarks)
 
 
-def _verdicts_from(result: CompareResult) -> str:
-    """What is held against the targets; the same for all."""
-    settings = next(iter(next(iter(result.settings["specs"].values())).values()))
-    if settings["verdict_from"] == "point":
-        return "Verdicts are those of the measured matrices alone."
-    level = level_text(result.level)
-    return f"Verdicts hold for {level} of all data sets or more: they come from the guaranteed bounds."
+def _verdicts_from(result: CompareResult) -> Iterator[str]:
+    """What is compared with the targets, and what that assumes of each detector's data."""
+    settings = [each for spec in result.settings["specs"].values() for each in spec.values()]
+    if settings[0]["verdict_from"] == "point":
+        yield "Verdicts use the point estimates alone."
+    else:
+        yield from dict.fromkeys(f"Verdicts use the {one_line(bounds_told(each))}." for each in settings)
+    tests = dict.fromkeys(
+        f"{one_line(each.detector)}: {one_line(line)}"
+        for spec in result.specs
+        for each in spec.drawn
+        for line in channel_lines(each.channel)
+    )
+    if tests:
+        yield "Assumes a memoryless detector. Test of successive frames:"
+        yield from (f"  {line}" for line in tests)

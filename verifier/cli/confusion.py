@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -19,10 +18,13 @@ from verifier.cli.plots import check_plot_target
 from verifier.cli.recall_plot import write_recall_plot
 from verifier.cli.terminal import is_watched, progress_bar
 from verifier.confusion.counting import confusion_counts
-from verifier.confusion.counts import ConfusionCounts, merge
+from verifier.confusion.counts import ConfusionCounts
 from verifier.confusion.document import confusion_text, read_hashed_counts
+from verifier.confusion.drives import frames_in_drives, read_drives, sequences_in_drives
 from verifier.confusion.job import count_job, default_measure, default_policy
+from verifier.confusion.merging import merge
 from verifier.confusion.record import check_record_target, record_table, write_record
+from verifier.confusion.sanity import refuse_absurd
 from verifier.confusion.streaming import StreamFiles, count_chunks, finish
 from verifier.detections import DetectionSet, read_detections, stream_tables, with_depth, with_distances
 from verifier.errors import UsageError
@@ -52,13 +54,19 @@ def count_command(arguments: argparse.Namespace) -> int:
     if arguments.matching_audit:
         return _audit(arguments, data, measure)
     rule = counting_rule(arguments, data.classes, measure)
-    counts, observed = count_job(data, matching_policy(arguments, default_policy(data)), rule, arguments.title)
+    table = None if arguments.groups is None else read_drives(arguments.groups)
+    by_frame = table is not None and table.of == "frame"
+    in_drives = frames_in_drives(data, table) if table is not None and by_frame else data
+    counts, observed = count_job(in_drives, matching_policy(arguments, default_policy(data)), rule, arguments.title)
+    refuse_absurd(counts.metadata.get("remarks", []), arguments.accept)
     if arguments.record is not None:
         if observed is None:
             raise UsageError("--record: under this matching each threshold has matches of its own; use one threshold")
         write_record([record_table(data, rule, observed)], arguments.record)
     if observed is not None and (found := dependence_document(data, observed, rule)) is not None:
         counts = replace(counts, metadata={**counts.metadata, "dependence": found})
+    if table is not None and not by_frame:
+        counts = sequences_in_drives(counts, table)
     _give(arguments, counts)
     return 0
 
@@ -83,8 +91,8 @@ def merge_command(arguments: argparse.Namespace) -> int:
     read = [read_hashed_counts(path) for path in arguments.files]
     parts = [counts for counts, _ in read]
     counts = merge(parts, arguments.files, arguments.same_sequences, [digest for _, digest in read])
-    if counts.sequences is None and any(part.sequences is not None for part in parts):
-        print("verify: note: some files have no counts by sequence, so the sum has none", file=sys.stderr)
+    if arguments.groups is not None:
+        counts = sequences_in_drives(counts, read_drives(arguments.groups))
     document = _document(arguments, counts)
     if arguments.output is not None:
         write_text(arguments.output, document)
@@ -139,6 +147,9 @@ def _count_stream(arguments: argparse.Namespace) -> int:
     measure = arguments.distance or "euclidean_3d"
     rule = counting_rule(arguments, classes, measure)
     policy = matching_policy(arguments, MatchingPolicy("centre_bev", 2.0))
+    table = None if arguments.groups is None else read_drives(arguments.groups)
+    if table is not None and table.of == "frame":
+        raise UsageError("--stream takes drives by sequence: --groups needs the columns 'sequence,drive'")
     files = StreamFiles(
         None if arguments.checkpoint is None else Path(arguments.checkpoint),
         None if arguments.record is None else Path(arguments.record),
@@ -162,14 +173,15 @@ def _count_stream(arguments: argparse.Namespace) -> int:
     with _RowBar() as bar:
         found = count_chunks(chunks, policy, rule, files, filters(arguments, measure), bar)
     counts = confusion_counts(found.counted, rule, policy, dict(found.origin), arguments.title)
-    _give(arguments, counts)
+    refuse_absurd(counts.metadata.get("remarks", []), arguments.accept)
+    _give(arguments, counts if table is None else sequences_in_drives(counts, table))
     finish(files)
     return 0
 
 
 def _job(arguments: argparse.Namespace, choices: dict[str, Any]) -> dict[str, Any]:
     """Everything that must not change between a run and the one that goes on with it."""
-    outputs = ("command", "invocation", "output", "title", "json", "plot", "checkpoint", "stream")
+    outputs = ("command", "invocation", "output", "title", "json", "plot", "checkpoint", "stream", "accept")
     given = {name: value for name, value in vars(arguments).items() if name not in outputs and not callable(value)}
     sizes = {
         name: Path(given[name]).stat().st_size for name in ("annotations", "detections") if Path(given[name]).exists()

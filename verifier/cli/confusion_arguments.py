@@ -20,12 +20,17 @@ if TYPE_CHECKING:
 
 FORMATS = ("kitti_object", "kitti_tracking", "nuscenes", "nuscenes_compact", "coco", "mot", "table")
 MEASURES = ("euclidean_3d", "ground_plane", "forward", "given")
+ABSURD = ("no-annotations", "nothing-matched")
 AFFINITIES = ("iou_2d", "iou_bev", "iou_3d", "centre_2d", "centre_bev", "centre_3d")
 CONVENTIONS = ("coco", "nuscenes", "kitti", "pascal_voc", "supervision")
 LEFTOVERS = ("drop", "own_bin", "nearest_bin")
 USUAL_THRESHOLD = {"centre_2d": 20.0, "centre_bev": 2.0, "centre_3d": 2.0}
 USUAL_IOU = 0.5
 DEFAULT_BINS = "0..100:10,inf"
+GROUPS_HELP = (
+    "drive of each {}: CSV with the columns {}, or a TOML or JSON table; drives then are the sequences "
+    "of the matrices, the units that are independent"
+)
 
 DESCRIPTION = """\
 Count what a detector reports against what is there, by distance, and write the confusion matrices.
@@ -68,6 +73,7 @@ def _add_merge(commands: Any) -> None:
         default="error",
         help="two files have a sequence of one name: refuse; other frames of it; other drives (default: error)",
     )
+    merge.add_argument("--groups", metavar="FILE", help=GROUPS_HELP.format("sequence of the sum", "'sequence,drive'"))
     merge.add_argument("--json", action="store_true", help="print the document instead of a table")
 
 
@@ -78,6 +84,19 @@ def _add_data_arguments(group: Any) -> None:
     group.add_argument("--class-map", metavar="FILE", help="file of lines such as 'human.* -> ped'; * is any text")
     group.add_argument("--frames", metavar="FILE", help="lists every frame, also empty ones (kitti_tracking, table)")
     group.add_argument("--sequence", action="append", default=[], metavar="NAME", help="only this drive; repeat")
+    group.add_argument(
+        "--groups",
+        metavar="FILE",
+        help=GROUPS_HELP.format("sequence or frame", "'sequence,drive' or 'frame,drive'"),
+    )
+    group.add_argument(
+        "--accept",
+        action="append",
+        default=[],
+        choices=ABSURD,
+        metavar="KIND",
+        help="count data that make no sense: " + ", ".join(ABSURD) + "; repeat",
+    )
     group.add_argument("--ignore", action="append", default=[], metavar="KIND", help="leave out faults of this kind")
     group.add_argument(
         "--dont-care", choices=("keep", "drop"), default="keep", help="regions not judged (default: keep)"

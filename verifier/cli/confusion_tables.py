@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from verifier.analysis.dependence import dependence_remark
+from verifier.analysis.dependence import classes_tested, dependence_remark
 from verifier.audit import Audited
 from verifier.cli.tables import aligned
 from verifier.confusion.counts import ConfusionCounts
 from verifier.confusion.matrices import ConfusionMatrices, label_text
 from verifier.confusion.recall import THIN_COLUMN, recalls, thin_columns
+from verifier.confusion.sanity import remark_texts
+from verifier.confusion.weights import WORTH_SAYING, rate_differences
 
 MOST_THIN = 6
+MOST_DIFFERENCES = 12
 
 
 def counts_table(counts: ConfusionCounts) -> str:
@@ -24,7 +27,7 @@ def counts_table(counts: ConfusionCounts) -> str:
         lines += ["", *_family_lines(counts), "", f"matrices at score threshold {counts.thresholds[0]:g}"]
     for index in range(counts.bins.count):
         lines += ["", *_matrix_lines(shown, index)]
-    return "\n".join([*lines, "", *_notes(shown)]) + "\n"
+    return "\n".join([*lines, "", *_weight_lines(shown), *_notes(shown)]) + "\n"
 
 
 def _head_lines(counts: ConfusionCounts) -> list[str]:
@@ -84,9 +87,31 @@ def canonical_recall(matrices: ConfusionMatrices) -> dict[str, float]:
     return {each.name: each.hits / each.items if each.items else math.nan for each in recalls(matrices.canonical())}
 
 
+def _weight_lines(counts: ConfusionCounts) -> list[str]:
+    """The columns whose rates depend on whether an item, a track or a drive is drawn, where sequences are known."""
+    if counts.sequences is None:
+        return []
+    found = rate_differences(counts.sequences, counts.bins.count, len(counts.labels))
+    if not found:
+        return []
+    names = [label_text(label) for label in counts.labels]
+    rows = [
+        [
+            f"{names[each.true]} in {counts.bins.text(each.bin)} reported as {names[each.predicted]}",
+            *("-" if rate is None else f"{rate:.3f}" for rate in (each.item, each.track, each.drive)),
+        ]
+        for each in found[:MOST_DIFFERENCES]
+    ]
+    lines = aligned(["rate of a random", "item", "track", "drive"], rows)
+    if len(found) > len(rows):
+        lines.append(f"and {len(found) - len(rows)} more columns in which these differ by more than {WORTH_SAYING}")
+    return [*lines, ""]
+
+
 def _notes(counts: ConfusionCounts) -> list[str]:
-    remark = dependence_remark(counts.metadata)
-    warnings = [] if remark is None else [f"note: {remark}"]
+    dependent = dependence_remark(classes_tested(counts.metadata))
+    warnings = [] if dependent is None else [dependent]
+    warnings += [f"note: {text}" for text in remark_texts(counts.metadata)]
     thin = list(thin_columns(counts))
     if not thin:
         return [f"every column has at least {THIN_COLUMN} items", *warnings]

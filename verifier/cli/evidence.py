@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import csv
 import io
+from collections.abc import Iterator
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -109,12 +111,27 @@ def check_text(report: CheckReport) -> str:
     lines += [f"WRONG {one_line(str(each))}" for each in report.findings]
     lines += [f"checked: {count} {what}" for count, what in report.checked]
     lines += [f"not checked: {what}" for what in report.unchecked]
+    return "\n".join([*lines, *_grade_lines(report)]) + "\n"
+
+
+def _grade_lines(report: CheckReport) -> Iterator[str]:
+    """The last lines: status of run and requirements, then how the numbers were checked."""
     if report.verdict:
-        lines.append(f"verdict of the run: {report.verdict}")
-    lines.append(
-        "the bundle is sound" if report.sound else f"the bundle is NOT sound: {len(report.findings)} findings"
-    )
-    return "\n".join(lines) + "\n"
+        yield f"verdict of the run: {report.verdict}"
+    for name, planner, verdict in report.requirements:
+        yield f"requirement {name}, planner {planner}: {verdict}"
+    wrong = len(report.findings)
+    yield f"files: {'intact' if report.intact else 'NOT intact'}"
+    if wrong:
+        yield f"{wrong} finding{'s' if wrong > 1 else ''}: the results are not confirmed"
+    elif report.grades is not None:
+        grades = report.grades
+        yield (
+            f"numbers in the results: {grades.proven} proven, {grades.recomputed} recomputed, "
+            f"{grades.by_hash} compared only by hash"
+        )
+        if grades.all_checked:
+            yield "every number proven or recomputed"
 
 
 def _document(report: CheckReport) -> dict[str, object]:
@@ -124,7 +141,7 @@ def _document(report: CheckReport) -> dict[str, object]:
         "bundle": report.bundle,
         "digest": report.digest,
         "digest_demanded": report.demanded,
-        "sound": report.sound,
+        "intact": report.intact,
         "findings": [
             {"file": each.file, "where": each.where, "found": each.found, "expected": each.expected}
             for each in report.findings
@@ -132,4 +149,9 @@ def _document(report: CheckReport) -> dict[str, object]:
         "checked": [{"count": count, "what": what} for count, what in report.checked],
         "unchecked": list(report.unchecked),
         "verdict": report.verdict,
+        "requirements": [
+            {"requirement": name, "planner": planner, "verdict": verdict}
+            for name, planner, verdict in report.requirements
+        ],
+        "numbers": None if report.grades is None else asdict(report.grades),
     }

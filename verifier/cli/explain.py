@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from verifier.budget import memory_limit
 from verifier.checking.process import StormProcess
 from verifier.cli.arguments import run_options
 from verifier.cli.explain_arguments import explain_settings
@@ -23,7 +24,7 @@ def explain_command(arguments: argparse.Namespace) -> int:
     """Run `verify explain` and give its exit code: that of the verdict."""
     options, settings = run_options(arguments), explain_settings(arguments)
     _check_targets(arguments)
-    with StormProcess() as storm:
+    with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
         inputs = read_inputs(arguments.spec, arguments.cm, options)
         traced = None if arguments.record is None else read_traced(arguments.record, arguments.cm)
         result = explained(inputs, options, settings, storm, traced, progress_bar)

@@ -8,12 +8,15 @@ from fractions import Fraction
 
 from verifier.analysis.explanation import Explanation, Step, ToldRun
 from verifier.analysis.replay import Replay
-from verifier.cli.tables import aligned, bound_text, choices_made, evidence_lines, probability_text
+from verifier.cli.run_summary import evidence_lines, remark_lines
+from verifier.cli.tables import aligned, bound_text, choices_made, probability_text
 from verifier.confusion.matrices import Label, label_text
 from verifier.errors import one_line
+from verifier.evidence.documents import Content
+from verifier.evidence.grounds import bounds_told, marked_verdict, reason_text, vacuity_text
 from verifier.evidence.rounding import interval_text, level_text
 from verifier.explain.results import CriticalCell, Explained, ExplainResult, Frame
-from verifier.results import Point
+from verifier.results import Point, point_document
 
 LARGEST_DENOMINATOR = 10**6
 MOST_FRAMES = 3
@@ -30,29 +33,47 @@ def explain_table(result: ExplainResult) -> str:
     lines += evidence_lines(run)
     lines += ["", f"Probabilities by Storm {run.versions['storm']}; the second engine differs by at most "]
     lines[-1] += f"{run.largest_difference:.1e}."
-    lines += [f"note: {one_line(remark)}" for remark in run.remarks]
-    return "\n".join([*lines, f"verdict: {run.verdict.value}"]) + "\n"
+    lines += remark_lines(run.remarks)
+    return "\n".join([*lines, f"verdict: {one_line(run.verdict_text)}"]) + "\n"
 
 
 def _requirement_lines(each: Explained, result: ExplainResult) -> list[str]:
     point, target = each.point, each.result.target
+    told = point_document(point)
     asked = "P = ?" if target is None else f"P {each.result.target_text}"
-    head = f"{each.result.name}, planner {each.result.planner}: {asked}, {point.verdict.value}"
+    head = f"{each.result.name}, planner {each.result.planner}: {asked}, {one_line(marked_verdict(told))}"
     number = f"P = {probability_text(point, target)} ({bound_text(point)}) in the worst scenario, {point.scenario}"
-    lines = [head, "=" * len(head), number, *_sureness_lines(point), "", *_failure_lines(each.explanation, result)]
+    lines = [
+        head,
+        "=" * len(head),
+        number,
+        *_sureness_lines(point, result),
+        *_why_lines(told),
+        "",
+        *_failure_lines(each.explanation, result),
+    ]
     lines += _cell_lines(each.cells, result)
     lines += _fix_lines(each.explanation, result)
     lines += _column_lines(each.explanation, result)
     return [*lines, *_move_lines(each.explanation, result)]
 
 
-def _sureness_lines(point: Point) -> list[str]:
+def _why_lines(point: Content) -> list[str]:
+    """What the verdict rests on beside its numbers, and why it is open or vacuous."""
+    lines = [f"not decided by these numbers: {one_line(text)}"] if (text := reason_text(point)) else []
+    lines += [f"vacuous: {one_line(text)}"] if (text := vacuity_text(point)) else []
+    return lines + (["it holds whatever the detector predicts"] if point["basis"] == "any_dependence" else [])
+
+
+def _sureness_lines(point: Point, result: ExplainResult) -> list[str]:
     found = point.sureness
     if found is None:
         return []
     level = level_text(found.level)
     interval = f"{found.kind} interval {interval_text(found.lower, found.upper)}"
-    return [f"{level} {interval}, guaranteed {interval_text(found.guaranteed_lower, found.guaranteed_upper)}"]
+    bounds = interval_text(found.bounds_lower, found.bounds_upper)
+    name, gap, assumed = bounds_told(result.run.settings).partition("; ")
+    return [f"{level} {interval}", f"{name} {bounds}{gap}{assumed}"]
 
 
 def _failure_lines(found: Explanation, result: ExplainResult) -> list[str]:

@@ -24,6 +24,10 @@ from verifier.textfiles import read_json
 PAIRED = "worst probabilities, both verified here; chances from common draws of the two files of matrices"
 SAME = "worst probabilities, both verified here; the matrices are the same, so every drop is 0 in every draw"
 POINTS = "worst probabilities, both verified here, without draws"
+CONTRADICTED = (
+    "; both are those of a memoryless detector, which the data contradict: neither a drop nor its absence is shown "
+    "of the system"
+)
 RECORDED = "worst probabilities found here and those that the baseline records; no draws, for it has no matrices"
 
 
@@ -100,8 +104,9 @@ def asked_gates(arguments: argparse.Namespace) -> Asked:
             "--drop-from chance: the baseline records probabilities and has no matrices to draw\n"
             "  hint: give the earlier matrices as --baseline, or use --drop-from point"
         )
-    if chance is not None and (arguments.no_confidence or arguments.round_transitions is not None):
-        raise UsageError("--drop-from chance takes draws: leave out --no-confidence and --round-transitions")
+    without_draws = arguments.no_confidence or arguments.round_transitions is not None or arguments.mix is not None
+    if chance is not None and without_draws:
+        raise UsageError("--drop-from chance takes draws: leave out --no-confidence, --round-transitions and --mix")
     return Asked(least, drop, arguments.baseline, recorded, chance)
 
 
@@ -111,7 +116,7 @@ def gates_of(
     """Hold a run against the gates that were asked for; VerifierError as the pipeline and `gate_of_run`."""
     floor = None
     if asked.least is not None:
-        floor = floor_of(result.requirements, asked.least, result.settings["verdict_from"])
+        floor = floor_of(result, asked.least)
     if asked.max_drop is None or asked.baseline is None:
         return Gates(floor)
     if asked.recorded is not None:
@@ -123,10 +128,12 @@ def gates_of(
         if _matrices_of(result) == inputs.confusion.sha256:
             gate, compared = gate_of_run(baseline, asked.max_drop, result, options.selection), SAME
             gate = replace(gate, least_chance=asked.least_chance)
-        elif options.confidence is None or options.decimals is not None:
+        elif options.confidence is None or options.decimals is not None or options.mix is not None:
             gate, compared = gate_of_run(baseline, asked.max_drop, result, options.selection), POINTS
         else:
             gate, compared = _paired(asked, baseline, arguments, options), PAIRED
+    if result.channel["test"] == "contradicted":
+        compared += CONTRADICTED
     known = {(requirement, planner) for _, requirement, _, planner in baseline.worst}
     new = [(each.name, each.planner) for each in result.requirements if (each.name, each.planner) not in known]
     return Gates(floor, gate, compared, tuple(new))
@@ -134,9 +141,8 @@ def gates_of(
 
 def _verified_baseline(inputs: Inputs, options: RunOptions, storm: StormProcess) -> Baseline:
     """The earlier matrices under today's spec, model and options."""
-    points = replace(options, confidence=None, verdict_from="point", strategies=False)
     file = InputFile.of("baseline", inputs.confusion.name, inputs.confusion.sha256)
-    return baseline_of_run(verified(inputs, points, storm), file)
+    return baseline_of_run(verified(inputs, options.point_alone(), storm), file)
 
 
 def _paired(asked: Asked, baseline: Baseline, arguments: argparse.Namespace, options: RunOptions) -> Gate:
@@ -158,13 +164,15 @@ def gate_lines(gates: Gates) -> Iterator[str]:
     """What the gates say, for people."""
     if gates.floor is not None:
         floor = gates.floor
-        basis = {"guaranteed": "guaranteed bounds", "interval": "ends of intervals", "point": "P itself"}[
-            floor.source
-        ]
+        basis = {"bounds": "confidence bounds", "interval": "ends of intervals", "point": "P itself"}[floor.source]
+        conditions = dict.fromkeys(each.condition for each in floor.held if not each.failed and each.condition)
         failed = [each for each in floor.held if each.failed]
         yield f"gate, no requirement under {number_text(floor.least)} ({basis}): {_outcome(failed)}"
         for each in failed:
-            yield f"  {each.requirement}, planner {each.planner}: {each.value:.6g} in {each.scenario}"
+            why = f"; not shown: {one_line(each.reason)}" if each.reason else ""
+            yield f"  {each.requirement}, planner {each.planner}: {each.value:.6g} in {each.scenario}{why}"
+        for condition in conditions:
+            yield f"  what passed holds {one_line(condition)}"
     if gates.regression is not None:
         gate = gates.regression
         drops = [each for each in gate.drops if each.failed]

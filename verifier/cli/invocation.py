@@ -46,12 +46,12 @@ OUTPUTS: Mapping[str, frozenset[str]] = MappingProxyType(
 
 FILES: Mapping[str, frozenset[str]] = MappingProxyType(
     {
-        "run": frozenset({"spec", "cm", "baseline"}),
+        "run": frozenset({"spec", "cm", "baseline", "mix"}),
         "explain": frozenset({"spec", "cm", "record"}),
         "require": frozenset({"spec", "cm", "cost"}),
         "compare": frozenset({"spec", "cm", "baseline"}),
-        "confusion": frozenset(_DATA | {"distance_file", "depth_folder", "spec"}),
-        "confusion merge": frozenset({"files"}),
+        "confusion": frozenset(_DATA | {"distance_file", "depth_folder", "groups", "spec"}),
+        "confusion merge": frozenset({"files", "groups"}),
         "collision": frozenset(_DATA | {"table", "pairs", "record", "weight"}),
         "closed-loop": frozenset({"logs", "validation", "detections", "frames", "positions", "matrix", "cm"}),
         "robroc": frozenset({"files", "spec", "cm"}),

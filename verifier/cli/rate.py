@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import replace
 
+from verifier.checking.verdicts import Verdict, verdict_text
 from verifier.cli.invocation import with_provenance
 from verifier.cli.rate_arguments import exposures, question
 from verifier.cli.sources import check_writable, is_one_of
@@ -14,13 +15,23 @@ from verifier.errors import UsageError, one_line
 from verifier.evidence.context import CaseContext
 from verifier.evidence.context_reader import read_context
 from verifier.evidence.documents import Document, read_document
+from verifier.evidence.grounds import reason_text
 from verifier.evidence.rates.chances import requirement_of, unwanted
 from verifier.evidence.rates.document import rate_document, rate_text
 from verifier.evidence.rates.exposure import float_above, float_below
 from verifier.evidence.rates.hazard import EVERY, Acceptance, Bounds, HazardRate, RateQuestion, hazard_rate
+from verifier.evidence.report.consistency import check_documents
 from verifier.evidence.rounding import level_text
 from verifier.evidence.words import rate_interval_text
 from verifier.textfiles import write_text
+
+CRITERION = {
+    Verdict.SATISFIED: "met",
+    Verdict.VIOLATED: "not met",
+    Verdict.INCONCLUSIVE: "inconclusive",
+    Verdict.VACUOUS: "vacuous",
+}
+"""What is said of an acceptance criterion."""
 
 
 def rate_command(arguments: argparse.Namespace) -> int:
@@ -29,6 +40,7 @@ def rate_command(arguments: argparse.Namespace) -> int:
     _check_target(arguments)
     context = CaseContext() if arguments.context is None else read_context(arguments.context)
     run = read_document(arguments.result)
+    check_documents([run])
     if asked.acceptance is None:
         asked = replace(asked, acceptance=_stated_acceptance(context, run, asked))
     given = given or context.exposures_for(run.content.get("settings", {}).get("environments", ()))
@@ -72,7 +84,7 @@ def rate_table(found: HazardRate) -> str:
     lines.append(f"rate: {best}{_bounds_text(found.bounds)}")
     lines += [f"      {_bounds_text(each)}" for each in found.other]
     if any(term.scenarios > 1 for term in found.terms):
-        lines.append("      if every encounter is of the worst scenario; in another mix there are fewer")
+        lines.append("      assumes the worst scenario in every encounter (upper estimate for any other mix)")
     if found.left_out:
         lines.append(f"      without what happens in {', '.join(map(one_line, found.left_out))}, left out as asked")
     lines += _accepted(found)
@@ -94,18 +106,25 @@ def _accepted(found: HazardRate) -> Iterator[str]:
         f"to show it by testing alone at {level_text(float(shown.confidence))}: {float_above(shown.hours):.6g} hours"
         f"{encounters} {events}"
     )
-    yield f"verdict: {found.verdict.value}"
+    yield f"acceptance criterion: {verdict_text(CRITERION[found.verdict], found.decision.condition)}{_reason(found)}"
+
+
+def _reason(found: HazardRate) -> str:
+    """Why the criterion is open although numbers would decide."""
+    text = reason_text({"reason": found.decision.reason})
+    return f" ({one_line(text)})" if text else ""
 
 
 def _bounds_text(bounds: Bounds) -> str:
     ends = rate_interval_text(float_below(bounds.lower), float_above(bounds.upper))
-    name = {"guaranteed": "guaranteed", "interval": "from statistical intervals", "point": "the point alone"}
+    name = {"bounds": "confidence bounds", "interval": "from statistical intervals", "point": "the point alone"}
     if bounds.level is None or bounds.error_probability is None:
         return f"{name[bounds.source]} {ends}; the data's uncertainty is left out"
-    parts = f"{float(bounds.error_probability):.3g} for the probabilities"
+    parts = f"{float(bounds.error_probability):.3g} probabilities"
     if bounds.error_exposure:
-        parts += f" and {float(bounds.error_exposure):.3g} for the exposure"
-    return f"{name[bounds.source]} {ends} at {level_text(float(bounds.level))} (may miss with {parts})"
+        parts += f", {float(bounds.error_exposure):.3g} exposure"
+    assumes = f"; assumes that {' and '.join(map(one_line, bounds.assumes))}" if bounds.assumes else ""
+    return f"{name[bounds.source]} {ends} at {level_text(float(bounds.level))} (error budget: {parts}){assumes}"
 
 
 def _stated_acceptance(context: CaseContext, run: Document, asked: RateQuestion) -> Acceptance | None:

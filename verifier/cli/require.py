@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
+from verifier.budget import memory_limit
 from verifier.checking.process import StormProcess
 from verifier.cli.arguments import run_options
 from verifier.cli.invocation import with_provenance
@@ -25,7 +26,7 @@ def require_command(arguments: argparse.Namespace) -> int:
     """Run `verify require` and give its exit code."""
     asked, options = question(arguments), run_options(arguments)
     _check_targets(arguments)
-    with StormProcess() as storm:
+    with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
         inputs = read_inputs(arguments.spec, arguments.cm, options)
         result = required(inputs, asked, options, storm, partial(progress_bar, what="planners"))
     # Everything is made before anything is written.

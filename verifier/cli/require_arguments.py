@@ -41,14 +41,20 @@ def add_require_arguments(commands: Any) -> None:
         description=DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    require.set_defaults(command=_require, no_confidence=True, verdict_from="point")
+    require.set_defaults(command=_require, no_confidence=True, verdict_from="point", strict=False)
     require.add_argument("spec", metavar="SPEC", help="requirements in LTL (.ltl); the file names the system model")
     require.add_argument("--cm", metavar="FILE", required=True, help="confusion matrices to start from (.json)")
     _add_question_arguments(require.add_argument_group("what is asked"))
     add_scenario_arguments(
         require.add_argument_group("scenarios (what is named here replaces what the spec names; one --requirement)")
     )
-    add_channel_arguments(require.add_argument_group("what the matrices mean"))
+    channel = require.add_argument_group("what the matrices mean")
+    add_channel_arguments(channel)
+    channel.add_argument(
+        "--assume-memoryless",
+        action="store_true",
+        help="accept an answer although the data contradict the memoryless detector (else exit code 3)",
+    )
     add_engine_arguments(require.add_argument_group("engines and limits"))
     output = require.add_argument_group("output")
     output.add_argument("--json", action="store_true", help="print the result as JSON instead of a table")

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
+from verifier.cli.run_summary import remark_lines
 from verifier.cli.tables import aligned, probability_text
 from verifier.errors import one_line
+from verifier.evidence.grounds import channel_lines
 from verifier.require.results import Answer, Outcome, RequireResult
 from verifier.results import Point
 from verifier.scenarios import number_text
@@ -26,12 +28,13 @@ def require_table(result: RequireResult) -> str:
 
 def _answer_lines(result: RequireResult, answer: Answer) -> Iterator[str]:
     swept = "".join(f", {name} = {number_text(value)}" for name, value in answer.swept.items())
-    yield f"planner {answer.planner}{swept}: {_headline(result, answer)}"
-    yield f"  as measured   {_point_text(result, answer.measured)}"
+    condition = "" if answer.condition is None else f", {one_line(answer.condition)}"
+    yield f"planner {answer.planner}{swept}: {_headline(result, answer)}{condition}"
+    yield f"  as measured   {_point_text(result, answer, answer.measured)}"
     if answer.at_place is not None:
         kind = "as required   " if answer.outcome is Outcome.FOUND else "closest       "
-        yield f"  {kind}{_point_text(result, answer.at_place)}"
-    yield f"  all perfect   {_point_text(result, answer.perfect)}"
+        yield f"  {kind}{_point_text(result, answer, answer.at_place)}"
+    yield f"  all perfect   {_point_text(result, answer, answer.perfect)}"
     if answer.outcome is not Outcome.FOUND and not answer.met_as_measured:
         yield f"  {_limit(result, answer)}"
     for low, high in answer.gaps[:MOST_GAPS]:
@@ -78,14 +81,16 @@ def _listed(texts: tuple[str, ...], most: int = 6) -> str:
     return ", ".join(one_line(each) for each in texts[:most]) + more
 
 
-def _point_text(result: RequireResult, point: Point) -> str:
+def _point_text(result: RequireResult, answer: Answer, point: Point) -> str:
     how = "exact" if point.exact is not None else "Storm"
-    return f"P = {probability_text(point, result.target)} ({how}) {point.verdict.value}, worst {point.scenario}"
+    return (
+        f"P = {probability_text(point, result.target)} ({how}) {one_line(answer.told(point))}; worst {point.scenario}"
+    )
 
 
 def _cell_table(answer: Answer) -> list[str]:
     floors = answer.box.floors if answer.box is not None else None
-    header = ["bin", "true", "measured", "required", "to gain", *(["guaranteed"] if floors is not None else [])]
+    header = ["bin", "true", "measured", "required", "to gain", *(["certified"] if floors is not None else [])]
     rows = []
     for k, each in enumerate(answer.cells):
         required = "-" if each.required is None else number_text(each.required)
@@ -106,12 +111,12 @@ def _box_text(result: RequireResult, answer: Answer) -> str:
     rest = "everything else free" if box.rest == "free" else "all other columns as measured"
     side = "at most" if result.comparison in ("<=", "<") else "at least"
     held = "checked in rational arithmetic" if box.checked else "not checked in rational arithmetic"
-    proof = f"P is {side} {box.proven:.6g} (guaranteed, {held})"
+    proof = f"P is {side} {box.proven:.6g} ({held})"
     if box.floors is None:
-        return f"guaranteed floor: none; even with recall 1, {rest}, only this is known: {proof}"
+        return f"certified floor: none; even with recall 1, {rest}, only this is known: {proof}"
     floors = {number_text(each) for each in box.floors}
     what = f"recall >= {floors.pop()} in every cell" if len(floors) == 1 else "every recall above its floor"
-    return f"guaranteed floor: for every matrix with {what}, {rest}, {proof}"
+    return f"certified floor: for every matrix with {what}, {rest}, {proof}"
 
 
 def _notes(result: RequireResult) -> Iterator[str]:
@@ -120,5 +125,6 @@ def _notes(result: RequireResult) -> Iterator[str]:
     yield f"Recalls are rounded up to {decimals} decimals. Between the recalls that were tried P is not known."
     if result.mode == "cost":
         yield "The price is the least that was found from several starts, not a proven minimum."
-    for remark in result.remarks:
-        yield f"note: {one_line(remark)}"
+    yield "Assumes a memoryless detector. Test of successive frames:"
+    yield from (f"  {one_line(line)}" for line in channel_lines(result.channel))
+    yield from remark_lines(result.remarks)

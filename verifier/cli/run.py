@@ -42,7 +42,7 @@ def run_command(arguments: argparse.Namespace) -> int:
         inputs = read_inputs(arguments.spec, arguments.cm, options)
         if arguments.export is not None:
             require_one_block(inputs.grid(options))
-        result = verified(inputs, options, storm, watch.around(progress_bar))
+        result = verified(inputs, options, storm, watch.around(progress_bar), partial=True)
         held = gates_of(gates, arguments, result, options, storm)
         panels = _panels(inputs, options, storm, result) if arguments.plot is not None else []
     # Everything is made before anything is written.

@@ -6,13 +6,20 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from verifier.checking.verdicts import Verdict
+from verifier.cli.run_summary import decision_lines, evidence_lines, farthest, summary_lines, tipping_lines
 from verifier.errors import one_line
 from verifier.evidence.rounding import exact_or_number, interval_text, level_text
-from verifier.evidence.words import counted
 from verifier.results import Point, RequirementResult, RunResult
 
-COLOURS = {Verdict.SATISFIED: "\x1b[32m", Verdict.VIOLATED: "\x1b[31m", Verdict.INCONCLUSIVE: "\x1b[33m"}
+COLOURS = {
+    Verdict.SATISFIED: "\x1b[32m",
+    Verdict.VIOLATED: "\x1b[31m",
+    Verdict.INCONCLUSIVE: "\x1b[33m",
+    Verdict.VACUOUS: "\x1b[33m",
+    Verdict.NO_ANSWER: "\x1b[33m",
+}
 PLAIN = "\x1b[0m"
+SWITCHES = ("canonical", "endless", "exact", "strict", "assume_memoryless")
 
 
 def run_table(result: RunResult, *, points: bool = False, colour: bool = False) -> str:
@@ -32,31 +39,34 @@ def run_table(result: RunResult, *, points: bool = False, colour: bool = False) 
     table = aligned([*(["planner"] if len(planners) > 1 else []), *header], rows)
     lines += [_coloured(line) for line in table] if colour else table
     lines += _strategy_lines(result)
+    lines += decision_lines(result)
     lines += evidence_lines(result)
-    lines += ["", *_summary(result)]
+    lines += tipping_lines(result)
+    lines += ["", *summary_lines(result)]
     return "\n".join(lines) + "\n"
 
 
 def _cells(each: RequirementResult, points: bool) -> list[list[str]]:
     """P, bound, scenario and verdict of each row of a requirement."""
     if points:
-        chosen = [("", point, point.verdict) for point in each.points]
+        chosen = [("", point, point.verdict_text) for point in each.points]
     elif each.target is None and probability_text(each.best) != probability_text(each.worst):
-        chosen = [("min: ", each.worst, each.verdict), ("max: ", each.best, each.verdict)]
+        chosen = [("min: ", each.worst, each.verdict_text), ("max: ", each.best, each.verdict_text)]
     else:
-        chosen = [("", each.worst, each.verdict)]
+        chosen = [("", each.worst, each.verdict_text)]
     return [
-        [probability_text(point, each.target), *_bounds(point), f"{which}{point.scenario}", verdict.value]
+        [probability_text(point, each.target), *_bounds(point), f"{which}{point.scenario}", one_line(verdict) + mark]
         for which, point, verdict in chosen
+        for mark in [" (vacuous)" if point.vacuity and not verdict.startswith(Verdict.VACUOUS.value) else ""]
     ]
 
 
 def _bounds_header(result: RunResult) -> list[str]:
     found = result.settings["confidence"]
     if found is None:
-        return ["numerical bound"]
+        return ["numerical error"]
     level = level_text(found["level"])
-    return [f"{level} {found['interval']}", f"{level} guaranteed"]
+    return [f"{level} {found['interval']} interval", f"{level} confidence bounds"]
 
 
 def _bounds(point: Point) -> list[str]:
@@ -65,7 +75,7 @@ def _bounds(point: Point) -> list[str]:
         return [bound_text(point)]
     return [
         interval_text(found.lower, found.upper),
-        interval_text(found.guaranteed_lower, found.guaranteed_upper),
+        interval_text(found.bounds_lower, found.bounds_upper),
     ]
 
 
@@ -77,12 +87,14 @@ def choices_made(result: RunResult, planners: Sequence[str]) -> list[str]:
     choices = [f"{name} = {value}" for name, value in found["set"].items()]
     choices += [f"where {name} = {one_line(value)}" for name, value in found["where"].items()]
     choices += [f"initially {found['initial']}"] if found["initial"] is not None else []
-    choices += [name for name in ("canonical", "endless", "exact") if found[name]]
+    choices += [name.replace("_", " ") for name in SWITCHES if found[name]]
     choices += [f"score threshold {found['score_threshold']:g}"] if found["score_threshold"] is not None else []
     choices += [f"empty columns: {found['empty_columns']}"] if found["empty_columns"] != "error" else []
     choices += [f"false alarms: {found['false_alarms']}"] if found["false_alarms"] != "as_counted" else []
     decimals = found["round_transitions"]
     choices += [f"transitions rounded to {decimals} decimals"] if decimals is not None else []
+    if found["confidence"] is not None and found["verdict_from"] != "bounds":
+        choices.append(f"verdicts from the {found['verdict_from']}")
     return [*lines, f"with {', '.join(choices)}"] if choices else lines
 
 
@@ -95,11 +107,11 @@ def probability_text(point: Point, target: Fraction | None = None) -> str:
 
 
 def bound_text(point: Point) -> str:
-    """How far the probability can be off numerically: `+- 3e-13`, `exact`, or `certain` where the graph decides."""
+    """How far the probability can be off numerically: `+- 3e-13`, `exact`, or not at all where the graph decides."""
     if point.exact is not None:
         return "exact"
-    widest = _farthest(point)
-    return "certain" if widest == 0 else f"+- {widest:.1e}"
+    widest = farthest(point)
+    return "exact for the measured matrix" if widest == 0 else f"+- {widest:.1e}"
 
 
 def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -111,9 +123,10 @@ def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _coloured(line: str) -> str:
+    before, gap, last = line.rpartition("  ")
     for verdict, colour in COLOURS.items():
-        if line.endswith(f"  {verdict.value}"):
-            return line.removesuffix(verdict.value) + colour + verdict.value + PLAIN
+        if last.startswith(verdict.value):
+            return before + gap + colour + verdict.value + PLAIN + last.removeprefix(verdict.value)
     return line
 
 
@@ -124,73 +137,7 @@ def _strategy_lines(result: RunResult) -> list[str]:
             at = each.points.index(each.worst)
             low, high = each.strategies[at]
             lines.append(
-                f"{each.name}, planner {each.planner}, {each.worst.scenario}: over every winning strategy P lies "
-                f"in [{low:.6g}, {high:.6g}]"
+                f"{each.name}, planner {each.planner}, {each.worst.scenario}: range of P over all winning "
+                f"strategies: [{low:.6g}, {high:.6g}]"
             )
     return ["", *lines] if lines else []
-
-
-def evidence_lines(result: RunResult) -> list[str]:
-    """What would decide each inconclusive requirement, a blank line first; nothing where none is.
-
-    It is looked for where guaranteed bounds decide.
-    """
-    lines: list[str] = []
-    for each in result.requirements:
-        if each.verdict is not Verdict.INCONCLUSIVE or result.settings["verdict_from"] != "guaranteed":
-            continue
-        where = f"{each.name}, planner {each.planner}, {each.worst.scenario}"
-        if each.evidence is None:
-            reason = "the probability is too close to the target, or the chain too large to plan for"
-            lines.append(f"{where}: no amount of further data is known to decide it; {reason}")
-            continue
-        wanted = [f"{further} with true {true} in {at}" for true, at, _, further in each.evidence.columns]
-        more = f" and in {len(wanted) - 3} more columns" if len(wanted) > 3 else ""
-        lines.append(
-            f"{where}: about {each.evidence.total} more items would decide it, if the rates stay what they are: "
-            f"{', '.join(wanted[:3])}{more}"
-        )
-    return ["", *lines] if lines else []
-
-
-def _summary(result: RunResult) -> list[str]:
-    count = sum(len(each.points) for each in result.requirements)
-    lines = [
-        f"{counted(count, 'probability', 'probabilities')} by Storm {result.versions['storm']}; "
-        f"the second engine differs by at most {result.largest_difference:.1e}.",
-    ]
-    if result.settings["round_transitions"] is None:
-        lines.append(_numerical_line(result))
-    lines += _sureness_lines(result)
-    lines.append("The detector is taken to report anew, independently, in every step and for every object.")
-    lines += [f"note: {one_line(remark)}" for remark in result.remarks]
-    return [*lines, f"verdict: {result.verdict.value}"]
-
-
-def _numerical_line(result: RunResult) -> str:
-    if result.settings["exact"]:
-        kind = "Each is exact for the given counts"
-    elif result.settings["confidence"] is None:
-        kind = "Each is off by no more than the numerical bound"
-    else:
-        off = max(_farthest(point) for each in result.requirements for point in each.points)
-        return f"Each is off by at most {off:.1e} numerically."
-    return f"{kind}; that does not say how sure the matrices are."
-
-
-def _sureness_lines(result: RunResult) -> list[str]:
-    """What the intervals and the guaranteed bounds are."""
-    found = result.settings["confidence"]
-    if found is None:
-        return []
-    matrices = {"every_state": "even if each state had its own matrix", "one_matrix": "for one matrix throughout"}
-    kind = str(found["interval"]).capitalize()
-    return [
-        f"{kind} intervals from {found['draws']} draws of the matrices ({found['reason']}).",
-        f"Guaranteed bounds hold all at once for {level_text(found['level'])} of all data sets or more "
-        f"({found['events']} chances bounded by Clopper and Pearson; {matrices[found['semantics']]}).",
-    ]
-
-
-def _farthest(point: Point) -> float:
-    return max(point.upper - point.probability, point.probability - point.lower)

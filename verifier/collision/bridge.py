@@ -31,7 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.checking.process import StormProcess
-from verifier.checking.requirements import EngineSettings, check_formulas
+from verifier.checking.requirements import check_formulas
+from verifier.checking.results import EngineSettings
 from verifier.collision.approach import CLOSER, Approach, DriveSettings, approach, approach_chain
 from verifier.collision.distance_channel import ChannelSettings, DistanceChannel, distance_channel
 from verifier.collision.pairs_reader import ReadPairs

@@ -80,8 +80,8 @@ def _of_map(result: DetectorResult) -> Iterator[str]:
     if outside:
         yield (
             f"{chart.title}: at {outside} of {chart.reason.size} points the estimate lies outside of the interval to "
-            "trust. The exact intervals look at each image's nearest object alone; the estimate takes all pairs for "
-            "alike, and independent of how many there are in an image"
+            "trust. The exact intervals look at each image's nearest object alone; the estimate weights all pairs "
+            "equally and ignores how many share an image"
         )
     missing = {reason: count for reason, count in chart.reasons.items() if reason}
     for reason, count in missing.items():

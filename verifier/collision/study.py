@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.checking.process import StormProcess
-from verifier.checking.requirements import EngineSettings
+from verifier.checking.results import EngineSettings
 from verifier.collision.approach import DriveSettings
 from verifier.collision.bootstrap import REPLICATES
 from verifier.collision.bridge import ClosedLoop, closed_loop

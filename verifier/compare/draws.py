@@ -9,10 +9,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.bootstrap import SequenceData, sequence_draws
 from verifier.analysis.confidence import Data
 from verifier.analysis.intervals import check_draws
 from verifier.analysis.objective import Objective
+from verifier.analysis.phantom_draws import common_draws
 from verifier.analysis.posterior import matrix_draws, probability_draws
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.errors import UsageError
@@ -55,7 +55,7 @@ def drawn_probabilities(
     """(c, m) probabilities of each draw from each initial state, `data.draws` rows in all.
 
     Draw number d has the same matrices for every objective on the same counts, and for detectors of the same
-    sequences the same sequences.
+    drives the same weights of these.
 
     Args:
         objective: formula and skeleton.
@@ -66,9 +66,9 @@ def drawn_probabilities(
     if not len(columns):  # nothing that is reported changes anything
         found = objective.probabilities(data.measured.rates[None]).probability
         return iter([np.repeat(found, data.draws, axis=0)])
-    if data.choice.kind == "bootstrap" and data.sequences is not None:
-        resampled = SequenceData(data.measured, data.sequences, columns)
-        return probability_draws(objective, sequence_draws(resampled, settings.prior, data.draws, settings.seed))
+    if data.choice.kind == "bootstrap":
+        drawn = common_draws(data.of_drives(objective), settings.prior, data.draws, settings.seed)
+        return probability_draws(objective, drawn)
     return probability_draws(
         objective, matrix_draws(data.measured, columns, settings.prior, data.draws, settings.seed)
     )

@@ -12,8 +12,7 @@ from verifier.compare.gate import Baseline, Drop, Gate, Worst, drop_of, worst_of
 from verifier.compare.scores import Scores
 from verifier.compare.tables import RequirementComparison, SpecComparison
 from verifier.errors import InputError, Place, shown
-from verifier.require.results import point_document
-from verifier.results import RunResult
+from verifier.results import RunResult, point_document
 from verifier.scenarios import Selection
 
 

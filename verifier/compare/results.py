@@ -109,6 +109,7 @@ class CompareResult:
                         "probability": entry.worst_point.probability,
                         "scenario": str(entry.worst_point.scenario),
                         "verdict": entry.verdict.value,
+                        "condition": entry.condition or "",
                         "level": self.level,
                         "interval_lower": entry.lower,
                         "interval_upper": entry.upper,

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from verifier.analysis.comparison import flips
 from verifier.analysis.intervals import Kind, percentile_interval
 from verifier.compare.tables import Course
-from verifier.errors import LimitError
+from verifier.errors import NoAnswerError
 from verifier.expressions import evaluate
 from verifier.results import Point
 from verifier.scenarios import Block
@@ -62,12 +62,12 @@ class Scores:
             parts: (c, m) probabilities, M rows in all.
 
         Raises:
-            LimitError: the scores would need more memory than `MEMORY_BYTES`.
+            NoAnswerError: the scores would need more memory than `MEMORY_BYTES`.
         """
         new = [place for place in where if (requirement, contender, place) not in self.least]
         needed = (len(self.least) + len(new)) * self.draws * 8
         if needed > MEMORY_BYTES:
-            raise LimitError(
+            raise NoAnswerError(
                 f"{self.draws} draws at {len(self.least) + len(new)} places need {needed / 2**30:.1f} GiB; at most "
                 f"{MEMORY_BYTES / 2**30:g} GiB are used",
                 hint="fewer draws (--draws), swept values, initial states or planners",

@@ -16,15 +16,17 @@ from fractions import Fraction
 from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 
+from verifier.analysis.channel_test import ClassTest, channel_document, class_tests, classes_drawn, drawn_together
 from verifier.analysis.confidence import Data, bounds_of_chain, data_of_run
 from verifier.analysis.measured import measured
 from verifier.analysis.objective import Objective
-from verifier.analysis.robust import Effort, GuaranteedBounds
+from verifier.analysis.robust import Effort, RobustBounds
 from verifier.analysis.settings import ConfidenceSettings
-from verifier.blocks import CheckedBlock, block_objectives, check_block
+from verifier.blocks import CheckedBlock, block_objectives, block_skeleton, check_block
+from verifier.budget import memory_limit
 from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import verdict_of
-from verifier.collection import collected
+from verifier.collection import Judging, collected
 from verifier.compare.draws import check_enough_draws, drawn_probabilities, shared_draws
 from verifier.compare.gate import Baseline
 from verifier.compare.gating import gate_of
@@ -34,13 +36,13 @@ from verifier.compare.summary import pareto_view, requirement_comparison
 from verifier.compare.tables import Contender, Drawn, SpecComparison
 from verifier.confusion import ConfusionMatrices
 from verifier.errors import InputError, UsageError
-from verifier.options import RunOptions
+from verifier.options import MIX_ELSEWHERE, RunOptions
 from verifier.pipeline import Inputs, read_inputs
 from verifier.provenance import (
+    grid_remarks,
     input_files,
     matrices_record,
     program_versions,
-    reading_remarks,
     run_remarks,
     run_settings,
 )
@@ -90,7 +92,7 @@ def compare(
         detectors: name -> confusion document.
         asked: what to look at.
         options: see `RunOptions`; the same for all. Its `confidence` says what is drawn, and its `verdict_from`
-            whether the guaranteed bounds or the measured matrices are held against the targets.
+            whether the confidence bounds or the measured matrices are held against the targets.
         progress: wraps the chains to be checked (of one spec at a time), for a progress bar.
 
     Raises:
@@ -101,12 +103,14 @@ def compare(
         raise UsageError("expected at least one spec and one detector, and specs of different names")
     if options.decimals is not None or options.strategies:
         raise UsageError("--round-transitions and --strategies belong to verify run: leave them out")
+    if options.mix is not None:
+        raise UsageError(MIX_ELSEWHERE)
     settings = options.confidence
     if settings is None:
         raise UsageError("to compare needs draws of the matrices: say how they are made")
     if options.verdict_from == "interval":
-        raise UsageError("verdicts of a comparison come from the guaranteed bounds or from the point")
-    with StormProcess() as storm:
+        raise UsageError("verdicts of a comparison come from the confidence bounds or from the point")
+    with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
         tasks = [_Task.of(spec, detectors, asked, options) for spec in specs]
         data = [each.data(settings) for each in tasks]
         count = shared_draws([each for mine in data for each in mine.values()], settings)
@@ -201,7 +205,8 @@ class _Task:
         """Everything about the spec; `data` of each detector, with as many draws of each."""
         (count,) = {each.draws for each in data.values()}
         scores, points = Scores(count), dict[tuple[int, int], list[Point]]()
-        said, assumed = list(reading_remarks(self.grid)), dict[str, list[str]]()
+        said, assumed = list(grid_remarks(self.grid, self.options.false_alarms)), dict[str, list[str]]()
+        tests = {name: self._tests(name) for name in self.inputs}
         contenders = self.contenders
         for detector, block in progress([(name, block) for name in self.inputs for block in self.grid.blocks]):
             with _about(detector):
@@ -209,7 +214,7 @@ class _Task:
             said += found.remarks
             assumed.setdefault(detector, []).extend(found.assumed)
             contender = contenders.index(Contender(detector, block.planner.name))
-            self._collect(found, contender, self._matrices(detector), data[detector], settings, scores, points)
+            self._collect(found, contender, tests[detector], data[detector], settings, scores, points)
         kinds = [data[each.detector].choice.kind for each in contenders]
         mine = [[points[index, k] for k in range(len(contenders))] for index in range(len(self.grid.requirements))]
         requirements = tuple(
@@ -221,14 +226,25 @@ class _Task:
             SpecComparison(
                 self.name,
                 contenders,
-                tuple(Drawn(name, each.choice.kind, each.choice.reason) for name, each in data.items()),
+                tuple(
+                    Drawn(name, each.choice.kind, each.choice.reason, channel_document(tests[name]))
+                    for name, each in data.items()
+                ),
                 requirements,
                 None if asked is None else pareto_view(asked, requirements, scores, len(contenders)),
             ),
             scores,
             {name: run_settings(self.grid, self.options, each) for name, each in data.items()},
-            [*said, *self._remarks(data, assumed)],
+            [*said, *self._remarks(data, assumed, tests)],
         )
+
+    def _tests(self, detector: str) -> tuple[ClassTest, ...]:
+        """The test of the memoryless detector, over the columns that its chains draw."""
+        matrices = self._matrices(detector)
+        counts = measured(matrices, self.options.empty_columns)
+        skeletons = (block_skeleton(block, self.grid, matrices, self.options) for block in self.grid.blocks)
+        drawn = drawn_together(classes_drawn(skeleton, counts) for skeleton in skeletons)
+        return class_tests(self.inputs[detector].confusion.matrices.metadata, drawn)
 
     def _matrices(self, detector: str) -> ConfusionMatrices:
         return self.inputs[detector].matrices(self.options)
@@ -237,20 +253,24 @@ class _Task:
         self,
         found: CheckedBlock,
         contender: int,
-        matrices: ConfusionMatrices,
+        tests: Sequence[ClassTest],
         data: Data,
         settings: ConfidenceSettings,
         scores: Scores,
         points: dict[tuple[int, int], list[Point]],
     ) -> None:
         """The points and draws of one chain."""
+        matrices = self._matrices(self.contenders[contender].detector)
         objectives = block_objectives(found.block, self.grid, matrices, self.options)
         where = places_of(found.block, objectives[0].skeleton)
-        results = collected(self.grid, [found], [None], "point")
+        judging = Judging.of(run_settings(self.grid, self.options, data), self.options, tests)
+        results = collected(self.grid, [found], [None], judging)
         held = self._held_against(objectives, data, settings)
         for index, (result, objective) in enumerate(zip(results, objectives, strict=True)):
             sign = -1 if result.comparison in ("<=", "<") else 1
-            judged = result.points if held is None else _judged(result, held[index])
+            judged = result.points
+            if held is not None:
+                judged = tuple(_judged(judging, index, self.grid, found, result, held[index]))
             points.setdefault((index, contender), []).extend(judged)
             scores.add_points(index, contender, sign, where, result.points)
             drawn = drawn_probabilities(objective, data, settings)
@@ -258,24 +278,42 @@ class _Task:
 
     def _held_against(
         self, objectives: Sequence[Objective], data: Data, settings: ConfidenceSettings
-    ) -> tuple[GuaranteedBounds, ...] | None:
-        """The guaranteed bounds that decide the verdicts; None where the point does."""
+    ) -> tuple[RobustBounds, ...] | None:
+        """The confidence bounds that decide the verdicts; None where the point does."""
         if self.options.verdict_from == "point":
             return None
         effort = Effort(attained=settings.semantics == "one_matrix", certificates=False)
         return bounds_of_chain(objectives, data, settings, effort)
 
-    def _remarks(self, data: Mapping[str, Data], assumed: Mapping[str, list[str]]) -> Iterable[str]:
+    def _remarks(
+        self,
+        data: Mapping[str, Data],
+        assumed: Mapping[str, list[str]],
+        tests: Mapping[str, Sequence[ClassTest]],
+    ) -> Iterable[str]:
         for name, inputs in self.inputs.items():
             before = f"{name}: " if len(self.inputs) > 1 else ""
-            said = run_remarks(inputs.confusion.matrices, self.options, assumed.get(name, ()), (), data[name])
+            matrices, mine = inputs.confusion.matrices, assumed.get(name, ())
+            said = run_remarks(matrices, self.options, mine, (), data[name], tests[name])
             yield from (before + text for text in said)
 
 
-def _judged(result: RequirementResult, bounds: GuaranteedBounds) -> Iterable[Point]:
+def _judged(
+    judging: Judging, index: int, grid: Grid, found: CheckedBlock, result: RequirementResult, bounds: RobustBounds
+) -> Iterator[Point]:
     """The points with the verdicts that the bounds give."""
+    requirement = grid.requirements[index]
     for point, lower, upper in zip(result.points, bounds.lower.tolist(), bounds.upper.tolist(), strict=True):
-        yield replace(point, verdict=verdict_of(lower, upper, result.comparison, result.target))
+        model = verdict_of(lower, upper, requirement.comparison, requirement.target)
+        vacuous = bool(point.vacuity)
+        decision = judging.decision(model, requirement, found, point.whatever_predicted, vacuous=vacuous)
+        yield replace(
+            point,
+            verdict=decision.verdict,
+            basis=decision.basis,
+            condition=decision.condition,
+            reason=decision.reason,
+        )
 
 
 def _input_files(tasks: Sequence[_Task]) -> tuple[InputFile, ...]:

@@ -5,14 +5,14 @@ In all tables of a spec the contenders stand in the same order.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from verifier.analysis.comparison import Flip
-from verifier.checking.verdicts import Verdict, worst_verdict
-from verifier.require.results import point_document
-from verifier.results import Point
+from verifier.checking.verdicts import Verdict, condition_over, verdict_over, verdict_text
+from verifier.results import Point, point_document
 from verifier.scenarios import number_text
 
 
@@ -33,13 +33,15 @@ class Drawn:
 
     Attributes:
         detector: its name.
-        kind: "credible" (posterior) or "bootstrap" (sequences resampled).
+        kind: "credible" (posterior) or "bootstrap" (drives resampled).
         reason: why.
+        channel: the test of the memoryless detector, see `verifier.analysis.channel_test.channel_document`.
     """
 
     detector: str
     kind: str
     reason: str
+    channel: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,18 @@ class Entry:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst verdict over the scenarios."""
-        return worst_verdict(each.verdict for each in self.points)
+        """The worst verdict over the scenarios that are not vacuous, if there are any."""
+        return verdict_over(each.verdict for each in self.points)
+
+    @property
+    def condition(self) -> str | None:
+        """What must be true for the verdict to hold."""
+        return condition_over(self.verdict, ((each.verdict, each.condition) for each in self.points))
+
+    @property
+    def verdict_text(self) -> str:
+        """The verdict with its condition, for people."""
+        return verdict_text(self.verdict.value, self.condition)
 
 
 @dataclass(frozen=True)
@@ -154,7 +166,10 @@ class SpecComparison:
         return {
             "spec": self.spec,
             "contenders": [{"detector": each.detector, "planner": each.planner} for each in self.contenders],
-            "drawn": [{"detector": each.detector, "kind": each.kind, "reason": each.reason} for each in self.drawn],
+            "drawn": [
+                {"detector": each.detector, "kind": each.kind, "reason": each.reason, "channel": dict(each.channel)}
+                for each in self.drawn
+            ],
             "requirements": [_requirement_document(each) for each in self.requirements],
             "pareto": None
             if pareto is None
@@ -177,6 +192,7 @@ def _requirement_document(each: RequirementComparison) -> dict[str, Any]:
                 "detector": entry.contender.detector,
                 "planner": entry.contender.planner,
                 "verdict": entry.verdict.value,
+                "condition": entry.condition,
                 "worst": entry.worst,
                 "interval": {"lower": entry.lower, "upper": entry.upper},
                 "best": entry.best,

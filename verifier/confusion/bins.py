@@ -145,6 +145,10 @@ class Bins:
         """Number of bins of the product."""
         return math.prod(self.shape)
 
+    def distance_part(self, bins: NDArray[np.int64]) -> NDArray[np.int64]:
+        """(n,) the distance bin of each of these bins of the product."""
+        return bins // math.prod(self.shape[1:])
+
     @property
     def of_objects(self) -> tuple[bool, ...]:
         """For each axis of `shape` whether only objects have it."""

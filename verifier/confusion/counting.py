@@ -17,7 +17,9 @@ from verifier.confusion.counts import LARGEST_TABLE, ConfusionCounts, Sequences
 from verifier.confusion.labellings import Scene, Seen, class_items, group_items, linked_groups, proposition_items
 from verifier.confusion.places import Located, check_inside, frame_parts, layout, locate
 from verifier.confusion.rules import EMPTY_NAME, CountingRule
+from verifier.confusion.sanity import Remark, remark, with_sanity
 from verifier.confusion.tally import Tally, counted, no_counts, summed
+from verifier.confusion.tracks import Tracks, count_tracks, family_of_tracks, track_numbers
 from verifier.detections.columns import DetectionSet
 from verifier.errors import InputError, LimitError, Place, UsageError
 from verifier.matching import Matches, MatchingPolicy, match
@@ -25,6 +27,10 @@ from verifier.matching import Matches, MatchingPolicy, match
 Ints = NDArray[np.int64]
 
 TOTALS = ("frames", "annotations", "detections", "matched", "unmatched", "duplicates", "ignored", "outside_bins")
+NO_TRACKS_IN_PARTS = remark(
+    "counted-in-parts",
+    "counted part by part: tracks are left out, and whether misses follow misses is not tested",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +42,16 @@ class Count:
         frames: (s,) frames of each sequence.
         tally: counts by sequence.
         totals: numbers of `TOTALS`; those about detections are for the lowest score threshold.
+        tracks: counts by track; None where the annotations have none, or an item is no single object.
+        remarks: on how the counts were made.
     """
 
     sequences: tuple[str, ...]
     frames: Ints
     tally: Tally
     totals: Mapping[str, int]
+    tracks: Tracks | None = None
+    remarks: tuple[Remark, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +114,20 @@ def _count_observed(data: DetectionSet, found: Observed, rule: CountingRule) -> 
         assert found.group is not None
         items = group_items(found.scene, rule, found.group, found.objects.distance_m)
     frames = np.bincount(data.frame_sequence, minlength=len(data.sequences))
-    return Count(data.sequences, frames, counted(items, rule.threshold_count), found.totals)
+    tally = counted(items, rule.threshold_count)
+    return Count(data.sequences, frames, tally, found.totals, *_tracks(data, found.scene, rule))
+
+
+def _tracks(data: DetectionSet, scene: Scene, rule: CountingRule) -> tuple[Tracks | None, tuple[Remark, ...]]:
+    """The counts by track, where objects have tracks and are counted alone, and what to say of them."""
+    if rule.labelling != "class" or "track" not in data.annotations.attributes:
+        return None, ()
+    numbers = track_numbers(data.annotations, data.frame_sequence)
+    if not (numbers >= 0).any():
+        return None, ()
+    alone = int(np.count_nonzero((numbers < 0) & (scene.objects.bin >= 0) & (scene.objects.label >= 0)))
+    text = f"{alone} objects have no track; counted by track, each is a track of one frame"
+    return count_tracks(scene, rule, numbers), (remark("untracked", text),) if alone else ()
 
 
 def observe(data: DetectionSet, matches: Matches, rule: CountingRule) -> Observed:
@@ -229,7 +252,8 @@ def _count_each_threshold(
     counts = np.zeros((len(index), len(found)), dtype=np.int64)
     member = np.repeat(np.arange(len(found)), [len(each.tally.index) for each in found])
     counts[np.arange(len(index)), member] = np.concatenate([each.tally.counts[:, 0] for each in found])
-    return replace(found[0], tally=summed(index, counts))
+    tracks = [each.tracks for each in found if each.tracks is not None]
+    return replace(found[0], tally=summed(index, counts), tracks=family_of_tracks(tracks) if tracks else None)
 
 
 def nothing_counted(rule: CountingRule) -> Count:
@@ -238,7 +262,10 @@ def nothing_counted(rule: CountingRule) -> Count:
 
 
 def accumulate(parts: Sequence[Count]) -> Count:
-    """The counts of all parts together; at least one. Sequences of the same name are one sequence."""
+    """The counts of all parts together; at least one. Sequences of the same name are one sequence.
+
+    Tracks are left out: one that goes on in the next part has shares of neither.
+    """
     numbers: dict[str, int] = {}
     tallies, frames = [], np.zeros(sum(len(part.sequences) for part in parts), dtype=np.int64)
     for part in parts:
@@ -249,7 +276,10 @@ def accumulate(parts: Sequence[Count]) -> Count:
         np.concatenate([each.index for each in tallies]), np.concatenate([each.counts for each in tallies])
     )
     totals = {name: sum(part.totals[name] for part in parts) for name in TOTALS}
-    return Count(tuple(numbers), frames[: len(numbers)], tally, totals)
+    left_out = [each for part in parts for each in part.remarks if each == NO_TRACKS_IN_PARTS]
+    if any(part.tracks is not None for part in parts):
+        left_out.append(NO_TRACKS_IN_PARTS)
+    return Count(tuple(numbers), frames[: len(numbers)], tally, totals, remarks=tuple(left_out[:1]))
 
 
 def confusion_counts(
@@ -270,6 +300,7 @@ def confusion_counts(
         )
     metadata: dict[str, Any] = rule.record(policy.record())
     metadata |= {"totals": dict(found.totals)} | ({} if source is None else {"source": source})
-    sequences = Sequences(found.sequences, found.frames, found.tally)
-    counts = found.tally.dense(rule.bins.count, len(labels))
-    return ConfusionCounts(rule.labelling, labels, rule.bins, rule.thresholds, counts, sequences, title, metadata)
+    sequences = Sequences(found.sequences, found.frames, found.tally, found.tracks)
+    table = found.tally.dense(rule.bins.count, len(labels))
+    counts = ConfusionCounts(rule.labelling, labels, rule.bins, rule.thresholds, table, sequences, title, metadata)
+    return with_sanity(counts, found.remarks)

@@ -7,10 +7,8 @@ sum over them.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -19,10 +17,9 @@ from numpy.typing import NDArray
 from verifier.confusion.bins import Bins
 from verifier.confusion.matrices import EMPTY, ConfusionMatrices, Label, Labelling
 from verifier.confusion.tally import Tally, summed
-from verifier.errors import InputError, Place, UsageError, shown, unknown_name
+from verifier.confusion.tracks import Tracks, fault_of_tracks
+from verifier.errors import UsageError, unknown_name
 
-MUST_AGREE = ("distance", "matching", "false_alarms", "grouping")
-"""Keys of a document that files must share to be merged, beside labelling, labels, bins and thresholds."""
 LARGEST_TABLE = 2**28
 """Entries of the counts over all thresholds and bins; more are refused."""
 
@@ -35,11 +32,13 @@ class Sequences:
         names: all different.
         frames: (s,) int64 frames of each.
         tally: its rows add up to the counts of the file.
+        tracks: the same by track; None where they are not known.
     """
 
     names: tuple[str, ...]
     frames: NDArray[np.int64]
     tally: Tally
+    tracks: Tracks | None = None
 
     def __post_init__(self) -> None:
         if len(set(self.names)) != len(self.names) or self.frames.shape != (len(self.names),):
@@ -49,7 +48,8 @@ class Sequences:
         """The counts of each sequence summed over all bins, in one bin."""
         index = self.tally.index.copy()
         index[:, 1] = 0
-        return replace(self, tally=summed(index, self.tally.counts))
+        tracks = None if self.tracks is None else self.tracks.canonical()
+        return replace(self, tally=summed(index, self.tally.counts), tracks=tracks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +90,13 @@ class ConfusionCounts:
             self.sequences.tally.dense(self.bins.count, size), self.counts
         ):
             raise ValueError("the counts by sequence do not add up to the counts")
+        if self.sequences is not None and self.sequences.tracks is not None:
+            if self.labelling != "class":
+                raise ValueError(f"an item of a {self.labelling}-labelled matrix is no track")
+            empty = self.labels.index(EMPTY)
+            fault = fault_of_tracks(self.sequences.tracks, self.sequences.tally, self.bins.shape, empty)
+            if fault is not None:
+                raise ValueError(f"the tracks do not fit the counts: {fault}")
 
     def member(self, threshold: float) -> ConfusionCounts:
         """The counts at one score threshold of the family, without the family's axis.
@@ -107,7 +114,9 @@ class ConfusionCounts:
         if sequences is not None:
             counts = sequences.tally.counts[:, at : at + 1]
             used = counts[:, 0] > 0
-            sequences = replace(sequences, tally=Tally(sequences.tally.index[used], counts[used]))
+            tracks = None if sequences.tracks is None else sequences.tracks.member(at)
+            tally = Tally(sequences.tally.index[used], counts[used])
+            sequences = replace(sequences, tally=tally, tracks=tracks)
         metadata = {**self.metadata, "score_threshold": threshold}
         if "dependence" in metadata:
             metadata["dependence"] = metadata["dependence"][at]
@@ -165,7 +174,10 @@ class ConfusionCounts:
                 used &= (tally.index[:, 3] != empty) | (at == 0)
         index = tally.index.copy()
         index[:, 1] = first
-        return replace(self.sequences, tally=summed(index[used], tally.counts[used]))
+        tracks = self.sequences.tracks
+        if tracks is not None:
+            tracks = tracks.by_distance([chosen.get(each.name) for each in self.bins.variables], self.bins.shape)
+        return replace(self.sequences, tally=summed(index[used], tally.counts[used]), tracks=tracks)
 
     def _chosen(self, where: Mapping[str, str]) -> dict[str, int]:
         if self.thresholds is not None:
@@ -191,118 +203,3 @@ class ConfusionCounts:
         for number in range(len(self.sequences.names)):
             total[number] = self.sequences.tally.of_sequence(number).dense(self.bins.count, size)
         return total
-
-
-def merge(
-    parts: Sequence[ConfusionCounts],
-    names: Sequence[str],
-    same_sequences: str = "error",
-    hashes: Sequence[str] | None = None,
-) -> ConfusionCounts:
-    """Counts of several files as if they had been counted together.
-
-    Args:
-        parts: at least one.
-        names: of the files. Messages have them as given; the result has them without folders, also, with "rename",
-            in the names of sequences. Files of one name are numbered: `a.json (2)`.
-        same_sequences: when two files have a sequence of the same name: "error"; "add" (they hold different frames of
-            one drive); "rename" (they are different drives; all sequences become `file/sequence`).
-        hashes: SHA-256 of each file, for the result to record.
-
-    The result has counts by sequence only when every file has them. Title and notes are those of the first file;
-    a test of dependence between frames is left out, for it was made on one file.
-
-    Raises:
-        InputError: the files do not fit together; the message names the difference.
-    """
-    if same_sequences not in ("error", "add", "rename"):
-        raise UsageError(f"unknown rule for equal sequences {shown(same_sequences)}; known: error, add, rename")
-    first = parts[0]
-    for part, name in zip(parts[1:], names[1:], strict=True):
-        _check_fits(first, names[0], part, name)
-    total = sum((part.counts for part in parts[1:]), start=first.counts)
-    metadata = dict(first.metadata)
-    totals = [part.metadata.get("totals") for part in parts]
-    known = [each for each in totals if isinstance(each, Mapping) and all(type(n) is int for n in each.values())]
-    for key in ("totals", "dependence"):
-        metadata.pop(key, None)
-    if len(known) == len(parts):
-        metadata["totals"] = {key: sum(each.get(key, 0) for each in known) for key in known[0]}
-    digests: Sequence[str | None] = hashes or [None] * len(parts)
-    metadata["source"] = {
-        "merged": [
-            {"file": name}
-            | ({} if digest is None else {"sha256": digest})
-            | ({"source": part.metadata["source"]} if "source" in part.metadata else {})
-            for part, name, digest in zip(parts, _without_folders(names), digests, strict=True)
-        ]
-    }
-    return replace(first, counts=total, sequences=_joined(parts, names, same_sequences), metadata=metadata)
-
-
-def _check_fits(first: ConfusionCounts, first_name: str, part: ConfusionCounts, name: str) -> None:
-    differing: list[tuple[str, Any, Any]] = [
-        ("labelling", first.labelling, part.labelling),
-        ("labels", _texts(first.labels), _texts(part.labels)),
-        ("distance bins", list(first.bins.edges_m), list(part.bins.edges_m)),
-        ("variables", list(map(str, first.bins.variables)), list(map(str, part.bins.variables))),
-        ("score thresholds", first.thresholds, part.thresholds),
-    ]
-    differing += [(key, first.metadata.get(key), part.metadata.get(key)) for key in (*MUST_AGREE, "score_threshold")]
-    for what, mine, other in differing:
-        if mine != other:
-            raise InputError(
-                f"cannot be merged with {first_name}: {what} differ: {_difference(mine, other)}",
-                Place(name),
-                "count both with the same options",
-            )
-
-
-def _difference(mine: Any, other: Any) -> str:
-    """The two values, or of two mappings the entries that differ."""
-    if isinstance(mine, Mapping) and isinstance(other, Mapping):
-        keys = [key for key in {**mine, **other} if mine.get(key) != other.get(key)]
-        return "; ".join(f"{key}: {shown(other.get(key))} here, {shown(mine.get(key))} there" for key in keys)
-    return f"{shown(other)} here, {shown(mine)} there"
-
-
-def _texts(labels: Sequence[Label]) -> list[list[str]]:
-    return [sorted(label) for label in labels]
-
-
-def _without_folders(names: Sequence[str]) -> list[str]:
-    """Names of files that do not depend on where they lie; equal ones are numbered."""
-    found: list[str] = []
-    seen = Counter[str]()
-    for short in (PurePath(name).name for name in names):
-        seen[short] += 1
-        found.append(short if seen[short] == 1 else f"{short} ({seen[short]})")
-    return found
-
-
-def _joined(parts: Sequence[ConfusionCounts], names: Sequence[str], same_sequences: str) -> Sequences | None:
-    found: dict[str, int] = {}
-    frames: list[int] = []
-    indices, counts = [], []
-    for part, file, short in zip(parts, names, _without_folders(names), strict=True):
-        if part.sequences is None:
-            return None
-        numbers = []
-        for name, count in zip(part.sequences.names, part.sequences.frames.tolist(), strict=True):
-            own = f"{short}/{name}" if same_sequences == "rename" else name
-            if own in found and same_sequences != "add":
-                raise InputError(
-                    f"sequence {shown(own)} is in an earlier file, too",
-                    Place(file),
-                    "--same-sequences add if these are other frames of it, rename if it is another drive",
-                )
-            number = found.setdefault(own, len(found))
-            if number == len(frames):
-                frames.append(0)
-            frames[number] += count
-            numbers.append(number)
-        tally = part.sequences.tally.renumbered(np.array(numbers, dtype=np.int64))
-        indices.append(tally.index)
-        counts.append(tally.counts)
-    tally = summed(np.concatenate(indices), np.concatenate(counts))
-    return Sequences(tuple(found), np.array(frames, dtype=np.int64), tally)

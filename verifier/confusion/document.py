@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +19,18 @@ import numpy as np
 from verifier.confusion.bins import Bins, Variable
 from verifier.confusion.counts import ConfusionCounts, Sequences
 from verifier.confusion.document_reader import (
+    ADDED_IN_2,
     AXES,
     EMPTY_CLASS,
     FAMILY_AXES,
     SCHEMA_NAME,
-    SCHEMA_VERSION,
     DocumentReader,
 )
+from verifier.confusion.document_tracks import tracks_json
 from verifier.confusion.document_variables import edge_json, where_json
 from verifier.confusion.matrices import ConfusionMatrices, Label
+from verifier.confusion.mix import MixedMatrices, read_mix
+from verifier.confusion.sanity import remark
 from verifier.textfiles import read_json, write_text
 
 
@@ -40,16 +43,21 @@ class ConfusionFile:
         name: of the file, as given.
         sha256: of its bytes.
         sequences: the counts of each sequence, which add up to the matrices; None where the file has none.
+        mixed: the matrices by the bins of a variable that is weighed; None where none is.
     """
 
     matrices: ConfusionMatrices
     name: str
     sha256: str
     sequences: Sequences | None = None
+    mixed: MixedMatrices | None = None
 
 
 def read_confusion(
-    path: str | Path, where: Mapping[str, str] | None = None, score_threshold: float | None = None
+    path: str | Path,
+    where: Mapping[str, str] | None = None,
+    score_threshold: float | None = None,
+    mix: str | Path | None = None,
 ) -> ConfusionFile:
     """Read a confusion document as one matrix per distance bin.
 
@@ -57,6 +65,7 @@ def read_confusion(
         path: of the file.
         where: bins of further variables to use; the matrices are summed over the others.
         score_threshold: which member of a family.
+        mix: file with weights of the bins of a further variable (`verifier.confusion.mix`).
 
     Raises:
         InputError: naming the file and the JSON pointer (or line and column) of the first offending element.
@@ -66,7 +75,13 @@ def read_confusion(
     counts = DocumentReader(str(path)).counts(document)
     chosen = counts if score_threshold is None else counts.member(score_threshold)
     digest = hashlib.sha256(raw).hexdigest()
-    return ConfusionFile(chosen.matrices(where), str(path), digest, chosen.by_sequence(where))
+    matrices, mixed = chosen.matrices(where), None
+    if mix is not None:
+        mixed = MixedMatrices.of(chosen, read_mix(mix, counts.bins.variables), where or {})
+        told = [*matrices.metadata.get("remarks", []), remark("mix", f"rates are weighed by {mixed.mix}")]
+        said = {"mix": mixed.mix.document(), "remarks": told}
+        matrices = replace(matrices, metadata={**matrices.metadata, **said})
+    return ConfusionFile(matrices, str(path), digest, chosen.by_sequence(where), mixed)
 
 
 def read_counts(path: str | Path) -> ConfusionCounts:
@@ -94,7 +109,7 @@ def confusion_text(found: ConfusionMatrices | ConfusionCounts) -> str:
     """The document as text: stable bytes, one matrix row per line, one sequence per line."""
     counts = found if isinstance(found, ConfusionCounts) else _as_counts(found)
     family = counts.thresholds is not None
-    head: dict[str, Any] = {"schema": SCHEMA_NAME, "version": SCHEMA_VERSION}
+    head: dict[str, Any] = {"schema": SCHEMA_NAME, "version": _version(counts)}
     if counts.title:
         head["title"] = counts.title
     head |= {"labelling": counts.labelling, "axes": FAMILY_AXES if family else AXES}
@@ -108,8 +123,17 @@ def confusion_text(found: ConfusionMatrices | ConfusionCounts) -> str:
     bins = [_bin_text(counts, index) for index in range(counts.bins.count)]
     body = '  "bins": [\n' + ",\n".join(bins) + "\n  ]"
     if counts.sequences is not None:
-        body += ',\n  "sequences": [\n' + ",\n".join(_sequence_texts(counts.sequences)) + "\n  ]"
+        body += ',\n  "sequences": [\n' + ",\n".join(_sequence_texts(counts)) + "\n  ]"
     return "{\n" + "\n".join(lines) + "\n" + body + "\n}\n"
+
+
+def _version(counts: ConfusionCounts) -> int:
+    """The first version of the document that can say all this."""
+    tests = counts.metadata.get("dependence", [])
+    listed = tests if isinstance(tests, list) else [tests]
+    later = any("combined" in each or any("bins" in test for test in each["classes"]) for each in listed)
+    tracks = counts.sequences is not None and counts.sequences.tracks is not None
+    return 2 if tracks or later or any(key in counts.metadata for key in ADDED_IN_2) else 1
 
 
 def _as_counts(matrices: ConfusionMatrices) -> ConfusionCounts:
@@ -137,12 +161,15 @@ def _bin_text(counts: ConfusionCounts, index: int) -> str:
     return f'    {{{ranges},\n      "counts": [\n        {rows}\n      ]}}'
 
 
-def _sequence_texts(sequences: Sequences) -> list[str]:
-    texts = []
+def _sequence_texts(counts: ConfusionCounts) -> list[str]:
+    sequences, texts = counts.sequences, []
+    assert sequences is not None
     for number, (name, frames) in enumerate(zip(sequences.names, sequences.frames.tolist(), strict=True)):
         own = sequences.tally.of_sequence(number)
         rows = np.column_stack([own.index[:, 1:], own.counts]).tolist()
-        entry = {"name": name, "frames": frames, "counts": rows}
+        entry: dict[str, Any] = {"name": name, "frames": frames, "counts": rows}
+        if sequences.tracks is not None:
+            entry["tracks"] = tracks_json(sequences.tracks, number, counts.bins.shape)
         texts.append("    " + json.dumps(entry, ensure_ascii=False, separators=(",", ":")))
     return texts
 

@@ -14,13 +14,16 @@ from numpy.typing import NDArray
 from verifier.confusion.bins import Bins, Variable
 from verifier.confusion.counts import ConfusionCounts, Sequences
 from verifier.confusion.document_dependence import check_dependence
+from verifier.confusion.document_tracks import TracksReader
 from verifier.confusion.document_variables import ORDER_HINT, escaped, is_number, read_variables, where_json
 from verifier.confusion.matrices import EMPTY, LARGEST_COUNT, Label
+from verifier.confusion.sanity import check_remarks
 from verifier.confusion.tally import Tally, summed
 from verifier.errors import InputError, Place, UsageError, nearest_name, shown
 
 SCHEMA_NAME = "verifier.confusion"
-SCHEMA_VERSION = 1
+SCHEMA_VERSIONS = (1, 2)
+ADDED_IN_2 = ("remarks",)
 AXES = ["predicted", "true"]
 FAMILY_AXES = ["score_threshold", *AXES]
 REQUIRED = ("schema", "version", "labelling", "axes", "labels", "bins")
@@ -34,6 +37,7 @@ METADATA = (
     "totals",
     "source",
     "dependence",
+    "remarks",
     "notes",
 )
 PROVENANCE = ("command", "versions")
@@ -67,9 +71,14 @@ class DocumentReader:
         members = None if thresholds is None else len(thresholds)
         bins, counts = self._bins(document["bins"], variables, len(labels), members)
         self._check_empty_columns(bins, counts, labels.index(EMPTY))
+        if document.get("false_alarms") == "dropped":
+            self._check_no_alarms(counts, labels.index(EMPTY), members)
         sequences = None
         if "sequences" in document:
-            sequences = self._sequences(document["sequences"], counts)
+            tracks = None
+            if document["version"] > 1 and labelling == "class":
+                tracks = TracksReader(bins.shape, len(labels), labels.index(EMPTY), members or 1, self.fail)
+            sequences = self._sequences(document["sequences"], counts, tracks)
         return ConfusionCounts(
             labelling,
             labels,
@@ -78,10 +87,10 @@ class DocumentReader:
             counts,
             sequences,
             document.get("title", ""),
-            self._metadata(document, members),
+            self._metadata(document, members, bins.shape[0]),
         )
 
-    def _metadata(self, document: dict[str, Any], members: int | None) -> dict[str, Any]:
+    def _metadata(self, document: dict[str, Any], members: int | None, bins: int) -> dict[str, Any]:
         metadata = {key: document[key] for key in METADATA if key in document}
         if not isinstance(document.get("title", ""), str):
             raise self.fail("/title", f"expected a string, got {shown(document['title'])}")
@@ -95,15 +104,21 @@ class DocumentReader:
             except ValueError:
                 raise self.fail(f"/{key}", "NaN and infinities are not JSON numbers") from None
         if "dependence" in metadata:
-            check_dependence(metadata["dependence"], members, self.fail)
+            later = document["version"] > 1
+            check_dependence(metadata["dependence"], members, self.fail, bins if later else None)
+        if "remarks" in metadata:
+            check_remarks(metadata["remarks"], self.fail)
         return metadata
 
     def _check_head(self, document: Any) -> None:
         if not isinstance(document, dict):
             raise self.fail("", f"expected an object with the key 'schema', got {shown(document)}")
+        known: tuple[str, ...] = REQUIRED + OPTIONAL
+        if document.get("version") == 1:
+            known = tuple(key for key in known if key not in ADDED_IN_2)
         for key in document:
-            if key not in REQUIRED + OPTIONAL:
-                nearest = nearest_name(key, REQUIRED + OPTIONAL)
+            if key not in known:
+                nearest = nearest_name(key, known)
                 hint = f"did you mean '{nearest}'?" if nearest else "put free text under 'notes'"
                 raise self.fail("/" + escaped(key), f"unknown key {shown(key)}", hint)
         if "axes" not in document:
@@ -119,8 +134,10 @@ class DocumentReader:
         command = document.get("command", [])
         if not isinstance(command, list) or not all(isinstance(each, str) for each in command):
             raise self.fail("/command", f"expected a list of strings, got {shown(command)}")
-        self._check_constant(document, "schema", SCHEMA_NAME)
-        self._check_constant(document, "version", SCHEMA_VERSION)
+        if document["schema"] != SCHEMA_NAME:
+            raise self.fail("/schema", f"expected {SCHEMA_NAME!r}, got {shown(document['schema'])}")
+        if document["version"] not in SCHEMA_VERSIONS or isinstance(document["version"], bool):
+            raise self.fail("/version", f"expected 1 or 2, got {shown(document['version'])}")
         family = "score_thresholds" in document
         if document["axes"] != (FAMILY_AXES if family else AXES):
             expected = '["score_threshold", "predicted", "true"]' if family else '["predicted", "true"]'
@@ -132,11 +149,6 @@ class DocumentReader:
         if document["labelling"] not in LABELLINGS:
             found = shown(document["labelling"])
             raise self.fail("/labelling", f"expected 'class', 'group' or 'proposition', got {found}")
-
-    def _check_constant(self, document: dict[str, Any], key: str, expected: str | int) -> None:
-        found = document[key]
-        if found != expected or isinstance(found, bool):
-            raise self.fail(f"/{key}", f"expected {expected!r}, got {shown(found)}")
 
     def _labels(self, found: Any, labelling: str) -> tuple[Label, ...]:
         if not isinstance(found, list) or not found:
@@ -252,16 +264,32 @@ class DocumentReader:
                     f"only objects have '{name}', so where nothing stands the counts must be equal",
                 )  # fmt: skip
 
-    def _sequences(self, found: Any, counts: NDArray[np.int64]) -> Sequences:
+    def _check_no_alarms(self, counts: NDArray[np.int64], empty: int, members: int | None) -> None:
+        """Where false alarms were dropped, column "empty" says nothing but "empty"."""
+        alarms = np.argwhere(np.delete(counts[..., empty], empty, axis=2))
+        if len(alarms):
+            member, at_bin, predicted = alarms[0].tolist()
+            predicted += predicted >= empty
+            number = counts[member, at_bin, predicted, empty]
+            path = f"/bins/{at_bin}/counts/" + (f"{member}/" if members is not None else "")
+            raise self.fail(
+                f"{path}{predicted}/{empty}", f"{number} false alarms, though /false_alarms says 'dropped'",
+                "write \"false_alarms\": \"counted\" if unmatched detections are counted; they count as data then",
+            )  # fmt: skip
+
+    def _sequences(self, found: Any, counts: NDArray[np.int64], tracks: TracksReader | None) -> Sequences:
         if not isinstance(found, list) or not found:
             raise self.fail("/sequences", f"expected a list of at least one sequence, got {shown(found)}")
         names: dict[str, int] = {}
         rows: list[list[int]] = []
         limits = [*counts.shape[1:], *[LARGEST_COUNT + 1] * len(counts)]
+        with_tracks = tracks is not None and any(isinstance(each, dict) and "tracks" in each for each in found)
+        keys = ("name", "frames", "counts", *(("tracks",) if with_tracks else ()))
         for number, entry in enumerate(found):
             path = f"/sequences/{number}"
-            if not isinstance(entry, dict) or set(entry) != {"name", "frames", "counts"}:
-                raise self.fail(path, "expected an object with 'name', 'frames' and 'counts'")
+            if not isinstance(entry, dict) or set(entry) != set(keys):
+                listed = ", ".join(f"'{key}'" for key in keys[:-1])
+                raise self.fail(path, f"expected an object with {listed} and '{keys[-1]}'")
             if not isinstance(entry["name"], str) or entry["name"] in names:
                 raise self.fail(f"{path}/name", f"expected a name that is not used yet, got {shown(entry['name'])}")
             if type(entry["frames"]) is not int or not 0 <= entry["frames"] <= LARGEST_COUNT:
@@ -275,7 +303,8 @@ class DocumentReader:
         table = np.array(rows, dtype=np.int64).reshape(len(rows), len(limits) + 1)
         tally = summed(table[:, :4], table[:, 4:])
         self._check_sum(tally, len(rows), counts)
-        return Sequences(tuple(names), np.array(list(names.values()), dtype=np.int64), tally)
+        own = tracks.read([entry["tracks"] for entry in found], tally) if tracks is not None and with_tracks else None
+        return Sequences(tuple(names), np.array(list(names.values()), dtype=np.int64), tally, own)
 
     def _check_row(self, path: str, row: Any, limits: list[int]) -> None:
         if not isinstance(row, list) or len(row) != len(limits):

@@ -19,6 +19,7 @@ import numpy as np
 from verifier.confusion.counting import TOTALS, Count, accumulate, count_and_observe, nothing_counted
 from verifier.confusion.record import join_records, record_table, write_record
 from verifier.confusion.rules import CountingRule
+from verifier.confusion.sanity import remark
 from verifier.confusion.tally import Tally
 from verifier.detections.columns import DetectionSet
 from verifier.detections.stream import Chunk
@@ -27,7 +28,7 @@ from verifier.matching import MatchingPolicy
 from verifier.textfiles import read_json, write_text
 
 SCHEMA = "verifier.confusion.checkpoint"
-VERSION = 1
+VERSION = 2
 ADDED = ("filters", "classes_left_out", "ignored", "regions")
 """Entries of a detection set's origin that hold numbers of its own frames."""
 
@@ -169,6 +170,7 @@ def _checkpoint_text(progress: Progress, files: StreamFiles) -> str:
         "totals": found.totals,
         "index": found.tally.index.tolist(),
         "counts": found.tally.counts.tolist(),
+        "remarks": list(found.remarks),
     }
     return json.dumps(document, ensure_ascii=False, default=dict) + "\n"
 
@@ -191,7 +193,8 @@ def _resumed(files: StreamFiles, rule: CountingRule) -> Progress:
         counts = np.array(document["counts"], dtype=np.int64).reshape(len(index), rule.threshold_count)
         frames = np.array(document["frames"], dtype=np.int64).reshape(len(document["sequences"]))
         totals = {name: int(document["totals"][name]) for name in TOTALS}
-        counted = Count(tuple(document["sequences"]), frames, Tally(index, counts), totals)
+        remarks = tuple(remark(each["kind"], each["text"]) for each in document["remarks"])
+        counted = Count(tuple(document["sequences"]), frames, Tally(index, counts), totals, remarks=remarks)
         return Progress(document["after"], counted, document["origin"], int(document["parts"]))
     except (KeyError, TypeError, ValueError):
         raise InputError("the checkpoint is damaged", place, "remove it to start again") from None

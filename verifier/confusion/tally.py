@@ -75,7 +75,7 @@ def counted(parts: Sequence[Items], thresholds: int) -> Tally:
     weight = np.concatenate([part.weight for part in parts])
     used = (low < high) & (weight != 0)
     index, low, high, weight = index[used], low[used], high[used], weight[used]
-    rows, row_of = _distinct_rows(index)
+    rows, row_of = distinct_rows(index)
     cells = len(rows) * (thresholds + 1)
     changes = np.bincount(row_of * (thresholds + 1) + low, weight, cells)
     changes -= np.bincount(row_of * (thresholds + 1) + high, weight, cells)
@@ -85,7 +85,7 @@ def counted(parts: Sequence[Items], thresholds: int) -> Tally:
 
 def summed(index: NDArray[np.int64], counts: NDArray[np.int64]) -> Tally:
     """Add up rows with the same index."""
-    rows, row_of = _distinct_rows(index)
+    rows, row_of = distinct_rows(index)
     total = np.zeros((len(rows), counts.shape[1]), dtype=np.int64)
     np.add.at(total, row_of, counts)
     return Tally(rows, total)
@@ -96,10 +96,10 @@ def no_counts(thresholds: int) -> Tally:
     return Tally(np.zeros((0, 4), dtype=np.int64), np.zeros((0, thresholds), dtype=np.int64))
 
 
-def _distinct_rows(index: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def distinct_rows(index: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The distinct rows in lexicographic order, and for each row its place among them."""
     if not len(index):
-        return index.reshape(0, 4), np.zeros(0, dtype=np.int64)
+        return index, np.zeros(0, dtype=np.int64)
     sizes = index.max(axis=0) + 1
     flat = np.ravel_multi_index(tuple(index.T), tuple(sizes.tolist()))
     keys, place = distinct(flat, int(np.prod(sizes)))

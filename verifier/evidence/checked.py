@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from verifier.evidence.documents import Document
+from verifier.checking.verdicts import verdict_text
+from verifier.evidence.documents import Content, Document
+from verifier.evidence.grounds import bounds_name, channel_lines, needed_text, reason_text, tier_of, vacuity_text
 from verifier.evidence.points import block_text, scenario_text
 from verifier.scenarios import number_text
 
@@ -23,10 +25,15 @@ class Checked:
         formula: fully parenthesised.
         target: as ">= 0.95", or "= ?".
         verdict: a value of `Verdict`.
+        condition: what must be true for the verdict to hold; None where nothing is assumed.
+        basis: what the verdict rests on, as in the document; None where nothing is decided.
+        reason: why a verdict that its numbers would give is not given, in words; empty otherwise.
+        vacuity: what makes the check say nothing here, in words; empty where nothing does.
         probability, lower, upper: Storm's value and its numerical bounds.
         sureness: as in the document; None where the run made no intervals.
+        tier, bounds_name: of the confidence bounds, the name with level and tier for people; empty without bounds.
         worst: whether this is the worst scenario of the requirement under this planner.
-        needed: further items that would decide the requirement; 0 where that is not known.
+        needed: further items or drives that would decide the requirement, in words; empty where that is not known.
     """
 
     requirement: str
@@ -36,12 +43,18 @@ class Checked:
     formula: str
     target: str
     verdict: str
+    condition: str | None
+    basis: str | None
+    reason: str
+    vacuity: str
     probability: float
     lower: float
     upper: float
     sureness: Mapping[str, Any] | None
+    tier: str
+    bounds_name: str
     worst: bool
-    needed: int
+    needed: str
 
     @property
     def name(self) -> str:
@@ -50,17 +63,40 @@ class Checked:
 
     @property
     def message(self) -> str:
-        """What was found, on one line: the verdict, P, how sure that is, and what was asked."""
+        """On one line: the verdict with its condition, why it is open or vacuous, P with intervals, the target."""
         found = [f"P = {self.probability:.9g}"]
         if self.sureness is not None:
-            interval, bounds = self.sureness["interval"], self.sureness["guaranteed"]
+            interval, bounds = self.sureness["interval"], self.sureness["confidence_bounds"]
             level = f"{100 * self.sureness['level']:g} %"
             found.append(f"{level} {interval['kind']} interval [{interval['lower']:.6g}, {interval['upper']:.6g}]")
-            found.append(f"{level} guaranteed [{bounds['lower']:.6g}, {bounds['upper']:.6g}]")
+            found.append(f"{self.bounds_name} [{bounds['lower']:.6g}, {bounds['upper']:.6g}]")
         asked = "no target" if self.target == "= ?" else f"target P {self.target}"
-        more = f"; about {self.needed} more items would decide it" if self.worst and self.needed else ""
-        verdict = "" if self.verdict == "no target" else f"{self.verdict}: "
-        return f"{verdict}{', '.join(found)}; {asked}{more}"
+        more = f"; about {self.needed} would decide it" if self.worst and self.needed else ""
+        said = "" if self.verdict == "no target" else verdict_text(self.verdict, self.condition)
+        why = "; ".join(part for part in (self.reason, self.vacuity and f"vacuous: {self.vacuity}") if part)
+        head = " ".join(part for part in (said, why and f"({why})") if part)
+        return f"{head}{': ' if head else ''}{', '.join(found)}; {asked}{more}"
+
+
+def grounds_of(each: Checked) -> dict[str, str]:
+    """What a verdict rests on, as names and texts; without what does not apply."""
+    found = {
+        "condition": each.condition or "",
+        "basis": each.basis or "",
+        "reason": each.reason,
+        "vacuity": each.vacuity,
+        "tier": each.tier,
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def run_grounds(run: Content) -> Iterator[tuple[str, str]]:
+    """What all verdicts of a run rest on, as names and texts: its confidence bounds and the test of the channel."""
+    confidence = run["settings"]["confidence"]
+    if confidence is not None:
+        yield "bounds", f"{confidence['bounds']['name']}: {confidence['bounds']['condition']}"
+    tests = "; ".join(channel_lines(run["channel"]))
+    yield "memoryless detector", f"{run['channel']['test']}{f' ({tests})' if tests else ''}"
 
 
 def checked(run: Document) -> tuple[Checked, ...]:
@@ -71,7 +107,7 @@ def checked(run: Document) -> tuple[Checked, ...]:
     """
     if run.kind != "run":
         raise ValueError(f"expected the document of a run, got one of kind {run.kind!r}")
-    return tuple(_entries(run.content["requirements"]))
+    return tuple(_entries(run.content))
 
 
 def worst_of(run: Document) -> tuple[Checked, ...]:
@@ -118,8 +154,10 @@ def _floor_entries(floor: Mapping[str, Any] | None) -> Iterator[Gated]:
     if floor is None:
         return
     for each in floor["requirements"]:
-        outcome = "below" if each["failed"] else "not below"
+        outcome = "below" if each["failed"] and not each["reason"] else "not below"
         message = f"{each['value']:.9g} ({floor['from']}) in {each['scenario']} is {outcome} {floor['least']}"
+        message += f", {each['condition']}" if each["condition"] is not None else ""
+        message += f"; not shown: {each['reason']}" if each["reason"] else ""
         yield Gated(each["requirement"], each["planner"], "fail_under", each["failed"], message)
 
 
@@ -134,9 +172,9 @@ def _drop_entries(regression: Mapping[str, Any] | None) -> Iterator[Gated]:
         yield Gated(each["requirement"], each["planner"], "max_drop", each["failed"], message)
 
 
-def _entries(requirements: list[dict[str, Any]]) -> Iterator[Checked]:
-    for each in requirements:
-        columns = each.get("evidence_needed", {}).get("columns", [])
+def _entries(run: Content) -> Iterator[Checked]:
+    settings = run["settings"]
+    for each in run["requirements"]:
         for at, point in enumerate(each["points"]):
             yield Checked(
                 requirement=each["name"],
@@ -146,12 +184,18 @@ def _entries(requirements: list[dict[str, Any]]) -> Iterator[Checked]:
                 formula=each["formula"],
                 target=_target(each["target"]),
                 verdict=point["verdict"],
+                condition=point["condition"],
+                basis=point["basis"],
+                reason=reason_text(point),
+                vacuity=vacuity_text(point),
                 probability=point["probability"],
                 lower=point["lower"],
                 upper=point["upper"],
                 sureness=point.get("sureness"),
+                tier=tier_of(settings),
+                bounds_name=bounds_name(settings) if "sureness" in point else "",
                 worst=at == each["worst"],
-                needed=sum(column["further"] for column in columns),
+                needed=needed_text(each.get("evidence_needed")),
             )
 
 

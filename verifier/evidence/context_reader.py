@@ -35,7 +35,7 @@ from pathlib import Path, PurePath
 from verifier.evidence.context import DUTIES, CaseContext, Detector
 from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure
 from verifier.evidence.rates.hazard import Acceptance
-from verifier.robustness.assessment.tomldata import Element, read_toml
+from verifier.tomldata import Element, read_toml
 
 TABLES = ("system", "odd", "detector", "dataset", "exposure", "acceptance", "responsible")
 

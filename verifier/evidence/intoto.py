@@ -7,9 +7,11 @@ spec/predicates/test-result.md). The statement is not signed; tools such as cosi
 |-----------------------|--------|----------------------------------------|
 | violated              | FAILED | failedTests                            |
 | inconclusive          | WARNED | warnedTests                            |
+| vacuous               | WARNED | warnedTests                            |
 | satisfied             | PASSED | passedTests                            |
 | no target, throughout | WARNED | none: nothing was asked, nothing passed |
 
+The name of a test that passed or failed on a condition ends with it: the format has no other place for that.
 A gate of the run is a test as well, per requirement and planner; a closed one fails.
 """
 
@@ -20,14 +22,20 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from verifier.checking.verdicts import verdict_text
 from verifier.errors import one_line
-from verifier.evidence.checked import checked, gated
+from verifier.evidence.checked import checked, gated, run_grounds
 from verifier.evidence.documents import Document
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "https://in-toto.io/attestation/test-result/v0.1"
-RESULTS = {"violated": "FAILED", "inconclusive": "WARNED", "satisfied": "PASSED", "no target": "WARNED"}
-LISTS = {"violated": "failedTests", "inconclusive": "warnedTests", "satisfied": "passedTests"}
+LISTS = {
+    "violated": "failedTests",
+    "inconclusive": "warnedTests",
+    "vacuous": "warnedTests",
+    "satisfied": "passedTests",
+}
+RESULTS = {"violated": "FAILED", "satisfied": "PASSED"}
 
 
 def statement(run: Document, subjects: Mapping[str, str]) -> str:
@@ -46,10 +54,10 @@ def statement(run: Document, subjects: Mapping[str, str]) -> str:
     predicate: dict[str, Any] = {"passedTests": [], "warnedTests": [], "failedTests": []}
     for each in checked(run):
         if each.verdict in LISTS:
-            predicate[LISTS[each.verdict]].append(one_line(each.name))
+            predicate[LISTS[each.verdict]].append(one_line(verdict_text(each.name, each.condition)))
     for gate in gated(run):
         predicate["failedTests" if gate.failed else "passedTests"].append(one_line(gate.name))
-    predicate["result"] = "FAILED" if predicate["failedTests"] else RESULTS[run.content["verdict"]]
+    predicate["result"] = "FAILED" if predicate["failedTests"] else RESULTS.get(run.content["verdict"], "WARNED")
     predicate["configuration"] = _configuration(run, subjects)
     document = {
         "_type": STATEMENT_TYPE,
@@ -72,6 +80,9 @@ def _configuration(run: Document, subjects: Mapping[str, str]) -> list[dict[str,
         found.append(_resource(baseline["name"], baseline["sha256"]) | {"annotations": {"role": "baseline"}})
     if run.sha256 not in tested:
         notes = {"role": "result", "versions": dict(run.content["versions"])}
+        notes |= {name: one_line(text) for name, text in run_grounds(run.content)}
+        if run.content["condition"] is not None:
+            notes["condition"] = one_line(run.content["condition"])
         if "command" in run.content:
             notes["command"] = [one_line(each) for each in run.content["command"]]
         found.append(_resource(run.name, run.sha256) | {"annotations": notes})

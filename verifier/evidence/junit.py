@@ -8,9 +8,13 @@ values of the swept constants.
 |--------------|----------------------------------------------------------------------------|
 | satisfied    | passed                                                                     |
 | violated     | `failure` of type "violated"                                               |
+| vacuous      | `skipped`: the check says nothing about the system there                   |
 | inconclusive | `failure` of type "inconclusive", or `skipped` where that is asked for     |
 | no target    | `skipped`: nothing was asked, so nothing passed                            |
 
+The message holds the condition of a verdict; a case that passed on a condition says so in `system-out`.
+
+Requirements without an answer within the limits are a suite of their own, each an `error`.
 The gates of a run, where it has any, are a suite of their own with one case per requirement and planner.
 
 XML 1.0 has no control characters. They, line breaks and invisible signs such as changes of the writing direction are
@@ -24,7 +28,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
 from verifier.errors import one_line
-from verifier.evidence.checked import Checked, Gated, checked, gated
+from verifier.evidence.checked import Checked, Gated, checked, gated, grounds_of, run_grounds
 from verifier.evidence.documents import Document
 
 INCONCLUSIVE = ("failure", "skipped")
@@ -58,6 +62,8 @@ def junit_xml(
     for name, cases in suites.items():
         taken = None if seconds is None else seconds[name]
         root.append(_suite(name, cases, PurePath(spec_name).stem, taken, inconclusive, run))
+    if "unanswered" in run.content:
+        root.append(_unanswered_suite(run.content["unanswered"], PurePath(spec_name).stem, seconds is not None))
     gates = gated(run)
     if gates:
         root.append(_gate_suite(gates, PurePath(spec_name).stem, seconds is not None))
@@ -80,10 +86,24 @@ def _suite(
         _property(properties, f"{each['role']} {each['name']} sha256", each["sha256"])
     for library, version in run.content["versions"].items():
         _property(properties, f"version {library}", version)
+    for name, value in run_grounds(run.content):
+        _property(properties, name, value)
     share = None if seconds is None else seconds / len(cases)
     for each in cases:
         suite.append(_case(each, f"{spec}.{each.planner}", share, inconclusive))
     _count(suite, seconds)
+    return suite
+
+
+def _unanswered_suite(unanswered: Sequence[Mapping[str, str]], spec: str, timed: bool) -> ET.Element:
+    suite = ET.Element("testsuite", {"name": "no answer"})
+    for each in unanswered:
+        name = {"classname": one_line(spec), "name": one_line(each["name"])}
+        case = ET.SubElement(suite, "testcase", name | ({"time": "0.000000"} if timed else {}))
+        ET.SubElement(case, "error", {"type": "no answer", "message": one_line(each["reason"])}).text = one_line(
+            each["formula"]
+        )
+    _count(suite, 0.0 if timed else None)
     return suite
 
 
@@ -105,10 +125,15 @@ def _case(each: Checked, class_name: str, seconds: float | None, inconclusive: s
     if seconds is not None:
         case.set("time", f"{seconds:.6f}")
     properties = ET.SubElement(case, "properties")
-    values = {"verdict": each.verdict, "probability": repr(each.probability), "target": f"P {each.target}"}
+    values = {
+        "verdict": each.verdict,
+        **grounds_of(each),
+        "probability": repr(each.probability),
+        "target": f"P {each.target}",
+    }
     values |= {"lower": repr(each.lower), "upper": repr(each.upper)}
     if each.sureness is not None:
-        for kind in ("interval", "guaranteed"):
+        for kind in ("interval", "confidence_bounds"):
             values |= {f"{kind}_{end}": repr(each.sureness[kind][end]) for end in ("lower", "upper")}
     for name, value in values.items():
         _property(properties, name, value)
@@ -118,11 +143,14 @@ def _case(each: Checked, class_name: str, seconds: float | None, inconclusive: s
         if result == "failure":
             found.set("type", each.verdict)
         found.text = one_line(each.formula)
+    elif each.condition is not None:
+        ET.SubElement(case, "system-out").text = one_line(each.message)
     return case
 
 
 def _result_tag(verdict: str, inconclusive: str) -> str | None:
-    return {"violated": "failure", "inconclusive": inconclusive, "no target": "skipped"}.get(verdict)
+    tags = {"violated": "failure", "inconclusive": inconclusive, "vacuous": "skipped", "no target": "skipped"}
+    return tags.get(verdict)
 
 
 def _property(properties: ET.Element, name: str, value: str) -> None:

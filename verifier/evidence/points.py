@@ -9,8 +9,10 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from verifier.checking.verdicts import Verdict, verdict_of
+from verifier.analysis.channel_test import channel_test
+from verifier.checking.verdicts import Decision, Verdict, VerdictRule, decide, verdict_of
 from verifier.evidence.documents import Content
+from verifier.provenance import data_assumption
 
 ROUNDING = 1e-9
 """By which a value may stand outside its bounds, or 0..1, because it was rounded."""
@@ -72,7 +74,7 @@ def held_bounds(point: Content, verdict_from: str) -> tuple[float, float]:
         return point["lower"], point["upper"]
     if verdict_from == "interval":
         return sure["interval"]["lower_range"][0], sure["interval"]["upper_range"][1]
-    return sure["guaranteed"]["lower"], sure["guaranteed"]["upper"]
+    return sure["confidence_bounds"]["lower"], sure["confidence_bounds"]["upper"]
 
 
 def held_ends(point: Content, verdict_from: str) -> tuple[Fraction, Fraction]:
@@ -84,20 +86,49 @@ def held_ends(point: Content, verdict_from: str) -> tuple[Fraction, Fraction]:
     return Fraction(lower), Fraction(upper)
 
 
-def following_verdict(point: Content, target: Mapping[str, str] | None, verdict_from: str) -> Verdict:
-    """The verdict that follows from the numbers of a point, whatever it is said to be."""
+def following_verdict(
+    point: Content, target: Mapping[str, str] | None, settings: Content, channel: Content
+) -> Decision:
+    """The verdict that follows from the numbers of a point, by the rule that a run decides by.
+
+    Args:
+        point: of the document of a run. That its probability is the same whatever the detector predicts is taken
+            from it: the numbers do not show that.
+        target: of the requirement.
+        settings, channel: of the run's document.
+    """
     if target is None:
-        return Verdict.NO_TARGET
-    return verdict_of(*held_ends(point, verdict_from), target["comparison"], Fraction(target["probability"]))
+        return Decision(Verdict.NO_TARGET)
+    asked = target["comparison"], Fraction(target["probability"])
+    return decided(point, target, settings, channel, verdict_of(*held_ends(point, settings["verdict_from"]), *asked))
 
 
-def contradictions(point: Content, target: Mapping[str, str] | None, settings: Content) -> Iterator[tuple[str, str]]:
+def decided(
+    point: Content, target: Mapping[str, str], settings: Content, channel: Content, model: Verdict
+) -> Decision:
+    """As `following_verdict`, where the numbers of the memoryless chain say `model`."""
+    asked = target["comparison"], Fraction(target["probability"])
+    whatever = point.get("whatever_predicted")
+    return decide(
+        model,
+        Verdict.INCONCLUSIVE if whatever is None else verdict_of(whatever, whatever, *asked),
+        channel_test(channel["classes"], point["draws"]),
+        data_assumption(settings),
+        VerdictRule(settings["strict"], settings["assume_memoryless"]),
+        vacuous="vacuity" in point,
+    )
+
+
+def contradictions(
+    point: Content, target: Mapping[str, str] | None, settings: Content, channel: Content | None = None
+) -> Iterator[tuple[str, str]]:
     """(element below the point, what is wrong) where its numbers do not fit together.
 
     Args:
         point: accepted by the schema, its numbers finite.
         target: of the requirement, a probability.
         settings: of the run; they say what decides verdicts.
+        channel: of the run; None for a point of a document whose verdicts say nothing of the channel.
     """
     value = point["probability"]
     if not is_probability(value) and settings.get("round_transitions") is None:
@@ -112,14 +143,31 @@ def contradictions(point: Content, target: Mapping[str, str] | None, settings: C
             return
         if abs(exact - Fraction(value)) > ROUNDING:
             yield "/exact", f"expected what rounds to {value}"
-    yield from _disordered(point)
-    found = following_verdict(point, target, settings.get("verdict_from", "point")).value
-    if point["verdict"] != found:
-        yield "/verdict", f"expected {found}, which follows from the numbers beside it, got {point['verdict']}"
+    yield from _disordered(point, settings)
+    if channel is None:
+        ends = held_ends(point, settings.get("verdict_from", "point"))
+        model = None if target is None else verdict_of(*ends, target["comparison"], Fraction(target["probability"]))
+        yield from _otherwise("verdict", point["verdict"], (model or Verdict.NO_TARGET).value)
+        return
+    if abs(point.get("whatever_predicted", value) - value) > ROUNDING:
+        yield "/whatever_predicted", f"expected the probability, {value}, or nothing"
+    decision = following_verdict(point, target, settings, channel)
+    yield from _otherwise("verdict", point["verdict"], decision.verdict.value)
+    for name in ("basis", "condition", "reason"):
+        yield from _otherwise(name, point[name], getattr(decision, name))
 
 
-def _disordered(point: Content) -> Iterator[tuple[str, str]]:
-    for kind in ("interval", "guaranteed"):
+def _otherwise(name: str, found: Any, following: Any) -> Iterator[tuple[str, str]]:
+    if found != following:
+        yield f"/{name}", f"expected {following}, which follows from the numbers beside it, got {found}"
+
+
+def _disordered(point: Content, settings: Content) -> Iterator[tuple[str, str]]:
+    for kind in ("interval", "confidence_bounds"):
         ends = point.get("sureness", {}).get(kind)
         if ends is not None and ends["lower"] > ends["upper"]:
             yield f"/sureness/{kind}", f"expected the lower end below the upper, got {ends['lower']}, {ends['upper']}"
+    if "sureness" in point:
+        found, tier = point["sureness"]["confidence_bounds"]["tier"], settings["confidence"]["bounds"]["tier"]
+        if found != tier:
+            yield "/sureness/confidence_bounds/tier", f"expected {tier}, as in the settings of the run, got {found}"

@@ -57,10 +57,18 @@ def interval_text(lower: float, upper: float, digits: int = 3) -> str:
 
 
 def number_text(number: float, target: Fraction | None = None) -> str:
-    """Six significant digits, more where fewer would move it to or across the target or 1."""
-    value = Fraction(number)
+    """Six significant digits, more where fewer would move it to or across the target or 1.
+
+    Near 1 four digits of what is missing there: one more than ends of intervals have (`rounded`), so that a printed
+    probability does not leave its printed bounds.
+
+    >>> number_text(0.1962025316455696), number_text(0.99995549), number_text(0.9999999955)
+    ('0.196203', '0.99995549', '0.9999999955')
+    """
+    value, missing = Fraction(number), 1 - Decimal(repr(float(number)))
+    fewest = 3 - missing.adjusted() if 0 < missing < Decimal("0.5") else 0
     for digits in (6, 9, 12, 17):
-        text = f"{number:.{digits}g}"
+        text = f"{number:.{max(digits, min(fewest, 17))}g}"
         if all(_side(Fraction(text), each) == _side(value, each) for each in (1, target) if each is not None):
             break
     return text

@@ -1,9 +1,10 @@
 """SARIF 2.1.0 of a run: what is wrong, at the line of the spec that asks for it.
 
 Every requirement is a rule (`reportingDescriptor`) with its verdict, so nothing is left out. Results are only the
-problems: a violated requirement is an error, an inconclusive one a warning, both of kind "fail", for what had to be
-shown was not shown. A closed gate of the run is an error as well. Satisfied requirements give no result: services
-that show SARIF, GitHub's among them, take every result for a problem, whatever its kind.
+problems: a violated requirement is an error, an inconclusive or vacuous one a warning, all of kind "fail", for what
+had to be shown was not shown. A requirement without an answer within the limits is an error, and so is a closed gate
+of the run. Satisfied requirements give no result: services that show SARIF, GitHub's among them, take every result
+for a problem, whatever its kind.
 
 Source: OASIS, Static Analysis Results Interchange Format 2.1.0, sections 3.14 (run), 3.19.23 (rules), 3.27 (result),
 3.28 to 3.30 (places).
@@ -18,14 +19,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from verifier.checking.verdicts import Verdict, worst_verdict
+from verifier.checking.verdicts import Verdict, condition_over, worst_verdict
 from verifier.errors import one_line
-from verifier.evidence.checked import Checked, Gated, gated, worst_of
+from verifier.evidence.checked import Checked, Gated, gated, grounds_of, run_grounds, worst_of
 from verifier.evidence.documents import Document
 from verifier.specs import Specification
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-LEVELS = {"violated": "error", "inconclusive": "warning"}
+LEVELS = {"violated": "error", "inconclusive": "warning", "vacuous": "warning"}
 LONGEST_NAME = 255
 """Characters of a rule's id; longer ones are refused by services that show SARIF, and are cut with a hash behind."""
 
@@ -43,7 +44,7 @@ def sarif_log(run: Document, spec_name: str, lines: Mapping[str, tuple[int, int]
     """
     if any(min(place) < 1 for place in lines.values()):
         raise ValueError("lines and columns count from 1")
-    rules = list(_rules(worst_of(run)))
+    rules = [*_rules(run), *map(_unanswered_rule, run.content.get("unanswered", []))]
     results = list(_results(run, rules, spec_name, lines))
     log = {
         "$schema": SCHEMA,
@@ -57,6 +58,8 @@ def sarif_log(run: Document, spec_name: str, lines: Mapping[str, tuple[int, int]
                 "properties": {
                     "title": one_line(run.content["title"]),
                     "verdict": run.content["verdict"],
+                    "condition": run.content["condition"],
+                    **{_camel(name): one_line(text) for name, text in run_grounds(run.content)},
                     "resultSha256": run.sha256,
                     "versions": dict(run.content["versions"]),
                     "command": [one_line(each) for each in run.content.get("command", [])],
@@ -85,22 +88,27 @@ def _driver(run: Document, rules: list[dict[str, Any]]) -> dict[str, Any]:
     return driver
 
 
-def _rules(found: Sequence[Checked]) -> Iterator[dict[str, Any]]:
-    """One rule per requirement; its verdict is the worst over the planners."""
+def _rules(run: Document) -> Iterator[dict[str, Any]]:
+    """One rule per requirement; its verdict is the worst over the planners, its condition that of all scenarios."""
     by_name: dict[str, list[Checked]] = {}
-    for each in found:
+    for each in worst_of(run):
         by_name.setdefault(one_line(each.requirement), []).append(each)
+    told = [
+        (one_line(each["name"]), (Verdict(each["verdict"]), each["condition"]))
+        for each in run.content["requirements"]
+    ]
     for name, mine in by_name.items():
-        verdict = worst_verdict(Verdict(each.verdict) for each in mine).value
+        verdict = worst_verdict(Verdict(each.verdict) for each in mine)
         formula = one_line(mine[0].formula)
         yield {
             "id": _identifier(name),
             **({} if name == _identifier(name) else {"name": name}),  # the standard wants no repetition
             "shortDescription": {"text": f"P {mine[0].target} [ {formula} ]"},
             "fullDescription": {"text": f"{name}: P {mine[0].target} [ {formula} ]"},
-            "defaultConfiguration": {"level": LEVELS.get(verdict, "none")},
+            "defaultConfiguration": {"level": LEVELS.get(verdict.value, "none")},
             "properties": {
-                "verdict": verdict,
+                "verdict": verdict.value,
+                "condition": condition_over(verdict, (each for of, each in told if of == name)),
                 "messages": [one_line(f"{each.name}: {each.message}") for each in mine],
             },
         }
@@ -112,6 +120,7 @@ def _results(
     """Every problem, with the number of its rule and its place in the spec."""
     problems = [_result(each) for each in worst_of(run) if each.verdict in LEVELS]
     problems += [_gate_result(each) for each in gated(run) if each.failed]
+    problems += [(each["name"], _unanswered_problem(each)) for each in run.content.get("unanswered", [])]
     index = {rule["id"]: at for at, rule in enumerate(rules)}
     for requirement, problem in problems:
         place = [_location(spec_name, lines.get(requirement))]
@@ -120,9 +129,33 @@ def _results(
 
 def _result(each: Checked) -> tuple[str, dict[str, Any]]:
     """The requirement and its problem, the place of neither; `_gate_result` alike."""
-    said = {name: getattr(each, name) for name in ("verdict", "probability", "lower", "upper")}
+    said = {name: getattr(each, name) for name in ("verdict", "probability", "lower", "upper")} | grounds_of(each)
     said["sureness"] = None if each.sureness is None else dict(each.sureness)
     return each.requirement, _problem(each, f"{each.requirement}\0{each.planner}", LEVELS[each.verdict], said)
+
+
+def _unanswered_rule(each: Mapping[str, str]) -> dict[str, Any]:
+    name, formula = one_line(each["name"]), one_line(each["formula"])
+    return {
+        "id": _identifier(name),
+        **({} if name == _identifier(name) else {"name": name}),
+        "shortDescription": {"text": f"P [ {formula} ]"},
+        "fullDescription": {"text": f"{name}: P [ {formula} ]"},
+        "defaultConfiguration": {"level": "error"},
+        "properties": {"verdict": "no answer", "messages": [one_line(each["reason"])]},
+    }
+
+
+def _unanswered_problem(each: Mapping[str, str]) -> dict[str, Any]:
+    name, reason = one_line(each["name"]), one_line(each["reason"])
+    return {
+        "ruleId": _identifier(name),
+        "kind": "fail",
+        "level": "error",
+        "message": {"text": _literal(f"{name}: no answer within the limits. {reason}")},
+        "partialFingerprints": {"requirementAndPlanner/v1": _sha256(f"{each['name']}\0no answer")},
+        "properties": {"verdict": "no answer"},
+    }
 
 
 def _gate_result(each: Gated) -> tuple[str, dict[str, Any]]:
@@ -158,6 +191,11 @@ def _artifacts(run: Document, spec_name: str) -> Iterator[dict[str, Any]]:
             "hashes": {"sha-256": each["sha256"]},
             "description": {"text": each["role"]},
         }
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split()
+    return first + "".join(word.capitalize() for word in others)
 
 
 def _identifier(name: str) -> str:

@@ -22,9 +22,11 @@ from verifier.analysis.priorities import column_shares
 from verifier.analysis.sensitivity import sensitivity
 from verifier.analysis.state_map import map_variables
 from verifier.blocks import block_skeleton
+from verifier.budget import memory_limit
 from verifier.chains.filled import filled_counts
+from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.process import StormProcess
-from verifier.checking.requirements import AGREEMENT, AbstractFormula, abstracted
+from verifier.checking.requirements import AbstractFormula, abstracted
 from verifier.confusion import EMPTY, ConfusionMatrices
 from verifier.confusion.bins import Bins
 from verifier.confusion.document import read_counts
@@ -32,7 +34,7 @@ from verifier.confusion.matrices import label_text
 from verifier.confusion.record_reader import Record, read_record
 from verifier.errors import EngineError, InputError, Place, UsageError
 from verifier.explain.results import CriticalCell, Explained, ExplainResult, Frame
-from verifier.options import RunOptions
+from verifier.options import MIX_ELSEWHERE, RunOptions
 from verifier.pipeline import Inputs, Progress, read_inputs, verified
 from verifier.results import InputFile, Point, RequirementResult, RunResult
 from verifier.scenarios import Block, Grid
@@ -71,7 +73,7 @@ def explain_spec(
     Raises:
         VerifierError: see `verifier.errors`; each says what to do.
     """
-    with StormProcess() as storm:
+    with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
         inputs = read_inputs(spec_path, confusion_path, options)
         traced = None if record_path is None else read_traced(record_path, confusion_path)
         return explained(inputs, options, settings, storm, traced, progress)
@@ -101,16 +103,20 @@ def explained(
     """As `explain_spec`, for files that are read and a worker that runs; `run` is the run, if that is known."""
     if options.decimals is not None:
         raise UsageError("what a probability hangs on is not computed for rounded transitions")
+    if options.mix is not None:
+        raise UsageError(MIX_ELSEWHERE)
     if settings.with_map:  # before anything is computed
         map_variables([each.name for each in inputs.model.variables], settings.variables)
     if run is None:
         run = verified(inputs, options, storm, progress)
     grid, matrices = inputs.grid(options), inputs.matrices(options)
+    # Whatever the rates are rates of: what is counted, and labelled more, are items.
+    items = inputs.matrices(replace(options, confidence=None, point_weights="item"))
     found = []
     for result in run.requirements:
-        point, explanation = _explain_worst(result, grid, matrices, options, settings)
+        point, explanation = _explain_worst(result, grid, matrices, items, options, settings)
         cells = tuple(
-            _with_frames(cell, matrices, options, traced) for cell in _critical_cells(explanation, matrices, settings)
+            _with_frames(cell, matrices, options, traced) for cell in _critical_cells(explanation, items, settings)
         )
         found.append(Explained(result, point, explanation, cells))
     return ExplainResult(
@@ -124,14 +130,19 @@ def explained(
 
 
 def _explain_worst(
-    result: RequirementResult, grid: Grid, matrices: ConfusionMatrices, options: RunOptions, settings: ExplainSettings
+    result: RequirementResult,
+    grid: Grid,
+    matrices: ConfusionMatrices,
+    items: ConfusionMatrices,
+    options: RunOptions,
+    settings: ExplainSettings,
 ) -> tuple[Point, Explanation]:
     """The worst scenario of a requirement, explained.
 
     Of equally bad ones, as when a requirement is met for certain in several, it is the one whose probability hangs
     most on the matrices: there a better count could change it.
     """
-    data = measured(matrices, options.empty_columns)
+    data = replace(measured(matrices, options.empty_columns), counts=items.counts)
     tied, widest = _tied(result, grid), -1.0
     for point in tied:
         placed = _Placed.of(point, result, grid, matrices, options)

@@ -30,7 +30,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from verifier.errors import LimitError
+from verifier.errors import NoAnswerError
 from verifier.expressions.syntax import Node
 from verifier.ltl.normal_form import FALSE_NODE, TRUE_NODE, PositiveFormula
 
@@ -67,7 +67,7 @@ class Obligations:
         initial: the obligation before anything is read.
 
     Raises:
-        LimitError: from the constructor and `progress`, when the formula needs more than `limit` obligations, or
+        NoAnswerError: from the constructor and `progress`, when the formula needs more than `limit` obligations, or
             so many terms in each that comparing them would take minutes.
     """
 
@@ -81,6 +81,8 @@ class Obligations:
         self._progressed: dict[tuple[int, int], int] = {}
         self._terms_after: dict[tuple[int, int], Terms] = {}
         self._implications: dict[tuple[int, int], bool] = {}
+        self._structures: dict[int, int] = {}
+        self._nodes_in: dict[int, frozenset[int]] = {}
         self._intern(Obligation("terms", terms=_NOTHING))
         self._intern(Obligation("terms", terms=_ANYTHING))
         self.initial = self._top_level(self.formula.root)
@@ -110,12 +112,21 @@ class Obligations:
 
     def nodes_in(self, number: int) -> frozenset[int]:
         """The nodes of the normal form that the obligation mentions."""
-        obligation = self._table[number]
-        if obligation.kind == "terms":
-            return frozenset().union(*obligation.terms)
-        return frozenset().union(*map(self.nodes_in, obligation.parts))
+        known = self._nodes_in.get(number)
+        if known is None:
+            obligation = self._table[number]
+            parts = obligation.terms if obligation.kind == "terms" else map(self.nodes_in, obligation.parts)
+            known = self._nodes_in[number] = frozenset().union(*parts)
+        return known
 
     def _top_level(self, node_number: int) -> int:
+        """The obligation for a node; parts that occur twice, as in `a xor b`, are built once."""
+        known = self._structures.get(node_number)
+        if known is None:
+            known = self._structures[node_number] = self._structure(node_number)
+        return known
+
+    def _structure(self, node_number: int) -> int:
         node = self.formula.nodes[node_number]
         if node.kind in ("&", "|"):
             return self._combine(node.kind, [self._top_level(operand) for operand in node.operands])
@@ -142,7 +153,7 @@ class Obligations:
         if known is not None:
             return known
         if len(self._table) >= self._limit:
-            raise LimitError(
+            raise NoAnswerError(
                 f"the formula has more obligations (states of a deterministic monitor) than the limit, {self._limit}",
                 hint="split the requirement, or shorten the windows of its bounded operators",
             )
@@ -257,7 +268,7 @@ class Obligations:
     def _spend(self, amount: int) -> None:
         self._work_left -= amount
         if self._work_left < 0:
-            raise LimitError(
+            raise NoAnswerError(
                 f"the formula needs more than {_WORK_LIMIT} comparisons of terms to become deterministic; "
                 f"it has {len(self._table)} obligations so far",
                 hint="split the requirement, or shorten the windows of its bounded operators",

@@ -21,7 +21,7 @@ from verifier.confusion import EMPTY, ConfusionMatrices, exact_rates
 from verifier.confusion.matrices import label_text
 from verifier.errors import UsageError
 from verifier.require.question import Question
-from verifier.require.results import Answer, CellRecall, GuaranteedFloor, Outcome
+from verifier.require.results import Answer, CellRecall, CertifiedFloor, Outcome
 from verifier.require.situation import Situation
 from verifier.results import Point
 
@@ -254,8 +254,8 @@ def _lowered(task: _Task, improvement: Improvement, recall: list[int], point: Po
     return recall, point
 
 
-def _box(task: _Task, found: _Found) -> GuaranteedFloor:
-    """The guaranteed floor: common to all cells, or on the line from the recalls found to perfect recall."""
+def _box(task: _Task, found: _Found) -> CertifiedFloor:
+    """The certified floor: common to all cells, or on the line from the recalls found to perfect recall."""
     question, situation = task.question, task.situation
     common = question.mode in ("common", "bin", "cell")
     begin = [0] * task.cells.count if common or found.recall is None else found.recall
@@ -274,7 +274,7 @@ def _box(task: _Task, found: _Found) -> GuaranteedFloor:
         "one_matrix" if question.semantics == "one_matrix" else "every_state",
     )
     floors = least_floors(family, found.search_place if common else 0)
-    return GuaranteedFloor(
+    return CertifiedFloor(
         None if floors.floors is None else tuple(Fraction(each, question.whole) for each in floors.floors),
         floors.bound,
         floors.checked,

@@ -60,9 +60,9 @@ class Question:
         labels: true labels in question, as `label_text` writes them or with + between classes; empty for all.
         distances_m: the bins in question, each named by a distance that it holds; empty for all.
         prices: for mode `cost`; None where every recall costs the same.
-        box: also find the guaranteed floor.
+        box: also find the certified floor.
         rest: in the box, columns without a floor are "free" or as "measured".
-        semantics: of the guaranteed bounds.
+        semantics: of the confidence bounds.
         decimals: of recalls and factors.
         points: places of the even grid of the search.
         seed: of the random starting points of mode `cost`.

@@ -11,9 +11,9 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
-from verifier.checking.verdicts import Verdict
+from verifier.checking.verdicts import Verdict, verdict_text
 from verifier.errors import ExitCode
-from verifier.results import InputFile, Point, fraction_text
+from verifier.results import InputFile, Point, point_document
 from verifier.scenarios import number_text
 from verifier.textfiles import document_text
 
@@ -70,7 +70,7 @@ class CellRecall:
 
 
 @dataclass(frozen=True)
-class GuaranteedFloor:
+class CertifiedFloor:
     """The least floor with which *every* matrix above it meets the requirement.
 
     Attributes:
@@ -114,8 +114,10 @@ class Answer:
         curve: (recall or factor, worst probability of the second engine) along the search.
         measured: the worst point with the measured matrices; `at_place` with the required recalls, or where none
             were found with those that come closest; `perfect` with perfect perception in every column.
-        box: the guaranteed floor; None when it was not asked for.
+        box: the certified floor; None when it was not asked for.
         others: columns that make a difference and were not in question, as text.
+        condition: what the probabilities of `measured` and `at_place` assume of the detector, `if ...`; None where
+            that is tested and not contradicted. Perfect perception assumes nothing.
     """
 
     planner: str
@@ -128,8 +130,14 @@ class Answer:
     measured: Point
     at_place: Point | None
     perfect: Point
-    box: GuaranteedFloor | None
+    box: CertifiedFloor | None
     others: tuple[str, ...]
+    condition: str | None = None
+
+    def told(self, point: Point) -> str:
+        """The verdict of one of the points, with its condition."""
+        free = point is self.perfect or point.whatever_predicted is not None
+        return verdict_text(point.verdict.value, None if free else self.condition)
 
     @property
     def met_as_measured(self) -> bool:
@@ -147,6 +155,7 @@ class Answer:
             "planner": self.planner,
             "constants": {name: number_text(value) for name, value in self.swept.items()},
             "outcome": self.outcome.value,
+            "condition": self.condition,
             "met_as_measured": self.met_as_measured,
             "planner_is_limit": self.planner_is_limit,
             "place": None if self.place is None else number_text(self.place),
@@ -176,6 +185,7 @@ class RequireResult:
         versions: of this program and of what it computed with.
         remarks: what a reader must know to read the numbers rightly.
         matrices: what the matrices are and how they were made.
+        channel: the test of the memoryless channel, see `verifier.analysis.channel_test.channel_document`.
     """
 
     title: str
@@ -190,6 +200,7 @@ class RequireResult:
     versions: Mapping[str, str]
     remarks: tuple[str, ...]
     matrices: Mapping[str, Any]
+    channel: Mapping[str, Any]
 
     @property
     def target_text(self) -> str:
@@ -205,9 +216,17 @@ class RequireResult:
     @property
     def exit_code(self) -> ExitCode:
         """0 when every planner has an answer, 1 when the requirement cannot be met, 3 when numerical bounds decide
-        nothing."""
+        nothing, or an answer rests on a memoryless detector that the data contradict and nobody assumed by name."""
         severity = [ExitCode.SATISFIED, ExitCode.INCONCLUSIVE, ExitCode.VIOLATED]
-        return max((_exit_code(each) for each in self.answers), key=severity.index)
+        return max((self._exit_code(each) for each in self.answers), key=severity.index)
+
+    def _exit_code(self, answer: Answer) -> ExitCode:
+        contradicted = answer.condition is not None and self.channel["test"] == "contradicted"
+        refused = self.settings["strict"] or (contradicted and not self.settings["assume_memoryless"])
+        independent = answer.outcome is Outcome.INDEPENDENT and answer.measured.whatever_predicted is not None
+        if answer.condition is not None and refused and not answer.planner_is_limit and not independent:
+            return ExitCode.INCONCLUSIVE
+        return _exit_code(answer)
 
     def document(self) -> dict[str, Any]:
         """The JSON document."""
@@ -217,6 +236,7 @@ class RequireResult:
             "title": self.title,
             "inputs": [{"role": each.role, "name": each.name, "sha256": each.sha256} for each in self.inputs],
             "matrices": dict(self.matrices),
+            "channel": dict(self.channel),
             "settings": dict(self.settings),
             "versions": dict(self.versions),
             "engines": {"reported": "storm", "second": "batch", "largest_difference": self.largest_difference},
@@ -247,13 +267,14 @@ class RequireResult:
                     "planner": each.planner,
                     **{f"constant_{name}": number_text(value) for name, value in each.swept.items()},
                     "outcome": each.outcome.value,
+                    "condition": each.condition or "",
                     "bin": cell.bin,
                     "label": cell.label,
                     "hits": cell.hits,
                     "items": cell.items,
                     "measured_recall": float(cell.measured),
                     "required_recall": "" if cell.required is None else number_text(cell.required),
-                    "guaranteed_floor": "" if floors is None else number_text(floors[k]),
+                    "certified_floor": "" if floors is None else number_text(floors[k]),
                     "probability": "" if each.at_place is None else each.at_place.probability,
                 }
 
@@ -266,20 +287,3 @@ def _exit_code(answer: Answer) -> ExitCode:
     if undecided and answer.outcome is not Outcome.ONLY_IN_GAPS:
         return ExitCode.INCONCLUSIVE
     return ExitCode.SATISFIED if found else ExitCode.VIOLATED
-
-
-def point_document(point: Point) -> dict[str, Any]:
-    """A point of Storm's as JSON values, as in the document of `verify run`."""
-    document: dict[str, Any] = {
-        "environment": point.scenario.environment,
-        "constants": {name: number_text(value) for name, value in point.scenario.swept.items()},
-        "initial": dict(point.scenario.initial),
-        "probability": point.probability,
-        "lower": point.lower,
-        "upper": point.upper,
-        "second_engine": point.second,
-        "verdict": point.verdict.value,
-    }
-    if point.exact is not None:
-        document["exact"] = fraction_text(point.exact)
-    return document

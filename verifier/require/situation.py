@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.analysis.channel_test import Drawn, classes_drawn, drawn_together
+from verifier.analysis.measured import measured
 from verifier.analysis.objective import Objective
 from verifier.analysis.recall_cells import relevant_columns
 from verifier.analysis.requirements import Problem, Target
@@ -55,6 +57,12 @@ class Situation:
         return tuple(text for each in objectives for text in assumed_columns(each.skeleton, self.matrices))
 
     @property
+    def draws(self) -> Drawn:
+        """The columns that the chains draw from."""
+        data = measured(self.matrices, self.options.empty_columns)
+        return drawn_together(classes_drawn(each.skeleton, data) for each in self.problem.objectives)
+
+    @property
     def exact(self) -> bool:
         """Whether Storm computes with rational numbers."""
         small = all(len(each.skeleton.indices) <= EXACT_TRANSITIONS for each in self.problem.objectives)
@@ -77,7 +85,7 @@ class Situation:
         options = replace(self.options, engines=replace(self.options.engines, exact=self.exact))
         chosen = [block for k, block in enumerate(self.blocks) if only is None or only[k]]
         found = [check_block(block, self.grid, matrices, options, storm) for block in chosen]
-        (result,) = collected(self.grid, found, [None] * len(found), "point")
+        (result,) = collected(self.grid, found, [None] * len(found))
         return result.worst, tuple(text for each in found for text in each.remarks)
 
 

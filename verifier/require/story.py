@@ -14,16 +14,25 @@ from fractions import Fraction
 from pathlib import Path as FilePath
 from typing import TypeAlias
 
+from verifier.analysis.channel_test import (
+    Drawn,
+    channel_condition,
+    channel_document,
+    channel_test,
+    class_tests,
+    drawn_together,
+)
+from verifier.budget import memory_limit
 from verifier.checking.process import StormProcess
 from verifier.errors import UsageError
 from verifier.expressions import to_text
-from verifier.options import RunOptions
+from verifier.options import MIX_ELSEWHERE, RunOptions
 from verifier.pipeline import Inputs, read_inputs
 from verifier.provenance import (
+    grid_remarks,
     input_files,
     matrices_record,
     program_versions,
-    reading_remarks,
     run_remarks,
     run_settings,
 )
@@ -56,7 +65,7 @@ def require(
     Raises:
         VerifierError: see `verifier.errors`; each says what to do.
     """
-    with StormProcess() as storm:
+    with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
         return required(read_inputs(spec_path, confusion_path, options), question, options, storm, progress)
 
 
@@ -72,13 +81,16 @@ def required(
     chosen = question.in_question(matrices)
     answers: list[Answer] = []
     assumed: list[str] = []
-    said = list(reading_remarks(grid))
+    said, drawn = list(grid_remarks(grid, options.false_alarms)), list[Drawn]()
     for blocks in progress(_by_planner(grid)):
         situation = make_situation(blocks, grid, matrices, options)
         as_measured, remarks = situation.check(situation.counts, storm)
         assumed += situation.assumed
         said += remarks
         answers.append(answer(situation, question, chosen, as_measured, storm))
+        drawn.append(situation.draws)
+    tests = class_tests(inputs.confusion.matrices.metadata, drawn_together(drawn))
+    conditions = [channel_condition(channel_test(tests, each)) for each in drawn]
     return RequireResult(
         title=inputs.confusion.matrices.title or FilePath(inputs.confusion.name).stem,
         inputs=input_files(inputs.spec, inputs.model, inputs.confusion),
@@ -88,14 +100,19 @@ def required(
         comparison=requirement.comparison,
         target=requirement.target or Fraction(0),
         mode=question.mode,
-        answers=tuple(answers),
+        answers=tuple(
+            replace(found, condition=condition) for found, condition in zip(answers, conditions, strict=True)
+        ),
         versions={**program_versions(), "storm": storm.storm_version()},
-        remarks=run_remarks(inputs.confusion.matrices, options, assumed, said, None),
+        remarks=run_remarks(inputs.confusion.matrices, options, assumed, said, None, tests),
         matrices=matrices_record(inputs.confusion),
+        channel=channel_document(tests),
     )
 
 
 def _refuse_what_does_not_fit(options: RunOptions) -> None:
+    if options.mix is not None:
+        raise UsageError(MIX_ELSEWHERE)
     if options.decimals is not None:
         raise UsageError("recalls are searched for on unrounded transitions: leave out --round-transitions")
     if options.strategies:

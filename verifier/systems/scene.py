@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from verifier.confusion import ConfusionMatrices
 from verifier.confusion.matrices import Label
-from verifier.errors import InputError, LimitError, Place, UsageError, memory_text, unknown_name
+from verifier.errors import InputError, LimitError, NoAnswerError, Place, UsageError, memory_text, unknown_name
 from verifier.expressions import evaluate
 from verifier.expressions.syntax import Node
 from verifier.systems.behaviour import classes_asked
@@ -161,7 +161,7 @@ def _refuse_if_too_large(
     if states > limit:
         ranges = " x ".join(f"{each.name}: {each.size}" for each in space.variables)
         followed = f" x runs: {runs}" if runs > 1 else ""
-        raise LimitError(
+        raise NoAnswerError(
             f"the model has {states} states ({ranges}{followed}); the limit is {limit}",
             place,
             hint="narrow the ranges of the variables or the initial states, or raise --max-states",
@@ -176,7 +176,7 @@ def _refuse_if_too_large(
         )
     needed = predicted_bytes(system, planner, observations, runs)
     if needed > limits.memory_bytes:
-        raise LimitError(
+        raise NoAnswerError(
             f"planner '{planner.name}' with {observations} observations on {states} states needs about "
             f"{memory_text(needed)}; the limit is {memory_text(limits.memory_bytes)}",
             place,

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.confusion import ConfusionMatrices
-from verifier.errors import LimitError, Place, UsageError, memory_text
+from verifier.errors import NoAnswerError, Place, UsageError, memory_text
 from verifier.systems.behaviour import Moves, rules_behaviour
 from verifier.systems.diagnosis import no_valid_step
 from verifier.systems.model import Planner, System
@@ -62,7 +62,7 @@ def build_strategies(
     Raises:
         UsageError: the planner is not synthesised, or its winning moves may circle before the goal: then taking
             winning moves is not yet a winning strategy, and the process would hold others as well.
-        LimitError: more choices than the limits allow.
+        NoAnswerError: more choices than the limits allow.
     """
     if planner.kind != "synthesis":
         raise UsageError(f"planner '{planner.name}' is not synthesised: it leaves no choice between strategies")
@@ -171,7 +171,7 @@ def _combined(scene: Scene, options_at: list[Ints], ended: Mask) -> tuple[Ints, 
     limits = scene.options.limits
     needed = rows * (BYTES_PER_STATE + BYTES_PER_TRANSITION * len(options_at))
     if rows > limits.states or needed > limits.memory_bytes:
-        raise LimitError(
+        raise NoAnswerError(
             f"the winning strategies of planner '{scene.planner.name}' have {rows} combinations of moves over "
             f"{len(ended)} states; the limits are {limits.states} and {memory_text(limits.memory_bytes)}",
             Place(scene.system.model.file),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
+from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.process import StormProcess
-from verifier.checking.requirements import AGREEMENT
 from verifier.evidence.bundle.differences import Difference, differences
 from verifier.evidence.bundle.findings import Finding, Kind, Log
 from verifier.evidence.bundle.layout import CERTIFICATES, RUN_FILE
@@ -96,8 +96,7 @@ def _exactly(parts: Parts, storm: StormProcess, found: Log) -> None:
     if options.decimals is not None:
         found.unchecked.append("exact probabilities: the transitions were rounded, so there are none")
         return
-    exact = replace(options, confidence=None, verdict_from="point", strategies=False)
-    exact = replace(exact, engines=replace(options.engines, exact=True))
+    exact = replace(options.point_alone(), engines=replace(options.engines, exact=True))
     again = verified(parts.rebuilt.inputs, exact, storm).document()
     count = 0
     for row, one in enumerate(again["requirements"]):

@@ -1,4 +1,4 @@
-"""The certificates of a bundle: the proofs of its guaranteed bounds, made, and checked against the inputs.
+"""The certificates of a bundle: the proofs of its confidence bounds, made, and checked against the inputs.
 
 A certificate proves something about the arrays that it holds. That these arrays are the bundled system's is checked
 here: everything that a certificate is about is built anew from spec, model and matrices, and must be equal.
@@ -6,7 +6,6 @@ here: everything that a certificate is about is built anew from spec, model and 
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -14,21 +13,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from verifier.analysis.certificate import Certificate, subject_of
-from verifier.analysis.certificate_check import check_certificate
-from verifier.analysis.certificate_document import document, from_document
+from verifier import kernel
+from verifier.analysis.certificate import digest_of, document
 from verifier.analysis.confidence import bounds_of_chain
 from verifier.analysis.objective import Objective
-from verifier.analysis.region import Region, confidence_region
+from verifier.analysis.provable import LARGEST_CERTIFIED
 from verifier.analysis.robust import Effort
-from verifier.errors import InputError, Place, shown
+from verifier.analysis.subject import region_document, subject_document, subject_of
+from verifier.errors import InputError
+from verifier.evidence.bundle.differences import MOST, differing
 from verifier.evidence.bundle.findings import Finding, Kind
 from verifier.evidence.bundle.layout import certificate_file
 from verifier.evidence.bundle.system import Rebuilt
 from verifier.textfiles import json_of
-
-LARGEST_CERTIFIED = 20_000
-"""Product states; certificates of larger chains take long to check in rational arithmetic and are not made."""
 
 
 class Proven(NamedTuple):
@@ -38,8 +35,10 @@ class Proven(NamedTuple):
     upper: list[Fraction | None]
 
 
-def too_large(objective: Objective) -> str | None:
+def why_none(rebuilt: Rebuilt, objective: Objective) -> str | None:
     """Why no certificates are made of an objective; None where they are."""
+    if rebuilt.data is not None and rebuilt.data.basis.tier == "approximate":
+        return "bounds from resampled drives are drawn, and not proven by a certificate"
     if objective.state_count <= LARGEST_CERTIFIED:
         return None
     return (
@@ -60,7 +59,7 @@ def certificates_of(rebuilt: Rebuilt, block: int, objectives: Sequence[Objective
         return
     effort = Effort(attained=settings.semantics == "one_matrix")
     for number, objective in enumerate(objectives):
-        if too_large(objective) is not None:
+        if why_none(rebuilt, objective) is not None:
             continue
         (bounds,) = bounds_of_chain([objective], data, settings, effort)
         parts = {"lower": 0, "upper": 0}
@@ -86,17 +85,17 @@ def check_certificates(
     findings: list[Finding] = []
     for path in paths:
         try:
-            certificate = _read(files[path], path)
-            wrong = _about_something_else(certificate, rebuilt, objective)
+            content = json_of(files[path], path)
+            wrong = _about_something_else(path, content, files[path], rebuilt, objective)
             if wrong:
-                findings += [Finding(path, *each, Kind.CONTENT) for each in wrong]
+                findings += wrong
                 continue
-            bounds = check_certificate(certificate).bounds
-        except InputError as error:
-            where = "" if error.place.path is None else error.place.path
-            findings.append(Finding(path, where, error.message, "a proof that holds", Kind.CONTENT))
+            bounds = kernel.check(content)
+        except (InputError, kernel.Rejected) as error:
+            where, _, message = str(error).partition(": ")
+            findings.append(Finding(path, where, message, "a proof that holds", Kind.CONTENT))
             continue
-        side = proven.lower if certificate.side == "lower" else proven.upper
+        side = proven.lower if content["side"] == "lower" else proven.upper
         for k, bound in enumerate(bounds):
             if bound is not None and side[k] is not None:
                 findings.append(Finding(path, f"/claimed/{k}", "a second claim", "none", Kind.CONTENT))
@@ -106,60 +105,26 @@ def check_certificates(
     return proven, findings
 
 
-def _read(raw: bytes, path: str) -> Certificate:
-    content = json_of(raw, path)
-    certificate = from_document(content, path)
-    if (json.dumps(content, allow_nan=False) + "\n").encode() != raw:
-        raise InputError("the same certificate in other bytes than were written", Place(path))
-    return certificate
-
-
 def _about_something_else(
-    certificate: Certificate, rebuilt: Rebuilt, objective: Objective
-) -> list[tuple[str, str, str]]:
-    """(JSON pointer, found, expected) where a certificate is not about this objective and these counts."""
-    data, settings = rebuilt.data, rebuilt.options.confidence
-    if data is None or settings is None:
-        raise ValueError("a run without guaranteed bounds has no certificates")
-    region = confidence_region(objective.skeleton, data.measured, settings.level, data.events)
-    wrong = _unequal("/subject", certificate.subject, subject_of(objective))
-    wrong += _unequal("/region", certificate.region, _without_ends(region))
-    if certificate.region.evidence is None:
-        wrong.append(("/region/evidence", "null", "the counts of the matrices"))
-    elif region.evidence is not None:
-        wrong += _unequal("/region/evidence", certificate.region.evidence, region.evidence)
-    return wrong
-
-
-def _without_ends(region: Region) -> dict[str, Any]:
-    """What of a region does not depend on how its ends were computed: the checker proves those from the counts."""
-    return {"labels": region.labels, "group": region.group, "needed": region.needed}
-
-
-def _unequal(pointer: str, found: Any, expected: Any) -> list[tuple[str, str, str]]:
-    """The attributes in which two values of a kind differ; of arrays the first element."""
-    names = expected if isinstance(expected, dict) else [each.name for each in dataclasses.fields(expected)]
-    result = []
-    for name in names:
-        mine = getattr(found, name)
-        other = expected[name] if isinstance(expected, dict) else getattr(expected, name)
-        if isinstance(other, np.ndarray):
-            result += _unequal_array(f"{pointer}/{name}", mine, other)
-        elif mine != other:
-            result.append((f"{pointer}/{name}", _said(mine), f"{_said(other)}, as the inputs give it"))
-    return result
-
-
-def _said(value: Any) -> str:
-    return str(value) if isinstance(value, Fraction) else shown(value)
-
-
-def _unequal_array(pointer: str, found: Any, expected: Any) -> list[tuple[str, str, str]]:
-    if found.shape != expected.shape:
-        return [(pointer, f"shape {found.shape}", f"{expected.shape}, as the inputs give it")]
-    places = np.argwhere(found != expected)
-    if not len(places):
-        return []
-    place = tuple(places[0].tolist())
-    at = "".join(f"/{k}" for k in place)
-    return [(pointer + at, str(found[place]), f"{expected[place]}, as the inputs give it")]
+    path: str, content: Any, raw: bytes, rebuilt: Rebuilt, objective: Objective
+) -> list[Finding]:
+    """Where a certificate is damaged, or not about this objective and these counts."""
+    region = None if rebuilt.data is None else rebuilt.data.region(objective.skeleton)
+    if region is None or region.evidence is None:
+        raise ValueError("a run without confidence bounds, or with bounds from draws, has no certificates")
+    if not isinstance(content, dict) or not isinstance(content.get("region"), dict):
+        return [Finding(path, "", "no certificate", "an object with a region", Kind.CONTENT)]
+    if content.get("sha256") != digest_of({key: value for key, value in content.items() if key != "sha256"}):
+        return [Finding(path, "/sha256", "a hash of another content", "that of this content", Kind.CONTENT)]
+    if (json.dumps(content) + "\n").encode() != raw:
+        return [Finding(path, "", "the same certificate in other bytes", "those that were written", Kind.CONTENT)]
+    expected = region_document(region)
+    if np.shape(content["region"].get("lower")) == region.lower.shape == np.shape(content["region"].get("upper")):
+        # The kernel proves the ends from the counts, however they were computed; but for those of fixed columns.
+        free = np.broadcast_to(~(region.evidence.fixed & region.needed)[:, None, :], region.lower.shape)
+        for name in ("lower", "upper"):
+            given = np.array(content["region"][name], dtype=object)
+            expected[name] = np.where(free, given, np.array(expected[name], dtype=object)).tolist()
+    about = {"subject": subject_document(subject_of(objective)), "region": expected}
+    said = {key: content.get(key) for key in about}
+    return differing(path, said, about, ", as the inputs give it")[:MOST]

@@ -5,7 +5,8 @@
 
 Whoever changes a file is found by its hash; whoever changes the hashes as well, by what is derived again; whoever
 derives anew as well, by certificates, replays and the second engine; whoever computes everything anew from changed
-inputs has built a sound bundle about other inputs. Only the digest, known from elsewhere, tells that one apart.
+inputs has built a bundle about other inputs in which nothing is wrong. Only the digest, known from elsewhere, tells
+that one apart.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from verifier import __version__
 from verifier.errors import InputError, LimitError, Place, UsageError
@@ -25,7 +26,7 @@ from verifier.evidence.bundle.build import input_words
 from verifier.evidence.bundle.contents import check_contents
 from verifier.evidence.bundle.derived import derived_row, derived_texts
 from verifier.evidence.bundle.differences import findings_of
-from verifier.evidence.bundle.findings import CheckReport, Finding, Kind, Log
+from verifier.evidence.bundle.findings import CheckReport, Finding, Grades, Kind, Log
 from verifier.evidence.bundle.hashes import check_hashes
 from verifier.evidence.bundle.layout import CERTIFICATES, OMITTED_FILE
 from verifier.evidence.bundle.making import Progress, planned_words
@@ -39,12 +40,11 @@ from verifier.systems.scene import Limits
 from verifier.textfiles import json_of
 
 NO_DIGEST = (
-    "whether these are the inputs and results that somebody vouches for: a bundle built anew from other inputs is "
-    "sound as well. Demand the digest that was printed when it was built (--digest), or compare it with a signed "
-    "ci/statement.intoto.json"
+    "authenticity: a bundle rebuilt from other inputs would also pass. Demand the digest that was printed when it "
+    "was built (--digest), or compare it with a signed ci/statement.intoto.json"
 )
 NOT_ANEW = (
-    "statistical intervals, how far guaranteed bounds are attained, required recalls, plans for further data, ranges "
+    "statistical intervals, how far confidence bounds are attained, required recalls, plans for further data, ranges "
     "over all strategies, Storm's own values, and of explanations all but the states and probabilities of the runs "
     "that are listed (whether there are likelier ones, what is seen on them, what would help): --anew computes "
     "everything again and compares it byte for byte"
@@ -139,11 +139,13 @@ def check_files(
         tuple(log.checked),
         tuple(log.unchecked),
         verdict,
+        log.requirements,
+        None if log.findings else log.grades,
     )
 
 
 def _manifest(raw: bytes | None, found: str, digest: str | None, log: Log) -> Manifest | None:
-    """The manifest, if it is sound in itself."""
+    """The manifest, if nothing is wrong with it in itself."""
     if digest is not None and found != digest.lower():
         said = found or "no manifest"
         log.findings.append(Finding(MANIFEST_FILE, "", f"SHA-256 {said}", f"{digest.lower()}, the digest demanded"))
@@ -200,7 +202,25 @@ def _looked_into(
             anew(parts, log)
         else:
             log.unchecked += [*log.until_anew, NOT_ANEW]
+        _graded(parts, anew is not None, log)
         return str(parts.run.content["verdict"])
+
+
+def _graded(parts: Parts, anew: bool, log: Log) -> None:
+    """What the requirements are, and how the numbers of the results were checked."""
+    told = parts.run.content["requirements"]
+    log.requirements = tuple((row["name"], row["planner"], row["verdict"]) for row in told)
+    results = (document.content for path, document in parts.documents.items() if path.startswith("results/"))
+    count = sum(_numbers_in(content) for content in results)
+    recomputed = count - log.proven if anew else log.recomputed
+    log.grades = Grades(log.proven, recomputed, count - log.proven - recomputed)
+
+
+def _numbers_in(value: Any) -> int:
+    """How many numbers with a decimal point a JSON value holds."""
+    if isinstance(value, dict | list):
+        return sum(map(_numbers_in, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, float)
 
 
 def _request(files: Mapping[str, bytes]) -> Request:

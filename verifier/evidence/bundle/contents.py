@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from verifier.checking.requirements import AGREEMENT
+from verifier.checking.enclosure import AGREEMENT
 from verifier.confusion.matrices import label_text
 from verifier.evidence.bundle.differences import differing
 from verifier.evidence.bundle.findings import Finding, Kind, Log

@@ -37,19 +37,44 @@ class Finding:
         return f"{place}: found {self.found}; expected {self.expected}"
 
 
+@dataclass(frozen=True)
+class Grades:
+    """How the numbers with a decimal point in the results were checked.
+
+    Attributes:
+        proven: by certificates.
+        recomputed: from the inputs.
+        by_hash: only compared with what was written.
+    """
+
+    proven: int
+    recomputed: int
+    by_hash: int
+
+    @property
+    def all_checked(self) -> bool:
+        """Whether every number is proven or recomputed."""
+        return self.by_hash == 0
+
+
 @dataclass
 class Log:
     """What a check found and did, as it goes on; see `CheckReport`.
 
     Attributes:
-        findings, checked, unchecked: as there.
+        findings, checked, unchecked, requirements, grades: as there.
         until_anew: what was not looked at and is settled by computing everything anew.
+        proven, recomputed: numbers of the results that certificates prove, and that the inputs gave again.
     """
 
     findings: list[Finding] = field(default_factory=list)
     checked: list[tuple[int, str]] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
     until_anew: list[str] = field(default_factory=list)
+    requirements: tuple[tuple[str, str, str], ...] = ()
+    grades: Grades | None = None
+    proven: int = 0
+    recomputed: int = 0
 
 
 @dataclass(frozen=True)
@@ -60,10 +85,12 @@ class CheckReport:
         bundle: its name, without folders.
         digest: SHA-256 of the manifest, in hexadecimal; "" where there is none.
         demanded: whether that digest was demanded and is the one.
-        findings: what is wrong; none for a sound bundle.
+        findings: what is wrong.
         checked: (how many, what), in order.
         unchecked: what was not looked at, and what would.
         verdict: of the run in the bundle; "" where that was not read.
+        requirements: (name, planner, verdict) of each requirement of the run.
+        grades: how the numbers were checked; None where the results were not read, or something is wrong.
     """
 
     bundle: str
@@ -73,6 +100,13 @@ class CheckReport:
     checked: tuple[tuple[int, str], ...]
     unchecked: tuple[str, ...]
     verdict: str
+    requirements: tuple[tuple[str, str, str], ...] = ()
+    grades: Grades | None = None
+
+    @property
+    def intact(self) -> bool:
+        """Whether the files are, byte for byte, those that the manifest lists."""
+        return not any(finding.kind is Kind.FILES for finding in self.findings)
 
     @property
     def sound(self) -> bool:
@@ -81,7 +115,7 @@ class CheckReport:
 
     @property
     def exit_code(self) -> ExitCode:
-        """0 for a sound bundle, whatever its verdicts are; 4 for a tampered one.
+        """0 where nothing is wrong, whatever the verdicts are; 4 for a tampered bundle.
 
         5 where the files are, by the digest that was demanded, the ones that were built, and what they say is wrong
         all the same: then this program contradicts itself.

@@ -17,12 +17,23 @@ from verifier.evidence.bundle.differences import differing
 from verifier.evidence.bundle.findings import Finding, Kind
 from verifier.evidence.bundle.system import Rebuilt
 from verifier.options import RunOptions
-from verifier.provenance import program_versions, reading_remarks, run_remarks
+from verifier.provenance import grid_remarks, noted, program_versions, run_remarks
 
 _NOT_OF_A_BUNDLE = ("command", "gates")
 """What documents have only if a command wrote them: of a bundle, `request.json` says what was typed."""
 
-SAME_AS_THE_RUN = ("title", "verdict", "inputs", "settings", "versions", "engines", "remarks", "matrices")
+SAME_AS_THE_RUN = (
+    "title",
+    "verdict",
+    "condition",
+    "inputs",
+    "settings",
+    "channel",
+    "versions",
+    "engines",
+    "remarks",
+    "matrices",
+)
 """What an explanation repeats of the run."""
 
 
@@ -70,6 +81,10 @@ def check_same_frame(
     return differing(path, found, expected, ", as in the run")
 
 
+VERDICT = ("verdict", "basis", "condition", "reason")
+"""What a point says of its verdict, beside its numbers."""
+
+
 def check_same_points(path: str, content: Mapping[str, Any], run: Mapping[str, Any]) -> list[Finding]:
     """A run that differs in what decides a verdict only has the numbers of the run."""
     return check_same_frame(
@@ -79,7 +94,7 @@ def check_same_points(path: str, content: Mapping[str, Any], run: Mapping[str, A
 
 def _numbers(content: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
-        {"points": [{name: value for name, value in point.items() if name != "verdict"} for point in one["points"]]}
+        {"points": [{name: value for name, value in point.items() if name not in VERDICT} for point in one["points"]]}
         for one in content["requirements"]
     ]
 
@@ -90,9 +105,14 @@ def _expected_remarks(rebuilt: Rebuilt, options: RunOptions) -> Iterator[str]:
     yield from run_remarks(
         rebuilt.inputs.confusion.matrices,
         options,
-        [each for assumed, _ in known for each in assumed],
-        [*reading_remarks(grid), *(each for _, remarks in known for each in remarks)],
+        [column for block in known for column in block.assumed],
+        [
+            *grid_remarks(grid, options.false_alarms),
+            *(remark for block in known for remark in block.remarks),
+            *noted((block, said.notes) for block, said in zip(grid.blocks, known, strict=True)),
+        ],
         rebuilt.data,
+        rebuilt.channel["classes"],
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from verifier.analysis.explanation import DEFAULT_SETTINGS
 from verifier.checking.process import StormProcess
 from verifier.errors import InputError, LimitError, Place, UsageError, VerifierError, one_line
-from verifier.evidence.bundle.certificates import certificates_of, too_large
+from verifier.evidence.bundle.certificates import certificates_of, why_none
 from verifier.evidence.bundle.layout import (
     EXPLAIN_FILE,
     OMITTED_FILE,
@@ -164,7 +164,7 @@ def planned_words(rebuilt: Rebuilt, files: Iterable[str]) -> dict[str, str]:
 def certificate_words(rebuilt: Rebuilt, block: int, requirement: int) -> str:
     """What a certificate of a block and a requirement is; both are counted from 0."""
     name = rebuilt.grid.requirements[requirement].name
-    return f"proof of a guaranteed bound: {name}, {rebuilt.grid.blocks[block]}"
+    return f"proof of a confidence bound: {name}, {rebuilt.grid.blocks[block]}"
 
 
 def omission(path: str, error: VerifierError) -> dict[str, str]:
@@ -216,6 +216,6 @@ def _without_certificates(rebuilt: Rebuilt) -> Iterator[dict[str, str]]:
         return
     for number, block in enumerate(rebuilt.grid.blocks):
         for place, objective in enumerate(rebuilt.objectives(block)):
-            reason = too_large(objective)
+            reason = why_none(rebuilt, objective)
             if reason is not None:
                 yield {"path": certificates_of_pair(number, place), "reason": reason}

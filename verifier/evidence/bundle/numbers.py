@@ -1,7 +1,7 @@
 """The numbers of a run held against the bundled inputs, without the model checker that computed them.
 
 The chain of every block is built anew. On it the batch engine computes each probability again, with a rigorous
-enclosure; certificates, checked in rational arithmetic, prove the guaranteed bounds. What only repeating the whole
+enclosure; certificates, checked in rational arithmetic, prove the confidence bounds. What only repeating the whole
 computation can show, such as the ends of statistical intervals, is left to `anew`.
 """
 
@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from verifier.analysis.any_dependence import any_dependence
 from verifier.analysis.objective import Objective
-from verifier.checking.requirements import AGREEMENT
+from verifier.checking.enclosure import AGREEMENT
 from verifier.evidence.bundle.certificates import Proven
 from verifier.evidence.bundle.differences import differing
 from verifier.evidence.bundle.findings import Finding, Kind
@@ -27,13 +28,21 @@ from verifier.scenarios import Block, number_text
 _ROUNDING = Fraction(1, 2**52)
 _GIVEN = ", as inputs and request give it"
 _PLACE = ("environment", "constants", "initial")
+NUMBERS_OF_POINT = 4
+"""That the batch engine encloses anew: a probability, its two bounds, and what the second engine said."""
 _OPTIONAL = ("sureness", "exact")
 """What a point has only where it was asked for; a verdict may rest on it."""
 
 
 @dataclass
 class Tally:
-    """How much was looked at, counted up."""
+    """How much was looked at, counted up.
+
+    Attributes:
+        points: probabilities.
+        bounds: confidence bounds that a certificate proves.
+        findings: what is wrong.
+    """
 
     points: int = 0
     bounds: int = 0
@@ -59,11 +68,13 @@ def check_head(
         "inputs": [{"role": each.role, "name": each.name, "sha256": each.sha256} for each in files],
         "settings": settings,
         "matrices": matrices_record(inputs.confusion),
+        "channel": rebuilt.channel,
     }
     found = {
         "inputs": content["inputs"],
         "settings": {name: value for name, value in content["settings"].items() if name in settings},
         "matrices": content.get("matrices"),
+        "channel": content["channel"],
     }
     return differing(path, found, expected, _GIVEN)
 
@@ -76,7 +87,11 @@ def check_scenarios(path: str, content: Mapping[str, Any], rebuilt: Rebuilt) -> 
             **{name: one[name] for name in ("name", "planner", "formula", "target")},
             "strategies": _whether("strategies" in one),
             "points": [
-                {name: point[name] for name in _PLACE} | {name: _whether(name in point) for name in _OPTIONAL}
+                {
+                    **{name: point[name] for name in (*_PLACE, "draws")},
+                    **{name: _whether(name in point) for name in _OPTIONAL},
+                    "vacuity": point.get("vacuity", []),
+                }
                 for point in one["points"]
             ],
         }
@@ -86,11 +101,13 @@ def check_scenarios(path: str, content: Mapping[str, Any], rebuilt: Rebuilt) -> 
 
 
 class Enclosure(NamedTuple):
-    """What the batch engine computes anew for one initial state: its value, and what the true one lies between."""
+    """What the batch engine computes anew for one initial state: its value, and what the true one lies between; and
+    the probability, 0 or 1, if every detector gives the same."""
 
     value: float
     low: float
     high: float
+    whatever: int | None
 
 
 def enclosures(objective: Objective, rebuilt: Rebuilt) -> list[Enclosure]:
@@ -98,9 +115,11 @@ def enclosures(objective: Objective, rebuilt: Rebuilt) -> list[Enclosure]:
     again = objective.probabilities(rebuilt.measured.rates[None])
     steps = objective.skeleton.channel.rounding_steps
     found = []
-    for k, value in enumerate(again.probability[0].tolist()):
+    free = any_dependence(objective, rebuilt.measured).tolist()
+    for k, (value, (least, most)) in enumerate(zip(again.probability[0].tolist(), free, strict=True)):
         slack = steps * float(again.representation_bound[0, k]) + AGREEMENT * value
-        found.append(Enclosure(value, float(again.lower[0, k]) - slack, float(again.upper[0, k]) + slack))
+        ends = float(again.lower[0, k]) - slack, float(again.upper[0, k]) + slack
+        found.append(Enclosure(value, *ends, least if least == most else None))
     return found
 
 
@@ -174,12 +193,16 @@ def _expected(planner: str, number: int, rebuilt: Rebuilt) -> dict[str, Any]:
                 "environment": block.environment,
                 "constants": {name: number_text(value) for name, value in block.swept.items()},
                 "initial": initial,
+                "draws": list(resting.draws),
+                "vacuity": [{"kind": why.kind, "text": why.text} for why in resting.vacuity[number][k]],
                 "sureness": _whether(rebuilt.bounded),
                 "exact": _whether(rebuilt.options.engines.exact),
             }
-            for block, states in zip(rebuilt.grid.blocks, rebuilt.initial_states, strict=True)
+            for block, states, resting in zip(
+                rebuilt.grid.blocks, rebuilt.initial_states, rebuilt.resting, strict=True
+            )
             if block.planner.name == planner
-            for initial in states
+            for k, initial in enumerate(states)
         ],
     }
 
@@ -195,6 +218,11 @@ def _whether(there: bool) -> str:
 def _wrong_numbers(point: Mapping[str, Any], again: Enclosure) -> Iterator[tuple[str, str, str]]:
     """(pointer, found, expected) of the numbers of a point that the second engine contradicts."""
     low, high = again.low, again.high
+    whatever = point.get("whatever_predicted")
+    if whatever is not None and whatever != again.whatever:
+        yield "/whatever_predicted", str(whatever), "nothing: it depends on what the detector predicts"
+    elif whatever is None and again.whatever == point["probability"]:
+        yield "/whatever_predicted", "nothing", f"{again.whatever}, whatever the detector predicts"
     enclosure = f"a value within {low!r} to {high!r}, which the batch engine encloses anew"
     lower, upper, value = point["lower"], point["upper"], point["probability"]
     if not low <= value <= high:
@@ -217,9 +245,9 @@ def _wrong_bounds(
     settings = rebuilt.options.confidence
     if settings is not None and sureness["level"] != settings.level:
         yield "/sureness/level", repr(sureness["level"]), repr(settings.level)
-    stated = sureness["guaranteed"]
+    stated = sureness["confidence_bounds"]
     for side, sign in (("lower", 1), ("upper", -1)):
-        where, number = f"/sureness/guaranteed/{side}", stated[side]
+        where, number = f"/sureness/confidence_bounds/{side}", stated[side]
         if sign * (probability - number) < -AGREEMENT:
             yield where, repr(number), f"a bound of the probability {probability!r} beside it"
         if proven is None:

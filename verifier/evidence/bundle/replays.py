@@ -19,7 +19,8 @@ from verifier.analysis.counterexamples import Run, exact_entries, exact_probabil
 from verifier.analysis.objective import Objective
 from verifier.analysis.replay import Replay, replay
 from verifier.chains.filled import filled_counts
-from verifier.checking.requirements import AGREEMENT, AbstractFormula
+from verifier.checking.enclosure import AGREEMENT
+from verifier.checking.requirements import AbstractFormula
 from verifier.errors import EngineError
 from verifier.evidence.bundle.differences import differing
 from verifier.evidence.bundle.findings import Finding, Kind

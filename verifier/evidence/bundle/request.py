@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from verifier.analysis.settings import ConfidenceSettings
-from verifier.checking.requirements import EngineSettings
+from verifier.checking.results import EngineSettings
 from verifier.errors import InputError, Place, UsageError, shown
 from verifier.evidence.bundle.layout import INPUTS
 from verifier.expressions import Source, parse_expression, to_text
@@ -25,7 +25,21 @@ SCHEMA_VERSION = 1
 REQUEST_FILE = "request.json"
 
 _SELECTION = ("planners", "environments", "initial", "settings", "sweeps", "requirements")
-_CONFIDENCE = ("level", "interval", "prior", "draws", "seed", "semantics")
+_FRACTIONS = ("icc_at_most", "shift")
+_CONFIDENCE = (
+    "level",
+    "interval",
+    "prior",
+    "draws",
+    "seed",
+    "semantics",
+    "bounds",
+    "weights",
+    "largest_drive",
+    "assume_independent_items",
+    "looks",
+    *_FRACTIONS,
+)
 _PLAIN = (
     "score_threshold",
     "canonical",
@@ -35,6 +49,8 @@ _PLAIN = (
     "decimals",
     "strategies",
     "verdict_from",
+    "strict",
+    "assume_memoryless",
 )
 _NUMBER = re.compile(r"-?\d{1,400}(\.\d{1,400})?(/\d{1,400})?")
 _FILES = ("spec", "model", "matrices", "context", "given")
@@ -124,7 +140,7 @@ def _options_document(options: RunOptions) -> dict[str, Any]:
         "selection": chosen,
         "where": dict(options.where),
         **{name: getattr(options, name) for name in _PLAIN},
-        "confidence": None if confidence is None else {name: getattr(confidence, name) for name in _CONFIDENCE},
+        "confidence": None if confidence is None else _confidence_document(confidence),
         "exact": options.engines.exact,
     }
 
@@ -143,13 +159,32 @@ def _options_of(content: Any) -> RunOptions:
     )
     confidence = None
     if document["confidence"] is not None:
-        confidence = ConfidenceSettings(**_object(document["confidence"], _CONFIDENCE))
+        confidence = _confidence_of(document["confidence"])
     plain = {name: document[name] for name in _PLAIN}
-    for name in ("canonical", "endless", "strategies"):
+    for name in ("canonical", "endless", "strategies", "strict", "assume_memoryless"):
         if type(plain[name]) is not bool:
             raise ValueError(f"{name} is no truth value")
     options = RunOptions(selection, where=dict(document["where"]), confidence=confidence, **plain)
     return replace(options, engines=EngineSettings(exact=bool(document["exact"])))
+
+
+def _confidence_document(settings: ConfidenceSettings) -> dict[str, Any]:
+    given = {name: getattr(settings, name) for name in _CONFIDENCE}
+    texts = {name: None if given[name] is None else number_text(given[name]) for name in _FRACTIONS}
+    return given | texts
+
+
+def _confidence_of(given: Any) -> ConfidenceSettings:
+    known = dict(_object(given, _CONFIDENCE))
+    for name in ("largest_drive", "looks"):
+        if type(known[name]) is not int and (name == "looks" or known[name] is not None):
+            raise ValueError(f"{name} is no whole number")
+    if type(known["assume_independent_items"]) is not bool:
+        raise ValueError("assume_independent_items is no truth value")
+    icc = known["icc_at_most"]
+    known["icc_at_most"] = None if icc is None else Fraction(_number_of(icc))
+    known["shift"] = Fraction(_number_of(known["shift"]))
+    return ConfidenceSettings(**known)
 
 
 def _value_text(value: int | Fraction | str) -> str | dict[str, str]:

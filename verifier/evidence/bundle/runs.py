@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from verifier.analysis.objective import Objective
-from verifier.evidence.bundle.certificates import Proven, check_certificates, too_large
+from verifier.evidence.bundle.certificates import Proven, check_certificates, why_none
 from verifier.evidence.bundle.findings import Finding, Kind, Log
 from verifier.evidence.bundle.frames import check_frame, check_remarks, check_same_frame, check_same_points
 from verifier.evidence.bundle.layout import (
@@ -18,6 +18,7 @@ from verifier.evidence.bundle.layout import (
     place_of_certificate,
 )
 from verifier.evidence.bundle.numbers import (
+    NUMBERS_OF_POINT,
     Tally,
     check_head,
     check_points,
@@ -59,13 +60,15 @@ def check_runs(parts: Parts, log: Log) -> None:
         if path in alike:
             log.findings += check_same_points(path, content, parts.run.content)
     log.findings += tally.findings
+    log.proven += tally.bounds
+    log.recomputed += NUMBERS_OF_POINT * tally.points
     if rebuilt.bounded:
         count = sum(place_of_certificate(path) is not None for path in parts.files)
         log.checked.append((count, "certificates proven in rational arithmetic about the rebuilt chains"))
-        log.checked.append((tally.bounds, "guaranteed bounds held against what certificates prove"))
+        log.checked.append((tally.bounds, "confidence bounds held against what certificates prove"))
         if others:
             log.until_anew.append(
-                f"guaranteed bounds and what rests on them in {len(others)} runs under other policies, such as "
+                f"confidence bounds and what rests on them in {len(others)} runs under other policies, such as "
                 "whether another policy gives another verdict: the certificates are about the run"
             )
         for path, options in alike.items():
@@ -109,7 +112,7 @@ def _check_alike(
                 check_points(path, one, pointer, first, again, rebuilt, proven, tally)
     for path in sorted(excused):
         said = f"a reason for having no certificates {path}"
-        log.findings.append(Finding(OMITTED_FILE, "", said, "none: the chain is not too large", Kind.CONTENT))
+        log.findings.append(Finding(OMITTED_FILE, "", said, "none: it can have certificates", Kind.CONTENT))
 
 
 def _by_pair(parts: Parts) -> dict[tuple[int, int], list[str]]:
@@ -125,13 +128,13 @@ def _by_pair(parts: Parts) -> dict[tuple[int, int], list[str]]:
 def _proven(
     parts: Parts, rebuilt: Rebuilt, objective: Objective, pair: str, paths: Sequence[str], log: Log
 ) -> Proven | None:
-    """What the certificates of a block and a requirement prove; None where the chain is too large to have any."""
-    if too_large(objective) is None:
+    """What the certificates of a block and a requirement prove; None where there is a reason for none."""
+    if why_none(rebuilt, objective) is None:
         proven, wrong = check_certificates(parts.files, rebuilt, objective, paths)
         log.findings += wrong
         return proven
     if pair not in parts.omitted:
         log.findings.append(Finding(pair, "", "nothing", "the reason why there are no certificates", Kind.CONTENT))
     for path in paths:
-        log.findings.append(Finding(path, "", "a certificate of too large a chain", "nothing", Kind.CONTENT))
+        log.findings.append(Finding(path, "", "a certificate that cannot be there", "nothing", Kind.CONTENT))
     return None

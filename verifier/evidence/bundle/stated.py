@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from verifier.checking.verdicts import Verdict, worst_verdict
+from verifier.checking.verdicts import Decision, Verdict, condition_over, worst_verdict
 from verifier.evidence.bundle.differences import differing
 from verifier.evidence.bundle.findings import Finding
 from verifier.evidence.points import following_verdict, fraction_of
 from verifier.options import RunOptions
 from verifier.results import Point, RequirementResult, Scenario
+
+DECIDING = ("verdict_from", "strict", "assume_memoryless")
+"""The options that decide a verdict from its numbers."""
 
 
 def stated_requirement(one: Mapping[str, Any]) -> RequirementResult:
@@ -35,29 +38,44 @@ def check_conclusions(path: str, content: Mapping[str, Any], options: RunOptions
         content: validated.
         options: of the run; they say what decides a verdict.
     """
-    furthest = 0.0
-    found, expected = [], []
+    furthest, settings = 0.0, {**content["settings"], **{name: getattr(options, name) for name in DECIDING}}
+    found: list[dict[str, Any]] = []
+    expected: list[dict[str, Any]] = []
     for one in content["requirements"]:
         stated = stated_requirement(one)
         furthest = max(furthest, *(abs(each.probability - each.second) for each in stated.points))
-        following = [following_verdict(point, one["target"], options.verdict_from).value for point in one["points"]]
-        expected.append(_conclusions(stated.verdict.value, stated.points.index(stated.worst), following))
-        found.append(_conclusions(one["verdict"], one["worst"], [point["verdict"] for point in one["points"]]))
-    verdict = worst_verdict(Verdict(each["verdict"]) for each in expected).value
+        decisions = [following_verdict(point, one["target"], settings, content["channel"]) for point in one["points"]]
+        told = {"verdict": stated.verdict.value, "condition": stated.condition}
+        expected.append(
+            {**told, "worst": stated.points.index(stated.worst), "points": list(map(_resting, decisions))}
+        )
+        found.append({name: one[name] for name in (*told, "worst")} | {"points": list(map(_stated, one["points"]))})
+    verdict = worst_verdict(Verdict(each["verdict"]) for each in expected)
+    condition = condition_over(verdict, ((Verdict(each["verdict"]), each["condition"]) for each in expected))
     return differing(
         path,
-        _totals(content["verdict"], content["engines"]["largest_difference"], found),
-        _totals(verdict, furthest, expected),
+        _totals(content["verdict"], content["condition"], content["engines"]["largest_difference"], found),
+        _totals(verdict.value, condition, furthest, expected),
         ", which follows from the numbers beside it",
     )
 
 
-def _totals(verdict: str, furthest: float, requirements: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"verdict": verdict, "engines": {"largest_difference": furthest}, "requirements": requirements}
+def _totals(
+    verdict: str, condition: str | None, furthest: float, requirements: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """What a document says of the whole."""
+    engines = {"largest_difference": furthest}
+    return {"verdict": verdict, "condition": condition, "engines": engines, "requirements": requirements}
 
 
-def _conclusions(verdict: str, worst: int, points: list[str]) -> dict[str, Any]:
-    return {"verdict": verdict, "worst": worst, "points": [{"verdict": each} for each in points]}
+def _stated(point: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: point[name] for name in ("verdict", "basis", "condition", "reason")}
+
+
+def _resting(decision: Decision) -> dict[str, Any]:
+    reason = None if decision.reason is None else dict(decision.reason)
+    found = {"verdict": decision.verdict.value, "basis": decision.basis}
+    return {**found, "condition": decision.condition, "reason": reason}
 
 
 def _point(point: Mapping[str, Any], planner: str) -> Point:
@@ -70,4 +88,5 @@ def _point(point: Mapping[str, Any], planner: str) -> Point:
         fraction_of(point["exact"]) if "exact" in point else None,
         point["second_engine"],
         Verdict(point["verdict"]),
+        condition=point["condition"],
     )

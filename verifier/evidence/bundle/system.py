@@ -9,10 +9,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
+from verifier.analysis.channel_test import Drawn, channel_document, class_tests, classes_drawn, drawn_together
 from verifier.analysis.confidence import Data, data_of_run
 from verifier.analysis.measured import Measured, measured
 from verifier.analysis.objective import Objective, build_objective
+from verifier.analysis.vacuity import Vacuity, find_vacuity
 from verifier.blocks import block_objectives, block_skeleton
 from verifier.checking.requirements import AbstractFormula, abstracted
 from verifier.confusion import ConfusionMatrices
@@ -25,6 +28,19 @@ from verifier.pipeline import Inputs, read_inputs
 from verifier.scenarios import Block, Grid
 
 _PREFIX = "verify-bundle-"
+
+
+@dataclass(frozen=True)
+class Resting:
+    """What the verdicts of one block rest on beside numbers.
+
+    Attributes:
+        draws: the columns that the chain draws from.
+        vacuity: for each requirement and initial state why the requirement says nothing there.
+    """
+
+    draws: Drawn
+    vacuity: tuple[tuple[tuple[Vacuity, ...], ...], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +72,7 @@ class Rebuilt:
 
     @property
     def bounded(self) -> bool:
-        """Whether the options ask for intervals and guaranteed bounds, and these can be made."""
+        """Whether the options ask for intervals and confidence bounds, and these can be made."""
         return self.options.confidence is not None and self.options.decimals is None
 
     @cached_property
@@ -66,6 +82,22 @@ class Rebuilt:
             return None
         chains = (self.objectives(block) for block in self.grid.blocks)
         return data_of_run(chains, self.measured, self.inputs.sequences(self.options), self.options.confidence)
+
+    @cached_property
+    def resting(self) -> tuple[Resting, ...]:
+        """For each block what its verdicts rest on beside numbers."""
+        return tuple(self._resting(block) for block in self.grid.blocks)
+
+    def _resting(self, block: Block) -> Resting:
+        skeleton = block_skeleton(block, self.grid, self.matrices, self.options)
+        found = find_vacuity(skeleton, [each.formula for each in self.grid.requirements])
+        return Resting(classes_drawn(skeleton, self.measured), tuple(each.vacuity for each in found))
+
+    @cached_property
+    def channel(self) -> dict[str, Any]:
+        """The test of the memoryless detector, as documents have it."""
+        drawn = drawn_together(each.draws for each in self.resting)
+        return channel_document(class_tests(self.inputs.confusion.matrices.metadata, drawn))
 
     def objectives(self, block: Block) -> tuple[Objective, ...]:
         """The product of a block's skeleton with each requirement of the grid."""

@@ -19,8 +19,10 @@ from verifier.evidence.bundle.layout import (
     require_file,
 )
 from verifier.evidence.bundle.system import Rebuilt
+from verifier.evidence.grounds import reason_text, tier_of, told_verdict, vacuity_text
 from verifier.evidence.points import scenario_text
 from verifier.evidence.report.blocks import Paragraph, Section, Table
+from verifier.evidence.words import some_of
 from verifier.scenarios import number_text
 from verifier.textfiles import csv_text
 
@@ -33,10 +35,15 @@ TRACE_COLUMNS = (
     "reason",
     "planner",
     "verdict",
+    "condition",
+    "basis",
+    "reason_of_verdict",
+    "vacuity",
     "worst_scenario",
     "probability",
-    "guaranteed_lower",
-    "guaranteed_upper",
+    "bounds_lower",
+    "bounds_upper",
+    "tier",
     "defeated_by",
     "run",
     "explanation",
@@ -143,16 +150,18 @@ def counts_text(matrices: ConfusionMatrices) -> str:
 def _evidence(one: Mapping[str, Any], traced: Traced, number: int, place: int) -> dict[str, str]:
     """The cells about a requirement under one planner: `number` in the spec, `place` among those run, from 0."""
     worst = one["points"][one["worst"]]
-    bounds = worst["sureness"]["guaranteed"] if "sureness" in worst else {"lower": "", "upper": ""}
+    bounds = worst["sureness"]["confidence_bounds"] if "sureness" in worst else {"lower": "", "upper": ""}
     verdict = one["verdict"]
     against = traced.defeaters.get(one["name"], ())
     status, reason = "evidenced", ""
     if verdict == "no target":
         status, reason = "reported", "P = ? asks for a number and has no target"
     elif verdict != "satisfied":
-        status, reason = "not shown", f"the verdict is {verdict}"
+        status, reason = "not shown", f"the verdict is {told_verdict(one)}"
     elif against:
         status, reason = "defeated", "see defeated_by"
+    elif one["condition"] is not None:
+        status, reason = "evidenced on a condition", one["condition"]
     pairs = [certificates_of_pair(block, place) for block in range(len(traced.rebuilt.grid.blocks))]
     proofs = sum(path.startswith(f"{pair}_") for path in traced.results for pair in pairs)
     gone = sum(pair in traced.omitted for pair in pairs)
@@ -161,10 +170,15 @@ def _evidence(one: Mapping[str, Any], traced: Traced, number: int, place: int) -
         "reason": reason,
         "planner": one["planner"],
         "verdict": verdict,
+        "condition": one["condition"] or "",
+        "basis": worst["basis"] or "",
+        "reason_of_verdict": reason_text(worst),
+        "vacuity": _vacuity(one["points"]),
         "worst_scenario": scenario_text(worst),
         "probability": worst.get("exact", repr(worst["probability"])),
-        "guaranteed_lower": str(bounds["lower"]),
-        "guaranteed_upper": str(bounds["upper"]),
+        "bounds_lower": str(bounds["lower"]),
+        "bounds_upper": str(bounds["upper"]),
+        "tier": tier_of(traced.run["settings"]),
         "defeated_by": "; ".join(against),
         "run": RUN_FILE,
         "explanation": _file(EXPLAIN_FILE, traced),
@@ -173,6 +187,12 @@ def _evidence(one: Mapping[str, Any], traced: Traced, number: int, place: int) -
         else _file(require_file(number, one["name"]), traced),
         "certificates": _proofs(proofs, place) + (f"; {gone} chains without: too large" if gone else ""),
     }
+
+
+def _vacuity(points: Sequence[Mapping[str, Any]]) -> str:
+    """Which scenarios say nothing about the system, and why."""
+    told = [f"{scenario_text(point)}: {vacuity_text(point)}" for point in points if vacuity_text(point)]
+    return some_of(told)
 
 
 def _proofs(count: int, place: int) -> str:

@@ -22,7 +22,7 @@ from verifier.evidence.defeaters.values import Defeater, is_rate_of
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.chances import requirement_of, unwanted
 from verifier.evidence.rates.hazard import Acceptance
-from verifier.evidence.words import counted, name_text
+from verifier.evidence.words import counted, name_text, some_of
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 IN_ONE_ENCOUNTER = "Argument at the level of one encounter: over each requirement, in the worst of its scenarios"
@@ -74,7 +74,7 @@ def build_case(
             top,
             Kind.GOAL,
             f"{system} meets {_all_of(len(goals))} in its operational design domain",
-            _summary([*goals, *rates], left),
+            _summary([*goals, *rates], left) + _conditions(runs),
             tuple(strategies),
             contexts,
             status=worst_status(*found),
@@ -183,6 +183,14 @@ def _summary(goals: Sequence[tuple[str, Status]], left: Sequence[tuple[str, Stat
         counts = [(each, sum(status is each for _, status in found)) for each in Status]
         parts.append(f"{what}: {', '.join(f'{count} {each.value}' for each, count in counts if count) or 'none'}")
     return ". ".join(parts)
+
+
+def _conditions(runs: Sequence[Document]) -> str:
+    """The conditions that verdicts of the runs carry."""
+    texts = dict.fromkeys(
+        each["condition"] for run in runs for each in run.content["requirements"] if each["condition"] is not None
+    )
+    return f". Only {some_of([name_text(text, 300) for text in texts])}" if texts else ""
 
 
 def _all_of(count: int) -> str:

@@ -79,6 +79,19 @@ class Draft:
             self._shared[kind, document.sha256] = found
         return found
 
+    def condition(self, text: str | None) -> tuple[str, ...]:
+        """The assumption that a verdict rests on, from its condition `if ...`; the same one every time."""
+        if text is None:
+            return ()
+        key = (Kind.ASSUMPTION, text)
+        if key not in self._shared:
+            claim = text.removeprefix("if ")
+            note = "A condition of verdicts: nothing in this evidence shows it"
+            self._shared[key] = self.put(
+                Element(self.name(Kind.ASSUMPTION), Kind.ASSUMPTION, claim[:1].upper() + claim[1:], note)
+            )
+        return (self._shared[key],)
+
     def path(self, document: Document) -> str:
         """Where a document lies; its name where that is not known."""
         return self._paths.get(document.sha256, document.name)

@@ -1,7 +1,8 @@
 """The argument for one requirement: over true environments, then over scenarios, each resting on the result of a run.
 
 A scenario whose verdict is "satisfied" is supported by the run. A violated one is refuted by it: a counter goal with
-the run as its counter solution. An inconclusive one is left undeveloped. What is defeated above is defeated below.
+the run as its counter solution. An inconclusive or a vacuous one is left undeveloped. What is defeated above is
+defeated below. The condition of a verdict stands in the goal, and as an assumption beside it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from verifier.evidence.case.elements import Element, Kind, Status, worst_status
 from verifier.evidence.defeaters.matrices import same_sources
 from verifier.evidence.defeaters.values import Claim, Defeater, is_rate_of
 from verifier.evidence.documents import Document
+from verifier.evidence.grounds import bounds_name, reason_text, told_verdict, why
 from verifier.evidence.points import held_bounds, scenario_text
 from verifier.evidence.rates.hazard import EVERY
 from verifier.evidence.rounding import short_text, target_text
@@ -22,12 +24,14 @@ from verifier.evidence.words import bounds_text, counted, name_text, probability
 
 _STATUS: Mapping[str, Status] = {
     "satisfied": Status.SUPPORTED,
+    "vacuous": Status.UNDEVELOPED,
     "inconclusive": Status.INCONCLUSIVE,
     "violated": Status.VIOLATED,
 }
+_EVENTS: Mapping[str, str] = {"violated": "violation rate", "satisfied": "rate of satisfaction"}
 _ABOUT_THE_TARGET = ("straddles_target", "thin_columns", "policy_sensitive", "no_bounds")
 """Kinds of doubt that say nothing against a rate, which is held against another criterion. Thin columns do, where the
-rate is not made from guaranteed bounds, which alone allow for them."""
+rate is not made from confidence bounds, which alone allow for them."""
 
 
 @dataclass(frozen=True)
@@ -81,10 +85,10 @@ def requirement_goal(draft: Draft, argued: Argued) -> str:
             identifier,
             Kind.GOAL,
             f"{argued.label}: P {target_text(each['target'])} that {name_text(each['formula'], 240)}, planner "
-            f"{name_text(each['planner'])}, in every scenario",
+            f"{name_text(each['planner'])}, in every scenario{_on_condition(each)}",
             _note(f"Worst: {_point_text(argued, each['points'][each['worst']])}", [], defeaters),
             (strategy,),
-            tuple(_contexts(draft, argued)),
+            (*draft.condition(each["condition"]), *_contexts(draft, argued)),
             defeated=bool(defeaters),
             status=status,
             amlas="Stage 2, G2.1, for this requirement",
@@ -119,12 +123,15 @@ def rate_goal(draft: Draft, rate: Document, run: Document) -> tuple[str, Status]
         Element(
             identifier,
             Kind.GOAL,
-            f"{name_text(content['requirement'])} is {content['event']} at a rate of at most "
-            f"{short_text(content['acceptance']['per_hour'])} per hour with planner "
-            f"{name_text(content['planner'])}, every encounter taken to be of the worst scenario",
-            _note(f"{_rate_text(rate)}: {verdict}{_left_out_text(content)}", inherited, own),
+            f"The {_EVENTS[content['event']]} of {name_text(content['requirement'])} with planner "
+            f"{name_text(content['planner'])} is at most {short_text(content['acceptance']['per_hour'])} per hour "
+            f"(worst scenario in every encounter){_on_condition(content)}",
+            _note(f"{_rate_text(rate)}: {_judged_text(content)}{_left_out_text(content)}", inherited, own),
             (draft.solution(rate),) if supported else (),
-            (draft.context(f"Encounters of this rate: {_exposures_text(content)}"),),
+            (
+                *draft.condition(content["condition"]),
+                draft.context(f"Encounters of this rate: {_exposures_text(content)}"),
+            ),
             undeveloped=not supported,
             defeated=status is Status.VIOLATED or bool(own),
             status=whole,
@@ -139,7 +146,7 @@ def rate_goal(draft: Draft, rate: Document, run: Document) -> tuple[str, Status]
 def _speaks_against(defeater: Defeater, rate: Mapping[str, Any]) -> bool:
     """Whether a doubt about a requirement is one about its rate, too."""
     if defeater.kind == "thin_columns":
-        return bool(rate["bounds"]["source"] != "guaranteed")
+        return bool(rate["bounds"]["source"] != "bounds")
     return defeater.kind not in _ABOUT_THE_TARGET
 
 
@@ -209,9 +216,11 @@ def _scenario_goal(
         Element(
             identifier,
             Kind.GOAL,
-            f"In {name_text(scenario_text(point))}, {argued.label} holds: P {target_text(target)}",
-            _note(f"{_bounds_text(argued, point)}: {point['verdict']}", inherited, own),
+            f"In {name_text(scenario_text(point))}, {argued.label} holds: P {target_text(target)}"
+            f"{_on_condition(point)}",
+            _note(_judgement(argued, point), inherited, own),
             (draft.solution(argued.run),) if holds else (),
+            draft.condition(point["condition"]),
             undeveloped=not holds,
             defeated=bool(own) or verdict is Status.VIOLATED,
             status=status,
@@ -226,7 +235,24 @@ def _scenario_goal(
 
 def _point_text(argued: Argued, point: Mapping[str, Any]) -> str:
     scenario = name_text(scenario_text(point))
-    return f"{scenario}: {_bounds_text(argued, point)}: {point['verdict']}"
+    return f"{scenario}: {_judgement(argued, point)}"
+
+
+def _judgement(argued: Argued, point: Mapping[str, Any]) -> str:
+    """The numbers and the verdict with its condition, and why it is open or vacuous."""
+    reason = why(point)
+    basis = ", whatever the detector predicts" if point["basis"] == "any_dependence" else ""
+    return f"{_bounds_text(argued, point)}: {told_verdict(point)}{basis}{f' ({reason})' if reason else ''}"
+
+
+def _on_condition(part: Mapping[str, Any]) -> str:
+    """The condition of what is satisfied, behind its claim; what is not satisfied is refuted or open anyway."""
+    return f", {part['condition']}" if part["condition"] is not None and part["verdict"] == "satisfied" else ""
+
+
+def _judged_text(rate: Mapping[str, Any]) -> str:
+    """The verdict of a rate, and why it is open."""
+    return told_verdict(rate) + (f" ({reason_text(rate)})" if reason_text(rate) else "")
 
 
 def _bounds_text(argued: Argued, point: Mapping[str, Any]) -> str:
@@ -235,14 +261,16 @@ def _bounds_text(argued: Argued, point: Mapping[str, Any]) -> str:
     value = f"P = {probability_text(point['probability'])}"
     if found is None or source == "point":
         return f"{value}, the data's uncertainty left out"
-    how = "guaranteed" if source == "guaranteed" else found["interval"]["kind"]
-    return f"{value}, {how} {bounds_text(*held_bounds(point, source))} at level {found['level']:g}"
+    ends = bounds_text(*held_bounds(point, source))
+    if source == "bounds":
+        return f"{value}, {bounds_name(argued.run.content['settings'])} {ends}"
+    return f"{value}, {found['interval']['kind']} {ends} at level {found['level']:g}"
 
 
 def _note(found: str, inherited: Sequence[tuple[str, Defeater]], own: Sequence[Defeater]) -> str:
     parts = [found] if found else []
     if own:
-        parts.append(f"Defeated by {some_of([each.id for each in own], 8)}")
+        parts.append(f"Defeated by {some_of([f'{each.id}: {each.title}' for each in own], 8)}")
     by = dict.fromkeys(each.id for _, each in inherited)
     if by:
         above = ", ".join(dict.fromkeys(name for name, _ in inherited))
@@ -264,6 +292,7 @@ def _contexts(draft: Draft, argued: Argued) -> Iterator[str]:
             for answer in document.content["answers"] if asked else ():
                 if answer["planner"] == each["planner"]:
                     words = f"What it asks of the detector: {_recall(answer)}"
+                    words += "" if answer["condition"] is None else f", {answer['condition']}"
                     yield _file_context(draft, document, words, "Stage 2, ML safety requirements [H]")
 
         if document.kind == "rate" and document.content["acceptance"] is None and is_rate_of(document, argued.run):
@@ -309,4 +338,5 @@ def _rate_text(rate: Document) -> str:
     bounds = rate.content["bounds"]
     level = "the data's uncertainty left out" if bounds["level"] is None else f"at level {bounds['level']:.6g}"
     ends = rate_interval_text(bounds["lower"], bounds["upper"])
-    return f"{ends} per hour ({bounds['source']}, {level})"
+    assumes = f"; assumes that {' and '.join(bounds['assumes'])}" if bounds["assumes"] else ""
+    return f"{ends} per hour ({bounds['source']}, {level}{assumes})"

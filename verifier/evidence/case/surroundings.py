@@ -12,9 +12,10 @@ from verifier.evidence.case.drafting import Draft, undeveloped
 from verifier.evidence.case.elements import Element, Kind, Status
 from verifier.evidence.context import DUTIES, CaseContext
 from verifier.evidence.defeaters.about_verdicts import UNCONFIRMED
-from verifier.evidence.defeaters.matrices import dependence_of, matrices_behind, shared_sequences
+from verifier.evidence.defeaters.matrices import matrices_behind, shared_sequences
 from verifier.evidence.defeaters.values import Defeater, is_rate_of
 from verifier.evidence.documents import Document
+from verifier.evidence.grounds import channel_lines
 from verifier.evidence.rates.hazard import EVERY
 from verifier.evidence.rounding import target_text
 from verifier.evidence.words import counted, name_text, probability_text, some_of
@@ -66,20 +67,17 @@ def argument_grounds(
     defeaters: Sequence[Defeater],
 ) -> list[str]:
     """Justifications and assumptions of the argument over requirements."""
-    dependent = [each for each in defeaters if each.kind == "dependent_frames"]
+    dependent = [each for each in defeaters if each.kind in ("dependent_frames", "untested_channel")]
+    few = [each for each in defeaters if each.kind == "few_drives"]
     statuses = [
         (
-            "Perception has no memory: the detector reports anew, independently, in every step and for every object",
-            _memory_status(runs, documents, dependent),
+            "Detection errors are independent between time steps and between objects (memoryless detector)",
+            _memory_status(runs, dependent),
             dependent,
         ),
         ("The true environment does not change during an encounter", _left_to(context, "assumptions"), []),
         (f"What counts as detected: {_matching_text(runs, documents)}", _left_to(context, "assumptions"), []),
-        (
-            "The items of the matrices are independent of each other, or whole sequences are",
-            _items_status(runs),
-            [],
-        ),
+        *((text, status, few) for text, status in _bounds_statuses(runs)),
     ]
     found = [_verdict_justification(draft, runs), _scenario_justification(draft)]
     for text, status, against in statuses:
@@ -164,7 +162,7 @@ def _input_contexts(draft: Draft, runs: Sequence[Document], documents: Sequence[
 def _verdict_justification(draft: Draft, runs: Sequence[Document]) -> str:
     sources = list(dict.fromkeys(run.content["settings"]["verdict_from"] for run in runs))
     means = {
-        "guaranteed": "bounds that hold, all at once, for all but the stated share of data sets",
+        "bounds": "confidence bounds, simultaneous over the run unless approximate, on the assumption of their tier",
         "interval": "the statistical interval, as far as its draws determine it",
         "point": "the probability for the given matrices alone",
     }
@@ -175,7 +173,8 @@ def _verdict_justification(draft: Draft, runs: Sequence[Document]) -> str:
         Element(
             draft.name(Kind.JUSTIFICATION),
             Kind.JUSTIFICATION,
-            f"Probabilities are Storm's, {confirmed}; held against the targets are {text}",
+            f"Probabilities are Storm's, {confirmed}; compared with the targets are {text}; no verdict rests on a "
+            "memoryless detector that the data contradict, unless that is accepted by name",
         )
     )
 
@@ -191,26 +190,28 @@ def _scenario_justification(draft: Draft) -> str:
     )
 
 
-def _memory_status(runs: Sequence[Document], documents: Sequence[Document], dependent: Sequence[Defeater]) -> str:
-    if dependent:
-        return f"Contradicted by the data ({', '.join(each.id for each in dependent)})"
-    tested = [run for run in runs if _followed(matrices_behind(run, documents), run)]
-    if len(tested) < len(runs):
-        return "Not tested: the matrices do not follow objects from frame to frame"
-    return "Tested by permutation of frames: not contradicted"
+def _memory_status(runs: Sequence[Document], against: Sequence[Defeater]) -> str:
+    told = "; ".join(dict.fromkeys(line for run in runs for line in channel_lines(run.content["channel"])))
+    tests = {run.content["channel"]["test"] for run in runs}
+    if "contradicted" in tests:
+        status = "Contradicted by the data"
+    elif "untested" in tests:
+        status = "Not tested on these data"
+    else:
+        status = "Tested by permutation of frames: not contradicted"
+    named = f" ({', '.join(each.id for each in against)})" if against else ""
+    return f"{status}{named}{f': {told}' if told else ''}"
 
 
-def _followed(matrices: Document | None, run: Document) -> bool:
-    """Whether the matrices tell how misses of some class follow each other."""
-    found = None if matrices is None else dependence_of(matrices, run)
-    return bool(found and found["classes"])
-
-
-def _items_status(runs: Sequence[Document]) -> str:
-    kinds = {(run.content["settings"]["confidence"] or {}).get("interval") for run in runs}
-    if kinds == {"bootstrap"}:
-        return "Statistical intervals resample whole sequences; guaranteed bounds take items as independent"
-    return "Not tested: frames of one drive are alike, and bounds may be too narrow"
+def _bounds_statuses(runs: Sequence[Document]) -> Iterator[tuple[str, str]]:
+    """What the confidence bounds of each run assume, and how well that is known."""
+    settings = [run.content["settings"]["confidence"] for run in runs]
+    bounds = [each["bounds"] for each in settings if each is not None]
+    for found in {(each["name"], each["condition"], each["effective_drives"]): each for each in bounds}.values():
+        known = "Not tested"
+        if found["effective_drives"] is not None:
+            known += f"; {counted(found['drives'], 'drive')}, effectively {found['effective_drives']:.3g}"
+        yield f"{found['name']}: {found['condition']}", known
 
 
 def _matching_text(runs: Sequence[Document], documents: Sequence[Document]) -> str:

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from verifier.analysis.dependence import dependence_remark
+from verifier.analysis.channel_test import channel_test
+from verifier.analysis.tiers import FEW_DRIVES
+from verifier.checking.verdicts import Test
 from verifier.confusion.document_reader import DocumentReader
 from verifier.confusion.matrices import ConfusionMatrices, label_text
 from verifier.evidence.context import CaseContext
-from verifier.evidence.defeaters.matrices import dependence_of, matrices_behind, same_sources, shared_sequences
+from verifier.evidence.defeaters.matrices import matrices_behind, same_sources, shared_sequences
 from verifier.evidence.defeaters.values import (
     Claim,
     Doubt,
@@ -22,20 +24,19 @@ from verifier.evidence.defeaters.values import (
     requirements_with_targets,
 )
 from verifier.evidence.documents import Document
+from verifier.evidence.grounds import channel_lines, needed_text
 from verifier.evidence.rates.demonstration import encounters_needed
-from verifier.evidence.rounding import target_text
-from verifier.evidence.words import name_text, some_of
+from verifier.evidence.rounding import rounded, target_text
+from verifier.evidence.words import counted, name_text, some_of
 
 CONFIDENCE = Fraction(19, 20)
 """At which a column must be able to show the target, if all its items were right."""
-DEPENDENT = "the chain takes a detector to report anew in every step, and the data contradict it"
-"""How the remark of a run begins that says so."""
 
 
 def thin_columns(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
     """Matrix columns with too few items.
 
-    Where guaranteed bounds decide, few items only widen them: then the columns are those that would decide an
+    Where confidence bounds decide, few items only widen them: then the columns are those that would decide an
     inconclusive requirement. Where they neither decide nor confirm that a scenario is satisfied, a column that
     matters is too thin if it could not show the target even if all its items were right: n items without an error
     show an error rate below p only from n = ln(0.05) / ln(1 - p) on.
@@ -45,7 +46,7 @@ def thin_columns(run: Document, documents: Sequence[Document]) -> Iterator[Doubt
     """
     matrices = matrices_behind(run, documents)
     for claim, each in requirements_with_targets(run):
-        if run.content["settings"]["verdict_from"] == "guaranteed":
+        if run.content["settings"]["verdict_from"] == "bounds":
             if "evidence_needed" in each:
                 yield from _undecided(claim, each)
         elif matrices is not None:
@@ -53,18 +54,17 @@ def thin_columns(run: Document, documents: Sequence[Document]) -> Iterator[Doubt
 
 
 def _undecided(claim: Claim, each: Mapping[str, Any]) -> Iterator[Doubt]:
-    columns = each["evidence_needed"]["columns"]
+    needed = each["evidence_needed"]
     parts = [
         f"{column['items']} items with true {name_text(column['true'])} in {name_text(column['bin'])}, "
         f"{column['further']} more needed"
-        for column in columns
+        for column in needed["columns"]
     ]
-    total = sum(column["further"] for column in columns)
     yield from doubt(
         "thin_columns",
-        f"{name_text(claim.requirement)}: the data do not decide: {some_of(parts)}",
+        f"{name_text(claim.requirement)}: the data do not decide{f': {some_of(parts)}' if parts else ''}",
         (Claim(claim.run, claim.requirement, claim.planner, each["worst"]),),
-        f"about {total} more labelled items in these columns, if the rates stay what they are",
+        f"about {needed_text(needed)}{' in these columns' if parts else ''}, if the rates stay what they are",
     )
 
 
@@ -93,12 +93,12 @@ def _too_thin(
             f"{name_text(claim.requirement)}: {asked} P {target_text(each['target'])}, and there are {some_of(thin)}"
             f"{known}",
             claims,
-            "more labelled items in these columns, or a verdict from the guaranteed bounds, which allow for them",
+            "more labelled items in these columns, or a verdict from the confidence bounds, which allow for them",
         )
 
 
 def _unconfirmed(claim: Claim, each: Mapping[str, Any]) -> tuple[Claim, ...]:
-    """Scenarios that are called satisfied and that the guaranteed bounds do not confirm."""
+    """Scenarios that are called satisfied and that the confidence bounds do not confirm."""
     found = [
         k
         for k, point in enumerate(each["points"])
@@ -151,17 +151,63 @@ def _columns_that_matter(claim: Claim, run: Document, documents: Sequence[Docume
 
 
 def dependent_frames(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
-    """Data that contradict the memoryless channel: a miss follows a miss more often than the matrices say."""
-    matrices = matrices_behind(run, documents)
-    remark = None if matrices is None else dependence_remark({"dependence": dependence_of(matrices, run)})
-    if remark is None:
-        remark = next((each for each in run.content["remarks"] if each.startswith(DEPENDENT)), None)
-    if remark is not None:
+    """Data that contradict the memoryless detector: a miss follows a miss more often than the matrices say."""
+    yield from _about_channel(
+        "dependent_frames",
+        run,
+        documents,
+        "contradicted",
+        "a perception model with memory, or an argument that the dependence cannot make the probability worse",
+    )
+
+
+def untested_channel(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
+    """Data that cannot show whether the detector is memoryless: the matrices follow no object from frame to frame."""
+    yield from _about_channel(
+        "untested_channel",
+        run,
+        documents,
+        "untested",
+        "matrices counted on annotations with tracks, which the counting tests for dependence",
+    )
+
+
+def _about_channel(
+    kind: str, run: Document, documents: Sequence[Document], test: Test, remedy: str
+) -> Iterator[Doubt]:
+    """The doubt about the scenarios whose chains draw classes with this outcome of the test."""
+    classes = run.content["channel"]["classes"]
+    points = {
+        (each["name"], each["planner"], k)
+        for each in run.content["requirements"]
+        for k, point in enumerate(each["points"])
+        if channel_test(classes, point["draws"]).test == test
+    }
+    claims = claims_on(run, documents, perceived=True, among=points)
+    told = [
+        line
+        for line, each in zip(channel_lines(run.content["channel"]), classes, strict=True)
+        if each["test"] == test
+    ]
+    yield from doubt(
+        kind, f"a memoryless detector is assumed: {some_of([name_text(line, 300) for line in told])}", claims, remedy
+    )
+
+
+def few_drives(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
+    """Bounds over so few drives that hardly any outcome could show a high rate."""
+    bounds = (run.content["settings"]["confidence"] or {}).get("bounds", {})
+    if bounds.get("drives") is not None and bounds["drives"] < FEW_DRIVES:
+        limit = (
+            ""
+            if bounds["ceiling"] is None
+            else f": no outcome of them could show a rate above {rounded(bounds['ceiling'], up=True)}"
+        )
         yield from doubt(
-            "dependent_frames",
-            name_text(remark, 600),
+            "few_drives",
+            f"a needed column has items from {counted(bounds['drives'], 'drive')} only{limit}",
             claims_on(run, documents, perceived=True),
-            "a perception model with memory, or an argument that the dependence cannot make the probability worse",
+            f"data from at least {FEW_DRIVES} independent drives",
         )
 
 

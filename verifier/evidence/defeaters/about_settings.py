@@ -8,8 +8,8 @@ from verifier.evidence.defeaters.values import Doubt, claims_on, doubt
 from verifier.evidence.documents import Document
 from verifier.evidence.words import name_text, some_of
 
-ASSUMED = "rates assumed by policy"
-NO_ALARMS = "so where nothing stands the detector reports nothing"
+ASSUMED = "rates filled in by policy"
+NO_ALARMS = "so the model contains no false positives"
 """What the remarks of a run hold, and how they end, that say so."""
 
 
@@ -39,7 +39,7 @@ def distance_ignored(run: Document, documents: Sequence[Document]) -> Iterator[D
 
 
 def assumed_rates(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
-    """Rates that a policy made up for columns without items; intervals and guaranteed bounds do not lean on them."""
+    """Rates that a policy made up for columns without items; intervals and confidence bounds do not lean on them."""
     if run.content["settings"]["verdict_from"] != "point":
         return
     for remark in run.content["remarks"]:
@@ -48,7 +48,7 @@ def assumed_rates(run: Document, documents: Sequence[Document]) -> Iterator[Doub
                 "assumed_rates",
                 name_text(remark, 600),
                 claims_on(run, documents, perceived=True),
-                "items in these columns, or a verdict from the guaranteed bounds",
+                "items in these columns, or a verdict from the confidence bounds",
             )
 
 

@@ -7,13 +7,15 @@ from typing import Any
 
 from verifier.evidence.defeaters.values import Claim, Doubt, claimed, confirmed, doubt, requirements_with_targets
 from verifier.evidence.documents import Document
-from verifier.evidence.points import block_text, held_bounds, scenario_text
+from verifier.evidence.grounds import needed_text, reason_text, told_verdict, vacuity_text
+from verifier.evidence.points import held_bounds, scenario_text
 from verifier.evidence.rounding import target_text
 from verifier.evidence.words import bounds_text, counted, name_text, probability_text
 
 LESS_INDEPENDENT = "the two are less independent here"
+ALONE = "Reported are the batch engine's value and its proven bounds"
+STORM_ALONE = "alone answers, within the limits of time and memory"
 UNCONFIRMED = "is Storm's alone, not confirmed"
-OVER_AT_ONCE = "every initial state is terminal; the episode is over at once"
 """How the remarks of a run end that say so."""
 
 
@@ -21,7 +23,11 @@ def straddles_target(run: Document) -> Iterator[Doubt]:
     """Bounds on both sides of the target."""
     source = run.content["settings"]["verdict_from"]
     for claim, each in requirements_with_targets(run):
-        points = [k for k, point in enumerate(each["points"]) if point["verdict"] == "inconclusive"]
+        points = [
+            k
+            for k, point in enumerate(each["points"])
+            if point["verdict"] == "inconclusive" and not reason_text(point)
+        ]
         if points:
             shown = each["worst"] if each["worst"] in points else points[0]
             point = each["points"][shown]
@@ -32,14 +38,12 @@ def straddles_target(run: Document) -> Iterator[Doubt]:
                 f"{name_text(scenario_text(point))} P lies in {bounds_text(*held_bounds(point, source))}, which "
                 f"straddles P {target_text(each['target'])}",
                 tuple(Claim(claim.run, claim.requirement, claim.planner, k) for k in points),
-                "more data"
-                if needed is None
-                else f"about {sum(column['further'] for column in needed['columns'])} more items, as verify run says",
+                "more data" if needed is None else f"about {needed_text(needed)}, as verify run says",
             )
 
 
 def no_bounds(run: Document) -> Iterator[Doubt]:
-    """Verdicts from the probability alone, or satisfied ones that the guaranteed bounds do not confirm."""
+    """Verdicts from the probability alone, or satisfied ones that the confidence bounds do not confirm."""
     settings = run.content["settings"]
     if settings["verdict_from"] != "point":
         return
@@ -50,14 +54,14 @@ def no_bounds(run: Document) -> Iterator[Doubt]:
                 continue
             how = "and no bounds were computed"
             if sureness is not None:
-                guaranteed = sureness["guaranteed"]
-                how = f"and the guaranteed bounds are {bounds_text(guaranteed['lower'], guaranteed['upper'])}"
+                bounds = sureness["confidence_bounds"]
+                how = f"and the confidence bounds are {bounds_text(bounds['lower'], bounds['upper'])}"
             yield from doubt(
                 "no_bounds",
                 f"{name_text(claim.requirement)}, {name_text(scenario_text(point))}: P = "
-                f"{probability_text(point['probability'])} alone was held against P {target_text(target)}, {how}",
+                f"{probability_text(point['probability'])} alone was compared with P {target_text(target)}, {how}",
                 (Claim(claim.run, claim.requirement, claim.planner, k),),
-                "a verdict from the guaranteed bounds (--verdict-from guaranteed)",
+                "a verdict from the confidence bounds (--verdict-from bounds)",
             )
 
 
@@ -93,7 +97,7 @@ def policy_sensitive(run: Document, alternatives: Mapping[str, Document]) -> Ite
 
 
 def _judged(point: Mapping[str, Any]) -> str:
-    return f"{point['verdict']} (P = {probability_text(point['probability'])})"
+    return f"{told_verdict(point)} (P = {probability_text(point['probability'])})"
 
 
 def one_engine(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
@@ -101,7 +105,7 @@ def one_engine(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
     for claim, _ in claimed(run, documents):
         for remark in run.content["remarks"]:
             about = remark.startswith(f"{claim.requirement}: ")
-            if about and remark.endswith((LESS_INDEPENDENT, UNCONFIRMED)):
+            if about and remark.endswith((LESS_INDEPENDENT, ALONE, STORM_ALONE, UNCONFIRMED)):
                 yield from doubt(
                     "one_engine",
                     name_text(remark, 600),
@@ -111,21 +115,22 @@ def one_engine(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
 
 
 def vacuous(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
-    """Environments in which every episode is over at once, so that nothing is shown."""
-    for remark in run.content["remarks"]:
-        if not remark.endswith(OVER_AT_ONCE):
-            continue
-        about = remark.removesuffix(f": {OVER_AT_ONCE}")
-        claims = tuple(
-            Claim(claim.run, claim.requirement, claim.planner, k)
-            for claim, each in claimed(run, documents)
-            for k, point in enumerate(each["points"])
-            if about == f"planner {each['planner']}, {block_text(point['environment'], point['constants'])}"
+    """Scenarios in which the check of a requirement says nothing about the system."""
+    told: dict[tuple[str, str], list[Claim]] = {}
+    for claim, each in claimed(run, documents):
+        for k, point in enumerate(each["points"]):
+            text = vacuity_text(point)
+            if text:
+                told.setdefault((claim.requirement, text), []).append(
+                    Claim(claim.run, claim.requirement, claim.planner, k)
+                )
+    for (name, text), claims in told.items():
+        yield from doubt(
+            "vacuous",
+            f"{name_text(name)}: {name_text(text, 600)}",
+            tuple(claims),
+            "scenarios from which the requirement can be violated and met, or another requirement",
         )
-        if claims:
-            yield from doubt(
-                "vacuous", name_text(remark, 600), claims, "initial states from which something can happen"
-            )
 
 
 def _key(point: Mapping[str, Any]) -> tuple[Any, ...]:

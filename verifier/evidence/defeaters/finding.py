@@ -49,6 +49,8 @@ def _doubts(
     yield from about_data.stale(run, documents)
     yield from about_data.trained_on_tests(run, documents, context)
     yield from about_data.dependent_frames(run, documents)
+    yield from about_data.untested_channel(run, documents)
+    yield from about_data.few_drives(run, documents)
     yield from about_settings.no_false_alarms(run, documents)
     yield from about_settings.distance_ignored(run, documents)
     yield from about_settings.assumed_rates(run, documents)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import Any
 
 from verifier.evidence.documents import Document
 
@@ -26,15 +25,6 @@ def matrices_behind(run: Document, documents: Sequence[Document]) -> Document | 
     """The confusion document that a run was made with, by its hash; None where it is not among the documents."""
     wanted = {each["sha256"] for each in run.content["inputs"] if each["role"] == "confusion"}
     return next((each for each in documents if each.kind == "confusion" and each.sha256 in wanted), None)
-
-
-def dependence_of(matrices: Document, run: Document) -> Any:
-    """The test of the member of a family that the run used; of the only matrices otherwise."""
-    found, thresholds = matrices.content.get("dependence"), matrices.content.get("score_thresholds")
-    if not isinstance(found, list) or thresholds is None:
-        return found
-    chosen = run.content["settings"]["score_threshold"]
-    return found[thresholds.index(chosen)] if chosen in thresholds and len(found) == len(thresholds) else None
 
 
 def shared_sequences(matrices: Document, trained_on: Sequence[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -81,14 +81,16 @@ KINDS: Mapping[str, str] = {
     "thin_columns": "too few items",
     "assumed_rates": "rates assumed where there are no items",
     "dependent_frames": "misses follow misses",
-    "no_false_alarms": "false alarms are left out",
+    "untested_channel": "the memoryless detector is not tested",
+    "few_drives": "few drives",
+    "no_false_alarms": "false positives not modelled",
     "distance_ignored": "distances are ignored",
     "policy_sensitive": "another policy gives another verdict",
     "one_engine": "the two engines are less independent than elsewhere",
     "rounded": "transition probabilities were rounded",
     "endless": "runs never end",
     "scenarios_left_out": "true environments are left out",
-    "vacuous": "the episode is over before it begins",
+    "vacuous": "the check says nothing about the system",
     "stale": "the data are not those of the result",
     "trained_on_tests": "the detector was trained on test data",
 }
@@ -119,18 +121,30 @@ def claimed(run: Document, documents: Sequence[Document]) -> Iterator[tuple[Clai
             yield Claim(run.sha256, each["name"], each["planner"]), each
 
 
-def claims_on(run: Document, documents: Sequence[Document], *, perceived: bool = False) -> tuple[Claim, ...]:
+def claims_on(
+    run: Document,
+    documents: Sequence[Document],
+    *,
+    perceived: bool = False,
+    among: Set[tuple[str, str, int]] | None = None,
+) -> tuple[Claim, ...]:
     """A claim for every requirement of which something is claimed, see `claimed`.
 
     Args:
         run: the document of a run.
         documents: of the case.
-        perceived: leave out scenarios whose guaranteed bounds show that no report can matter: both are 0 or both 1.
-            What speaks against the matrices does not speak against these.
+        perceived: leave out scenarios in which no prediction can matter: the probability is the same whatever the
+            detector predicts. What speaks against the matrices does not speak against these.
+        among: only these scenarios, each by requirement, planner and number; None for all.
     """
     found = []
     for claim, each in claimed(run, documents):
-        open_points = [k for k, point in enumerate(each["points"]) if not (perceived and _is_certain(point))]
+        open_points = [
+            k
+            for k, point in enumerate(each["points"])
+            if not (perceived and "whatever_predicted" in point)
+            and (among is None or (claim.requirement, claim.planner, k) in among)
+        ]
         if len(open_points) == len(each["points"]):
             found.append(claim)
         else:
@@ -138,17 +152,10 @@ def claims_on(run: Document, documents: Sequence[Document], *, perceived: bool =
     return tuple(found)
 
 
-def _is_certain(point: Mapping[str, Any]) -> bool:
-    sureness = point.get("sureness")
-    if sureness is None:
-        return False
-    return (sureness["guaranteed"]["lower"], sureness["guaranteed"]["upper"]) in ((0, 0), (1, 1))
-
-
 def confirmed(point: Mapping[str, Any], target: Mapping[str, Any]) -> bool:
-    """Whether the guaranteed bounds of a scenario, where it has any, show by themselves that the target is met."""
+    """Whether the confidence bounds of a scenario, where it has any, show by themselves that the target is met."""
     if point.get("sureness") is None:
         return False
-    ends = point["sureness"]["guaranteed"]
+    ends = point["sureness"]["confidence_bounds"]
     found = verdict_of(ends["lower"], ends["upper"], target["comparison"], Fraction(target["probability"]))
     return found is Verdict.SATISFIED

@@ -17,7 +17,7 @@ from verifier.evidence.documents import Document
 from verifier.evidence.points import fraction_of, held_ends, scenario_text
 
 Event: TypeAlias = Literal["violated", "satisfied"]
-Source: TypeAlias = Literal["guaranteed", "interval", "point"]
+Source: TypeAlias = Literal["bounds", "interval", "point"]
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,20 @@ class Chance:
     Attributes:
         environment, scenario: where; the scenario in words.
         probability: of the event for the given matrices.
-        bounds: source -> (lower, upper): "point" holds the numerical bounds, "guaranteed" and "interval" are there
+        bounds: source -> (lower, upper): "point" holds the numerical bounds, "bounds" and "interval" are there
             where the run has them; the interval as far as its draws determine its ends.
+        whatever: what the probability lies between, whatever the detector predicts.
+        draws: classes that the chain draws.
+        vacuous: whether the check says nothing about the system in this scenario.
     """
 
     environment: str
     scenario: str
     probability: Fraction
     bounds: Mapping[Source, tuple[Fraction, Fraction]]
+    whatever: tuple[Fraction, Fraction]
+    draws: tuple[str, ...]
+    vacuous: bool
 
 
 def requirement_of(run: Document, name: str, planner: str | None) -> Mapping[str, Any]:
@@ -83,15 +89,18 @@ def chances(requirement: Mapping[str, Any], event: Event) -> tuple[Chance, ...]:
 
 
 def _chance(point: Mapping[str, Any], event: Event) -> Chance:
-    def ends(source: Source) -> tuple[Fraction, Fraction]:
-        low, high = held_ends(point, source)
+    def of_event(low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
         return (low, high) if event == "satisfied" else (1 - high, 1 - low)
 
+    known = point.get("whatever_predicted")
     probability = fraction_of(point["exact"]) if "exact" in point else Fraction(point["probability"])
     sources: tuple[Source, ...] = get_args(Source) if "sureness" in point else ("point",)
     return Chance(
         point["environment"],
         scenario_text(point),
         probability if event == "satisfied" else 1 - probability,
-        {source: ends(source) for source in sources},
+        {source: of_event(*held_ends(point, source)) for source in sources},
+        of_event(Fraction(known or 0), Fraction(1 if known is None else known)),
+        tuple(point["draws"]),
+        "vacuity" in point,
     )

@@ -30,6 +30,9 @@ def rate_document(found: HazardRate, context: tuple[str, str] | None = None) -> 
         "schema": SCHEMA_NAME,
         "version": SCHEMA_VERSION,
         "verdict": found.verdict.value,
+        "condition": found.decision.condition,
+        "basis": found.decision.basis,
+        "reason": None if found.decision.reason is None else dict(found.decision.reason),
         "inputs": inputs,
         "versions": {"verifier": __version__},
         "requirement": found.requirement,
@@ -58,6 +61,7 @@ def _bounds(bounds: Bounds) -> dict[str, Any]:
         "level": _share(bounds.level),
         "error_probability": _share(bounds.error_probability),
         "error_exposure": _share(bounds.error_exposure),
+        "assumes": list(bounds.assumes),
     }
 
 

@@ -9,24 +9,30 @@ criterion for harm has to be turned into one for the event first: not every even
 
 Intervals. The bounds of the probabilities and the intervals of the exposures each miss with a small probability; that
 all hold, and so the rate lies between the sums of the products of their ends, fails with at most the sum of these
-(Bonferroni). The guaranteed bounds of a run hold all at once, so they count once; statistical intervals hold one by
-one, and each of them counts, unless the guaranteed bounds show that no report can matter there. (A bootstrap interval
-without a width, of items without an error, is not certain.) Ends are computed as fractions and rounded outwards.
+(Bonferroni). The confidence bounds of a run hold all at once, so they count once; statistical intervals, and bounds
+from resampled drives, hold one by one, and each of them counts, unless the bounds of a region show that no report can
+matter there. (A bootstrap interval without a width, of items without an error, is not certain.) Ends are computed as
+fractions and rounded outwards.
+
+The verdict on a criterion follows the rule of the run (`verifier.checking.verdicts.decide`): a rate from a chain
+whose memoryless detector the data contradict decides nothing, unless that was assumed by name, and a condition of the
+run's bounds is one of the rate.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import get_args
+from typing import Any, get_args
 
-from verifier.checking.verdicts import Verdict, verdict_of
+from verifier.checking.verdicts import Decision, Verdict
 from verifier.errors import UsageError, unknown_name
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.chances import Chance, Event, Source, chances, requirement_of, unwanted
 from verifier.evidence.rates.demonstration import LEAST_CONFIDENCE, encounters_needed, hours_needed
 from verifier.evidence.rates.exposure import Exposure
+from verifier.evidence.rates.grounds import Grounds
 
 EVERY = "every"
 """Name of an exposure to encounters of any environment; each is taken to be of the worst."""
@@ -60,6 +66,7 @@ class Bounds:
         lower, upper: events per hour.
         error_probability, error_exposure: the parts of 1 - level; the first is None where the data's uncertainty is
             left out (source "point").
+        assumes: what must be true for the interval to hold beside the model of the system, in words.
     """
 
     source: Source
@@ -67,6 +74,7 @@ class Bounds:
     upper: Fraction
     error_probability: Fraction | None
     error_exposure: Fraction
+    assumes: tuple[str, ...] = ()
 
     @property
     def level(self) -> Fraction | None:
@@ -121,6 +129,7 @@ class HazardRate:
         rate: best estimate, per hour; None where an exposure is only stated as an interval.
         bounds: the interval that the verdict comes from.
         other: intervals from the other sources that the run has.
+        decision: what the bounds say about the criterion, by the rule that the run decides by.
         acceptance: the criterion, if any.
         demonstration: what would show the criterion by testing, where there is one.
         left_out: environments of the run that were not asked for; their events are not in the rate.
@@ -134,15 +143,15 @@ class HazardRate:
     rate: Fraction | None
     bounds: Bounds
     other: tuple[Bounds, ...]
+    decision: Decision
     acceptance: Acceptance | None = None
     demonstration: Demonstration | None = None
     left_out: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
-        """What the bounds say about the criterion."""
-        target = None if self.acceptance is None else self.acceptance.per_hour
-        return verdict_of(self.bounds.lower, self.bounds.upper, "<=", target)
+        """That of `decision`."""
+        return self.decision.verdict
 
 
 @dataclass(frozen=True)
@@ -201,11 +210,18 @@ def hazard_rate(run: Document, asked: RateQuestion, exposures: Mapping[str, Expo
     chosen: Source = settings["verdict_from"] if settings["verdict_from"] in sources else "point"
     used = [exposures[name] for name in grouped]
     errors = {
-        each: _errors(_chances_to_miss(everything, each), used, each, level, asked.confidence) for each in sources
+        each: _errors(_chances_to_miss(everything, each, settings), used, each, level, asked.confidence)
+        for each in sources
     }
     _check_reachable(chosen, errors[chosen])
     terms = tuple(_term(name, group, exposures[name], errors[chosen].share) for name, group in grouped.items())
-    bounds = {each: _bounds(grouped, exposures, each, errors[each]) for each in sources if errors[each].reachable}
+    grounds = Grounds(run.content, everything)
+    bounds = {
+        each: replace(_bounds(grouped, exposures, each, errors[each]), assumes=grounds.assumes(each))
+        for each in sources
+        if errors[each].reachable
+    }
+    whatever = _summed(grouped, exposures, errors[chosen].share, lambda chance: chance.whatever)
     return HazardRate(
         (run.name, run.sha256),
         requirement["name"],
@@ -215,6 +231,12 @@ def hazard_rate(run: Document, asked: RateQuestion, exposures: Mapping[str, Expo
         _best(terms),
         bounds[chosen],
         tuple(each for source, each in bounds.items() if source not in (chosen, "point")),
+        grounds.decision(
+            chosen,
+            (bounds[chosen].lower, bounds[chosen].upper),
+            whatever,
+            None if asked.acceptance is None else asked.acceptance.per_hour,
+        ),
         asked.acceptance,
         None if asked.acceptance is None else _demonstration(asked, asked.acceptance, terms),
         tuple(name for name in _environments(found) if name not in _environments(everything)),
@@ -259,11 +281,16 @@ class _Errors:
     reachable: bool
 
 
-def _chances_to_miss(everything: Sequence[Chance], source: Source) -> int:
-    """How many times the level of single intervals can fail: guaranteed bounds fail together."""
-    if source == "interval":
-        return sum(each.bounds["guaranteed"][0] < each.bounds["guaranteed"][1] for each in everything)
-    return 1
+def _chances_to_miss(everything: Sequence[Chance], source: Source, settings: Mapping[str, Any]) -> int:
+    """How many times the level of single intervals can fail: confidence bounds fail together, unless they are from
+    resampled drives."""
+    if source == "point":
+        return 1
+    resampled = settings["confidence"]["bounds"]["tier"] == "approximate"
+    if source == "bounds" and not resampled:
+        return 1
+    known = [each.whatever if resampled else each.bounds["bounds"] for each in everything]
+    return sum(low < high for low, high in known)
 
 
 def _errors(
@@ -300,12 +327,23 @@ def _check_reachable(source: Source, errors: _Errors) -> None:
 def _bounds(
     grouped: Mapping[str, Sequence[Chance]], exposures: Mapping[str, Exposure], source: Source, errors: _Errors
 ) -> Bounds:
+    lower, upper = _summed(grouped, exposures, errors.share, lambda chance: chance.bounds[source])
+    return Bounds(source, lower, upper, errors.probability, errors.exposure)
+
+
+def _summed(
+    grouped: Mapping[str, Sequence[Chance]],
+    exposures: Mapping[str, Exposure],
+    share: Fraction,
+    ends: Callable[[Chance], tuple[Fraction, Fraction]],
+) -> tuple[Fraction, Fraction]:
+    """The sums of the products of the ends of probabilities and exposures."""
     lower = upper = Fraction(0)
     for name, group in grouped.items():
-        low, high = exposures[name].interval(errors.share)
-        lower += low * max(each.bounds[source][0] for each in group)
-        upper += high * max(each.bounds[source][1] for each in group)
-    return Bounds(source, lower, upper, errors.probability, errors.exposure)
+        low, high = exposures[name].interval(share)
+        lower += low * max(ends(chance)[0] for chance in group)
+        upper += high * max(ends(chance)[1] for chance in group)
+    return lower, upper
 
 
 def _term(name: str, group: Sequence[Chance], exposure: Exposure, share: Fraction) -> Term:

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from verifier.analysis.dependence import dependence_remark
+from verifier.confusion.sanity import remark_texts
 from verifier.evidence.documents import Content, Document
+from verifier.evidence.grounds import channel_lines, vacuity_text
 from verifier.evidence.report.blocks import Block, Cell, Listing, Paragraph, Section, Table
 from verifier.evidence.report.matrices import plain
 from verifier.evidence.report.subjects import confusion_inputs, matrices_of
-from verifier.evidence.report.wording import difference_text, name_text, sentence
-from verifier.evidence.rounding import level_text
+from verifier.evidence.report.wording import difference_text, name_text, scenario_text, sentence
+from verifier.evidence.rounding import level_text, rounded
+from verifier.evidence.words import counted, some_of
 
 Assumption = tuple[str, str, str]
 """What is assumed, its status in a word or two, and why."""
-AGAINST = frozenset({"contradicted", "weakens the result"})
+AGAINST = frozenset({"contradicted", "weakens the result", "few drives"})
 UNTESTED = frozenset({"not tested", "not stated", "not known here", "assumed", "left to persons"})
 
 
@@ -69,7 +71,10 @@ def _where(names: list[str], everywhere: int) -> str:
 
 
 def _remarks(document: Document) -> Iterator[str]:
-    yield from document.content.get("remarks", ())
+    if document.kind == "confusion":
+        yield from remark_texts(document.content)
+    else:
+        yield from document.content.get("remarks", ())
     for system in document.content.get("systems", ()):
         yield from system["remarks"]
     if document.kind == "mutate":
@@ -79,7 +84,7 @@ def _remarks(document: Document) -> Iterator[str]:
 def _assumptions(document: Document, given: Mapping[str, Document]) -> Iterator[Assumption]:
     settings = document.content["settings"]
     files = [_said_of(each["sha256"], document, given) for each in confusion_inputs(document)]
-    yield _memory(files)
+    yield _memory(document)
     yield (
         "What stands in the way does not change during an episode",
         "by construction",
@@ -91,7 +96,8 @@ def _assumptions(document: Document, given: Mapping[str, Document]) -> Iterator[
         "no result can say whether the data are like the operational domain",
     )
     yield _independence(settings["confidence"])
-    yield from _guaranteed(settings)
+    yield from _confidence_bounds(settings)
+    yield from _vacuous(document)
     yield _matching(files)
     yield _false_alarms(settings["false_alarms"], files)
     policy = settings["empty_columns"]
@@ -121,39 +127,73 @@ def _said_of(sha256: str, document: Document, given: Mapping[str, Document]) -> 
     return said
 
 
-def _memory(files: Sequence[Content | None]) -> Assumption:
-    what = "The detector reports anew, independently, in every step and for every object"
-    if None in files or not files:
-        return what, "not known here", "nothing at hand says how the matrices were counted"
-    stated = [each["dependence"] for each in files if each is not None and "dependence" in each]
-    if len(stated) < len(files):
-        return what, "not tested", "the matrices hold no test of successive frames"
-    parts = [part for each in stated for part in (each if isinstance(each, list) else [each])]
-    warnings = [remark for part in parts if (remark := dependence_remark({"dependence": part})) is not None]
-    if warnings:
-        return what, "contradicted", warnings[0]
-    return what, "tested", "in successive frames of a track no dependence was found"
+def _memory(document: Document) -> Assumption:
+    what = "Detection errors are independent between time steps and between objects (memoryless detector)"
+    channel, assumed = document.content["channel"], document.content["settings"]["assume_memoryless"]
+    told = "; ".join(channel_lines(channel)) or "no column of the matrices is used"
+    by_name = "; accepted by name (--assume-memoryless)" if assumed and channel["test"] != "not_contradicted" else ""
+    if channel["test"] == "contradicted":
+        return (
+            what,
+            "contradicted",
+            f"{told}{by_name or '; probabilities and bounds may be wrong in either direction'}",
+        )
+    if channel["test"] == "untested":
+        return what, "not tested", f"{told}{by_name}"
+    return what, "tested", told
 
 
 def _independence(found: Mapping[str, Any] | None) -> Assumption:
     what = "Items of the data are independent"
     if found is None:
         return what, "not used", "no interval was asked for: the numbers are those of the measured rates alone"
+    reason, items = found["reason"], found["bounds"]["tier"] == "independent_items"
     if found["interval"] == "bootstrap":
-        return what, "only drives are taken to be", f"whole drives were resampled ({found['reason']})"
-    return what, "not tested", f"the credible interval takes them to be ({found['reason']})"
+        alone = "; the confidence bounds assume it" if items else ""
+        return what, "not tested" if items else "not used", f"the interval resamples drives ({reason}){alone}"
+    both = "the credible interval and the confidence bounds both assume it" if items else "the credible interval does"
+    return what, "not tested", f"{both} ({reason}); frames of one drive are correlated"
 
 
-def _guaranteed(settings: Mapping[str, Any]) -> Iterator[Assumption]:
+def _confidence_bounds(settings: Mapping[str, Any]) -> Iterator[Assumption]:
+    """What the confidence bounds rest on, in the words of their tier, and how far few drives reach."""
     found = settings["confidence"]
     if found is None:
         return
-    same = {"every_state": "each state may have its own matrix", "one_matrix": "one matrix holds throughout"}
-    yield (
-        "The guaranteed bounds hold",
-        f"proven for {level_text(found['level'])} of data sets",
-        f"{found['events']} chances bounded at once (Clopper and Pearson); {same[found['semantics']]}",
+    bounds = found["bounds"]
+    same = {"every_state": "the matrix may differ from state to state", "one_matrix": "one matrix holds throughout"}
+    looks = (
+        "they hold at every look between drives that are added, if drives are identically distributed"
+        if bounds["every_look"]
+        else (
+            "they hold for one look at the data" if bounds["looks"] == 1 else f"they hold for {bounds['looks']} looks"
+        )
     )
+    how = (
+        f"then simultaneous coverage of {bounds['chances']} bounded rates is at least {level_text(found['level'])} "
+        f"(Bonferroni); {same[found['semantics']]}"
+    )
+    if bounds["tier"] == "approximate":
+        how = f"then each covers with about {level_text(found['level'])}, shown by simulation; none holds with others"
+    yield f"{bounds['name']}: {bounds['condition']}", "not tested", f"{how}; {looks}"
+    if bounds["drives"] is not None and bounds["ceiling"] is not None:
+        yield (
+            f"{counted(bounds['drives'], 'drive')} with items in a needed column",
+            "few drives",
+            f"with so few drives no outcome could show a rate above {rounded(bounds['ceiling'], up=True)}",
+        )
+
+
+def _vacuous(document: Document) -> Iterator[Assumption]:
+    """Scenarios in which a check says nothing about the system."""
+    told: dict[tuple[str, str], list[str]] = {}
+    for each in document.content.get("requirements", ()):
+        for point in each["points"]:
+            text = vacuity_text(point)
+            if text:
+                told.setdefault((each["name"], text), []).append(scenario_text(point))
+    for (name, text), scenarios in told.items():
+        yield f"{name_text(name)} says something in {some_of(scenarios)}", "vacuous", text
 
 
 def _matching(files: Sequence[Content | None]) -> Assumption:

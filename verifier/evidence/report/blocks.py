@@ -64,7 +64,7 @@ class Paragraph:
         text: its text.
         kind: "" for prose, "lead" for what must be read first, "note" for what qualifies a number, "formula",
             "verdict" with the verdict before it, or "overall" with the verdict after it.
-        verdict: that verdict, or "".
+        verdict: that verdict, which a condition may follow behind a comma, or "".
     """
 
     text: str
@@ -120,7 +120,7 @@ class Section:
         blocks: in order.
         sections: below it, after the blocks.
         id: by which others lead to it; "" for none.
-        verdict: shown beside the heading, or "".
+        verdict: shown beside the heading, with its condition, or "".
         listed: whether the table of contents names it.
     """
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from verifier.evidence.documents import Content, Document
+from verifier.evidence.grounds import bounds_told, channel_lines, told_verdict
 from verifier.evidence.report.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Section, Table
 from verifier.evidence.report.gates import drops_table, regression_sentence
 from verifier.evidence.report.pictures import Line, plot
@@ -36,7 +37,25 @@ def compare_section(document: Document, anchor: str) -> Section:
     blocks.append(
         Paragraph(f"Chances and intervals are from {content['draws']} common draws of the matrices.", "note")
     )
+    blocks += [Paragraph(each, "note") for each in _assumptions(content)]
     return Section(f"Comparison: {document.name}", tuple(blocks), id=anchor)
+
+
+def _assumptions(content: Content) -> Iterator[str]:
+    """What verdicts and chances assume of each detector."""
+    for spec in content["specs"]:
+        for drawn in spec["drawn"]:
+            told = "; ".join(channel_lines(drawn["channel"]))
+            if told:
+                where = f"{name_text(spec['spec'])}, {name_text(drawn['detector'])}"
+                yield f"{where}: assumes a memoryless detector. Test of successive frames: {told}."
+    names = dict.fromkeys(
+        f"Verdicts use the {bounds_told(each)}."
+        for spec in content["settings"]["specs"].values()
+        for each in spec.values()
+        if each["verdict_from"] == "bounds"
+    )
+    yield from names
 
 
 def compare_sentences(document: Document) -> Iterator[tuple[str, str]]:
@@ -57,7 +76,7 @@ def _ahead(entries: Sequence[Content]) -> str:
     if len(best) > 1:
         return f"{len(best)} of {len(entries)} contenders are equally good"
     p = number_text(best[0]["points"][best[0]["worst"]]["probability"])
-    verdict = "" if best[0]["verdict"] == "no target" else f", {best[0]['verdict']}"
+    verdict = "" if best[0]["verdict"] == "no target" else f", {told_verdict(best[0])}"
     return f"{_contender(best[0])} is the best with chance {top:.2g}: P {p}{verdict}"
 
 
@@ -82,7 +101,7 @@ def _requirement(each: Content, spec: Content, content: Content) -> Iterator[Blo
                 Cell(interval_text(ends["lower"], ends["upper"]), ends["lower"]),
                 Cell(f"{entry['best']:.3g}", entry["best"], heat=entry["best"]),
                 scenario_text(worst),
-                Cell(entry["verdict"], verdict=entry["verdict"]),
+                Cell(told_verdict(entry), verdict=entry["verdict"]),
             )
         )
     yield Table(f"Contenders for {name_text(each['name'])}", header, tuple(rows), sortable=True)

@@ -5,13 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any
 
-from verifier.checking.verdicts import Verdict, worst_verdict
+from verifier.analysis.channel_test import channel_condition, channel_test
+from verifier.checking.verdicts import Verdict
 from verifier.confusion.document_reader import DocumentReader
 from verifier.errors import InputError, Place, shown
-from verifier.evidence.documents import Document, first_fault, schema_of
-from verifier.evidence.points import contradictions, fraction_of, is_probability
+from verifier.evidence.documents import Document, schema_of
+from verifier.evidence.points import fraction_of, is_probability
+from verifier.evidence.report.resting import (
+    check_basis,
+    check_channel,
+    check_condition,
+    check_criterion,
+    check_judged,
+    check_model_verdict,
+    check_over,
+    check_part,
+    check_resting,
+    check_worst,
+    refuse,
+)
 
 LARGEST_NUMBER = 1e300
 """In size; a larger one is no count, length or probability of anything."""
@@ -38,7 +52,7 @@ def check_documents(documents: Sequence[Document]) -> None:
         said = each.content.get("matrices", {})
         if "dependence" in said:
             schema = schema_of("verifier.confusion")
-            _check_part(each, "/matrices/dependence", said["dependence"], schema, "/properties/dependence")
+            check_part(each, "/matrices/dependence", said["dependence"], schema, "/properties/dependence")
         CHECKS.get(each.kind, _nothing)(each)
 
 
@@ -50,7 +64,7 @@ def _check_numbers(document: Document) -> None:
     """JSON as Python reads it may hold NaN, infinities, and whole numbers that no float is near to."""
     for pointer, value in _extreme_numbers(document.content, ""):
         said = f"{value}" if isinstance(value, float) else f"one of {len(str(abs(value)))} digits"
-        _refuse(document, pointer, f"expected a number, got {said}")
+        refuse(document, pointer, f"expected a number, got {said}")
 
 
 def _extreme_numbers(value: Any, pointer: str) -> Iterator[tuple[str, float | int]]:
@@ -68,53 +82,49 @@ def _extreme_numbers(value: Any, pointer: str) -> Iterator[tuple[str, float | in
 
 
 def _check_run(document: Document) -> None:
+    check_basis(document, document.content["settings"])
     for at, each in enumerate(document.content["requirements"]):
         where = f"/requirements/{at}"
         _check_target(document, f"{where}/target", each["target"])
         _check_index(document, f"{where}/worst", each["worst"], len(each["points"]))
         if "strategies" in each and len(each["strategies"]) != len(each["points"]):
-            _refuse(document, f"{where}/strategies", "expected one entry per point")
+            refuse(document, f"{where}/strategies", "expected one entry per point")
         for k, point in enumerate(each["points"]):
-            _check_judged(document, f"{where}/points/{k}", point, each["target"])
+            if "sureness" in point and document.content["settings"]["confidence"] is None:
+                refuse(document, f"{where}/points/{k}/sureness", "expected none, as the settings have no confidence")
+            check_judged(document, f"{where}/points/{k}", point, each["target"])
             _check_engines(document, f"{where}/points/{k}", point)
-        _check_worst(document, f"{where}/verdict", each["verdict"], each["points"])
-        _check_worst(document, f"{where}/worst", each["points"][each["worst"]]["verdict"], each["points"])
-    _check_worst(document, "/verdict", document.content["verdict"], document.content["requirements"])
-
-
-def _check_worst(document: Document, pointer: str, told: str, parts: Sequence[Mapping[str, Any]]) -> None:
-    """The verdict of a whole is the worst of its parts."""
-    worst = worst_verdict(Verdict(part["verdict"]) for part in parts).value
-    if told != worst:
-        _refuse(document, pointer, f"expected the worst verdict, {worst}, found {told}")
+        check_over(document, f"{where}/verdict", each["verdict"], each["points"])
+        check_condition(document, f"{where}/condition", each, each["points"])
+        check_over(document, f"{where}/worst", each["points"][each["worst"]]["verdict"], each["points"])
+    missing = [{"verdict": Verdict.NO_ANSWER.value}] if "unanswered" in document.content else []
+    check_worst(document, "/verdict", document.content["verdict"], [*document.content["requirements"], *missing])
+    check_condition(document, "/condition", document.content, document.content["requirements"])
+    drawn = {name for each in document.content["requirements"] for point in each["points"] for name in point["draws"]}
+    check_channel(document, "/channel", document.content["channel"], document.content.get("matrices", {}), drawn)
 
 
 def _check_target(document: Document, pointer: str, target: Mapping[str, str] | None) -> None:
     if target is not None and not 0 <= _fraction(document, f"{pointer}/probability", target["probability"]) <= 1:
-        _refuse(document, f"{pointer}/probability", "expected a probability from 0 to 1")
-
-
-def _check_judged(document: Document, where: str, point: Mapping[str, Any], target: Mapping[str, str] | None) -> None:
-    for element, message in contradictions(point, target, document.content["settings"]):
-        _refuse(document, where + element, message)
+        refuse(document, f"{pointer}/probability", "expected a probability from 0 to 1")
 
 
 def _check_engines(document: Document, where: str, point: Mapping[str, Any]) -> None:
     """No value of the two engines is further apart than the document says."""
     furthest = document.content["engines"]["largest_difference"]
     if abs(point["probability"] - point["second_engine"]) > furthest:
-        _refuse(document, f"{where}/second_engine", f"expected at most {furthest} away from the probability")
+        refuse(document, f"{where}/second_engine", f"expected at most {furthest} away from the probability")
 
 
 def _check_point(document: Document, pointer: str, point: Mapping[str, Any]) -> None:
     rounded = document.content["settings"].get("round_transitions") is not None
     if not is_probability(point["probability"]) and not rounded:
-        _refuse(document, f"{pointer}/probability", f"expected a probability, got {point['probability']}")
+        refuse(document, f"{pointer}/probability", f"expected a probability, got {point['probability']}")
     if "exact" in point:
         try:
             fraction_of(point["exact"])
         except ValueError:
-            _refuse(document, f"{pointer}/exact", f"expected a fraction, got {shown(point['exact'])}")
+            refuse(document, f"{pointer}/exact", f"expected a fraction, got {shown(point['exact'])}")
 
 
 def _fraction(document: Document, pointer: str, text: str) -> Fraction:
@@ -123,29 +133,33 @@ def _fraction(document: Document, pointer: str, text: str) -> Fraction:
         float(value)
         return value
     except (ValueError, ZeroDivisionError, OverflowError):
-        _refuse(document, pointer, f"expected a fraction, got {shown(text)}")
+        refuse(document, pointer, f"expected a fraction, got {shown(text)}")
 
 
 def _check_index(document: Document, pointer: str, index: int, count: int) -> None:
     if not 0 <= index < count:
-        _refuse(document, pointer, f"expected a position below {count}, got {index}")
+        refuse(document, pointer, f"expected a position below {count}, got {index}")
 
 
 def _check_explain(document: Document) -> None:
     """Parts that are said to be as in the schema of runs are held against it."""
     run, bins = schema_of("verifier.run"), len(document.content["bins"])
-    _check_part(document, "/settings", document.content["settings"], run, "/properties/settings")
-    _check_part(document, "/engines", document.content["engines"], run, "/properties/engines")
+    check_part(document, "/settings", document.content["settings"], run, "/properties/settings")
+    check_part(document, "/engines", document.content["engines"], run, "/properties/engines")
+    check_basis(document, document.content["settings"])
+    check_channel(document, "/channel", document.content["channel"], document.content.get("matrices", {}))
     inner = "/properties/requirements/items/properties/"
     for at, each in enumerate(document.content["explanations"]):
         where = f"/explanations/{at}"
-        _check_part(document, f"{where}/point", each["point"], run, "/$defs/point")
-        for name in ("target", "evidence_needed"):
+        check_part(document, f"{where}/point", each["point"], run, "/$defs/point")
+        for name in ("target", "evidence_needed", "tipping_points"):
             if name in each:
-                _check_part(document, f"{where}/{name}", each[name], run, inner + name)
+                check_part(document, f"{where}/{name}", each[name], run, inner + name)
         _check_target(document, f"{where}/target", each["target"])
-        _check_judged(document, f"{where}/point", each["point"], each["target"])
-        _check_worst(document, f"{where}/verdict", each["verdict"], [each["point"]])
+        check_judged(document, f"{where}/point", each["point"], each["target"])
+        check_worst(document, f"{where}/verdict", each["verdict"], [each["point"]])
+        if each["condition"] is None and each["point"]["condition"] is not None and each["verdict"] == "satisfied":
+            refuse(document, f"{where}/condition", "expected that of the scenario, which is satisfied on a condition")
         for kind in ("critical_cells", "fixes", "moves", "label_more", "gradient"):
             for k, cell in enumerate(each[kind]):
                 _check_index(document, f"{where}/{kind}/{k}/bin", cell["bin"], bins)
@@ -158,40 +172,32 @@ def _check_explain(document: Document) -> None:
             _check_map(document, f"{where}/map", each["map"])
 
 
-def _check_part(document: Document, pointer: str, part: Any, schema: Mapping[str, Any], place: str) -> None:
-    found: Any = schema
-    for name in place.strip("/").split("/"):
-        found = found[name]
-    fault = first_fault(part, {"$defs": schema["$defs"], **found})
-    if fault is not None:
-        inner, message = fault
-        _refuse(document, pointer + inner, message)
-
-
 def _check_map(document: Document, pointer: str, found: Mapping[str, Any]) -> None:
     """One axis for each variable, one value or null for each combination of values."""
     lengths = [len(values) for values in found["values"]]
     rows = found["probability"]
     if len(lengths) != len(found["variables"]) or 0 in lengths:
-        _refuse(document, f"{pointer}/values", "expected values of each variable")
+        refuse(document, f"{pointer}/values", "expected values of each variable")
     if len(rows) != lengths[0]:
-        _refuse(document, f"{pointer}/probability", f"expected {lengths[0]} entries, got {len(rows)}")
+        refuse(document, f"{pointer}/probability", f"expected {lengths[0]} entries, got {len(rows)}")
     for k, row in enumerate(rows):
         cells = row if len(lengths) == 2 else [row]
         wrong = not isinstance(cells, list) or (len(lengths) == 2 and len(cells) != lengths[1])
         if wrong or not all(each is None or is_probability(each) for each in cells):
-            _refuse(document, f"{pointer}/probability/{k}", "expected a probability or null for each value")
+            refuse(document, f"{pointer}/probability/{k}", "expected a probability or null for each value")
 
 
 def _check_require(document: Document) -> None:
     _check_target(document, "/requirement", document.content["requirement"])
     constants = document.content["settings"].get("constants", {})
-    _check_part(document, "/settings/constants", constants, schema_of("verifier.run"), "/$defs/numbers")
+    run = schema_of("verifier.run")
+    check_part(document, "/settings/constants", constants, run, "/$defs/numbers")
+    check_channel(document, "/channel", document.content["channel"], document.content.get("matrices", {}))
     for at, each in enumerate(document.content["answers"]):
         where = f"/answers/{at}"
         floors = None if each["box"] is None else each["box"]["floors"]
         if floors is not None and len(floors) != len(each["cells"]):
-            _refuse(document, f"{where}/box/floors", "expected one floor per cell")
+            refuse(document, f"{where}/box/floors", "expected one floor per cell")
         for k, number in enumerate(floors or ()):
             _fraction(document, f"{where}/box/floors/{k}", number)
         if each["place"] is not None:
@@ -203,29 +209,52 @@ def _check_require(document: Document) -> None:
             if cell["required"] is not None:
                 _fraction(document, f"{where}/cells/{k}/required", cell["required"])
             if cell["measured"]["hits"] > cell["measured"]["items"]:
-                _refuse(document, f"{where}/cells/{k}/measured/hits", "more hits than items")
+                refuse(document, f"{where}/cells/{k}/measured/hits", "more hits than items")
         for name in ("measured", "at_place", "perfect"):
             if each[name] is not None:
-                _check_judged(document, f"{where}/{name}", each[name], document.content["requirement"])
+                check_part(document, f"{where}/{name}", each[name], run, "/$defs/point")
+                check_model_verdict(document, f"{where}/{name}", each[name])
+        drawn = channel_test(document.content["channel"]["classes"], each["measured"]["draws"])
+        if each["condition"] is None and channel_condition(drawn) is not None:
+            refuse(document, f"{where}/condition", f"expected {shown(channel_condition(drawn))}, found nothing")
 
 
 def _check_compare(document: Document) -> None:
+    run, settings = schema_of("verifier.run"), document.content["settings"].get("specs", {})
     for s, spec in enumerate(document.content["specs"]):
         contenders = len(spec["contenders"])
+        for k, drawn in enumerate(spec["drawn"]):
+            named = [each for each in document.content["detectors"] if each["name"] == drawn["detector"]]
+            said = named[0] if named else {}
+            check_channel(document, f"/specs/{s}/drawn/{k}/channel", drawn["channel"], said.get("matrices", {}))
+        channels = {drawn["detector"]: drawn["channel"] for drawn in spec["drawn"]}
         for r, each in enumerate(spec["requirements"]):
             where = f"/specs/{s}/requirements/{r}"
             _check_target(document, f"{where}/target", each["target"])
             if len(each["entries"]) != contenders:
-                _refuse(document, f"{where}/entries", "expected one entry per contender")
+                refuse(document, f"{where}/entries", "expected one entry per contender")
             for k, entry in enumerate(each["entries"]):
                 _check_index(document, f"{where}/entries/{k}/worst", entry["worst"], len(entry["points"]))
+                detector = entry["detector"]
+                try:
+                    mine, channel = settings[spec["spec"]][detector], channels[detector]
+                except (KeyError, TypeError):
+                    refuse(
+                        document, f"{where}/entries/{k}/detector", "expected settings and a channel of this detector"
+                    )
+                check_part(document, f"/settings/specs/{spec['spec']}/{detector}", mine, run, "/properties/settings")
                 for n, point in enumerate(entry["points"]):
-                    _check_point(document, f"{where}/entries/{k}/points/{n}", point)
+                    pointer = f"{where}/entries/{k}/points/{n}"
+                    check_part(document, pointer, point, run, "/$defs/point")
+                    _check_point(document, pointer, point)
+                    check_resting(document, pointer, point, each["target"], mine, channel)
+                check_over(document, f"{where}/entries/{k}/verdict", entry["verdict"], entry["points"])
+                check_condition(document, f"{where}/entries/{k}/condition", entry, entry["points"])
             for k, course in enumerate(each["courses"]):
                 _check_course(document, f"{where}/courses/{k}", course, contenders)
         for name in ("non_dominated", "chances"):
             if spec["pareto"] is not None and len(spec["pareto"][name]) != contenders:
-                _refuse(document, f"/specs/{s}/pareto/{name}", "expected one entry per contender")
+                refuse(document, f"/specs/{s}/pareto/{name}", "expected one entry per contender")
     if document.content["gate"] is not None:
         _fraction(document, "/gate/max_drop", document.content["gate"]["max_drop"])
 
@@ -236,7 +265,7 @@ def _check_course(document: Document, where: str, course: Mapping[str, Any], con
         _fraction(document, f"{where}/places/{k}", place)
     for name in ("probability", "lower", "upper"):
         if [len(row) for row in course[name]] != [contenders] * places:
-            _refuse(document, f"{where}/{name}", "expected one number per place and contender")
+            refuse(document, f"{where}/{name}", "expected one number per place and contender")
     for k, flip in enumerate(course["flips"]):
         for name, count in (("first", contenders), ("second", contenders), ("before", places), ("after", places)):
             _check_index(document, f"{where}/flips/{k}/{name}", flip[name], count)
@@ -252,7 +281,7 @@ def _check_collision(document: Document) -> None:
                 _check_shape(document, f"{where}/detectors/{d}/{name}", detector[name], shape)
             for k, row in enumerate(detector["probability"]):
                 if not all(each is None or is_probability(each) for each in row):
-                    _refuse(document, f"{where}/detectors/{d}/probability/{k}", "expected probabilities")
+                    refuse(document, f"{where}/detectors/{d}/probability/{k}", "expected probabilities")
         for k, pair in enumerate(policy["comparisons"]):
             for name in ("first", "second"):
                 _check_index(document, f"{where}/comparisons/{k}/{name}", pair[name], detectors)
@@ -264,7 +293,7 @@ def _check_collision(document: Document) -> None:
 
 def _check_shape(document: Document, pointer: str, rows: Sequence[Sequence[Any]], shape: tuple[int, int]) -> None:
     if len(rows) != shape[0] or any(len(row) != shape[1] for row in rows):
-        _refuse(document, pointer, f"expected {shape[0]} x {shape[1]} cells")
+        refuse(document, pointer, f"expected {shape[0]} x {shape[1]} cells")
 
 
 def _check_ranking(document: Document, where: str, ranking: Mapping[str, Any], detectors: int) -> None:
@@ -275,7 +304,7 @@ def _check_ranking(document: Document, where: str, ranking: Mapping[str, Any], d
         for n, at in enumerate(ratio["order"]):
             _check_index(document, f"{where}/ratios/{k}/order/{n}", at, detectors)
         if len(ratio["best_share"]) != detectors:
-            _refuse(document, f"{where}/ratios/{k}/best_share", "expected one share per detector")
+            refuse(document, f"{where}/ratios/{k}/best_share", "expected one share per detector")
 
 
 def _check_curves(document: Document) -> None:
@@ -286,12 +315,16 @@ def _check_curves(document: Document) -> None:
         for k, curve in enumerate(table["curves"]):
             lengths = {len(curve[name]) for name in ("sensitivity", "safety", "efficiency")}
             if len(lengths) > 1:
-                _refuse(document, f"{where}/curves/{k}", "sensitivity, safety and efficiency differ in length")
+                refuse(document, f"{where}/curves/{k}", "sensitivity, safety and efficiency differ in length")
 
 
 def _check_rate(document: Document) -> None:
-    if document.content["acceptance"] is not None:
-        _fraction(document, "/acceptance/per_hour", document.content["acceptance"]["per_hour"])
+    content = document.content
+    check_part(document, "/reason", content["reason"], schema_of("verifier.run"), "/$defs/reason")
+    limit = None
+    if content["acceptance"] is not None:
+        limit = _fraction(document, "/acceptance/per_hour", content["acceptance"]["per_hour"])
+    check_criterion(document, limit)
     for k, term in enumerate(document.content["terms"]):
         if term["exposure"]["hours"] is not None:
             _fraction(document, f"/terms/{k}/exposure/hours", term["exposure"]["hours"])
@@ -299,10 +332,6 @@ def _check_rate(document: Document) -> None:
 
 def _check_confusion(document: Document) -> None:
     DocumentReader(document.name).counts(dict(document.content))
-
-
-def _refuse(document: Document, pointer: str, message: str) -> NoReturn:
-    raise InputError(message, Place(document.name, path=pointer), "documents are read as this program writes them")
 
 
 CHECKS: Mapping[str, Callable[[Document], None]] = MappingProxyType(

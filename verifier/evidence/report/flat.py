@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from verifier.evidence.documents import Content, Document
+from verifier.evidence.grounds import reason_text, tier_of, vacuity_text
 from verifier.evidence.report.subjects import confusion_inputs
 from verifier.evidence.rounding import decimal_text
 from verifier.textfiles import csv_text
@@ -13,7 +14,8 @@ from verifier.textfiles import csv_text
 COLUMNS = (
     "document", "kind", "sha256", "requirement", "detector", "planner", "state", "environment", "constants",
     "initial", "probability", "lower", "upper", "exact", "second_engine", "level", "interval", "interval_lower",
-    "interval_upper", "guaranteed_lower", "guaranteed_upper", "comparison", "target", "verdict", "matrices",
+    "interval_upper", "bounds_lower", "bounds_upper", "tier", "comparison", "target", "verdict",
+    "condition", "basis", "reason", "vacuity", "matrices",
 )  # fmt: skip
 
 
@@ -34,10 +36,10 @@ def _rows(document: Document) -> Iterator[dict[str, Any]]:
     if document.kind == "run":
         for each in content["requirements"]:
             for point in each["points"]:
-                yield _about(each) | _point(point)
+                yield _about(each) | _point(point, content["settings"])
     elif document.kind == "explain":
         for each in content["explanations"]:
-            yield _about(each) | _point(each["point"])
+            yield _about(each) | _point(each["point"], content["settings"])
     elif document.kind == "require":
         yield from _require_rows(content)
     elif document.kind == "compare":
@@ -50,7 +52,9 @@ def _require_rows(content: Content) -> Iterator[dict[str, Any]]:
         about = {"requirement": asked["name"], "planner": answer["planner"], **_target(asked)}
         for state in ("measured", "at_place", "perfect"):
             if answer[state] is not None:
-                yield {**about, "state": state.replace("at_place", "required")} | _point(answer[state])
+                row = {**about, "state": state.replace("at_place", "required")} | _point(answer[state])
+                free = state == "perfect" or "whatever_predicted" in answer[state]
+                yield row | ({} if free else {"condition": answer["condition"] or ""})
 
 
 def _compare_rows(content: Content) -> Iterator[dict[str, Any]]:
@@ -72,7 +76,7 @@ def _target(target: Content | None) -> dict[str, str]:
     return {"comparison": target["comparison"], "target": decimal_text(target["probability"])}
 
 
-def _point(point: Content) -> dict[str, Any]:
+def _point(point: Content, settings: Content | None = None) -> dict[str, Any]:
     found = {
         name: point[name] for name in ("environment", "probability", "lower", "upper", "second_engine", "verdict")
     }
@@ -80,14 +84,17 @@ def _point(point: Content) -> dict[str, Any]:
         name: " ".join(f"{key}={value}" for key, value in point[name].items()) for name in ("constants", "initial")
     }
     found["exact"] = point.get("exact", "")
+    found |= {name: point.get(name) or "" for name in ("condition", "basis")}
+    found |= {"reason": reason_text(point), "vacuity": vacuity_text(point)}
     sure = point.get("sureness")
-    if sure is None:
+    if sure is None or settings is None:
         return found
     return found | {
+        "tier": tier_of(settings),
         "level": sure["level"],
         "interval": sure["interval"]["kind"],
         "interval_lower": sure["interval"]["lower"],
         "interval_upper": sure["interval"]["upper"],
-        "guaranteed_lower": sure["guaranteed"]["lower"],
-        "guaranteed_upper": sure["guaranteed"]["upper"],
+        "bounds_lower": sure["confidence_bounds"]["lower"],
+        "bounds_upper": sure["confidence_bounds"]["upper"],
     }

@@ -36,7 +36,11 @@ def gate_sentences(document: Document) -> Iterator[tuple[str, str]]:
         found = gates["fail_under"]
         failed = [each for each in found["requirements"] if each["failed"]]
         what = f"Gate of {document.name}: {_counted(failed, found['requirements'])} under {name_text(found['least'])}"
-        yield f"{what} ({found['from']}).", gate_verdict(failed=found["failed"])
+        reasons = dict.fromkeys(each["reason"] for each in failed if each["reason"])
+        conditions = dict.fromkeys(each["condition"] for each in found["requirements"] if each["condition"])
+        more = f" Not shown: {listed(list(reasons))}." if reasons else ""
+        more += f" What passed holds {listed(list(conditions))}." if conditions and not found["failed"] else ""
+        yield f"{what} ({found['from']}).{more}", gate_verdict(failed=found["failed"])
     if "regression" in gates:
         yield regression_sentence(document, gates["regression"])
 
@@ -74,12 +78,18 @@ def _least_table(found: Content) -> Table:
             name_text(each["planner"]),
             name_text(each["scenario"]),
             Cell(number_text(each["value"]), each["value"]),
+            each["condition"] or each["reason"] or "-",
             _state(each),
         )
         for each in found["requirements"]
     )
     caption = f"At least {name_text(found['least'])} is asked of every requirement ({found['from']})"
-    return Table(caption, ("requirement", "planner", "scenario", "value", "gate"), rows, sortable=True)
+    return Table(
+        caption,
+        ("requirement", "planner", "scenario", "value", "condition, or why not shown", "gate"),
+        rows,
+        sortable=True,
+    )
 
 
 def drops_table(gate: Content, caption: str) -> Table:

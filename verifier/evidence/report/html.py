@@ -22,7 +22,15 @@ LONG = 40
 """Characters from which on a cell is given room for words."""
 HEATS = 10
 """Steps of the background of a cell."""
-CLASSES = {"satisfied": "ok", "violated": "bad", "inconclusive": "open", "no target": "none"}
+CLASSES = {
+    "satisfied": "ok",
+    "violated": "bad",
+    "inconclusive": "open",
+    "vacuous": "open",
+    "no answer": "open",
+    "no target": "none",
+}
+"""By the verdict; a condition may follow it behind a comma."""
 RIGHT_TO_LEFT = re.compile(
     "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
     "(?:[^A-Za-z0-9<>&]*[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff])*"
@@ -104,7 +112,8 @@ def _section(section: Section, level: int) -> str:
 
 
 def _badge(verdict: str, text: str = "") -> str:
-    return f'<span class="v {CLASSES.get(verdict, "none")}">{escaped(text or verdict)}</span>'
+    kind = CLASSES.get(verdict.partition(",")[0], "none")
+    return f'<span class="v {kind}">{escaped(text or verdict)}</span>'
 
 
 def _block(block: Block) -> str:

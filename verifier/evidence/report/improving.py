@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
+from verifier.checking.verdicts import verdict_text
 from verifier.evidence.documents import Content, Document
 from verifier.evidence.report.blocks import Block, Cell, Paragraph, Table
 from verifier.evidence.report.subjects import Subject
@@ -49,7 +50,7 @@ def improving_sentence(subject: Subject) -> str | None:
                 f"No single kind of wrong report changes P; with perfect perception it would be {perfect}."
             )
     for document, answer in subject.answers[:1]:
-        sentences.append(f"{sentence(_headline(document, answer))}.")
+        sentences.append(f"{sentence(_headline(document, answer))}{_on_condition(answer)}.")
     return " ".join(sentences) or None
 
 
@@ -100,7 +101,7 @@ def _more(rows: list[Content]) -> str:
 def answer_blocks(document: Document, answer: Content) -> Iterator[Block]:
     """What recall the requirement asks of the detector."""
     swept = "".join(f", {name_text(name)} = {name_text(value)}" for name, value in answer["constants"].items())
-    yield Paragraph(f"{sentence(_headline(document, answer))}{swept} ({document.name}).")
+    yield Paragraph(f"{sentence(_headline(document, answer))}{swept}{_on_condition(answer)} ({document.name}).")
     target = target_fraction(document.content["requirement"])
     rows = [("as measured", answer["measured"])]
     if answer["at_place"] is not None:
@@ -114,7 +115,7 @@ def answer_blocks(document: Document, answer: Content) -> Iterator[Block]:
                 name,
                 Cell(probability_text(point, target), point["probability"]),
                 scenario_text(point),
-                Cell(point["verdict"], verdict=point["verdict"]),
+                Cell(_told(answer, name, point), verdict=point["verdict"]),
             )
             for name, point in rows
         ),
@@ -132,6 +133,17 @@ def answer_blocks(document: Document, answer: Content) -> Iterator[Block]:
         )
     if answer["box"] is not None:
         yield Paragraph(_floor_text(document, answer), "note")
+
+
+def _on_condition(answer: Content) -> str:
+    """What an answer assumes of the detector, to end a sentence with."""
+    return "" if answer["condition"] is None else f", {answer['condition']}"
+
+
+def _told(answer: Content, name: str, point: Content) -> str:
+    """The verdict with its condition; neither perfect perception nor what holds whatever is predicted has one."""
+    free = name == "all perfect" or "whatever_predicted" in point
+    return verdict_text(point["verdict"], None if free else answer["condition"])
 
 
 def _headline(document: Document, answer: Content) -> str:
@@ -179,7 +191,7 @@ def _cell_table(answer: Content) -> Table:
             Cell("-") if gain is None else Cell("met" if gain <= 0 else f"+{float(gain):.4f}", float(gain)),
         ]
         rows.append((*row, Cell(decimal_text(floors[k]), float(Fraction(floors[k])))) if floors else tuple(row))
-    return Table("Recall by cell", (*header, "guaranteed floor") if floors else header, tuple(rows), sortable=True)
+    return Table("Recall by cell", (*header, "certified floor") if floors else header, tuple(rows), sortable=True)
 
 
 def _floor_text(document: Document, answer: Content) -> str:
@@ -189,5 +201,5 @@ def _floor_text(document: Document, answer: Content) -> str:
     held = "checked in rational arithmetic" if box["checked"] else "not checked in rational arithmetic"
     proof = f"P is {side} {number_text(box['proven'])} ({held})"
     if box["floors"] is None:
-        return f"Guaranteed floor: none. Even with recall 1, {rest}, only this is known: {proof}."
-    return f"Guaranteed floor: for every detector with recalls from the floors in the table on, {rest}, {proof}."
+        return f"Certified floor: none. Even with recall 1, {rest}, only this is known: {proof}."
+    return f"Certified floor: for every detector with recalls from the floors in the table on, {rest}, {proof}."

@@ -47,12 +47,12 @@ class Line:
 def ruler(
     value: float,
     interval: tuple[float, float] | None,
-    guaranteed: tuple[float, float] | None,
+    bounds: tuple[float, float] | None,
     target: float | None,
     label: str,
 ) -> str:
     """A probability with its intervals and its target on one scale, zoomed in where they lie close together."""
-    numbers = [value, *(interval or ()), *(guaranteed or ()), *([] if target is None else [target])]
+    numbers = [value, *(interval or ()), *(bounds or ()), *([] if target is None else [target])]
     low, high = _window(min(numbers), max(numbers))
 
     def x(number: float) -> str:
@@ -61,8 +61,8 @@ def ruler(
     parts = [_open(440, 66, label)]
     parts.append('<path d="M20 42H420M20 38v8M420 38v8" stroke="#555" fill="none"/>')
     parts.append(_text(20, 60, f"{low:.6g}", "start") + _text(420, 60, f"{high:.6g}", "end") + _text(4, 46, "P"))
-    if guaranteed is not None:
-        parts.append(_bar(x(guaranteed[0]), x(guaranteed[1]), 31, 22, "#c6d8ee"))
+    if bounds is not None:
+        parts.append(_bar(x(bounds[0]), x(bounds[1]), 31, 22, "#c6d8ee"))
     if interval is not None:
         parts.append(_bar(x(interval[0]), x(interval[1]), 36, 12, "#5b8cc4"))
     if target is not None:

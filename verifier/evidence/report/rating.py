@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from verifier.evidence.documents import Content, Document
+from verifier.evidence.grounds import reason_text, told_verdict
 from verifier.evidence.report.blocks import Block, Cell, Paragraph, Section, Table, facts
 from verifier.evidence.report.wording import listed, name_text, rate_interval_text
 from verifier.evidence.rounding import level_text, number_text, short_text
@@ -18,9 +19,15 @@ def rate_section(document: Document, anchor: str) -> Section:
         Paragraph(_sentence(content)),
         Table(
             "Events per hour, the bounds that the verdict comes from first",
-            ("from", "events per hour", "level"),
+            ("from", "events per hour", "level", "assumes that"),
             tuple(
-                (each["source"], Cell(_bounds_text(each), each["lower"]), _level(each["level"])) for each in bounds
+                (
+                    each["source"],
+                    Cell(_bounds_text(each), each["lower"]),
+                    _level(each["level"]),
+                    " and ".join(each["assumes"]) or "-",
+                )
+                for each in bounds
             ),
         ),
         Table(
@@ -31,13 +38,13 @@ def rate_section(document: Document, anchor: str) -> Section:
         ),
         *_demonstration(content["demonstration"]),
     ]
-    title = f"Rate of hazardous events: {document.name}"
-    return Section(title, tuple(blocks), id=anchor, verdict=content["verdict"])
+    title = f"Event rate: {document.name}"
+    return Section(title, tuple(blocks), id=anchor, verdict=told_verdict(content))
 
 
 def rate_sentences(document: Document) -> Iterator[tuple[str, str]]:
     """The rate in one sentence, and its verdict."""
-    yield _sentence(document.content), document.content["verdict"]
+    yield _sentence(document.content), told_verdict(document.content)
 
 
 def _sentence(content: Content) -> str:
@@ -51,9 +58,18 @@ def _sentence(content: Content) -> str:
         text += f" and without what happens in {listed([name_text(each) for each in content['left_out']])}"
     asked = content["acceptance"]
     if asked is None:
-        return f"{text}; no rate was named as acceptable."
+        return f"{text}; no rate was named as acceptable.{_assumes(content)}"
     source = f" ({name_text(asked['source'])})" if asked["source"] else ""
-    return f"{text}; acceptable are at most {short_text(asked['per_hour'])} per hour{source}."
+    reason = reason_text(content)
+    why = f" The criterion is not decided: {reason}." if reason else ""
+    limit = short_text(asked["per_hour"])
+    return f"{text}; acceptable are at most {limit} per hour{source}.{why}{_assumes(content)}"
+
+
+def _assumes(content: Content) -> str:
+    """What the interval assumes, as a sentence."""
+    found = content["bounds"]["assumes"]
+    return f" Assumes that {' and '.join(found)}." if found else ""
 
 
 def _bounds_text(bounds: Content) -> str:

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from verifier.analysis.channel_test import channel_test
 from verifier.evidence.documents import Content
+from verifier.evidence.grounds import bounds_name, marked_verdict, needed_text, reason_text, vacuity_text, why
 from verifier.evidence.points import held_bounds
 from verifier.evidence.report.blocks import Block, Cell, Figure, Fold, Paragraph, Section, Table, facts
 from verifier.evidence.report.failing import failing_sections
@@ -21,7 +23,7 @@ from verifier.evidence.report.wording import (
     target_fraction,
 )
 from verifier.evidence.rounding import interval_text, level_text, number_text, rounded, target_text
-from verifier.evidence.words import counted
+from verifier.evidence.words import counted, some_of
 
 MOST_OPEN = 20
 """Scenarios up to which their table is open."""
@@ -35,14 +37,14 @@ def requirement_section(subject: Subject, heading: str) -> Section:
         Paragraph(f"P {target_text(found['target'])} [ {found['formula']} ]", "formula"),
         Figure(_ruler(subject), _ruler_caption(subject)),
         _numbers(subject),
-        *(Paragraph(each, "note") for each in deciding_sentences(subject)),
+        *(Paragraph(each, "note") for each in (*vacuous_sentences(subject), *deciding_sentences(subject))),
         *_scenario_blocks(subject),
     ]
     sections = [
         *failing_sections(subject),
         *_titled("What to improve", list(improving_blocks(subject))),
     ]
-    return Section(heading, tuple(blocks), tuple(sections), subject.id, subject.verdict)
+    return Section(heading, tuple(blocks), tuple(sections), subject.id, subject.told)
 
 
 def _titled(title: str, blocks: list[Block]) -> Iterator[Section]:
@@ -61,15 +63,36 @@ def verdict_sentence(subject: Subject, whose: str = "") -> str:
         f"{probability_text(worst, target_fraction(asked))} {_in_scenario(subject)}"
     )
     bounds = held_against(subject.settings, worst)
+    reason = why(worst) if subject.verdict in ("inconclusive", "vacuous") else ""
+    if worst["basis"] == "any_dependence":
+        return f"{measured}; that holds whatever the detector predicts{f'. Vacuous: {reason}' if reason else ''}."
+    if reason:
+        return f"{measured}. It is {subject.verdict}: {reason}."
     if bounds is None:
-        return f"{measured}."
+        return f"{measured}{_on_condition(subject)}."
     lower, upper, decided, open_still = bounds
     if subject.verdict == "inconclusive":
         return f"{measured}; {open_still} {interval_text(lower, upper)}, which does not decide it."
     least = asked["comparison"] in (">=", ">")
     end, side = (lower, "at least") if (subject.verdict == "satisfied") == least else (upper, "at most")
     shown = rounded(end, up=side == "at most", target=target_fraction(asked))
-    return f"{measured}; {decided} {side} {shown}."
+    return f"{measured}; {decided} {side} {shown}{_on_condition(subject)}."
+
+
+def _on_condition(subject: Subject) -> str:
+    """The condition of a verdict, to end a sentence with."""
+    condition = subject.found["condition"]
+    return "" if condition is None else f", {condition}"
+
+
+def vacuous_sentences(subject: Subject) -> Iterator[str]:
+    """Which scenarios say nothing about the system, and why."""
+    told: dict[str, list[str]] = {}
+    for point in subject.points:
+        if vacuity_text(point):
+            told.setdefault(vacuity_text(point), []).append(scenario_text(point))
+    for text, scenarios in told.items():
+        yield f"Vacuous in {some_of(scenarios)}: {text}."
 
 
 def _in_scenario(subject: Subject) -> str:
@@ -102,31 +125,36 @@ def held_against(settings: Mapping[str, Any], point: Content) -> tuple[float, fl
     if kind == "interval":
         name = f"the {level} {sure['interval']['kind']} interval, with what its draws leave open,"
         return lower, upper, f"by {name} it is", f"{name} is"
-    name = f"it is guaranteed with {level} confidence"
-    return lower, upper, f"{name} to be", f"{name} only to lie in"
+    return lower, upper, f"with {level} confidence it is", f"the {bounds_name(settings)} are"
 
 
 def deciding_sentences(subject: Subject) -> Iterator[str]:
     """What would decide an inconclusive requirement."""
     needed = subject.found.get("evidence_needed")
-    if subject.verdict != "inconclusive":
+    if subject.verdict != "inconclusive" or reason_text(subject.worst):
         return
     if needed is None:
-        if subject.settings["verdict_from"] == "guaranteed":
+        if subject.settings["verdict_from"] == "bounds":
             yield (
                 "No amount of further data is known to decide it: P is too close to the target, or the chain is too "
                 "large to plan for."
             )
         return
-    total = sum(column["further"] for column in needed["columns"])
+    if needed["drives"] is not None:
+        decided = interval_text(needed["lower"], needed["upper"])
+        yield (
+            f"About {needed_text(needed)} would decide it, if the rates stay what they are. The confidence bounds "
+            f"would be {decided}, and the requirement {needed['verdict']}."
+        )
+        return
     where = ", ".join(
         f"{column['further']} with true {name_text(column['true'])} in {name_text(column['bin'])} "
         f"(now {column['items']})"
         for column in needed["columns"]
     )
     yield (
-        f"About {total} more items would decide it, if the rates stay what they are: {where}. The guaranteed bounds "
-        f"would be {interval_text(needed['lower'], needed['upper'])}, and the requirement {needed['verdict']}."
+        f"About {needed_text(needed)} would decide it, if the rates stay what they are: {where}. The confidence "
+        f"bounds would be {interval_text(needed['lower'], needed['upper'])}, and the requirement {needed['verdict']}."
     )
 
 
@@ -134,7 +162,11 @@ def _numbers(subject: Subject) -> Table:
     worst, sure = subject.worst, subject.worst.get("sureness")
     target = target_fraction(subject.found["target"])
     widest = max(worst["upper"] - worst["probability"], worst["probability"] - worst["lower"])
-    margin = "certain from the graph alone" if widest == 0 else f"{widest:.1e} at most, by solving and rounding"
+    margin = (
+        "nothing: decided on the graph of these matrices"
+        if widest == 0
+        else f"{widest:.1e} at most, by solving and rounding"
+    )
     return facts(
         "Numbers of the worst scenario",
         ("Target", f"P {target_text(subject.found['target'])}"),
@@ -147,19 +179,35 @@ def _numbers(subject: Subject) -> Table:
             f"({sure['interval']['draws']} draws)",
         ),
         None if sure is None else (
-            f"{level_text(sure['level'])} guaranteed bounds",
-            interval_text(sure["guaranteed"]["lower"], sure["guaranteed"]["upper"])
-            + (" (known to be wider than needed)" if sure["guaranteed"]["conservative"] else ""),
+            bounds_name(subject.settings),
+            interval_text(sure["confidence_bounds"]["lower"], sure["confidence_bounds"]["upper"])
+            + (" (known to be wider than needed)" if sure["confidence_bounds"]["conservative"] else ""),
         ),
         None if sure is None else (
             "Attained by single matrices",
-            interval_text(sure["guaranteed"]["attained_lower"], sure["guaranteed"]["attained_upper"]),
+            interval_text(sure["confidence_bounds"]["attained_lower"], sure["confidence_bounds"]["attained_upper"]),
         ),
+        None if sure is None else (
+            "The bounds assume", str(subject.settings["confidence"]["bounds"]["condition"])
+        ),
+        ("Verdict", marked_verdict(worst)),
+        None if worst["basis"] is None else ("It rests on", _basis_text(subject)),
         ("Planner", name_text(subject.found["planner"])),
         ("Worst scenario", scenario_text(worst)),
         _strategies(subject),
         ("From", subject.document.name),
     )  # fmt: skip
+
+
+def _basis_text(subject: Subject) -> str:
+    """What the verdict of the worst scenario rests on, for people."""
+    basis = subject.worst["basis"]
+    if basis == "any_dependence":
+        return "no assumption about the detector: it holds whatever is predicted"
+    test = channel_test(subject.document.content["channel"]["classes"], subject.worst["draws"]).test
+    known = {"contradicted": "which these data contradict", "untested": "which these data do not test"}
+    said = known.get(test, "which these data do not contradict")
+    return f"a memoryless detector, {said}{'; assumed by name' if basis == 'assumed' else ''}"
 
 
 def _strategies(subject: Subject) -> tuple[str, str] | None:
@@ -173,18 +221,18 @@ def _strategies(subject: Subject) -> tuple[str, str] | None:
 def _ruler(subject: Subject) -> str:
     worst, sure = subject.worst, subject.worst.get("sureness")
     target = target_fraction(subject.found["target"])
-    interval = guaranteed = None
+    interval = bounds = None
     if sure is not None:
         interval = sure["interval"]["lower"], sure["interval"]["upper"]
-        guaranteed = sure["guaranteed"]["lower"], sure["guaranteed"]["upper"]
+        bounds = sure["confidence_bounds"]["lower"], sure["confidence_bounds"]["upper"]
     label = f"P {number_text(worst['probability'])}, target {target_text(subject.found['target'])}"
-    return ruler(worst["probability"], interval, guaranteed, None if target is None else float(target), label)
+    return ruler(worst["probability"], interval, bounds, None if target is None else float(target), label)
 
 
 def _ruler_caption(subject: Subject) -> str:
     parts = ["Dot: P."]
     if "sureness" in subject.worst:
-        parts.append("Dark bar: interval. Light bar: guaranteed bounds.")
+        parts.append("Dark bar: interval. Light bar: confidence bounds.")
     if subject.found["target"] is not None:
         parts.append("Dashed: target.")
     return " ".join(parts)
@@ -211,25 +259,22 @@ def scenario_table(subject: Subject) -> Table:
     sure = next((point["sureness"] for point in subject.points if "sureness" in point), None)
     header = ["scenario", "P"]
     if sure is not None:
-        header += [
-            f"{level_text(sure['level'])} {sure['interval']['kind']}",
-            f"{level_text(sure['level'])} guaranteed",
-        ]
+        header += [f"{level_text(sure['level'])} {sure['interval']['kind']}", bounds_name(subject.settings)]
     rows = []
     for point in subject.points:
         row = [Cell(scenario_text(point)), Cell(probability_text(point, target), point["probability"])]
         if sure is not None:
             row += sureness_cells(point)
-        rows.append((*row, Cell(point["verdict"], verdict=point["verdict"])))
+        rows.append((*row, Cell(marked_verdict(point), verdict=point["verdict"])))
     return Table("Scenarios", (*header, "verdict"), tuple(rows), sortable=True)
 
 
 def sureness_cells(point: Content) -> list[Cell]:
-    """Interval and guaranteed bounds of a point, empty where it has none."""
+    """Interval and confidence bounds of a point, empty where it has none."""
     sure = point.get("sureness")
     if sure is None:
         return [Cell("none"), Cell("none")]
-    ends = [(sure[name]["lower"], sure[name]["upper"]) for name in ("interval", "guaranteed")]
+    ends = [(sure[name]["lower"], sure[name]["upper"]) for name in ("interval", "confidence_bounds")]
     return [Cell(interval_text(*each), each[0]) for each in ends]
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from verifier.evidence.documents import Content, Document
+from verifier.evidence.grounds import told_verdict
 from verifier.evidence.report.wording import name_text, scenario_text
 from verifier.evidence.rounding import number_text
 
@@ -50,6 +51,11 @@ class Subject:
     def verdict(self) -> str:
         """Its verdict over all scenarios."""
         return str(self.found["verdict"])
+
+    @property
+    def told(self) -> str:
+        """Its verdict with its condition."""
+        return told_verdict(self.found)
 
     @property
     def settings(self) -> Content:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from verifier.checking.verdicts import SEVERITY, Verdict, worst_verdict
+from verifier.checking.verdicts import SEVERITY, Verdict, condition_over, verdict_text, worst_verdict
 from verifier.evidence.documents import Document
+from verifier.evidence.grounds import bounds_name, bounds_told
 from verifier.evidence.report.assumptions import caveats
 from verifier.evidence.report.blocks import Block, Cell, Listing, Paragraph, Row, Section, Table
 from verifier.evidence.report.failing import failing_sentence
@@ -58,19 +59,22 @@ def summary_section(
 
 
 def _overall(subjects: Sequence[Subject]) -> Iterator[Block]:
-    verdict = worst_verdict(Verdict(each.verdict) for each in subjects).value
+    verdict = worst_verdict(Verdict(each.verdict) for each in subjects)
+    condition = condition_over(verdict, ((Verdict(each.verdict), each.found["condition"]) for each in subjects))
     counts = {name: sum(each.verdict == name for each in subjects) for name in WORST_FIRST}
     words = {"no target": "without a target"}
     parts = [f"{count} {words.get(name, name)}" for name, count in counts.items() if count]
+    conditional = sum(each.found["condition"] is not None for each in subjects)
+    on_condition = f" ({conditional} on a condition)" if conditional else ""
     planners = {each.found["planner"] for each in subjects}
     titles = sorted({name_text(each.document.content["title"]) for each in subjects})
     more = f" and {len(titles) - MOST_TITLES} more" if len(titles) > MOST_TITLES else ""
     probabilities = sum(len(each.points) for each in subjects)
-    yield Paragraph("Overall verdict:", "overall", verdict)
+    yield Paragraph("Overall verdict:", "overall", verdict_text(verdict.value, condition))
     yield Paragraph(
         f"{counted(len({each.found['name'] for each in subjects}), 'requirement')} with "
         f"{counted(len(planners), 'planner')}, "
-        f"{counted(probabilities, 'verified probability', 'verified probabilities')}: {listed(parts)}. "
+        f"{counted(probabilities, 'verified probability', 'verified probabilities')}: {listed(parts)}{on_condition}. "
         f"The data: {'; '.join(titles[:MOST_TITLES])}{more}. {_specs(subjects)}"
     )
 
@@ -93,17 +97,24 @@ def _reading(subjects: Sequence[Subject]) -> Iterator[str]:
     text = "P is the probability that a requirement is met, with the rates of the matrices as they were measured."
     if sure:
         kinds = {found["interval"]["kind"] for found in sure}
-        taken = {"credible": "every item of the data", "bootstrap": "every drive of the data"}
+        taken = {"credible": "items are independent", "bootstrap": "drives are independent"}
         whose = listed([f"{taken[kind]} ({kind})" for kind in sorted(kinds)], "or")
-        text += (
-            f" The interval says how far the data leave P open, taking {whose} to be independent of the others. The "
-            "guaranteed bounds enclose P for all rates that the data do not rule out, by Clopper and Pearson."
-        )
+        text += f" The interval says how far the data leave P open; it assumes that {whose}."
     yield text
+    for told in dict.fromkeys(bounds_told(each.settings) for each in subjects if "sureness" in each.worst):
+        yield f"P lies within the bounds for all rates that the data do not rule out: {told}."
     for what, verb, again in sorted({_rule(each) for each in subjects if each.found["target"] is not None}):
         yield (
             f"A requirement is satisfied where {what} {verb} wholly on the right side of its target in every "
-            f"scenario, violated where {again} {verb} wholly on the wrong side in any, and inconclusive otherwise."
+            f"scenario, violated where {again} {verb} wholly on the wrong side in any, and inconclusive otherwise. "
+            "A condition behind a verdict belongs to it. Where the data contradict the memoryless detector, the "
+            "verdict is inconclusive, unless it holds whatever the detector predicts or the assumption was accepted "
+            "by name."
+        )
+    if any(point.get("vacuity") for each in subjects for point in each.points):
+        yield (
+            "A scenario is vacuous where the check says nothing about the system; such scenarios do not count for a "
+            "requirement, and it is vacuous if all of them are."
         )
 
 
@@ -112,8 +123,8 @@ def _rule(subject: Subject) -> tuple[str, str, str]:
     kind = subject.settings["verdict_from"]
     if kind == "point" or "sureness" not in subject.worst:
         return "P as measured, with its numerical bounds,", "lies", "it"
-    if kind == "guaranteed":
-        return "the guaranteed bounds", "lie", "they"
+    if kind == "bounds":
+        return "the confidence bounds", "lie", "they"
     return "the interval, with what its draws leave open,", "lies", "it"
 
 
@@ -121,7 +132,7 @@ def _sentences(subjects: Sequence[Subject]) -> Iterator[Block]:
     """The requirements in words, the worst verdicts first."""
     ordered = sorted(subjects, key=lambda each: WORST_FIRST.index(each.verdict))
     for each in ordered[:MOST_TOLD]:
-        yield Paragraph(verdict_sentence(each, _whose(each, subjects)), "verdict", each.verdict)
+        yield Paragraph(verdict_sentence(each, _whose(each, subjects)), "verdict", each.told)
         if each.verdict == "satisfied":
             continue
         more = [sentence for sentence in (failing_sentence(each), improving_sentence(each)) if sentence is not None]
@@ -174,22 +185,29 @@ def _table(subjects: Sequence[Subject]) -> Table:
 def _sureness_header(subjects: Sequence[Subject]) -> list[str]:
     """Two columns where any point has intervals; their levels and kinds are named where all have the same."""
     found = {
-        (sure["level"], sure["interval"]["kind"])
+        (sure["level"], sure["interval"]["kind"], bounds_name(each.settings))
         for each in subjects
         if (sure := each.worst.get("sureness")) is not None
     }
     if not found:
         return []
     if len(found) > 1:
-        return ["interval", "guaranteed"]
-    ((level, kind),) = found
-    return [f"{level_text(level)} {kind}", f"{level_text(level)} guaranteed"]
+        return ["interval", "bounds"]
+    ((level, kind, name),) = found
+    return [f"{level_text(level)} {kind}", name]
+
+
+def _table_verdict(subject: Subject) -> str:
+    """The verdict with its condition, and how many scenarios say nothing."""
+    vacuous = sum("vacuity" in point for point in subject.points)
+    many = f"; {vacuous} of {counted(len(subject.points), 'scenario')} vacuous" if vacuous else ""
+    return subject.told + (many if subject.verdict != "vacuous" else "")
 
 
 def _row(subject: Subject, planner: bool, document: bool, width: int) -> Row:
     found, worst = subject.found, subject.worst
     target = target_fraction(found["target"])
-    cells = [Cell(name_text(found["name"]), link=subject.id), Cell(subject.verdict, verdict=subject.verdict)]
+    cells = [Cell(name_text(found["name"]), link=subject.id), Cell(_table_verdict(subject), verdict=subject.verdict)]
     cells += [Cell(name_text(found["planner"]))] if planner else []
     cells += [Cell(name_text(subject.document.name))] if document else []
     cells.append(Cell(target_text(found["target"]), None if target is None else float(target)))

@@ -23,9 +23,9 @@ from verifier.robustness.assessment.measures import SIMILARITIES, DatasetDistanc
 from verifier.robustness.assessment.numbers import decimal_text
 from verifier.robustness.assessment.performance import COUNTS, METRICS, Performance
 from verifier.robustness.assessment.plan import MOST_IMAGES
-from verifier.robustness.assessment.tomldata import Element
 from verifier.robustness.mutators.densify import METHODS
 from verifier.robustness.mutators.imagefiles import DepthSource
+from verifier.tomldata import Element
 
 LARGEST_COUNT = 10**15
 DATA_KEYS = ("performance", "detections", "images", "features")

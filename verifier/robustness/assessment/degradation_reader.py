@@ -46,8 +46,8 @@ from verifier.robustness.assessment.degradation import (
     TradeOffLimit,
 )
 from verifier.robustness.assessment.level_recipe import LEVEL, Counting, LevelRecipe
-from verifier.robustness.assessment.tomldata import Element
 from verifier.robustness.assessment.transformation_reader import read_step
+from verifier.tomldata import Element
 
 RECIPE_KEYS = ("counting", "adr_levels", "most_false_positives", "keep_images", "seed")
 KEYS = (

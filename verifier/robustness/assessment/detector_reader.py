@@ -28,8 +28,8 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 from verifier.errors import shown
 from verifier.robustness.assessment.detector_choice import DETECTOR_KINDS, DetectorChoice
-from verifier.robustness.assessment.tomldata import Element
 from verifier.robustness.detectors import CascadeSettings, HogSettings, OnnxInput, OnnxLayout, OnnxOutput
+from verifier.tomldata import Element
 
 Made = TypeVar("Made")
 JUDGING_KEYS = ("kind", "class_map", "min_score", "false_positives_per_image", "iou")

@@ -53,8 +53,8 @@ from verifier.robustness.assessment.detector_reader import read_detector
 from verifier.robustness.assessment.measures import MEASURES, DistanceRule
 from verifier.robustness.assessment.plan import MOST_IMAGES, OCCURRENCES, PROPORTIONS
 from verifier.robustness.assessment.tolerance import Piece, Tolerance
-from verifier.robustness.assessment.tomldata import Element, read_toml
 from verifier.robustness.assessment.transformation_reader import read_transformation
+from verifier.tomldata import Element, read_toml
 
 Made = TypeVar("Made")
 

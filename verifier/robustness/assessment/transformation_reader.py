@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from verifier.errors import unknown_name
-from verifier.robustness.assessment.tomldata import Element
 from verifier.robustness.assessment.transformations import Span, Transformation, fault_of
 from verifier.robustness.mutators import MUTATORS
 from verifier.robustness.mutators.catalogue import Plain
+from verifier.tomldata import Element
 
 
 def read_transformation(found: Element) -> Transformation:

@@ -1,6 +1,6 @@
-"""How often guaranteed bounds hold the truth: 2,000 simulated data sets from known matrices for each line.
+"""How often confidence bounds hold the truth: 2,000 simulated data sets from known matrices for each line.
 
-`pytest tests/analysis/test_guaranteed_coverage.py --slow -s` prints the table. The nominal level is 95 %.
+`pytest tests/analysis/test_region_coverage.py --slow -s` prints the table. The nominal level is 95 %.
 """
 
 import numpy as np
@@ -8,7 +8,7 @@ import pytest
 from recall_chains import first_of_two, measured_of, product_of_recalls
 
 from verifier.analysis.region import confidence_region
-from verifier.analysis.robust import Effort, guaranteed_bounds
+from verifier.analysis.robust import Effort, robust_bounds
 
 DATA_SETS, LEVEL = 2000, 0.95
 BOUNDS_ONLY = Effort(attained=False, certificates=False)
@@ -29,7 +29,7 @@ def share_and_width(objective, simulated, truth):
         key = counts.tobytes()
         if key not in known:
             region = confidence_region(objective.skeleton, measured_of(counts), LEVEL)
-            found = guaranteed_bounds(objective, region, effort=BOUNDS_ONLY)
+            found = robust_bounds(objective, region, effort=BOUNDS_ONLY)
             known[key] = float(found.lower[0]), float(found.upper[0])
         low, high = known[key]
         held += low <= truth <= high

@@ -1,4 +1,4 @@
-"""How fast guaranteed bounds are: `pytest tests/benchmarks --benchmark -s` prints the ratios."""
+"""How fast confidence bounds are: `pytest tests/benchmarks --benchmark -s` prints the ratios."""
 
 import json
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-CASES = Path(__file__).resolve().parent / "guaranteed_cases.py"
+CASES = Path(__file__).resolve().parent / "robust_cases.py"
 
 
 @pytest.mark.benchmark
@@ -19,7 +19,7 @@ def test_bounds_on_a_hundred_thousand_states(case):
     found = json.loads(done.stdout)
     ratio = found["ours_s"] / found["peer_s"]
     print(
-        f"\nguaranteed bounds, {case} of 10^5 states: ours {found['ours_s']:.2f} s, one sparse solve "
+        f"\nconfidence bounds, {case} of 10^5 states: ours {found['ours_s']:.2f} s, one sparse solve "
         f"{found['peer_s']:.3f} s, ratio {ratio:.1f} (target <= 20); peak {found['peak_mib']:.0f} MiB; "
         f"{found['detail']}"
     )

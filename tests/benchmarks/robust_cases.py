@@ -1,4 +1,4 @@
-"""What each benchmark of guaranteed bounds measures; to be run as `cases.py` is."""
+"""What each benchmark of confidence bounds measures; to be run as `cases.py` is."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
 
 from small_objectives import channel_of, objective_of
 
+from verifier.analysis.betting import UNIT
 from verifier.analysis.objective import Objective
-from verifier.analysis.region import UNIT, Region, groups_of
-from verifier.analysis.robust import GuaranteedBounds, guaranteed_bounds
+from verifier.analysis.region import Region, groups_of
+from verifier.analysis.robust import RobustBounds, robust_bounds
 
 STATES, BINS = 100_000, 20
 
@@ -55,10 +56,10 @@ def against_one_solve(following: NDArray[np.int64], start: int, rng: np.random.G
     objective = objective_of(channel, following, row, {"bad": {STATES - 1}}, "G !bad", (start,), ended)
     point = rng.dirichlet(np.full(width, 3.0), size=BINS)
     region = region_around(objective, point)
-    found: list[GuaranteedBounds] = []
+    found: list[RobustBounds] = []
 
     def ours() -> None:
-        found.append(guaranteed_bounds(objective, region))
+        found.append(robust_bounds(objective, region))
 
     def peer() -> None:
         moving = STATES - 2  # the last two states have ended

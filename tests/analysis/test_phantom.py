@@ -1,0 +1,211 @@
+"""One phantom drive more: published values, Clopper and Pearson, draws against inversion, and pairs of detectors."""
+
+import re
+
+import numpy as np
+import pytest
+from drive_tables import drives_of, recall_counts
+from recall_chains import LABELS, product_of_recalls
+from scipy.stats import beta
+from small_objectives import channel_of, objective_of
+
+from verifier.analysis.drive_items import DriveItems
+from verifier.analysis.interval_choice import Choice, choose_interval
+from verifier.analysis.measured import Measured
+from verifier.analysis.phantom import phantom_interval
+from verifier.analysis.phantom_draws import DriveData, common_draws, drive_draws, drive_intervals
+from verifier.errors import UsageError
+
+ONE = np.array([[0, 1]])
+# Section 8 of the specification: X / N by drive, then [lower, upper] by drive and by item, at 95 %.
+PUBLISHED = [
+    ("50/50 " * 20, (0.831567, 1.000000), (0.831567, 1.000000)),
+    ("25/50 " + "50/50 " * 19, (0.803313, 0.999367), (0.803313, 0.999367)),
+    ("45/50 " * 20, (0.748410, 0.916843), (0.748410, 0.916843)),
+    ("9/10 40/40 3/5 0/2 18/20 100/140 7/7 55/60", (0.402794, 0.919976), (0.286072, 0.961478)),
+    ("12/12 0/0 30/30 0/0 28/30 9/10 0/0 0/0 14/15 21/21", (0.519249, 0.990970), (0.474305, 0.992894)),
+    ("90/100", (0.022500, 0.997500), (0.022500, 0.997500)),
+    ("0/0 " * 5, (0.000000, 1.000000), (0.000000, 1.000000)),
+]
+
+
+def table_of(text):
+    return np.array([[int(number) for number in each.split("/")] for each in text.split()], dtype=np.int64)
+
+
+@pytest.mark.parametrize(("text", "by_drive", "by_item"), PUBLISHED)
+def test_published_values(text, by_drive, by_item):
+    hits, items = table_of(text).T
+    assert phantom_interval(hits, items, 0.025) == pytest.approx(by_item, abs=1e-6)
+    whole = np.lcm.reduce(np.where(items > 0, items, 1))
+    share = hits * (whole // np.where(items > 0, items, 1))
+    assert phantom_interval(share, np.where(items > 0, whole, 0), 0.025) == pytest.approx(by_drive, abs=1e-6)
+
+
+@pytest.mark.parametrize(("hits", "number"), [(0, 5), (3, 10), (19, 20), (40, 40), (150, 200)])
+def test_one_item_in_every_drive_is_clopper_and_pearson(hits, number):
+    found = phantom_interval((np.arange(number) < hits).astype(np.int64), np.ones(number, dtype=np.int64), 0.025)
+    low = beta.ppf(0.025, hits, number - hits + 1) if hits else 0.0
+    high = beta.ppf(0.975, hits + 1, number - hits) if hits < number else 1.0
+    assert found == pytest.approx((low, high), abs=1e-6)
+
+
+# ----------------------------------------------------------------------------------------------------------- draws
+
+
+def data_of(*drives, bins=1, names=None):
+    measured, table = drives_of(recall_counts(*drives, bins=bins), names)
+    return DriveData(measured, table, np.array([[at, 1] for at in range(bins)]))
+
+
+@pytest.mark.parametrize("row", [1, 2, 3, 4, 5])
+def test_draws_through_a_chain_are_the_inverted_interval(row):
+    text, _, (low, high) = PUBLISHED[row]
+    (found,) = drive_intervals((product_of_recalls([0]),), data_of(*table_of(text).tolist()), 0.95, 40_000, 1)
+    assert found.lower_range[0, 0] - 1e-6 <= low <= found.lower_range[0, 1] + 1e-6
+    assert found.upper_range[0, 0] - 1e-6 <= high <= found.upper_range[0, 1] + 1e-6
+    assert found.kind == "bootstrap"
+
+
+def test_the_weights_of_drives_are_the_same_in_all_columns():
+    data = data_of((1, 2, 1, 2), (4, 4, 4, 4), (0, 3, 0, 3), bins=2)
+    (part,) = drive_draws(data, 500, 3)
+    assert np.array_equal(part.items[:, 0], part.items[:, 1])
+    assert not np.array_equal(part.phantom[:, 0], part.phantom[:, 1])
+    assert data.phantom == pytest.approx([29 / 9, 29 / 9])  # (4 + 16 + 9) / 9
+
+
+def test_the_ends_are_those_of_phantoms_that_miss_everything_and_nothing():
+    data = data_of((9, 10, 18, 20), (5, 5, 3, 9), (0, 0, 7, 7), (11, 12, 1, 1), bins=2)
+    (part,) = drive_draws(data, 1000, 5)
+    total = part.items.sum(axis=2) + part.phantom
+    low = (part.items[..., 1] / total).prod(axis=1)
+    high = ((part.items[..., 1] + part.phantom) / total).prod(axis=1)
+    (found,) = drive_intervals((product_of_recalls([0, 1]),), data, 0.95, 1000, 5)
+    assert found.lower[0] == pytest.approx(np.sort(low)[24], abs=1e-12)
+    assert found.upper[0] == pytest.approx(np.sort(high)[-25], abs=1e-12)
+
+
+def test_a_perfect_detector_is_doubted_though_its_derivative_is_zero():
+    # Missed three times in a row is bad: P = 1 - (1 - r)^3, flat at r = 1.
+    channel = channel_of(LABELS[:2], [[0]], [[1]], (frozenset(), frozenset({"a"})))
+    following = [[1, 3], [2, 3], [4, 3], [3, 3], [4, 4]]
+    objective = objective_of(channel, following, [0, 0, 0, 0, 0], {"good": {3}}, "F good", ended=(3, 4))
+    (found,) = drive_intervals((objective,), data_of(*[(30, 30)] * 20), 0.95, 20_000, 1)
+    low, _ = phantom_interval(np.full(20, 30), np.full(20, 30), 0.025)
+    assert found.lower[0] == pytest.approx(1 - (1 - low) ** 3, abs=2e-3)
+    assert found.upper[0] == 1
+
+
+def test_every_initial_state_has_its_own_worst_report():
+    # From the first state `a` is good, from the second it is bad.
+    channel = channel_of(LABELS[:2], [[0]], [[1]], (frozenset(), frozenset({"a"})))
+    following = [[3, 2], [2, 3], [2, 2], [3, 3]]
+    objective = objective_of(channel, following, [0] * 4, {"good": {2}}, "F good", (0, 1), (2, 3))
+    (found,) = drive_intervals((objective,), data_of((4, 5), (9, 9), (2, 7)), 0.9, 2000, 0)
+    assert found.lower == pytest.approx(1 - found.upper[::-1], abs=1e-12)
+    assert abs(found.lower[0] - found.lower[1]) > 0.05
+
+
+def test_a_column_without_items_can_be_anything():
+    (found,) = drive_intervals((product_of_recalls([0]),), data_of((0, 0), (0, 0)), 0.95, 1000, 0)
+    assert (found.lower[0], found.upper[0]) == (0, 1)
+
+
+def test_fixed_columns_are_held():
+    measured, table = drives_of([[[[3, 1], [0, 2]]], [[[5, 0], [0, 4]]]])
+    held = Measured(measured.counts, measured.rates, np.array([[True, False]]))
+    (draws,) = common_draws(DriveData(held, table, np.array([[0, 0], [0, 1]])), "jeffreys", 500)
+    assert np.array_equal(draws[:, 0, :, 0], np.tile(measured.rates[0, :, 0], (500, 1)))
+    assert len(np.unique(draws[:, 0, 1, 1])) == 500
+
+
+def test_drives_must_add_up_to_the_counts():
+    measured, table = drives_of(recall_counts((1, 2), (3, 3)))
+    fewer = DriveItems(table.names[:1], "item", table.table[:1])
+    with pytest.raises(ValueError, match="do not add up"):
+        DriveData(measured, fewer, ONE)
+
+
+# ----------------------------------------------------------------------------------------------- numbers and pairs
+
+
+@pytest.mark.parametrize(("count", "at_once"), [(1, 1), (999, 1), (1001, 10), (1300, 400)])
+def test_a_draw_depends_on_names_seed_and_number_only(count, at_once):
+    data = data_of((1, 2), (0, 3), (5, 5))
+
+    def drawn(*arguments):
+        parts = list(drive_draws(data, *arguments))
+        return np.concatenate([part.items for part in parts]), np.concatenate([part.phantom for part in parts])
+
+    whole, some, other = drawn(1300, 4), drawn(count, 4, at_once), drawn(count, 5)
+    for kind in (0, 1):
+        assert some[kind] == pytest.approx(whole[kind][:count], abs=1e-12)
+        assert np.abs(some[kind] - other[kind]).max() > 0.01
+    in_parts = np.concatenate(list(common_draws(data, "jeffreys", 1300, 4)))
+    again = np.concatenate(list(common_draws(data, "jeffreys", count, 4)))
+    assert again[:, 0, :, 1] == pytest.approx(in_parts[:count, 0, :, 1], abs=1e-12)
+
+
+def test_two_detectors_get_the_same_weights_by_name():
+    # The second detector sees exactly what the first misses, and lists the drives in another order.
+    drives, names = [(0, 3), (2, 5), (4, 4), (1, 6)], ["a", "b", "c", "d"]
+    first = data_of(*drives, names=names)
+    second = data_of(*[(items - hits, items) for hits, items in drives[::-1]], names=names[::-1])
+    (one,), (other,) = (drive_draws(each, 1000, 7) for each in (first, second))
+    assert one.items[:, 0, 1] == pytest.approx(other.items[:, 0, 0], abs=1e-12)
+    (third,) = drive_draws(data_of(*drives, (0, 0), names=[*names, "e"]), 1000, 7)
+    assert third.items == pytest.approx(one.items, abs=1e-12)
+    for mine, again in zip(common_draws(first, 0.5, 100), common_draws(first, 0.5, 100), strict=True):
+        assert np.array_equal(mine, again, equal_nan=True)
+
+
+def test_in_comparisons_the_phantom_reports_at_random():
+    # One drive, X of N: (X E_1 + N E_0 g) / (N (E_1 + E_0)) with g ~ Beta(1/2, 1/2).
+    found = np.concatenate(list(common_draws(data_of((8, 10)), "jeffreys", 40_000)))[:, 0, 1, 1]
+    rng = np.random.default_rng(1)
+    one, zero, share = rng.exponential(size=40_000), rng.exponential(size=40_000), rng.beta(0.5, 0.5, 40_000)
+    expected = (0.8 * one + zero * share) / (one + zero)
+    shares = (0.05, 0.25, 0.5, 0.75, 0.95)
+    assert np.quantile(found, shares) == pytest.approx(np.quantile(expected, shares), abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("jeffreys", 0), "at least one draw, got 0"),
+        (("jeffreys", 5, -1), "a seed that is"),
+        (("no", 5), "prior 'no'"),
+    ],
+)
+def test_bad_requests_are_refused_before_anything_is_drawn(arguments, words):
+    with pytest.raises(UsageError, match=re.escape(words)):
+        common_draws(data_of((1, 2)), *arguments)
+
+
+# ------------------------------------------------------------------------------------------------ which interval
+
+TOO_NARROW = "independent items. Frames of one drive are correlated, and then intervals are too narrow."
+
+
+def test_the_choice_says_why():
+    _, drives = drives_of(recall_counts((1, 2), (1, 2), (0, 0)))
+    reason = "2 drives resampled: frames of one drive are not independent"
+    assert choose_interval(drives, ONE) == choose_interval(drives, ONE, "bootstrap") == Choice("bootstrap", reason)
+    assert choose_interval(drives, ONE, "posterior") == Choice(
+        "credible", "posterior, as asked for", f"the credible interval assumes {TOO_NARROW}"
+    )
+    reason = "posterior: the matrices do not say which sequence an item is from"
+    assert choose_interval(None, ONE) == Choice(
+        "credible", reason, f"the credible interval and the confidence bounds both assume {TOO_NARROW}"
+    )
+
+
+def test_an_interval_that_cannot_be_had_is_refused():
+    _, drives = drives_of(recall_counts((1, 2)))
+    with pytest.raises(UsageError, match="but the matrices do not say which one an item is from"):
+        choose_interval(None, ONE, "bootstrap")
+    with pytest.raises(UsageError, match="unknown interval 'best'; known: auto, posterior, bootstrap"):
+        choose_interval(drives, ONE, "best")
+    with pytest.raises(UsageError, match="--weights drive does not"):
+        choose_interval(DriveItems(drives.names, "drive", drives.table), ONE, "posterior")

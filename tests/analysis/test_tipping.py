@@ -1,0 +1,85 @@
+"""How large a correlation or a shift may be before a verdict falls: against ends computed another way."""
+
+import math
+from fractions import Fraction
+
+import pytest
+from drive_tables import recall_counts, sequences_of
+from recall_chains import measured_of, product_of_recalls
+from scipy.stats import beta
+
+from verifier.analysis.confidence import data_of_run
+from verifier.analysis.planning import Question
+from verifier.analysis.settings import ConfidenceSettings
+from verifier.analysis.tipping import largest_icc, largest_shift, verdict_with_icc, verdict_with_shift
+from verifier.checking.verdicts import Verdict
+
+DRIVES = [(18, 20)] * 50
+OBJECTIVE = product_of_recalls([0])
+
+
+def data_for(settings, sequences=True):
+    counts = recall_counts(*DRIVES)
+    known = sequences_of(counts) if sequences else None
+    return data_of_run([[OBJECTIVE]], measured_of(counts.sum(axis=0)), known, settings)
+
+
+def test_the_largest_correlation_at_which_a_verdict_stands():
+    data, question = data_for(ConfidenceSettings()), Question(0, ">=", Fraction(85, 100))
+    found = largest_icc(lambda icc: verdict_with_icc(OBJECTIVE, data, question, icc))
+
+    def lower_end(icc):
+        effective = 1000 / (1 + 19 * float(icc))
+        hits, misses = math.floor(0.9 * effective + 1e-9), math.ceil(0.1 * effective - 1e-9)
+        return beta.ppf(0.025, hits, misses + 1)
+
+    assert 0 < found < 1
+    assert lower_end(found) >= 0.85 > lower_end(found + Fraction(1, 1000))
+
+
+def test_a_correlation_is_looked_for_with_as_many_looks_as_were_asked_for():
+    # Betting with a declared largest drive holds at every look and divides nothing; the other tier does not.
+    data = data_for(ConfidenceSettings(largest_drive=20, looks=60))
+    low = beta.ppf(0.025 / 60, 900, 101)
+    for target, verdict in ((low - 1e-4, Verdict.SATISFIED), (low + 1e-4, Verdict.INCONCLUSIVE)):
+        question = Question(0, ">=", Fraction(target))
+        assert verdict_with_icc(OBJECTIVE, data, question, Fraction(0)) is verdict
+
+
+def test_the_largest_shift_at_which_a_verdict_stands():
+    data, question = data_for(ConfidenceSettings(assume_independent_items=True)), Question(0, "<", Fraction(95, 100))
+    found = largest_shift(lambda shift: verdict_with_shift(OBJECTIVE, data, question, shift))
+    room = 0.95 - beta.ppf(0.975, 901, 100)
+    assert found == pytest.approx(room, abs=1e-3)
+    assert found <= room
+
+
+def test_what_is_not_decided_has_no_tipping_point():
+    data, question = data_for(ConfidenceSettings()), Question(0, ">=", Fraction(9, 10))
+    assert largest_icc(lambda icc: verdict_with_icc(OBJECTIVE, data, question, icc)) is None
+    assert largest_shift(lambda shift: verdict_with_shift(OBJECTIVE, data, question, shift)) is None
+
+
+def test_what_always_stands():
+    assert largest_shift(lambda _: Verdict.VIOLATED) == 1
+
+
+@pytest.mark.parametrize("threshold", [0, 1, 499, 500, 998, 999])
+def test_the_last_step_that_stands_is_found(threshold):
+    asked = []
+
+    def verdict_at(value):
+        asked.append(value)
+        return Verdict.SATISFIED if value * 1000 <= threshold else Verdict.INCONCLUSIVE
+
+    assert largest_icc(verdict_at) == Fraction(threshold, 1000)
+    assert len(asked) <= 12
+
+
+def test_what_a_correlation_needs():
+    question = Question(0, ">=", Fraction(1, 2))
+    with pytest.raises(ValueError, match="by drive"):
+        verdict_with_icc(OBJECTIVE, data_for(ConfidenceSettings(), False), question, Fraction(0))
+    data = data_for(ConfidenceSettings(bounds="approximate", draws=500))
+    with pytest.raises(ValueError, match="no intervals"):
+        verdict_with_shift(OBJECTIVE, data, question, Fraction(0))

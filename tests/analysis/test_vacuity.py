@@ -1,0 +1,271 @@
+"""What is settled before anybody looks: against the definition on every short path of small random systems."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from exact_oracle import holds_on_lasso
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_ltl import F, G, X, formulas, neg, op, temporal
+
+from verifier.analysis import vacuity
+from verifier.analysis.vacuity import find_vacuity
+from verifier.chains.filled import markov_chain
+from verifier.checking.batch import satisfaction_probabilities
+from verifier.checking.product import build_product
+from verifier.checking.requirements import abstracted
+from verifier.confusion import ConfusionMatrices
+from verifier.expressions import substitute
+from verifier.expressions.syntax import Name
+from verifier.ltl import parse_formula
+from verifier.systems.reader import read_model
+from verifier.systems.skeleton import build_skeleton
+
+EMPTY, PED = frozenset(), frozenset({"ped"})
+COUNTS = np.array([[[3, 1], [1, 2]]])
+MATRICES = ConfusionMatrices("class", (PED, EMPTY), np.array([0.0, 10.0]), COUNTS)
+STATES = range(4)
+LONGEST = 4
+"""States on a path before it repeats."""
+
+
+def system_text(table, labels, terminal):
+    """A system of four states in which a table says where the planner goes: [state][pedestrian seen or not]."""
+
+    def among(states):
+        return " | ".join(f"s = {state}" for state in sorted(states)) or "s < 0"
+
+    rules = [
+        f'{{ when = "s = {state}{told}", set = {{ to = {target} }} }}'
+        for state, targets in enumerate(table)
+        for told, target in zip((" & sees(ped)", ""), targets, strict=True)
+    ]
+    conditions = "\n".join(f'{name} = "{among(states)}"' for name, states in labels.items())
+    return f"""
+initial = "true"
+terminal = "{among(terminal)}"
+[variables]
+s = {{ range = [0, 3], next = "to" }}
+[inputs]
+to = {{ range = [0, 3] }}
+[labels]
+{conditions}
+[environments]
+there = [{{ class = "ped", distance_m = "1" }}]
+none = [{{ class = "empty", distance_m = "1" }}]
+[planners.table]
+rules = [{", ".join(rules)}]
+"""
+
+
+def skeleton_of(folder, text, environment, planner="table"):
+    path = folder / "model.toml"
+    path.write_text(text)
+    system = read_model(path).instantiate()
+    return build_skeleton(system, system.planners[planner], environment, MATRICES)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("vacuity")
+
+
+def reached(table, terminal, start):
+    """By hand: the states that a state reaches whatever is seen; a terminal one stays."""
+    found, new = set(), {start}
+    while new:
+        found |= new
+        new = {t for s in new for t in ({s} if s in terminal else set(table[s]))} - found
+    return found
+
+
+def outcomes(formula, first, letters):
+    """Truth on every word `first`, l1, l2, ... over some letters, of at most `LONGEST` letters, that then repeats."""
+    found = set()
+    for length in range(1, LONGEST + 1):
+        for rest in itertools.product(letters, repeat=length - 1):
+            word = [first, *rest]
+            found |= {holds_on_lasso(formula, word[:back], word[back:]) for back in range(length)}
+            if len(found) == 2:
+                return found
+    return found
+
+
+tables = st.tuples(*[st.tuples(st.integers(0, 3), st.integers(0, 3))] * 4)
+sets = st.frozensets(st.integers(0, 3))
+some = st.frozensets(st.integers(0, 3), max_size=1)
+everywhere = st.sampled_from([frozenset(), frozenset(STATES)])
+systems = st.tuples(tables, st.fixed_dictionaries({"a": sets | some, "b": sets | everywhere}), some)
+
+
+@settings(max_examples=150)
+@given(systems, formulas(depth=3), st.booleans())
+def test_what_is_vacuous_is_settled_on_every_path_and_for_every_planner(folder, system, formula, there):
+    table, labels, terminal = system
+    formula = substitute(formula, {"c": Name("ped")})
+    skeleton = skeleton_of(folder, system_text(table, labels, terminal), "there" if there else "none")
+    (found,) = find_vacuity(skeleton, [formula])
+    present = frozenset({"ped"} if there else ())
+    letters = [present | {name for name, states in labels.items() if s in states} for s in STATES]
+    probabilities = probabilities_of(skeleton, formula)
+    for start, why in enumerate(found.vacuity):
+        assert len(why) <= 1  # one reason is enough
+        assert (start in terminal) == bool(why and why[0].kind == "ended")
+        if why:
+            # By `antecedent` the planner keeps to what it reaches; by the others it may go anywhere.
+            states = {"ended": {start}, "antecedent": reached(table, terminal, start)}.get(why[0].kind, STATES)
+            truth = outcomes(formula, letters[start], {letters[s] for s in states})
+            assert len(truth) == 1
+            assert probabilities[start] == truth.pop()  # 0 or 1, without rounding
+
+
+def probabilities_of(skeleton, formula):
+    """From each initial state, by the second engine: what the graph decides is 0 or 1 exactly."""
+    (abstract,) = abstracted([formula])
+    labels = {name: skeleton.mask_of(node) for name, node in abstract.propositions.items()}
+    chain = markov_chain(skeleton, COUNTS, labels)
+    product = build_product(chain.indptr, chain.indices, chain.labels, abstract.formula, chain.initial)
+    return satisfaction_probabilities(product, chain.probabilities).probability[0].tolist()
+
+
+LETTERS = [frozenset(name for k, name in enumerate("abcd") if bits >> k & 1) for bits in range(16)]
+
+
+@st.composite
+def read_once(draw, names):
+    """A formula in which every name of a list occurs at most once."""
+    if len(names) == 1:
+        leaf = Name(names[0])
+        wrap = draw(st.sampled_from(["", "!", "X", "F", "G", "F[0,2]", "G[1,2]"]))
+        if wrap in ("", "!"):
+            return leaf if not wrap else neg(leaf)
+        return parse_formula(f"{wrap} {names[0]}")
+    cut = draw(st.integers(1, len(names) - 1))
+    operator = draw(st.sampled_from(["&", "|", "->", "U", "R", "W", "M", "U[1,2]", "R[2,3]", "U[0,0]"]))
+    left, right = draw(read_once(names[:cut])), draw(read_once(names[cut:]))
+    if operator in ("&", "|", "->"):
+        return op(operator, left, right)
+    within = (int(operator[2]), int(operator[4])) if len(operator) > 2 else None
+    whole = temporal(operator[0], left, right, within=within)
+    return draw(st.sampled_from([whole, whole, F(whole), G(whole), X(whole)]))
+
+
+@settings(max_examples=150)
+@given(read_once(["a", "ped", "b"]) | read_once(["ped", "a"]) | read_once(["a", "b"]), st.booleans(), st.data())
+def test_where_no_name_occurs_twice_nothing_is_missed(folder, formula, there, data):
+    """A formula whose conditions are independent of each other is settled if and only if its truth is."""
+    labels = {"a": {0, 1}, "b": {0, 2}}  # all four combinations, and the planner reaches each from each
+    text = system_text([(1, 2), (2, 3), (3, 0), (0, 1)], labels, ())
+    skeleton = skeleton_of(folder, text, "there" if there else "none")
+    present = frozenset({"ped"} if there else ())
+    letters = [present | {name for name, states in labels.items() if s in states} for s in STATES]
+    (found,) = find_vacuity(skeleton, [formula])
+    start = data.draw(st.sampled_from(STATES))
+    settled = len(outcomes(formula, letters[start], letters)) == 1
+    assert bool(found.vacuity[start]) == settled
+    if settled:
+        assert found.vacuity[start][0].kind == "trivial"
+
+
+CONDITIONALS = {
+    "G (a -> F b)": ({"a"}, {"b"}),
+    "G (!a | X b)": ({"a"}, {"b"}),
+    "G (a -> b)": ({"a"}, {"b"}),
+    "(F a) -> G b": ({"a"}, {"b"}),
+    "G (a -> (b -> F c))": ({"a", "b"}, {"c"}),
+}
+
+
+@settings(max_examples=150)
+@given(systems, sets, st.sampled_from(sorted(CONDITIONALS)))
+def test_a_conditional_that_is_never_tested_by_hand(folder, system, third, text):
+    table, labels, _ = system
+    labels = labels | {"c": third}
+    antecedents, (consequent,) = CONDITIONALS[text]
+    skeleton = skeleton_of(folder, system_text(table, labels, ()), "there")
+    (found,) = find_vacuity(skeleton, [parse_formula(text)])
+    for start, why in enumerate(found.vacuity):
+        somewhere = [bool(labels[name] & reached(table, (), start)) for name in sorted(antecedents)]
+        # What follows can be true somewhere, else the antecedent is forbidden; and it can be false, else all is said.
+        if labels[consequent] in (frozenset(), frozenset(STATES)) or any(not labels[name] for name in antecedents):
+            continue
+        assert bool(why and why[0].kind == "antecedent") == (not all(somewhere))
+
+
+def test_what_is_forbidden_is_no_antecedent_and_a_class_settles(folder):
+    text = system_text([(1, 1)] * 4, {"bad": {3}, "good": {1}, "late": {2}}, ())
+    skeleton = skeleton_of(folder, text, "none")
+
+    def kinds(formula, start=0):
+        (found,) = find_vacuity(skeleton, [parse_formula(formula)])
+        return [why.kind for why in found.vacuity[start]]
+
+    # State 1 is all that is reached from 0; bad is never true there. By hand:
+    for kept in ("G !bad", "G (bad -> false)", "G (bad -> ped)", "G (bad -> !empty)", "G (good | !bad)", "!F bad"):
+        assert kinds(kept) == [], kept
+    for never in ("G (bad -> X good)", "G (bad -> late)", "G (!bad | F late)", "(F bad) -> (F late)"):
+        assert kinds(never) == ["antecedent"], never
+    assert kinds("G (bad -> F ped)") == []  # nobody stands there: bad is forbidden
+    assert kinds("G (ped -> F bad)") == ["trivial"]
+    assert kinds("G (bad -> X good) & F good") == []  # the other part says something
+    assert kinds("G (bad -> X good)", start=3) == []
+
+
+def test_what_is_constant_but_decides_nothing_is_noted(folder):
+    text = system_text([(1, 1)] * 4, {"bad": {3}, "good": {1, 0}}, ())
+    path = folder / "narrow.toml"
+    path.write_text(text.replace('initial = "true"', 'initial = "s = 0"'))
+    system = read_model(path).instantiate()
+    skeleton = build_skeleton(system, system.planners["table"], "there", MATRICES)
+    formulas_here = ["G (bad -> X good) & X ped & F (good & s = 1)", "G !bad", "ped | F good", "G s <= 3 & F s = 1"]
+    found = find_vacuity(skeleton, [parse_formula(formula) for formula in formulas_here])
+    assert found[0].notes == (
+        "'bad' holds in no reachable state, so what should follow it is never tested",
+        "'good' is true in every reachable state",
+    )
+    assert found[1].notes == ("'!bad' is true in every reachable state",)
+    assert [each.notes for each in found[2:]] == [(), ()]  # vacuous; and true by its range, which is no news
+    assert [each.vacuity for each in found] == [((),), ((),), found[2].vacuity, ((),)]
+    assert found[2].vacuity[0][0].text == "ped is true in environment there: the requirement holds on every path"
+
+
+LINE = """
+initial = "true"
+terminal = "x = 999"
+[variables]
+x = { range = [0, 999], next = "min(x + dx, 999)" }
+y = { range = [0, 99], next = "min(y + 1, 99)" }
+[inputs]
+dx = { range = [0, 2] }
+[environments]
+there = [{ class = "ped", distance_m = "1" }]
+[planners.table]
+rules = [{ when = "sees(ped)", set = { dx = 1 } }, { when = "true", set = { dx = 2 } }]
+"""
+
+
+def test_what_it_costs_does_not_grow_with_the_initial_states(folder, monkeypatch):
+    """One search for each antecedent, whatever the number of initial states (here 100,000); few states looked at."""
+    skeleton = skeleton_of(folder, LINE, "there")
+    searches, looked_at = [], []
+    search, look = vacuity.reachability.reachable, vacuity.truth
+    monkeypatch.setattr(vacuity.reachability, "reachable", lambda *given: searches.append(1) or search(*given))
+    monkeypatch.setattr(
+        vacuity, "truth", lambda node, values, count: looked_at.append(count) or look(node, values, count)
+    )
+    texts = ["G (x = 3 & y = 40 -> F x = 999)", "G (x = 3 & y = 40 -> X x > y)", "G (!(x = 5 & y = 7) | F y = 99)"]
+    found = find_vacuity(skeleton, [parse_formula(text) for text in texts])
+    assert len(skeleton.starts) == 100_000
+    assert len(searches) == 2  # the first two ask about the same condition
+    # From x = 4 on nobody comes back to x = 3; (3, 40) comes from (2, 39) and (1, 39) and so on.
+    x, y = (skeleton.valuations[name][skeleton.starts].tolist() for name in "xy")
+    where = dict(zip(zip(x, y, strict=True), found[0].vacuity, strict=True))
+    assert where[4, 0][0].kind == "antecedent"
+    assert where[2, 39] == () == where[3, 40]
+    assert where[2, 38][0].kind == "antecedent"
+    # Each distinct condition once at the starts; its range by the variables it names, refuted by the first part.
+    conditions = 9
+    assert sum(looked_at) <= conditions * (len(skeleton.starts) + vacuity.AT_ONCE) + 3 * vacuity.AT_ONCE

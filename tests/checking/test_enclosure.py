@@ -1,0 +1,303 @@
+"""The join of both engines' bounds, with engines whose answers are chosen, compared as exact fractions."""
+
+import contextlib
+import math
+from dataclasses import replace
+from fractions import Fraction
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from slow_chains import ladder
+from small_chains import chain_of
+
+from verifier.checking import enclosure
+from verifier.checking.batch import BatchResult
+from verifier.checking.enclosure import AGREEMENT, BOUND_ROUNDOFF, doubles_around, intersection, outwards
+from verifier.checking.process import StormProcess
+from verifier.checking.requirements import check_formulas
+from verifier.checking.results import CheckedValues, EngineSettings, NoProbabilityError
+from verifier.errors import EngineError, NoAnswerError
+from verifier.ltl import parse_formula
+
+FORMULA = parse_formula("F a")
+probabilities = st.floats(0, 1)
+amounts = st.floats(5e-324, 1e-3)
+
+
+def array(*numbers):
+    return np.array(numbers, dtype=np.float64)
+
+
+def batch(lower, upper, representation=0.0, steps=1.0):
+    one = [array(number)[None] for number in (lower, upper, (lower + upper) / 2, representation, steps)]
+    return BatchResult(one[2], (one[1] - one[0]) / 2, one[3], one[4], one[4], one[0], one[1])
+
+
+def storm_answer(value, lower=None, upper=None, fractions=None):
+    bounds = (None, None) if lower is None else (array(lower), array(upper))
+    return CheckedValues(array(value), *bounds, fractions, "Storm 0")
+
+
+def joined(answer, second, moved=0.0):
+    lower, upper = intersection(FORMULA, answer, second, array(moved))
+    return float(lower[0]), float(upper[0])
+
+
+@pytest.mark.parametrize(
+    ("storm", "second", "expected"),
+    [
+        # Each engine is the narrower one on either side, and vacuous bounds say nothing.
+        ((0.5, 0.25, 0.75), (0.375, 0.625), (0.375, 0.625)),
+        ((0.5, 0.375, 0.625), (0.25, 0.75), (0.375, 0.625)),
+        ((0.5, 0.25, 0.625), (0.375, 0.75), (0.375, 0.625)),
+        ((0.5, 0.375, 0.75), (0.25, 0.625), (0.375, 0.625)),
+        ((0.5, 0.0, 1.0), (0.4375, 0.5625), (0.4375, 0.5625)),
+        ((0.5, 0.4375, 0.5625), (0.0, 1.0), (0.4375, 0.5625)),
+    ],
+)
+def test_the_enclosure_is_the_intersection(storm, second, expected):
+    lower, upper = joined(storm_answer(*storm), batch(*second))
+    # Storm's ends count as off by BOUND_ROUNDOFF, to the outside; those of the batch engine as they are.
+    assert Fraction(lower) in (Fraction(expected[0]), Fraction(expected[0]) - Fraction(BOUND_ROUNDOFF))
+    assert Fraction(upper) in (Fraction(expected[1]), Fraction(expected[1]) + Fraction(BOUND_ROUNDOFF))
+
+
+def test_rounding_moves_storms_bounds_outwards_and_no_others():
+    answer = storm_answer(0.5, 0.4375, 0.5625)
+    lower, upper = joined(answer, batch(0.0, 1.0), moved=2**-10)
+    assert lower == 0.4375 - 2**-10 - BOUND_ROUNDOFF
+    assert upper == 0.5625 + 2**-10 + BOUND_ROUNDOFF
+    assert joined(answer, batch(0.46875, 0.53125), moved=2**-10) == (0.46875, 0.53125)
+    assert joined(answer, batch(0.25, 0.75), moved=math.inf) == (0.25, 0.75)
+
+
+def test_more_steps_and_wider_rows_make_storms_bounds_count_for_less():
+    half = Fraction(1, 2)
+    two = chain_of([{0: half, 1: half}, {1: Fraction(1)}], {"a": {1}})
+    second = replace(batch(0.0, 1.0), expected_steps=array(2.0**20)[None])
+    # Two transitions in a row: 12 roundings of 2^-53 in each of 2^20 steps.
+    assert enclosure.rounding_of_iteration(two, second)[0] == 12 * 2.0**-33
+    three = chain_of([{0: half, 1: half / 2, 2: half / 2}, {1: 1}, {2: 1}], {"a": {1}})
+    assert enclosure.rounding_of_iteration(three, second)[0] == 15 * 2.0**-33
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+def test_bounds_that_miss_each_other_are_a_disagreement(side):
+    answer = storm_answer(0.5, 0.4375, 0.5625)
+    edge = 0.5625 if side > 0 else 0.4375
+
+    def beyond(by):
+        near = edge + side * by
+        return batch(*sorted((near, near + side / 64)))
+
+    with pytest.raises(EngineError, match=r"disagree on F a at initial state 0: Storm 0 gives the bounds 0\.4375 to"):
+        joined(answer, beyond(1e-8))
+    # A gap of less than AGREEMENT, relative to the upper ends, is none; the batch engine's enclosure stands.
+    second = beyond(AGREEMENT / 4)
+    lower, upper = joined(answer, second)
+    assert (lower, upper) == (second.lower[0, 0], second.upper[0, 0])
+    # Relative to the probability: of small ones the same gap is far too much.
+    with pytest.raises(EngineError, match="disagree"):
+        joined(storm_answer(0.0, 0.0, 1e-12), batch(1e-10, 2e-10))
+    # Of a wide interval the upper end counts, whichever engine it is from.
+    assert joined(storm_answer(0.25, 1e-10, 0.5), batch(0.0, 5e-11)) == (0.0, 5e-11)
+    assert joined(storm_answer(0.0, 0.0, 5e-11), batch(1e-10, 0.5)) == (1e-10, 0.5)
+    # More than that is allowed to rounding, and only to rounding.
+    assert joined(answer, beyond(1e-8), moved=2e-8) is not None
+
+
+def test_no_number_is_a_disagreement():
+    with pytest.raises(EngineError, match="disagree"):
+        joined(storm_answer(0.5, 0.25, 0.75), batch(math.nan, 0.75))
+
+
+@given(bound=probabilities, by=amounts)
+def test_outwards_rounds_away_from_the_value(bound, by):
+    for sign in (-1, 1):
+        moved = float(outwards(array(bound), array(sign * by))[0])
+        exact = Fraction(bound) + sign * Fraction(by)
+        if sign < 0:
+            assert Fraction(moved) <= max(exact, Fraction(0))
+        else:
+            assert Fraction(moved) >= min(exact, Fraction(1))
+        assert 0 <= moved <= 1
+        # And no further than two neighbours from it.
+        limit = 2 * math.ulp(float(exact))
+        assert abs(Fraction(moved) - min(max(exact, Fraction(0)), Fraction(1))) <= Fraction(limit)
+
+
+@given(probabilities)
+def test_outwards_leaves_what_cannot_be_off(bound):
+    assert outwards(array(bound), array(0.0))[0] == bound
+    assert outwards(array(bound), array(-0.0))[0] == bound
+
+
+@given(st.fractions(0, 1, max_denominator=10**30))
+def test_doubles_around_a_fraction(number):
+    below, above = doubles_around(number)
+    assert Fraction(below) <= number <= Fraction(above)
+    assert above == (below if Fraction(below) == number else math.nextafter(below, math.inf))
+
+
+class Substitute:
+    """Storm, but for answers that are chosen: (exact, direct) -> an answer or an error."""
+
+    def __init__(self, answers):
+        self.answers = answers
+        self.asked_for = []
+
+    def check(self, chain, texts, *, exact=False, direct=False, **limits):
+        self.asked_for.append((exact, direct))
+        answer = self.answers[exact, direct]
+        if isinstance(answer, Exception):
+            raise answer
+        return [answer for _ in texts]
+
+    @contextlib.contextmanager
+    def asked(self, chain, texts, **options):
+        yield SimpleNamespace(usable=bool(texts), within=lambda seconds: self.check(chain, texts[:1], **options)[0])
+
+
+class Opposite(Substitute):
+    """The same, but for a negation what is left to 1: it does not contradict itself."""
+
+    def check(self, chain, texts, **options):
+        (answer,) = super().check(chain, texts[:1], **options)
+        return [storm_answer(1 - answer.value[0]) if text.startswith("(!") else answer for text in texts]
+
+
+OVERDUE = NoAnswerError("checking F a took longer than the limit of 5 s")
+THIRD = storm_answer(float(Fraction(1, 3)), fractions=(Fraction(1, 3),))
+
+
+def ring(exit_share):
+    """0 <-> 1 until a way out is taken, one third of which lead to the goal 2."""
+    rows = [{1: 1 - exit_share, 2: exit_share / 3, 3: 2 * exit_share / 3}, {0: Fraction(1)}, {2: 1}, {3: 1}]
+    chain = chain_of(rows, {"a": {2}})
+    shares = tuple(Fraction(row[state]) for row in rows for state in sorted(row))
+    return chain, lambda: replace(chain, fractions=shares)
+
+
+def ruled(storm, exit_share=Fraction(1, 10), target=None, **arguments):
+    chain, exactly = ring(exit_share)
+    (found,) = check_formulas(chain, [FORMULA], storm, targets=[target], exact_chain=exactly, **arguments)
+    return found
+
+
+def test_vacuous_bounds_of_storms_leave_the_other_engines():
+    found = ruled(Substitute({(False, False): storm_answer(0.3333333333, 0.0, 1.0)}))
+    assert found.lower[0] == 0.3333333333
+    assert Fraction(1, 3) <= Fraction(found.upper[0]) < Fraction(1, 3) + Fraction(1, 10**14)
+
+
+def test_the_reported_value_is_held_whatever_is_proven():
+    for value in (0.3333333333, 0.3333333334):
+        found = ruled(Substitute({(False, False): storm_answer(value, 0.333, 0.334)}))
+        assert found.probability[0] == value
+        assert value in (found.lower[0], found.upper[0])
+        assert Fraction(found.lower[0]) <= Fraction(1, 3) <= Fraction(found.upper[0])
+
+
+def test_few_steps_are_iterated_and_many_are_factorised():
+    near = storm_answer(float(Fraction(1, 3)), 0.3333, 0.3334)
+    for share, direct in ((Fraction(1, 10), False), (Fraction(1, 10**5), True)):
+        storm = Substitute({(False, direct): near})
+        ruled(storm, share)
+        assert storm.asked_for == [(False, direct)]
+
+
+def test_bounds_of_a_factorisation_are_not_believed():
+    # It claims bounds without width that are wrong; the value is within what it may be off by.
+    storm = Substitute({(False, True): storm_answer(0.33333333335, 0.33333333335, 0.33333333335)})
+    found = ruled(storm, Fraction(1, 10**5))
+    assert found.upper[0] == found.probability[0] == 0.33333333335
+    assert Fraction(found.lower[0]) <= Fraction(1, 3)
+
+
+def test_a_target_within_the_enclosure_is_settled_exactly():
+    third = Fraction(1, 3)
+    near = storm_answer(float(third), 0.3333333333333, 0.3333333333334)
+    answers = {(False, False): near, (True, False): THIRD}
+    storm = Substitute(answers)
+    found = ruled(storm, target=Fraction(0.33333333333333337))
+    assert storm.asked_for == [(False, False), (True, False)]
+    assert (found.lower[0], found.upper[0]) == doubles_around(third)
+    assert found.fractions is None
+    storm = Substitute(answers)
+    ruled(storm, target=Fraction(1, 2))
+    assert storm.asked_for == [(False, False)]
+
+
+def test_exact_arithmetic_must_agree_too():
+    wrong = storm_answer(0.5, fractions=(Fraction(1, 2),))
+    storm = Substitute({(False, False): storm_answer(float(Fraction(1, 3)), 0.333, 0.334), (True, False): wrong})
+    with pytest.raises(EngineError, match=r"disagree on F a at initial state 0: Storm 0 says 0\.5, the batch engine"):
+        ruled(storm, target=Fraction(0.33333333333333337))
+
+
+def test_a_difference_that_rounding_explains_is_settled_exactly_or_by_one_engine():
+    off = storm_answer(0.3334)
+    rare = Fraction(1, 10**12)
+    found = ruled(Substitute({(False, True): off, (True, False): THIRD}), rare)
+    assert (found.lower[0], found.upper[0]) == doubles_around(Fraction(1, 3))
+    found = ruled(Substitute({(False, True): off, (True, False): OVERDUE}), rare)
+    assert found.engine == "batch engine"
+    assert found.probability[0] == found.second[0]
+    assert Fraction(found.lower[0]) <= Fraction(1, 3) <= Fraction(found.upper[0])
+    assert found.remark.startswith("one engine: Storm 0 loses too many digits")
+
+
+def test_a_difference_that_rounding_does_not_explain_is_a_disagreement():
+    off = storm_answer(0.3334, 0.3333, 0.3335)
+    with pytest.raises(EngineError, match=r"disagree on F a at initial state 0: Storm 0 says 0\.3334"):
+        ruled(Opposite({(False, False): off}))
+    with pytest.raises(EngineError, match="disagree"):
+        ruled(Opposite({(False, True): storm_answer(0.3434)}), Fraction(1, 10**5))
+
+
+def test_no_answer_in_time_is_one_engines_answer():
+    storm = Substitute({(False, False): OVERDUE, (False, True): OVERDUE, (True, False): OVERDUE})
+    for share in (Fraction(1, 10), Fraction(1, 10**5)):
+        found = ruled(storm, share)
+        assert found.remark.startswith("one engine: checking F a took longer than the limit of 5 s")
+        assert Fraction(found.lower[0]) <= Fraction(1, 3) <= Fraction(found.upper[0])
+    exact = Substitute({(False, False): OVERDUE, (True, False): THIRD})
+    found = ruled(exact)
+    assert found.remark is None
+    assert (found.lower[0], found.upper[0]) == doubles_around(Fraction(1, 3))
+
+
+def test_what_the_given_probabilities_may_be_off_by_widens_every_enclosure():
+    # Each is off by a factor of up to 1 +- 1e-8, in two states: the probability by a little less than 4e-8 of 1/3.
+    near = storm_answer(float(Fraction(1, 3)), 0.33, 0.34)
+    for storm in (Substitute({(False, False): near, (True, False): OVERDUE}),
+                  Substitute({(False, False): OVERDUE, (True, False): OVERDUE})):  # fmt: skip
+        found = ruled(storm, value_error=1e-8)
+        assert 1e-9 < 1 / 3 - found.lower[0] < 2e-8
+        assert 1e-9 < found.upper[0] - 1 / 3 < 2e-8
+
+
+def test_what_is_no_probability_is_settled_where_rounding_explains_it_and_an_error_elsewhere():
+    nonsense = NoProbabilityError("Storm 0 answered 1.25 for a probability")
+    storm = Substitute({(False, True): nonsense, (False, False): nonsense, (True, False): THIRD})
+    found = ruled(storm, Fraction(1, 10**12))
+    assert (found.lower[0], found.upper[0]) == doubles_around(Fraction(1, 3))
+    with pytest.raises(NoProbabilityError):
+        ruled(storm, Fraction(1, 10))
+
+
+def test_no_answer_in_time_and_nothing_proven_is_an_error():
+    # Leaving takes 1,100 steps of 1e-20 each in a row.
+    chain = chain_of(ladder(1100, Fraction(1, 10**20)), {"a": {1100}})
+    with pytest.raises(NoAnswerError, match="took longer than the limit of 5 s"):
+        check_formulas(chain, [FORMULA], Substitute({(False, True): OVERDUE}))
+
+
+def test_a_target_on_the_very_probability_is_met_exactly():
+    # Storm's own exact answer, for the chain whose fractions are the true ones.
+    with StormProcess() as storm:
+        found = ruled(storm, settings=EngineSettings(), target=Fraction(1, 3))
+    assert (found.lower[0], found.upper[0]) == doubles_around(Fraction(1, 3))

@@ -1,0 +1,63 @@
+"""Residuals in twice the digits, and the proof of a bound, against fractions."""
+
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from verifier.checking.refinement import Equations, _proven_bound, refined
+
+numbers = st.floats(0, 1) | st.floats(0.25, 0.25 + 1e-12) | st.floats(0, 1e-200)
+weights = st.floats(1e-300, 1) | st.floats(1e-13, 1e-11)
+
+
+@given(
+    st.lists(numbers, min_size=4, max_size=4),
+    st.lists(numbers, min_size=4, max_size=4),
+    st.lists(weights, min_size=5, max_size=5),
+)
+@settings(max_examples=400)
+def test_a_residual_is_as_close_as_it_says(high, low, weight):
+    # Two states with three and two edges, among them to each other and to both slots.
+    row_start, target = np.array([0, 3, 5]), np.array([1, 2, 3, 0, 2])
+    small = [part * 2.0**-53 for part in low[:2]] + [0.0, 0.0]
+    values = [*high[:2], 1.0, 0.0]
+    equations = Equations(row_start, target, np.array(weight)[:, None])
+    result, slack = equations.residual(np.array(values)[:, None], np.array(small)[:, None])
+    exact = [Fraction(a) + Fraction(b) for a, b in zip(values, small, strict=True)]
+    for row in range(2):
+        edges = range(row_start[row], row_start[row + 1])
+        total = sum(Fraction(weight[e]) * (exact[target[e]] - exact[row]) for e in edges)
+        assert abs(Fraction(result[row, 0]) - total) <= Fraction(slack[row, 0])
+        assert slack[row, 0] <= 1e-15
+
+
+def one_state(*answers):
+    """What is proven for B = 1 and a residual of 1 with these solutions in turn."""
+    given_answers = iter(answers)
+    equations = Equations(np.array([0, 2]), np.array([1, 2]), np.full((2, 1), 0.5))
+    return _proven_bound(equations, np.ones((1, 1)), lambda _: np.full((1, 1), next(given_answers, 0.0)))[0, 0]
+
+
+def test_a_bound_is_proven_with_rounding_on_the_other_side():
+    # Against 1, itself enlarged by 2^-50: no more than that is not enough, a little more is.
+    assert np.isinf(one_state(1 + 2.0**-50))
+    assert np.isinf(one_state(0.5))
+    assert 1 < one_state(1 + 2.0**-40) < 1 + 2.0**-39
+    assert 1 < one_state(0.5, 0.75) < 1.26
+    assert np.isinf(one_state(np.nan))
+
+
+def test_a_poor_solver_is_refined_to_the_nearest_double_and_a_useless_one_proves_nothing():
+    # 1/3 of the way out leads to the goal, from both of two states that lead to each other.
+    weight = np.array([0.5, 1 / 16, 1 / 8, 0.5, 1 / 16, 1 / 8])[:, None]
+    equations = Equations(np.array([0, 3, 6]), np.array([1, 2, 3, 0, 2, 3]), weight)
+    matrix = np.array([[0.6875, -0.5], [-0.5, 0.6875]])
+    start = np.array([0.3, 0.4, 1.0, 0.0])[:, None]
+    found = refined(equations, start, lambda right: 1.001 * np.linalg.solve(matrix, right))
+    assert np.all(np.abs(found.value[:2, 0] - 1 / 3) <= 2.0**-53)
+    for value, error in zip(found.value[:2, 0], found.error[:2, 0], strict=True):
+        assert abs(Fraction(value) - Fraction(1, 3)) <= Fraction(error) < Fraction(1, 10**16)
+    assert found.error[2:, 0].tolist() == [0, 0]
+    assert np.all(np.isinf(refined(equations, start, lambda right: -right).error[:2]))

@@ -1,0 +1,62 @@
+"""Gambler's ruin as a system of the program: spec, model and matrices in files.
+
+A walker on 0..n moves up when it sees a pedestrian, down when it sees an obstacle, and stays when it sees nothing;
+the one column of the matrices says how often each happens.
+"""
+
+import json
+from fractions import Fraction
+
+MODEL = """
+name = "random_walk"
+source = "gambler's ruin"
+initial = "x = n // 2"
+terminal = "x = 0 | x = n"
+
+[constants]
+n = 200
+
+[variables]
+x = { range = [0, "n"], next = "x + move" }
+
+[inputs]
+move = { range = [-1, 1] }
+
+[environments]
+walk = [{ class = "ped", distance_m = "5" }]
+
+[planners.walker]
+rules = [
+    { when = "x = 0 | x = n", stay = true },
+    { when = "sees(ped)", set = { move = "1" } },
+    { when = "sees(obs)", set = { move = "-1" } },
+    { when = "true", set = { move = "0" } },
+]
+"""
+SPEC = """model "walk.toml"
+wins: P = ? [ F x = n ]
+fair: P >= 0.5 [ F x = n ]
+"""
+
+
+def write_walk(folder, up, down, stay):
+    """The files in `folder`, with these counts of the column; gives the paths of spec and matrices."""
+    bins = [{"distance_m": [0, 10], "counts": [[up, 0, 0], [down, 1, 0], [stay, 0, 1]]}]
+    matrices = {
+        "schema": "verifier.confusion",
+        "version": 1,
+        "axes": ["predicted", "true"],
+        "labelling": "class",
+        "labels": ["ped", "obs", "empty"],
+        "bins": bins,
+    }
+    (folder / "walk.toml").write_text(MODEL, encoding="utf-8")
+    (folder / "walk.ltl").write_text(SPEC, encoding="utf-8")
+    (folder / "walk.json").write_text(json.dumps(matrices), encoding="utf-8")
+    return folder / "walk.ltl", folder / "walk.json"
+
+
+def winning_chance(n, up, down):
+    """P(n is reached first from n // 2), whatever the share of steps that stay."""
+    odds = Fraction(down, up)
+    return Fraction(n // 2, n) if odds == 1 else (1 - odds ** (n // 2)) / (1 - odds**n)

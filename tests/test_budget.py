@@ -1,0 +1,195 @@
+"""Limits of time and memory: what they end, what they leave alone, what they put back."""
+
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_chains import chain_of
+
+from verifier.budget import Clock, memory_left, memory_limit, share_of_memory
+from verifier.checking.process import RefusedError, StormProcess
+from verifier.errors import ExitCode, NoAnswerError
+
+MIB = 2**20
+
+
+def test_a_clock_ends_what_never_ends():
+    clock = Clock(0.2)
+    begun = time.monotonic()
+
+    def forever():
+        while True:
+            pass
+
+    said = r"counting took longer than the limit of 0.2 s \(--timeout\)"
+    with pytest.raises(NoAnswerError, match=said) as caught, clock.running("counting"):
+        forever()
+    assert 0.2 <= time.monotonic() - begun < 5
+    assert caught.value.exit_code is ExitCode.NO_ANSWER
+    assert caught.value.hint is not None
+    assert clock.left_s == 0.0
+
+
+def test_no_except_takes_the_end_of_the_time_for_an_error_of_its_own():
+    def stubborn():
+        while True:
+            try:
+                time.sleep(10)
+            except Exception:
+                pytest.fail("an ordinary exception")
+
+    with pytest.raises(NoAnswerError), Clock(0.1).running("trying"):
+        stubborn()
+
+
+def test_parts_of_a_task_share_its_time_and_other_tasks_do_not_take_from_it():
+    clock = Clock(100.0)
+    with clock.running("one"):
+        time.sleep(0.05)
+    time.sleep(0.2)
+    with clock.running("two"):
+        time.sleep(0.05)
+    clock.spend(10)
+    assert 89.5 < clock.left_s < 89.91
+    clock.spend(1000)
+    with pytest.raises(NoAnswerError), clock.running("three"):
+        time.sleep(10)
+
+
+def test_nothing_remains_of_a_clock():
+    before = signal.getsignal(signal.SIGALRM)
+    with Clock(50.0).running("work"):
+        assert signal.getitimer(signal.ITIMER_REAL)[0] > 0
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    assert signal.getsignal(signal.SIGALRM) is before
+    with pytest.raises(ZeroDivisionError), Clock(50.0).running("work"):
+        raise ZeroDivisionError
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_no_limit_and_other_threads_are_left_alone():
+    assert Clock(None).left_s is None
+    with Clock(None).running("work"):
+        assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
+    failures = []
+
+    def work():
+        try:
+            with Clock(0.01).running("work"):
+                time.sleep(0.1)
+        except BaseException as error:
+            failures.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert failures == []
+
+
+def test_memory_beyond_the_limit_is_refused_and_the_limit_is_put_back():
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    with memory_limit(300 * MIB):
+        kept = np.zeros(100 * MIB, dtype=np.uint8)
+        assert memory_left() <= 200 * MIB
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+    with (
+        pytest.raises(NoAnswerError, match="more memory is needed than the limit of 50 MiB") as caught,
+        memory_limit(50 * MIB),
+    ):
+        np.zeros(60 * MIB, dtype=np.uint8)
+    assert "--max-memory" in caught.value.hint
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+    assert kept.nbytes == 100 * MIB
+    np.zeros(400 * MIB, dtype=np.uint8)
+
+
+def test_a_limit_within_a_limit_does_not_widen_it():
+    with memory_limit(100 * MIB), memory_limit(1000 * MIB):
+        assert memory_left() <= 100 * MIB
+        with pytest.raises(MemoryError):
+            np.zeros(150 * MIB, dtype=np.uint8)
+
+
+def test_half_of_what_is_left_goes_to_the_worker_as_long_as_it_works():
+    with share_of_memory() as share:
+        assert share is None  # no limit, no share
+    with memory_limit(400 * MIB):
+        left = memory_left()
+        with share_of_memory() as share:
+            assert abs(share - left / 2) <= MIB
+            assert abs(memory_left() - left / 2) <= MIB
+            with pytest.raises(MemoryError):
+                np.zeros(250 * MIB, dtype=np.uint8)
+        np.zeros(250 * MIB, dtype=np.uint8)
+
+
+def test_a_worker_started_under_a_limit_does_not_inherit_it():
+    def soft_limit(pid):
+        (line,) = [
+            line for line in Path(f"/proc/{pid}/limits").read_text().splitlines() if line.startswith("Max data size")
+        ]
+        return line.split()[3]
+
+    with memory_limit(64 * MIB), StormProcess() as storm:
+        storm.storm_version()
+        assert soft_limit("self") != "unlimited"
+        assert soft_limit(storm._worker.process_id) == "unlimited"
+
+
+def test_storm_keeps_to_its_memory_and_goes_on():
+    ring = [{x: 0.8, (x + 1) % 15: 0.2} for x in range(15)]
+    chain = chain_of(ring, {f"x{k}": {k} for k in range(15)})
+    wide = " & ".join(f'(G (F "x{k}"))' for k in range(10))
+    with StormProcess() as storm:
+        storm.storm_version()
+        loaded = storm._worker.resident_bytes
+        with storm.asked(chain, [wide], memory_bytes=40 * MIB) as answers:
+            worker, peak, ended = storm._worker, 0, threading.Event()
+
+            def look():
+                nonlocal peak
+                while not ended.wait(0.005):
+                    peak = max(peak, worker.resident_bytes)
+
+            watching = threading.Thread(target=look)
+            watching.start()
+            try:
+                with pytest.raises(RefusedError):
+                    answers.within(120)
+            finally:
+                ended.set()
+                watching.join()
+        assert 0 < peak <= loaded + 1.2 * 40 * MIB
+        (answer,) = storm.check(chain, ['F "x3"'])
+        assert answer.value[0] == pytest.approx(1.0)
+
+
+FACTORISING = """
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import splu
+from verifier.budget import memory_limit
+from verifier.errors import NoAnswerError
+n = 1500
+matrix = sparse.random_array((n, n), density=0.004, random_state=1).tocsc() + 10 * sparse.eye_array(n).tocsc()
+try:
+    with memory_limit(20 * 2**20):
+        splu(matrix).solve(np.ones(n))
+        np.ones((900, 900)) @ np.ones((900, 900))
+except NoAnswerError:
+    print("refused")
+"""
+
+
+def test_linear_algebra_without_memory_ends():
+    """OpenBLAS asks for its buffers for ever where it gets none, so it has them before."""
+    done = subprocess.run(
+        [sys.executable, "-c", FACTORISING], capture_output=True, text=True, timeout=100, check=True
+    )
+    assert done.stdout in ("refused\n", "")

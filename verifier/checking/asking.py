@@ -1,0 +1,299 @@
+"""What both engines say about each formula on a chain, within the time and memory that it may take, uncompared.
+
+| the chain                                     | how Storm is asked                         | its bounds are      |
+|-----------------------------------------------|--------------------------------------------|---------------------|
+| has no cycle of several states                | sound iteration, while the batch engine works | used             |
+| is decided within `STEPS_FOR_ITERATION` steps | sound iteration, after the batch engine    | used                |
+| is decided later                              | factorisation, after the batch engine      | not proven, not used |
+
+Storm's automata double with every further `G F` of a formula, and it takes bounded steps one by one. It is not asked
+where that would never end, and given up where it takes much longer than the batch engine did.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from verifier.budget import Clock, out_of_memory, share_of_memory
+from verifier.chains.chain import MarkovChain
+from verifier.checking.batch import BatchResult, satisfaction_probabilities
+from verifier.checking.graphs import components
+from verifier.checking.on_product import reaching_acceptance
+from verifier.checking.plan import decide
+from verifier.checking.process import Answers, RefusedError, StormProcess
+from verifier.checking.product import Product, build_product
+from verifier.checking.results import CheckedValues, EngineSettings, NoProbabilityError
+from verifier.checking.step_bounds import LongWindow, counted, long_window
+from verifier.errors import LimitError, NoAnswerError
+from verifier.expressions import to_text
+from verifier.expressions.syntax import Node, Operation, Temporal, children
+from verifier.ltl import to_storm
+
+STEPS_FOR_ITERATION = 5_000
+"""Most expected steps with which Storm is asked to iterate: for gambler's ruin of 200 states, 10,000 steps, it gives
+the bounds 0 and 1, and of 400 states no answer in minutes."""
+MOST_STORM_RECURRENCES = 10
+"""Different temporal operators inside others, such as the F of `G F a`; Storm takes 20 s for a conjunction of ten
+`G F` and several times as long for every further one."""
+MOST_STORM_STEPS, MOST_STORM_WORK = 1_000_000, 1_000_000_000
+"""Steps, and steps times transitions, of a bounded operator that Storm is asked about. It does them one by one."""
+PATIENCE_S, PATIENCE = 30.0, 50.0
+"""Storm is given up after so many seconds, or so many times what the batch engine took, if that is more."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A formula, what Storm is asked about it, and the time that both engines have for it.
+
+    Attributes:
+        text: None where Storm is not asked.
+        window: for formulas whose steps are counted, see `step_bounds`. Of those Storm is asked about the until that
+            they are, or that they are the complement of: behind a negation it would unroll it.
+    """
+
+    formula: Node
+    text: str | None
+    window: LongWindow | None
+    clock: Clock
+
+    @classmethod
+    def of(cls, chain: MarkovChain, formula: Node, settings: EngineSettings, spent_s: float = 0.0) -> Task:
+        """What is known before anything is computed; LimitError for a formula that nests too deep."""
+        window = long_window(formula, chain.labels, chain.indptr, chain.indices)
+        clock = Clock(settings.timeout_s)
+        clock.spend(spent_s)
+        return cls(formula, _storm_text(chain, formula, window), window, clock)
+
+    @property
+    def doing(self) -> str:
+        """For messages."""
+        text = to_text(self.formula)
+        return f"checking {text if len(text) <= 200 else text[:197] + '...'}"
+
+    def seconds_for_storm(self, batch_s: float, exact: bool) -> float | None:
+        """How long Storm may work on it: all the time in exact arithmetic, for nothing else is exact."""
+        left = self.clock.left_s
+        return left if left is None or exact else min(left / 2, max(PATIENCE_S, PATIENCE * batch_s))
+
+    def meant(self, answer: CheckedValues) -> CheckedValues:
+        """What an answer to `text` says about the formula."""
+        return _complement(answer) if self.window is not None and self.window.negated else answer
+
+
+def _storm_text(chain: MarkovChain, formula: Node, window: LongWindow | None) -> str | None:
+    if window is not None:
+        work = window.high * chain.transition_count
+        possible = window.response is None and window.high <= MOST_STORM_STEPS and work <= MOST_STORM_WORK
+        possible = possible and window.low == 0
+        formula = Operation("!", (formula,)) if window.negated else formula
+    else:
+        possible = _recurrences(formula) <= MOST_STORM_RECURRENCES
+    try:
+        return to_storm(formula) if possible else None
+    except LimitError:
+        return None
+
+
+def _recurrences(formula: Node) -> int:
+    """Different temporal operators without bound that stand inside others."""
+    found: set[Node] = set()
+    pending = [(formula, False)]
+    while pending:
+        node, inside = pending.pop()
+        temporal = isinstance(node, Temporal) and node.operator != "X" and node.interval is None
+        if temporal and inside:
+            found.add(node)
+        pending += [(part, inside or temporal) for part in children(node)]
+    return len(found)
+
+
+def _complement(answer: CheckedValues) -> CheckedValues:
+    """What an answer says about the negation of its formula."""
+    if answer.fractions is not None:
+        fractions = tuple(1 - fraction for fraction in answer.fractions)
+        value = np.array([float(fraction) for fraction in fractions])
+        return CheckedValues(value, None, None, fractions, answer.engine)
+    lower, upper = answer.lower, answer.upper
+    if lower is None or upper is None:
+        return CheckedValues(1 - answer.value, None, None, None, answer.engine)
+    return CheckedValues(1 - answer.value, 1 - upper, 1 - lower, None, answer.engine)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What both engines say about a formula.
+
+    Attributes:
+        task: what was asked.
+        product: of the chain with the formula; None where steps are counted.
+        batch: the batch engine's answer.
+        batch_s: seconds that it took.
+        direct: whether Storm was, or is to be, asked for a factorisation.
+        answer: Storm's; None where it has not given one.
+        failure: why it has not; None where it has, or was not asked yet.
+    """
+
+    task: Task
+    product: Product | None
+    batch: BatchResult
+    batch_s: float
+    direct: bool = False
+    answer: CheckedValues | None = None
+    failure: RefusedError | NoAnswerError | NoProbabilityError | None = None
+
+
+Look: TypeAlias = Found | CheckedValues | LimitError
+"""Storm's exact values alone where the batch engine has none; why there is no answer where neither has."""
+
+
+@dataclass(frozen=True, eq=False)
+class Asking:
+    """Whom all formulas are asked, about what.
+
+    Attributes:
+        chain: with a label for every name in the formulas.
+        storm: a running worker.
+        settings: see `EngineSettings`.
+        value_error: largest relative error of the chain's probabilities against the true ones.
+    """
+
+    chain: MarkovChain
+    storm: StormProcess
+    settings: EngineSettings
+    value_error: float
+
+    def looks(self, tasks: Sequence[Task]) -> list[Look]:
+        """What both engines say at first."""
+        if self.settings.exact or self.chain.rounding_defect > 0 or not _has_cycles(self.chain):
+            return self._together(tasks, map(self._solved, tasks))
+        return self._in_turn(tasks)
+
+    def ask(self, found: Found, text: str) -> CheckedValues:
+        """Storm's answer to one formula; errors as `StormProcess.check`."""
+        seconds = found.task.seconds_for_storm(found.batch_s, self.settings.exact)
+        with self.limits(found.task) as share:
+            return self.storm.check(
+                self.chain,
+                [text],
+                exact=self.settings.exact,
+                direct=found.direct,
+                timeout_s=seconds,
+                memory_bytes=share,
+            )[0]
+
+    def on_product(self, found: Found) -> CheckedValues:
+        """Storm's answer to `F accept` on the product of chain and formula."""
+        if found.product is None:
+            raise ValueError("steps are counted: there is no product")
+        exact = self.settings.exact
+        seconds = found.task.seconds_for_storm(found.batch_s, exact)
+        with self.limits(found.task) as share:
+            decided = decide(found.product, np.ones(self.chain.transition_count, dtype=bool))
+            return reaching_acceptance(
+                decided, self.chain, self.storm, exact, seconds, direct=found.direct, memory_bytes=share
+            )
+
+    @contextlib.contextmanager
+    def limits(self, task: Task) -> Iterator[int | None]:
+        """Hold a block to what the task may take, and give Storm's share of the memory; NoAnswerError."""
+        try:
+            with task.clock.running(task.doing), share_of_memory() as share:
+                yield share
+        except MemoryError:
+            raise out_of_memory(self.settings.memory_bytes) from None
+
+    def _solved(self, task: Task) -> Found | LimitError:
+        """The batch engine's answer."""
+        begun = time.monotonic()
+        try:
+            with task.clock.running(task.doing):
+                product, batch = self._batch(task)
+        except LimitError as error:
+            return error
+        except MemoryError:
+            return out_of_memory(self.settings.memory_bytes)
+        return Found(task, product, batch, time.monotonic() - begun)
+
+    def _batch(self, task: Task) -> tuple[Product | None, BatchResult]:
+        chain, limit = self.chain, self.settings.product_states
+        if task.window is not None:
+            return None, counted(chain, task.window, self.value_error, task.clock.left_s)
+        product = build_product(
+            chain.indptr, chain.indices, chain.labels, task.formula, chain.initial, max_states=limit
+        )
+        return product, satisfaction_probabilities(
+            product, chain.probabilities, rounding_defect=chain.rounding_defect, value_error=self.value_error
+        )
+
+    def _together(
+        self, tasks: Sequence[Task], solved: Iterable[Found | LimitError], direct: bool = False
+    ) -> list[Look]:
+        """Storm's answers beside the batch engine's, which come from `solved` one by one while Storm computes."""
+        texts = [task.text for task in tasks if task.text is not None]
+        exact = self.settings.exact
+        with (
+            share_of_memory() as share,
+            self.storm.asked(
+                self.chain, texts, exact=exact, direct=direct, timeout_s=None, memory_bytes=share
+            ) as answers,
+        ):
+            return [self._with_storm(task, look, answers) for task, look in zip(tasks, solved, strict=True)]
+
+    def _with_storm(self, task: Task, look: Found | LimitError, answers: Answers) -> Look:
+        """With Storm's next answer, unless an earlier one failed: what is left is asked one by one later."""
+        if isinstance(look, LimitError):
+            return self._exact_alone(task, answers) or look
+        if task.text is None or not answers.usable:
+            return look
+        try:
+            seconds = task.seconds_for_storm(look.batch_s, self.settings.exact)
+            return replace(look, answer=_next(answers, task, seconds))
+        except (RefusedError, NoAnswerError, NoProbabilityError) as error:
+            return replace(look, failure=error)
+
+    def _exact_alone(self, task: Task, answers: Answers) -> CheckedValues | None:
+        """Storm's exact values, where they are asked for and come in time; other answers of Storm's prove nothing."""
+        if task.text is None:
+            return None
+        if not self.settings.exact or not answers.usable:
+            answers.abandon()  # it stands between us and the answers about the next formulas
+            return None
+        try:
+            return _next(answers, task, task.clock.left_s)
+        except (RefusedError, NoAnswerError):
+            return None
+
+    def _in_turn(self, tasks: Sequence[Task]) -> list[Look]:
+        """The batch engine first: the steps that it finds tell how to ask Storm."""
+        looks: list[Look] = []
+        waiting: dict[int, Found] = {}
+        for task in tasks:
+            look = self._solved(task)
+            if isinstance(look, Found):
+                slow = task.window is None and bool(np.any(look.batch.expected_steps > STEPS_FOR_ITERATION))
+                look = waiting[len(looks)] = replace(look, direct=slow)
+            looks.append(look)
+        for direct in (False, True):
+            asked = {number: found for number, found in waiting.items() if found.direct is direct}
+            answered = self._together([found.task for found in asked.values()], asked.values(), direct)
+            for number, answer in zip(asked, answered, strict=True):
+                looks[number] = answer
+        return looks
+
+
+def _next(answers: Answers, task: Task, seconds: float | None) -> CheckedValues:
+    with task.clock.running(task.doing):
+        return task.meant(answers.within(seconds))
+
+
+def _has_cycles(chain: MarkovChain) -> bool:
+    """Whether some states can be visited in turn."""
+    sources = np.repeat(np.arange(chain.state_count), np.diff(chain.indptr))
+    component = components(chain.state_count, sources, chain.indices)
+    return len(component) > 0 and int(component.max()) + 1 < len(component)

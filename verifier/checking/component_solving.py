@@ -1,0 +1,240 @@
+"""Solving a plan's equations block by block, for several matrices side by side and any right-hand sides."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from verifier.checking.elimination import Band, Factorised, eliminate, eliminate_without_underflow
+from verifier.checking.graphs import Integers
+from verifier.checking.plan import Block, Plan
+
+DENSE_LIMIT = 200
+"""Most states of a component solved by elimination on a full array at first; larger ones are factorised."""
+ELIMINATION_LIMIT = 1000
+"""Most states of a component solved by elimination on a full array where a factorisation was not accurate enough."""
+BAND_WORK = 10**10
+"""Most multiplications of an elimination within a band."""
+BAND_STATES = 24
+"""Least states of a component for which a band is looked for."""
+MANY_MATRICES = 50
+"""From so many matrices on a narrow band is eliminated for all of them together, however many states there are."""
+NARROW = 16
+"""Widest band for which that is faster than to factorise each matrix."""
+
+Floats = NDArray[np.float64]
+Method = Literal["single", "elimination", "factorisation"]
+
+
+class BlockSolver:
+    """How each block of a plan is solved, and what all matrices share in that.
+
+    In the arrays, the last axis runs over the matrices.
+
+    Args:
+        plan: the equations.
+        stochastic: whether rows sum to 1; otherwise nothing but single states can be eliminated.
+        matrices: for how many of them.
+        thorough: whether to eliminate where that is slower than to factorise.
+    """
+
+    def __init__(self, plan: Plan, *, stochastic: bool, matrices: int, thorough: bool) -> None:
+        self.plan = plan
+        edges = len(plan.edge)
+        self.degree = np.diff(plan.row_start)
+        self.row_of_edge = np.repeat(np.arange(plan.size), self.degree)
+        # Sparse rows of ones add up the edges of each state, much faster than `add.reduceat`.
+        self.row_sum = csr_array((np.ones(edges), np.arange(edges), plan.row_start), shape=(plan.size, edges))
+        self.block_sums = [self.row_sum[b.first : b.last, b.first_edge : b.last_edge] for b in plan.blocks]
+        self.bands: dict[int, Band] = {}
+        self.methods = [self._method(block, stochastic, matrices, thorough) for block in plan.blocks]
+
+    def _method(self, block: Block, stochastic: bool, matrices: int, thorough: bool) -> Method:
+        if block.size == 1:
+            return "single"
+        if not stochastic:
+            return "factorisation"
+        on_array = block.size <= (ELIMINATION_LIMIT if thorough else DENSE_LIMIT)
+        many = thorough or matrices >= MANY_MATRICES
+        if block.count == 1 and block.size >= BAND_STATES and (on_array or many):
+            _, source, target = self.inner(block)
+            band = Band.of(block.size, source, target)
+            narrow = block.size * band.width**2 <= BAND_WORK if thorough else band.width <= NARROW
+            if 4 * band.width < block.size and narrow:
+                self.bands[block.first] = band
+                return "elimination"
+        return "elimination" if on_array else "factorisation"
+
+    def exits(self) -> Integers:
+        """The edges that lead out of the components that are eliminated."""
+        found = [np.zeros(0, dtype=np.int64)]
+        for block, method in zip(self.plan.blocks, self.methods, strict=True):
+            if method == "elimination":
+                found.append(np.flatnonzero(self._leads_out_of(block)) + block.first_edge)
+        return np.concatenate(found)
+
+    def exponents(self) -> tuple[Floats, Floats]:
+        """(u + 2,) roundings K and added-up component sizes over the levels up to that of each state."""
+        size = self.plan.size
+        roundings, powers = np.zeros(size + 2), np.zeros(size + 2)
+        levels = 1 + max((block.level for block in self.plan.blocks), default=0)
+        below = np.zeros((levels + 1, 2))
+        for block, method in zip(self.plan.blocks, self.methods, strict=True):
+            total = below[block.level] + (self._roundings(block, method), block.size)
+            below[block.level + 1] = np.maximum(below[block.level + 1], total)
+            roundings[block.first : block.last], powers[block.first : block.last] = total
+        return roundings, powers
+
+    def _roundings(self, block: Block, method: Method) -> float:
+        """How many roundings a value may differ by, the relative bound of `linear`; infinite for a factorisation."""
+        d, k = int(self.degree[block.first : block.last].max()), block.size
+        if method == "single":
+            return 2 * d + 2
+        if method == "factorisation":
+            return math.inf
+        # The states that change in one step, added up over the steps: those in the band, or all that are left.
+        band = self.bands.get(block.first)
+        widest = k - 1 if band is None else band.width
+        changed = k * (k - 1) / 2 if band is None else k * widest
+        return 2 * k * (d + 2) + 2 * changed * (math.ceil(math.log2(widest + 1)) + 6) + k * (widest + 3)
+
+    def _leads_out_of(self, block: Block) -> NDArray[np.bool_]:
+        """Which of the block's edges leave their component; components of one level do not lead to each other."""
+        target = self.plan.target[block.first_edge : block.last_edge]
+        return (target < block.first) | (target >= block.last)
+
+    def inner(self, block: Block) -> tuple[NDArray[np.bool_], Integers, Integers]:
+        """Which of the block's edges stay inside, and their ends, counted from the block's first state."""
+        inner = ~self._leads_out_of(block)
+        edges = slice(block.first_edge, block.last_edge)
+        return inner, self.row_of_edge[edges][inner] - block.first, self.plan.target[edges][inner] - block.first
+
+    def numbers_per_matrix(self, columns: int) -> int:
+        """About how many numbers the largest block needs for one matrix."""
+        numbers = [0]
+        for block, method in zip(self.plan.blocks, self.methods, strict=True):
+            band = self.bands.get(block.first)
+            if band is not None:
+                numbers.append(block.size * (2 * band.width + 4 + 3 * columns))
+            elif method == "elimination":
+                numbers.append(block.count * block.size * (block.size + 1 + columns))
+            elif method == "factorisation":
+                numbers.append(60 * block.count * block.size)
+        return max(numbers)
+
+
+class Equation:
+    """The equations d_s x_s - sum_t p_st x_t = right_s of a plan with the numbers of m matrices.
+
+    Args:
+        solver: of the plan.
+        weight: (e, m) probability of each edge.
+        leave: (u, m) probability of leaving each state, d.
+    """
+
+    def __init__(self, solver: BlockSolver, weight: Floats, leave: Floats) -> None:
+        self._solver = solver
+        self.weight = weight
+        self.leave = leave
+        self._factors: dict[tuple[int, int], Factorised] = {}
+
+    def solve(self, x: Floats, right: Floats, matrices: Integers | None = None) -> None:
+        """Fill in the unknown states of `x`.
+
+        Args:
+            x: (u + 2, columns, m), 0 in all unknown states.
+            right: (u, columns, m) right-hand sides.
+            matrices: (m,) which of the matrices the last axis stands for; None for all.
+        """
+        numbers = np.arange(self.weight.shape[1]) if matrices is None else matrices
+        weight, leave = (
+            (self.weight, self.leave) if matrices is None else (self.weight[:, numbers], self.leave[:, numbers])
+        )
+        solver = self._solver
+        for block, method, block_sum in zip(solver.plan.blocks, solver.methods, solver.block_sums, strict=True):
+            rows, edges = slice(block.first, block.last), slice(block.first_edge, block.last_edge)
+            # The block's own states are still 0 in x, so only values outside the block contribute.
+            outside = add_up(block_sum, weight[edges][:, None, :] * x[solver.plan.target[edges]])
+            outside += right[rows]
+            if method == "single":
+                np.divide(outside, leave[rows][:, None], out=x[rows])
+                continue
+            inner, source, column = solver.inner(block)
+            if method == "factorisation":
+                self._factorised(block, (source, column, weight[edges][inner]), leave[rows], outside, numbers, x)
+                continue
+            leaving = add_up(block_sum, np.where(inner[:, None], 0, weight[edges]))
+            beside = np.concatenate([leaving[:, None], outside], axis=1)
+            entries = (source, column, weight[edges][inner])
+            x[rows] = _eliminate_block(block, entries, beside, solver.bands.get(block.first))
+
+    def _factorised(
+        self,
+        block: Block,
+        entries: tuple[Integers, Integers, Floats],
+        leave: Floats,
+        outside: Floats,
+        numbers: Integers,
+        x: Floats,
+    ) -> None:
+        source, column, weight = entries
+        for place, number in enumerate(numbers.tolist()):
+            factors = self._factors.get((block.first, number))
+            if factors is None:
+                share = weight[:, place] / leave[source, place]
+                factors = Factorised(block.count * block.size, source, column, share)
+                self._factors[block.first, number] = factors
+            x[block.first : block.last, :, place] = factors.solve(outside[:, :, place] / leave[:, None, place])
+
+
+def add_up(rows_of_ones: csr_array[Any, Any], terms: Floats) -> Floats:
+    """(rows, ...): the (edges, ...) terms added up over the edges of each row."""
+    flat = np.asarray(rows_of_ones @ terms.reshape(len(terms), math.prod(terms.shape[1:])))
+    return flat.reshape(rows_of_ones.shape[0], *terms.shape[1:])
+
+
+def _eliminate_block(
+    block: Block, entries: tuple[Integers, Integers, Floats], beside: Floats, band: Band | None
+) -> Floats:
+    """(count*size, columns, matrices): a block's components by elimination, all matrices at once.
+
+    Args:
+        block: which states.
+        entries: sources and targets, counted from the block's first state, and (edges, matrices) weights.
+        beside: (count*size, 1 + columns, matrices), weight of leaving the component, then right-hand sides.
+        band: of the one component, if it has a narrow one.
+    """
+    if band is None:
+        return _eliminate_array(block, entries, beside)
+    source, target, weight = entries
+    result, safe = band.eliminate(source, target, weight, beside)
+    if not np.all(safe):
+        unsafe = np.flatnonzero(~safe)
+        result[:, :, unsafe] = band.eliminate_without_underflow(
+            source, target, weight[:, unsafe], beside[:, :, unsafe]
+        )
+    return result
+
+
+def _eliminate_array(block: Block, entries: tuple[Integers, Integers, Floats], beside: Floats) -> Floats:
+    """The same on a full array, without limits to how small a number may get."""
+    source, target, weight = entries
+    count, size, (first, matrices) = block.count, block.size, beside.shape[1:]
+    component, row = np.divmod(source, size)
+    table = np.empty((size, first + size, count, matrices))
+
+    def fill() -> Floats:
+        table[:, :first] = beside.reshape(count, size, first, matrices).transpose(1, 2, 0, 3)
+        table[:, first:] = 0
+        table[row, first + target % size, component] = weight
+        return table.reshape(size, first + size, count * matrices)
+
+    solved, safe = eliminate(fill(), first - 1)
+    if not np.all(safe):
+        solved = solved.copy()  # it is a part of the table
+        solved[:, :, ~safe] = eliminate_without_underflow(fill()[:, :, ~safe], first - 1)
+    return solved.reshape(size, first - 1, count, matrices).transpose(2, 0, 1, 3).reshape(-1, first - 1, matrices)

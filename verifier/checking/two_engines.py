@@ -1,0 +1,254 @@
+"""Holding what both engines say about a formula against each other.
+
+Storm's number is the one reported. Where Storm gives bounds with it (reachability, until and their duals), they are
+used; for other LTL formulas Storm gives none, so Storm also checks `F accept` on the product of the chain with the
+formula's progression, for which it does. The batch engine solves that product on its own, or counts the steps of a
+long window (`step_bounds`), for which there is no product. `asking` says how Storm is asked.
+
+The enclosure is the intersection of what both prove (`enclosure`). Storm's value must lie in the batch engine's
+enclosure up to `AGREEMENT`. Exact arithmetic settles a point, within `EXACT_S` seconds, where it does not and so many
+steps pass that rounding alone may explain it, where Storm does not answer in time, where the enclosure is wider than
+`WIDTH`, and where it holds a target. If that takes too long, too, and Storm has no other answer, the batch engine's
+enclosure is given, and a remark says that it is one engine's. Where exact numbers are asked for, only Storm's count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.budget import Clock
+from verifier.chains.chain import MarkovChain
+from verifier.checking import enclosure
+from verifier.checking.asking import Asking, Found, Look
+from verifier.checking.enclosure import AGREEMENT, BOUND_ROUNDOFF, doubles_around
+from verifier.checking.process import RefusedError
+from verifier.checking.results import ONE_ENGINE, CheckedValues, NoProbabilityError, TwoEngineValues
+from verifier.errors import EngineError, LimitError, NoAnswerError
+from verifier.expressions import to_text
+from verifier.expressions.syntax import Operation
+from verifier.ltl import to_storm
+
+Floats = NDArray[np.float64]
+
+EXACT_S = 30.0
+"""Seconds for exact arithmetic that nobody asked for."""
+
+WIDTH = 1e-9
+"""Widest enclosure with which exact arithmetic is not tried."""
+
+EXACT_STATES = 50_000
+"""Most product states with which exact arithmetic is tried unasked."""
+
+ONE_ENGINE_WIDTH = 1e-6
+"""Widest enclosure that the batch engine may answer with alone."""
+
+_FACTORISATION_LOSS = 1000
+"""How much more a factorisation may lose to rounding than an iteration."""
+
+
+class _ImpreciseError(EngineError):
+    """Rounding moves an answer of Storm's too far."""
+
+
+@dataclass(frozen=True, eq=False)
+class TwoEngines:
+    """Who was asked about every formula, and what may settle it.
+
+    Attributes:
+        asking: whom, about what.
+        exact_chain: makes the same chain with its fractions; None if there is none.
+    """
+
+    asking: Asking
+    exact_chain: Callable[[], MarkovChain] | None
+
+    def settled(self, look: Look, target: Fraction | None) -> TwoEngineValues | LimitError:
+        """What both engines say, as one result; why there is none, where a limit was reached.
+
+        Raises:
+            EngineError: Storm failed and the batch engine's bounds are wide, or the engines disagree; the message
+                names both numbers.
+        """
+        if isinstance(look, LimitError):
+            return look
+        if isinstance(look, CheckedValues):
+            remark = f"{ONE_ENGINE}: {look.engine} alone answers, within the limits of time and memory"
+            return TwoEngineValues(
+                look.value, look.value, look.value, look.fractions, look.value, look.engine, remark
+            )
+        try:
+            return self._settled(look, target)
+        except LimitError as error:
+            return error
+
+    def _settled(self, found: Found, target: Fraction | None) -> TwoEngineValues:
+        try:
+            values = self._compared(found)
+        except (RefusedError, NoAnswerError, NoProbabilityError, _ImpreciseError) as error:
+            if isinstance(error, NoProbabilityError) and np.all(self._lost(found) <= AGREEMENT):
+                raise
+            return self._exactly(found) or self._one_engine(found, error)
+        wide = bool(np.any(values.upper - values.lower > WIDTH)) or _undecided(values, target)
+        return (self._exactly(found) if wide else None) or values
+
+    def _compared(self, found: Found) -> TwoEngineValues:
+        """Storm's answer, which agrees with the batch engine's; an error where there is none that does."""
+        answer, fault = self._answer(found)
+        if self._disputed(found, answer, self._lost(found)):
+            if fault is None and self._contradicts_itself(found, answer):
+                fault = "contradicts itself: what it gives for the formula and for its negation does not add up to 1"
+                answer = self.asking.on_product(found)
+            allowed = np.maximum(self._tolerance(found, answer), self._lost(found))
+            enclosure.refuse_disagreement(found.task.formula, answer, found.batch, allowed)
+        if self._disputed(found, answer):
+            raise _ImpreciseError(f"{answer.engine} loses too many digits on this chain")
+        return self._joined(found, answer, fault)
+
+    def _answer(self, found: Found) -> tuple[CheckedValues, str | None]:
+        """Storm's answer, and what is wrong with how it was got; an error where there is none."""
+        if found.answer is not None:
+            return found.answer, None
+        failure, task = found.failure, found.task
+        if task.text is None:
+            how = " in exact arithmetic" if self.asking.settings.exact else ""
+            message = f"Storm would not finish with {to_text(task.formula)} within the limits{how}"
+            failure = NoAnswerError(message, hint="leave out --exact" if how else None)
+        elif failure is None:
+            try:
+                return task.meant(self.asking.ask(found, task.text)), None
+            except (RefusedError, NoAnswerError) as error:
+                failure = error
+        if isinstance(failure, NoProbabilityError) or found.product is None:
+            raise failure
+        why = "cannot check the formula" if isinstance(failure, RefusedError) else "has no answer in time"
+        return self.asking.on_product(found), why
+
+    def _tolerance(self, found: Found, answer: CheckedValues) -> Floats:
+        """(m,) how far Storm's values may lie outside the batch engine's enclosure."""
+        batch = found.batch
+        if answer.fractions is not None and self.asking.chain.rounding_defect == 0:
+            return np.asarray(AGREEMENT * batch.upper[0] + BOUND_ROUNDOFF + batch.representation_bound[0])
+        return np.asarray(AGREEMENT * batch.upper[0]) if found.direct else np.full(len(answer.value), AGREEMENT)
+
+    def _lost(self, found: Found) -> Floats:
+        """(m,) how far rounding may put Storm's value off the true one."""
+        chain = self.asking.chain
+        if self.asking.settings.exact or chain.rounding_defect > 0:
+            return np.zeros(len(chain.initial))
+        factor = _FACTORISATION_LOSS if found.direct else 1
+        return np.asarray(factor * enclosure.rounding_of_iteration(chain, found.batch))
+
+    def _disputed(self, found: Found, answer: CheckedValues, lost: Floats | float = 0.0) -> bool:
+        """Whether Storm's values lie too far outside, by more than rounding explains."""
+        allowed = np.maximum(self._tolerance(found, answer), lost)
+        return bool(np.any(~(enclosure.apart(answer, found.batch) <= allowed)))
+
+    def _contradicts_itself(self, found: Found, answer: CheckedValues) -> bool:
+        """Whether Storm's probabilities of the formula and of its negation fail to add up to 1.
+
+        Storm 2.0 translates some formulas into a wrong automaton, `F ((a | X (a | X a)) R b)` among them; asking for
+        the negation exposes it. Windows that are counted need no automaton.
+        """
+        if found.task.window is not None:
+            return False
+        try:
+            other = self.asking.ask(found, to_storm(Operation("!", (found.task.formula,))))
+        except (EngineError, LimitError):
+            return False  # nothing is learned, and the disagreement stands, with both its numbers
+        return bool(np.any(np.abs(answer.value + other.value - 1) > AGREEMENT + self.asking.chain.rounding_defect))
+
+    def _joined(self, found: Found, answer: CheckedValues, fault: str | None) -> TwoEngineValues:
+        """Both engines' enclosure around Storm's value."""
+        batch, chain, formula = found.batch, self.asking.chain, found.task.formula
+        if answer.fractions is not None:
+            lower = upper = answer.value
+        elif chain.rounding_defect > 0:
+            # Rows that do not sum to 1 have no one right value; what accepts and what rejects enclose it.
+            lower, upper = np.minimum(answer.value, batch.lower[0]), np.maximum(answer.value, batch.upper[0])
+        else:
+            moved = enclosure.rounding_of_iteration(chain, batch)
+            bounds = self._bounds(found, answer)
+            lower, upper = enclosure.intersection(formula, bounds, batch, moved)
+            lower = np.minimum(enclosure.outwards(lower, -batch.representation_bound[0]), answer.value)
+            upper = np.maximum(enclosure.outwards(upper, batch.representation_bound[0]), answer.value)
+        remark = None
+        if fault is not None:
+            remark = (
+                f"{answer.engine} {fault} ({to_text(formula)}). Reported is its value on the product of the chain "
+                "with the formula's progression, which is the second engine's work: "
+                "the two are less independent here"
+            )
+        numbers = answer.value, lower, upper, answer.fractions, batch.probability[0], answer.engine
+        return TwoEngineValues(*numbers, remark, self._is_out_of_reach(found))
+
+    def _bounds(self, found: Found, answer: CheckedValues) -> CheckedValues:
+        """An answer of Storm's with bounds, if it gives any in time."""
+        if answer.lower is not None or found.direct or found.product is None:
+            return answer
+        try:
+            return self.asking.on_product(found)
+        except (RefusedError, NoAnswerError, NoProbabilityError):
+            return answer
+
+    def _exactly(self, found: Found) -> TwoEngineValues | None:
+        """The fractions, rounded outwards; None where they cannot be had in time."""
+        settings, product, task = self.asking.settings, found.product, found.task
+        if self.exact_chain is None or settings.exact or self.asking.chain.rounding_defect > 0:
+            return None
+        if product is None or product.state_count > EXACT_STATES:
+            return None
+        left = task.clock.left_s
+        clock = Clock(EXACT_S if left is None else min(EXACT_S, left))
+        found = replace(found, task=replace(task, clock=clock), answer=None, failure=None, direct=False)
+        try:
+            with self.asking.limits(found.task):
+                chain = self.exact_chain()
+            exact = replace(self.asking, chain=chain, settings=replace(settings, exact=True))
+            again = replace(self, asking=exact)
+            answer, fault = again._answer(found)
+            if again._disputed(found, answer):
+                answer = exact.on_product(found)
+        except (RefusedError, NoAnswerError, NoProbabilityError):
+            return None
+        finally:
+            task.clock.spend(clock.spent_s)
+        enclosure.refuse_disagreement(task.formula, answer, found.batch, again._tolerance(found, answer))
+        joined = again._joined(found, answer, fault)
+        ends = np.array([doubles_around(fraction) for fraction in answer.fractions or ()])
+        return replace(joined, lower=ends[:, 0], upper=ends[:, 1], fractions=None)
+
+    def _one_engine(self, found: Found, failure: EngineError | NoAnswerError) -> TwoEngineValues:
+        """The batch engine's proven enclosure, where Storm has no answer that is good enough."""
+        batch, rounded = found.batch, self.asking.chain.rounding_defect > 0
+        if self.asking.settings.exact:
+            raise failure
+        lower, upper = batch.lower[0], batch.upper[0]
+        if not rounded:  # rounded rows have no one right value: their enclosure is as wide as it has to be
+            if np.any(upper - lower > ONE_ENGINE_WIDTH):
+                if not isinstance(failure, _ImpreciseError):
+                    raise failure
+                formula = to_text(found.task.formula)
+                raise EngineError(f"neither engine can tell the probability of {formula} in doubles")
+            lower = enclosure.outwards(lower, -batch.representation_bound[0])
+            upper = enclosure.outwards(upper, batch.representation_bound[0])
+        reason = failure.message if isinstance(failure, NoAnswerError) else str(failure)
+        remark = f"{ONE_ENGINE}: {reason}. Reported are the batch engine's value and its proven bounds"
+        value = batch.probability[0]
+        return TwoEngineValues(value, lower, upper, None, value, "batch engine", remark, self._is_out_of_reach(found))
+
+    def _is_out_of_reach(self, found: Found) -> bool:
+        window = found.task.window
+        return window is not None and window.cannot_unroll(self.asking.settings.memory_bytes)
+
+
+def _undecided(values: TwoEngineValues, target: Fraction | None) -> bool:
+    """Whether some enclosure does not tell on which side of the target the probability is."""
+    if target is None:
+        return False
+    below, above = doubles_around(target)
+    return bool(np.any((values.lower < values.upper) & (values.lower <= above) & (values.upper >= below)))

@@ -1,0 +1,220 @@
+"""What stands below the table of `verify run`: what its numbers assume, what the data say of that, what is open."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from verifier.analysis.tiers import UNITS
+from verifier.checking.results import ONE_ENGINE
+from verifier.checking.verdicts import Verdict
+from verifier.errors import one_line
+from verifier.evidence.grounds import why
+from verifier.evidence.rounding import level_text
+from verifier.evidence.words import counted
+from verifier.provenance import DROPPED, data_assumption
+from verifier.results import Point, RequirementResult, RunResult, point_document
+
+WIDTH = 100
+"""Characters of the box around a warning."""
+SEMANTICS = {"every_state": "the matrix may differ from state to state", "one_matrix": "one matrix throughout"}
+
+
+def decision_lines(result: RunResult) -> list[str]:
+    """Why verdicts are open although numbers decide, where requirements say nothing, what no detector could change.
+
+    A blank line first.
+    """
+    lines = [
+        f"{_where(requirement)}: {one_line(text)}"
+        for requirement in result.requirements
+        if (text := why(point_document(requirement.worst)))
+    ]
+    lines += [line for requirement in result.requirements for line in _vacuous_elsewhere(requirement)]
+    for verdict, said in ((Verdict.SATISFIED, "holds"), (Verdict.VIOLATED, "fails")):
+        names = dict.fromkeys(each.name for each in result.requirements if _whatever_predicted(each, verdict))
+        lines += [f"{name} {said} whatever the detector predicts{_held(result)}" for name in names]
+    return ["", *lines] if lines else []
+
+
+def _vacuous_elsewhere(requirement: RequirementResult) -> Iterator[str]:
+    """Where a requirement says nothing, for other reasons than in its worst scenario."""
+    told = {reason.text for reason in requirement.worst.vacuity}
+    scenarios: dict[str, list[str]] = {}
+    for point in requirement.points:
+        for reason in point.vacuity:
+            scenarios.setdefault(reason.text, []).append(str(point.scenario))
+    for text in (text for text in scenarios if text not in told):
+        first, *rest = scenarios[text]
+        more = f" and {len(rest)} more of {len(requirement.points)} scenarios" if rest else ""
+        yield f"{requirement.name}, planner {requirement.planner}, {first}{more}: vacuous, {one_line(text)}"
+
+
+def _whatever_predicted(requirement: RequirementResult, verdict: Verdict) -> bool:
+    """Whether the verdict of a requirement is this one, and no detector could change it."""
+    deciding = [point for point in requirement.points if point.verdict is verdict]
+    bases = [point.basis == "any_dependence" for point in deciding]
+    return requirement.verdict is verdict and (any(bases) if verdict is Verdict.VIOLATED else all(bases))
+
+
+def _held(result: RunResult) -> str:
+    """What a detector that can predict anything cannot do in the model."""
+    dropped = any(each.startswith(DROPPED) for each in result.remarks)
+    without = dropped or result.settings["false_alarms"] == "ignore"
+    return ", as long as it has no false positives" if without else ""
+
+
+def evidence_lines(result: RunResult) -> list[str]:
+    """What would decide each requirement that the bounds leave open, a blank line first; nothing where none is.
+
+    It is looked for where confidence bounds decide.
+    """
+    if result.settings["verdict_from"] != "bounds":
+        return []
+    assumption = data_assumption(result.settings)
+    assumed = "assuming unchanged rates" + ("" if assumption is None else f" and that {assumption}")
+    lines: list[str] = []
+    for each in result.requirements:
+        if each.verdict is not Verdict.INCONCLUSIVE or _other_reason(each.worst):
+            continue
+        plan = each.evidence
+        if plan is None:
+            reason = _unplanned(result)
+            lines.append(f"To decide {_where(each)}: the amount of data was not estimated; {reason}.")
+        elif plan.drives is not None:
+            lines.append(f"To decide {_where(each)}: about {plan.drives} more drives like these, {assumed}.")
+        else:
+            wanted = [f"with true class {true} in {at} (now {now})" for true, at, now, _ in plan.columns[:3]]
+            if len(plan.columns) > 1:
+                wanted = [f"{column[3]} {text}" for column, text in zip(plan.columns, wanted, strict=False)]
+            more = f" and in {len(plan.columns) - 3} more columns" if len(plan.columns) > 3 else ""
+            items = f"about {plan.total} more items{':' if len(wanted) > 1 else ''} {', '.join(wanted)}{more}"
+            lines.append(f"To decide {_where(each)}: {items}, {assumed}.")
+    return ["", *lines] if lines else []
+
+
+def _unplanned(result: RunResult) -> str:
+    """Why no amount of data is known."""
+    if result.settings["confidence"]["bounds"]["tier"] == "approximate":
+        return "bounds from resampled drives have no plan"
+    if "mix" in result.matrices:
+        return "mixed matrices have no plan"
+    return "P is too close to the target, or the chain is too large"
+
+
+def tipping_lines(result: RunResult) -> list[str]:
+    """How wrong what the bounds assume may be before a verdict falls, a blank line first; nothing where unknown."""
+    lines = []
+    for each in result.requirements:
+        if (found := each.tipping) is None:
+            continue
+        if found.icc is not None and found.icc_verdict is not None:
+            lines.append(
+                f"{_where(each)}: {found.icc_verdict.value} as long as the ICC of items within drives is at most "
+                f"{float(found.icc):g}"
+            )
+        if found.shift is not None and found.shift_verdict is not None:
+            lines.append(
+                f"{_where(each)}: {found.shift_verdict.value} as long as no observation's rate shifts by more than "
+                f"{float(found.shift):g}"
+            )
+    return ["", *lines] if lines else []
+
+
+def _other_reason(point: Point) -> bool:
+    return point.reason is not None and point.reason["kind"] != "bounds"
+
+
+def _where(requirement: RequirementResult) -> str:
+    return f"{requirement.name}, planner {requirement.planner}, {requirement.worst.scenario}"
+
+
+def summary_lines(result: RunResult) -> list[str]:
+    """Engines, numerical error, what intervals, bounds and chain assume, notes, and the verdict."""
+    count = sum(len(each.points) for each in result.requirements)
+    furthest = result.largest_difference
+    agreement = f"largest difference {furthest:.1e}" if furthest else "identical results"
+    alone = ", but for those of one engine (see the notes)" if any(ONE_ENGINE in r for r in result.remarks) else ""
+    lines = [
+        f"{counted(count, 'probability', 'probabilities')} computed by Storm {result.versions['storm']} and "
+        f"confirmed by an independent solver ({agreement}){alone}.",
+    ]
+    if result.settings["round_transitions"] is None:
+        lines.append(_numerical_line(result))
+    confidence = result.settings["confidence"]
+    if confidence is not None:
+        level = level_text(confidence["level"])
+        drawn = f"{confidence['draws']} draws of the matrices ({confidence['reason']})"
+        lines.append(f"{level} {confidence['interval']} intervals: {drawn}.")
+        lines += _bounds_lines(confidence)
+    lines += _channel_lines(result.channel)
+    lines += remark_lines(result.remarks)
+    return [*lines, f"verdict: {one_line(result.verdict_text)}"]
+
+
+def remark_lines(remarks: Sequence[str]) -> list[str]:
+    """What a reader must know: warnings between rules, then notes."""
+    warnings = [remark for remark in remarks if "warning: " in remark]
+    lines = [line for warning in warnings for line in boxed(one_line(warning))]
+    return lines + [f"note: {one_line(remark)}" for remark in remarks if remark not in warnings]
+
+
+def _numerical_line(result: RunResult) -> str:
+    if result.settings["exact"]:
+        return "Numerical error: none, exact for the given counts. It says nothing about how certain these are."
+    off = max(farthest(point) for each in result.requirements for point in each.points)
+    return f"Numerical error: at most {off:.1e}."
+
+
+def farthest(point: Point) -> float:
+    """How far the probability of a point can be off numerically."""
+    return max(point.upper - point.probability, point.probability - point.lower)
+
+
+def _bounds_lines(confidence: Mapping[str, Any]) -> Iterator[str]:
+    """What the confidence bounds are, what they assume, and the drives behind them."""
+    bounds = confidence["bounds"]
+    if bounds["tier"] == "approximate":
+        how = "each on its own, from resampled drives"
+    else:
+        rates = counted(bounds["chances"], "rate", "rates")
+        how = f"all at once, from intervals of {rates}; {SEMANTICS[confidence['semantics']]}"
+    yield f"{bounds['name']}: {how}."
+    looks = "one look at the data" if bounds["looks"] == 1 else f"{bounds['looks']} looks at the data"
+    between = "at every look between drives that are added, if drives are identically distributed"
+    valid = between if bounds["every_look"] else f"for {looks}"
+    yield f"  Assumes {bounds['condition']}. Not checked. If false, the bounds can be too narrow. Valid {valid}."
+    if bounds["drives"] is not None and bounds["effective_drives"] is not None:
+        drives = counted(bounds["drives"], "drive", "drives")
+        if bounds["weights"] == "drive":
+            yield f"  {drives}, each counted once."
+            return
+        yield (
+            f"  {drives}, effective number {bounds['effective_drives']:.1f}; the largest one holds "
+            f"{100 * bounds['largest_share']:.0f} % of a column's {UNITS[bounds['weights']]}."
+        )
+
+
+def _channel_lines(channel: Mapping[str, Any]) -> Iterator[str]:
+    """What the chain assumes of the detector, and whether the data test it; a contradiction is a warning apart."""
+    if not channel["classes"]:
+        return
+    assumed = "Assumes a memoryless detector: errors independent between time steps and between objects."
+    untested = [test["label"] for test in channel["classes"] if test["test"] == "untested"]
+    tested = [test for test in channel["classes"] if test["test"] == "not_contradicted"]
+    said = []
+    if tested:
+        least = min(tested, key=lambda test: float(test["p_value"]))
+        names = ", ".join(test["label"] for test in tested)
+        said.append(f"Time steps tested along tracks, not contradicted: {names} (least p = {least['p_value']:.2g}).")
+    if untested:
+        said.append(f"Not tested: {', '.join(untested)} (no tracks).")
+    said.append("Objects: not tested. If false, P can be wrong in either direction.")
+    yield one_line(" ".join([assumed, *said]))
+
+
+def boxed(text: str) -> Sequence[str]:
+    """A text between two rules, wrapped."""
+    rule = "!" * WIDTH
+    return [rule, *textwrap.wrap(text, WIDTH), rule]
