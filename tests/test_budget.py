@@ -1,11 +1,13 @@
 """Limits of time and memory: what they end, what they leave alone, what they put back."""
 
+import multiprocessing
 import resource
 import signal
 import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -92,7 +94,17 @@ def test_no_limit_and_other_threads_are_left_alone():
     assert failures == []
 
 
+def in_a_new_process(check):
+    """What a process holds moves while other tests' memory is given back; a new one has nothing to give back."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        pool.submit(check).result(timeout=100)
+
+
 def test_memory_beyond_the_limit_is_refused_and_the_limit_is_put_back():
+    in_a_new_process(refused_beyond_the_limit)
+
+
+def refused_beyond_the_limit():
     before = resource.getrlimit(resource.RLIMIT_DATA)
     with memory_limit(300 * MIB):
         kept = np.zeros(100 * MIB, dtype=np.uint8)
@@ -110,13 +122,23 @@ def test_memory_beyond_the_limit_is_refused_and_the_limit_is_put_back():
 
 
 def test_a_limit_within_a_limit_does_not_widen_it():
-    with memory_limit(100 * MIB), memory_limit(1000 * MIB):
-        assert memory_left() <= 100 * MIB
-        with pytest.raises(MemoryError):
-            np.zeros(150 * MIB, dtype=np.uint8)
+    in_a_new_process(not_widened)
+
+
+def not_widened():
+    with memory_limit(100 * MIB):
+        outer = resource.getrlimit(resource.RLIMIT_DATA)
+        with memory_limit(1000 * MIB):
+            assert resource.getrlimit(resource.RLIMIT_DATA) == outer
+            with pytest.raises(MemoryError):
+                np.zeros(150 * MIB, dtype=np.uint8)
 
 
 def test_half_of_what_is_left_goes_to_the_worker_as_long_as_it_works():
+    in_a_new_process(shared_with_the_worker)
+
+
+def shared_with_the_worker():
     with share_of_memory() as share:
         assert share is None  # no limit, no share
     with memory_limit(400 * MIB):

@@ -7,6 +7,7 @@ import pytest
 
 from verifier.detections import Reading, class_map, distance, keep_attribute, read_detections, with_distances
 from verifier.detections.coco import coco
+from verifier.detections.columns import NO_SEQUENCE
 
 TRUTH = {
     "info": {"description": "sample"},
@@ -46,7 +47,7 @@ def files(tmp_path):
 def test_images_boxes_and_crowds(files):
     found = coco(*files, distance_field="depth")
     assert found.frame_name == ("city/b.png", "a.png", "city/c.png")
-    assert (found.sequences, found.frame_sequence.tolist()) == (("city", "coco"), [0, 1, 0])
+    assert (found.sequences, found.frame_sequence.tolist()) == (("city", NO_SEQUENCE), [0, 1, 0])
     assert found.classes == ("person", "dog")
     truth = found.annotations
     assert truth.box_2d.tolist() == [[10, 20, 40, 60], [1.5, 2, 4.5, 6]]

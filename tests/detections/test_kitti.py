@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from verifier.detections import ANY_CLASS, Reading, class_map, distance, read_detections
+from verifier.detections.columns import NO_SEQUENCE
 from verifier.detections.kitti import kitti_object, kitti_tracking
 
 PEDESTRIAN = "Pedestrian 0.5 2 -0.2 712.4 143 810.73 307.92 1.8 0.5 1.2 3 1.65 4 -1.5707963267948966\n"
@@ -30,7 +31,7 @@ def images(tmp_path):
 def test_an_image_by_hand(images):
     found = kitti_object(images / "labels", images / "results")
     assert found.frame_name == ("a", "b")
-    assert found.sequences == ("object",)
+    assert found.sequences == (NO_SEQUENCE,)
     truth, seen, regions = found.annotations, found.detections, found.ignored
     assert [found.classes[label] for label in truth.label] == ["Pedestrian"]
     # 3 m to the right, 4 m ahead, bottom 1.65 m below: centre 0.75 m below, looking ahead.

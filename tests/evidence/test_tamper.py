@@ -402,7 +402,8 @@ def test_findings_are_single_lines_whatever_a_file_holds(bundle, tmp_path, capsy
     write_bundle({**bundle.files, "request.json": hostile}, tmp_path / "b.zip")
     assert main(["evidence", "check", str(tmp_path / "b.zip")]) == 4
     lines = capsys.readouterr().out.splitlines()
-    assert all(re.match(r"(b\.zip|WRONG|checked|not checked|verdict|the bundle)", line) for line in lines)
+    begin = r"(b\.zip|files: |WRONG|checked|not checked|verdict|\d+ finding|the bundle)"
+    assert all(re.match(begin, line) for line in lines)
     assert not any(character in line for line in lines for character in "\x1b\u202e")
 
 

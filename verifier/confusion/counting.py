@@ -20,7 +20,7 @@ from verifier.confusion.rules import EMPTY_NAME, CountingRule
 from verifier.confusion.sanity import Remark, remark, with_sanity
 from verifier.confusion.tally import Tally, counted, no_counts, summed
 from verifier.confusion.tracks import Tracks, count_tracks, family_of_tracks, track_numbers
-from verifier.detections.columns import DetectionSet
+from verifier.detections.columns import NO_SEQUENCE, DetectionSet
 from verifier.errors import InputError, LimitError, Place, UsageError
 from verifier.matching import Matches, MatchingPolicy, match
 
@@ -300,7 +300,8 @@ def confusion_counts(
         )
     metadata: dict[str, Any] = rule.record(policy.record())
     metadata |= {"totals": dict(found.totals)} | ({} if source is None else {"source": source})
-    sequences = Sequences(found.sequences, found.frames, found.tally, found.tracks)
+    known = found.sequences != (NO_SEQUENCE,) or found.tracks is not None
+    sequences = Sequences(found.sequences, found.frames, found.tally, found.tracks) if known else None
     table = found.tally.dense(rule.bins.count, len(labels))
     counts = ConfusionCounts(rule.labelling, labels, rule.bins, rule.thresholds, table, sequences, title, metadata)
     return with_sanity(counts, found.remarks)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.detections.assembly import assemble
-from verifier.detections.columns import DetectionSet
+from verifier.detections.columns import NO_SEQUENCE, DetectionSet
 from verifier.detections.reading import Reading
 from verifier.detections.rows import UNKNOWN_FRAME, Frames, Material, Rows
 from verifier.errors import InputError, Place, shown
@@ -44,7 +44,7 @@ def from_arrays(
         if len(set(names)) != len(names):
             twice = next(name for name in names if list(names).count(name) > 1)
             raise InputError(f"the {what} {shown(twice)} occurs twice", Place(f"<{what}s>"))
-    given = list(sequences) if sequences is not None else ["arrays"] * len(frames)
+    given = list(sequences) if sequences is not None else [NO_SEQUENCE] * len(frames)
     if len(given) != len(frames):
         raise InputError(f"{len(given)} sequences for {len(frames)} frames", Place("<sequences>"))
     codes = {name: code for code, name in enumerate(dict.fromkeys(given))}

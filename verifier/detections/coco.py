@@ -17,14 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.detections.assembly import assemble
-from verifier.detections.columns import DetectionSet
+from verifier.detections.columns import NO_SEQUENCE, DetectionSet
 from verifier.detections.jsondata import Elements, elements, load_json
 from verifier.detections.reading import Reading
 from verifier.detections.rows import UNKNOWN_FRAME, Frames, Material, Rows
 from verifier.detections.sources import digest_record
 from verifier.errors import InputError, Place, shown
-
-ONE_SEQUENCE = "coco"
 
 
 def coco(
@@ -73,7 +71,7 @@ def _frames(images: Elements) -> tuple[Frames, dict[Any, int]]:
     files = images.texts("file_name", "")
     named = all(files) and len(set(files)) == len(files)
     names = tuple(files) if named else tuple(map(str, ids))
-    folders = [str(PurePosixPath(name).parent) if "/" in name else ONE_SEQUENCE for name in files]
+    folders = [str(PurePosixPath(name).parent) if "/" in name else NO_SEQUENCE for name in files]
     sequences = tuple(dict.fromkeys(folders))
     codes = {name: code for code, name in enumerate(sequences)}
     sequence = np.fromiter((codes[folder] for folder in folders), np.int32, len(folders))

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 ANY_CLASS = -1
 """The label of a don't-care region that stands for every class."""
+NO_SEQUENCE = "(no sequence)"
+"""The sequence of frames that their source puts in none; where all frames are in it, sequences are not known."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.detections.assembly import assemble
-from verifier.detections.columns import DetectionSet
+from verifier.detections.columns import NO_SEQUENCE, DetectionSet
 from verifier.detections.geometry import Motion, camera_boxes, ego_from_camera
 from verifier.detections.reading import Reading
 from verifier.detections.rows import UNKNOWN_FRAME, Frames, Material, Rows, numbered_frames
@@ -57,7 +57,7 @@ IMAGES |= BOX
 def kitti_object(annotations: str | Path, detections: str | Path, reading: Reading | None = None) -> DetectionSet:
     """KITTI object: a folder or zip archive of labels and one of results, one file per image.
 
-    Frames are the images that have a label file; all belong to one sequence, named "object". Every image needs a
+    Frames are the images that have a label file; they belong to no sequence. Every image needs a
     result file (an empty one for no detection), or `missing_frames` is ignored. `detections` may also be one file
     of the form of Frustum PointNets, which lists only images with detections.
 
@@ -66,7 +66,7 @@ def kitti_object(annotations: str | Path, detections: str | Path, reading: Readi
     """
     truth = read_source(annotations, "annotations")
     found = read_source(detections, "detections")
-    frames = Frames(_stems(truth), np.zeros(len(truth.members), np.int32), ("object",))
+    frames = Frames(_stems(truth), np.zeros(len(truth.members), np.int32), (NO_SEQUENCE,))
     index = {name: number for number, name in enumerate(frames.names)}
     labels = read_tables(truth.members, [Layout(OBJECT)])
     results = read_tables(found.members, [Layout(OBJECT | SCORE), Layout(IMAGES)])

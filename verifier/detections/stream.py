@@ -27,7 +27,7 @@ from verifier.detections.tablefiles import (
     renamed,
     rows_of,
 )
-from verifier.detections.tables import ONE_SEQUENCE, REQUIRED, REQUIRED_SCORED, check_columns
+from verifier.detections.tables import REQUIRED, REQUIRED_SCORED, check_columns
 from verifier.errors import InputError, Place, UsageError, shown
 from verifier.libraries import library
 
@@ -82,7 +82,7 @@ def stream_tables(
     while any(not side.finished() for side in sides):
         parts = _next_parts(sides)
         keys = parts[-1][1] if listed is not None else parts[0][1]
-        names = frames_of([_texts(key) for key in keys], ONE_SEQUENCE).names
+        names = frames_of([_texts(key) for key in keys]).names
         if skipping:
             start = names.index(after) + 1 if after in names else len(names)
             skipping = start == len(names) and names[-1:] != (after,)
@@ -141,7 +141,7 @@ def _chunk_set(
     for file, named in enumerate((truth, found)):
         codes, names = frame_keys(named)
         rows.append(rows_of(named, looked_up(codes, names, index), file, scored=file == 1))
-    frames = frames_of(texts, ONE_SEQUENCE)
+    frames = frames_of(texts)
     material = Material("table", frames, rows[0], rows[1], (truth.file, found.file), records, classes)
     if reading.sequences is not None:
         present = tuple(name for name in reading.sequences if name in frames.sequences)

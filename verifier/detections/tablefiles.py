@@ -28,6 +28,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.detections.columns import NO_SEQUENCE
 from verifier.detections.rows import UNKNOWN_FRAME, Frames, Rows
 from verifier.detections.sources import Member, read_bytes
 from verifier.detections.texttables import lines_of
@@ -179,11 +180,11 @@ def frame_keys(named: NamedTable) -> tuple[NDArray[np.int64], list[tuple[str, st
     return place[codes].astype(np.int64), keys
 
 
-def frames_of(keys: Sequence[tuple[str, str]], one: str) -> Frames:
-    """Frames named "SEQUENCE/FRAME"; without sequences named by the frame, all in the sequence `one`."""
-    sequences = tuple(dict.fromkeys(sequence or one for sequence, _ in keys))
+def frames_of(keys: Sequence[tuple[str, str]]) -> Frames:
+    """Frames named "SEQUENCE/FRAME"; without sequences named by the frame."""
+    sequences = tuple(dict.fromkeys(sequence or NO_SEQUENCE for sequence, _ in keys))
     codes = {name: code for code, name in enumerate(sequences)}
-    sequence = np.fromiter((codes[name or one] for name, _ in keys), np.int32, len(keys))
+    sequence = np.fromiter((codes[name or NO_SEQUENCE] for name, _ in keys), np.int32, len(keys))
     return Frames(tuple(f"{s}/{f}" if s else f for s, f in keys), sequence, sequences)
 
 

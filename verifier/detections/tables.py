@@ -25,7 +25,6 @@ from verifier.detections.tablefiles import (
 )
 from verifier.errors import InputError, Place, UsageError, shown, unknown_name
 
-ONE_SEQUENCE = "table"
 REQUIRED = ("frame", "class")
 REQUIRED_SCORED = ("frame", "class", "score")
 
@@ -70,7 +69,7 @@ def tables(
     found_codes, found_keys = frame_keys(found)
     material = Material(
         "table",
-        frames_of(all_keys, ONE_SEQUENCE),
+        frames_of(all_keys),
         rows_of(truth, looked_up(truth_codes, keys, index), 0, scored=False),
         rows_of(found, looked_up(found_codes, found_keys, index), 1, scored=True),
         (str(annotations), str(detections)),

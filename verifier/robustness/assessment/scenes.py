@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.detections import Reading, read_class_map, read_detections
-from verifier.detections.columns import Boxes, DetectionSet, no_boxes
+from verifier.detections.columns import NO_SEQUENCE, Boxes, DetectionSet, no_boxes
 from verifier.detections.depth import depth_file, depth_map
 from verifier.detections.sources import read_source
 from verifier.errors import InputError, Place, UsageError, shown
@@ -182,13 +182,13 @@ def _without_reports(kind: str, annotations: Path, folder: Path) -> Path:
 
 
 def _in_order(found: DetectionSet, renamed: list[str], names: Sequence[str]) -> DetectionSet:
-    """The frames called as their images and in their order, in one sequence, without a trace of empty results."""
+    """The frames called as their images and in their order, in no sequence, without a trace of empty results."""
     number = {name: at for at, name in enumerate(names)}
     place = np.array([number[name] for name in renamed], dtype=np.int64)
     sources = [each for each in found.origin.get("sources", []) if each.get("role") != "detections"]
     ignored = found.ignored
     return found.change(
-        sequences=("source",),
+        sequences=(NO_SEQUENCE,),
         frame_sequence=np.zeros(len(names), np.int32),
         frame_name=tuple(names),
         annotations=_moved(found.annotations, place),
