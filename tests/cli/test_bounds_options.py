@@ -155,3 +155,11 @@ def test_what_few_drives_cannot_show_is_not_rounded_down():
         "independent_drives", "item", 0.95, 1, largest_drive=LargestDrive(False, ()), drives=3, ceiling=0.2612
     )
     assert _ceiling_remark(basis)[0].startswith("with 3 drives no rate above 0.262 can be shown")
+
+
+@pytest.mark.parametrize("option", [("--shift", "0.01"), ("--looks", "3")])
+@pytest.mark.parametrize("source", ["interval", "point"])
+def test_what_moves_the_bounds_is_refused_where_no_verdict_comes_from_them(run, option, source):
+    code, out, err = run("--verdict-from", source, *option)
+    assert (code, out) == (ExitCode.USAGE, "")
+    assert f"{option[0]} moves the confidence bounds, and --verdict-from {source} ignores them" in err

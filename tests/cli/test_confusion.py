@@ -202,9 +202,14 @@ def test_merging_drives_gives_what_counting_them_together_gives(run, tmp_path):
     both, whole = read_counts(tmp_path / "both.json"), read_counts(tmp_path / "whole.json")
     assert both.counts.tolist() == whole.counts.tolist()
     assert both.sequences.names == ("a", "b")
-    code, _, err = run("merge", "a.json", "a.json", "-o", "c.json", data=False)
+    (tmp_path / "again.json").write_text((tmp_path / "a.json").read_text() + "\n")
+    code, _, err = run("merge", "a.json", "again.json", "-o", "c.json", data=False)
     assert code == ExitCode.BAD_INPUT
-    assert err.startswith("verify: a.json: sequence 'a' is in an earlier file, too")
+    assert err.startswith("verify: again.json: sequence 'a' is in an earlier file, too")
+    for more in ([], ["--same-sequences", "rename"]):
+        code, _, err = run("merge", "a.json", "b.json", "a.json", *more, "-o", "c.json", data=False)
+        assert code == ExitCode.BAD_INPUT
+        assert err.startswith("verify: a.json: the same bytes as 'a.json': its items would count twice")
     assert not (tmp_path / "c.json").exists()
 
 

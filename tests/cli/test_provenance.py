@@ -95,7 +95,7 @@ def folders(tmp_path_factory, root):
     assert main([each.replace("@", f"{one}/") for each in run]) == ExitCode.VIOLATED
     for arguments in (
         [*COUNTING, "-o", "@one.json"],
-        [*COUNTING, "-o", "@two.json"],
+        [*COUNTING, "--title", "counted again", "-o", "@two.json"],
         [*LOOP, "--curves", "@curves.json"],
     ):
         assert main([each.replace("@", f"{one}/") for each in arguments]) == 0
@@ -170,7 +170,9 @@ def test_matrices_say_how_they_were_made_in_every_result_made_from_them(folders,
 
 def test_merged_matrices_name_their_files_without_folders(folders, tmp_path, capsys):
     here, there = folders
-    files = [str(here / "one.json"), str(there / "one.json"), str(here / "two.json")]
+    other = tmp_path / "one.json"
+    other.write_text((there / "one.json").read_text() + "\n")
+    files = [str(here / "one.json"), str(other), str(here / "two.json")]
     assert main(["confusion", "merge", *files, "--same-sequences", "rename", "-o", str(tmp_path / "sum.json")]) == 0
     document = read_document(tmp_path / "sum.json").content
     assert [each["file"] for each in document["source"]["merged"]] == ["one.json", "one.json (2)", "two.json"]

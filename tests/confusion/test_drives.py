@@ -152,6 +152,8 @@ def test_images_without_sequences_get_drives(tmp_path, monkeypatch, capfd):
     found = read_counts("counts.json")
     assert (found.sequences.names, found.sequences.frames.tolist()) == (("a", "b"), [2, 1])
     assert found.metadata["source"]["drives"]["of"] == "frame"
+    assert main([*data, "-o", "unknown.json"]) == 0  # not one drive: nothing is known of how the images were taken
+    assert read_counts("unknown.json").sequences is None
     capfd.readouterr()
     (tmp_path / "drives.csv").write_text("frame,drive\n000008,a\n000019,b\n")
     assert main([*data, "--groups", "drives.csv"]) == 4
@@ -181,5 +183,6 @@ def test_merged_sequences_get_drives(tmp_path, monkeypatch, capfd):
     assert main(["confusion", "merge", *files[:2], "--groups", "frames.csv"]) == 4
     assert "frames.csv: the frames are counted already" in capfd.readouterr().err
     # One sequence in two files is refused before drives are looked at.
-    assert main(["confusion", "merge", "A.json", "A.json", "--groups", "drives.toml"]) == 4
+    (tmp_path / "again.json").write_text((tmp_path / "A.json").read_text() + "\n")
+    assert main(["confusion", "merge", "A.json", "again.json", "--groups", "drives.toml"]) == 4
     assert "sequence 'A' is in an earlier file, too" in capfd.readouterr().err

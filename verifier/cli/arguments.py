@@ -11,7 +11,12 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from verifier.cli.bounds_arguments import add_bounds_arguments, bounds_settings, refuse_without_bounds
+from verifier.cli.bounds_arguments import (
+    add_bounds_arguments,
+    bounds_settings,
+    refuse_what_moves_bounds,
+    refuse_without_bounds,
+)
 from verifier.errors import UsageError, shown
 
 if TYPE_CHECKING:
@@ -313,6 +318,8 @@ def _confidence(arguments: argparse.Namespace) -> ConfidenceSettings | None:
 def _verdict_from(arguments: argparse.Namespace) -> str:
     """What is held against the targets; UsageError where that is asked for and not made."""
     asked: str | None = arguments.verdict_from
+    if asked in ("point", "interval"):
+        refuse_what_moves_bounds(arguments, f"--verdict-from {asked}")
     if asked in (None, "point"):
         return asked or "bounds"
     for given, option in (

@@ -75,6 +75,17 @@ def refuse_without_bounds(arguments: argparse.Namespace) -> None:
             raise UsageError(f"{option} needs what --no-confidence leaves out: name one of the two")
 
 
+def refuse_what_moves_bounds(arguments: argparse.Namespace, judging: str) -> None:
+    """Refuse, where verdicts are not from the bounds, an option that moves these: the verdict would ignore it.
+
+    Raises:
+        UsageError: naming it.
+    """
+    for name, plain in (("shift", 0), ("looks", 1)):
+        if getattr(arguments, name, plain) != plain:
+            raise UsageError(f"--{name} moves the confidence bounds, and {judging} ignores them: name one of the two")
+
+
 def bounds_settings(arguments: argparse.Namespace) -> dict[str, Any]:
     """The settings that these options give, see `verifier.analysis.settings.ConfidenceSettings`."""
     return {name: getattr(arguments, name) for name in _NAMES}

@@ -10,7 +10,7 @@ from verifier.analysis.tiers import UNITS
 from verifier.checking.results import ONE_ENGINE
 from verifier.checking.verdicts import Verdict
 from verifier.errors import one_line
-from verifier.evidence.grounds import why
+from verifier.evidence.grounds import tipping_sentences, why
 from verifier.evidence.rounding import level_text
 from verifier.evidence.words import counted
 from verifier.provenance import DROPPED, data_assumption
@@ -107,18 +107,9 @@ def tipping_lines(result: RunResult) -> list[str]:
     """How wrong what the bounds assume may be before a verdict falls, a blank line first; nothing where unknown."""
     lines = []
     for each in result.requirements:
-        if (found := each.tipping) is None:
-            continue
-        if found.icc is not None and found.icc_verdict is not None:
-            lines.append(
-                f"{_where(each)}: {found.icc_verdict.value} as long as the ICC of items within drives is at most "
-                f"{float(found.icc):g}"
-            )
-        if found.shift is not None and found.shift_verdict is not None:
-            lines.append(
-                f"{_where(each)}: {found.shift_verdict.value} as long as no observation's rate shifts by more than "
-                f"{float(found.shift):g}"
-            )
+        if each.tipping is not None:
+            part = {"tipping_points": each.tipping.document()}
+            lines += [f"{_where(each)}: {text}" for text in tipping_sentences(part)]
     return ["", *lines] if lines else []
 
 

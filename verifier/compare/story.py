@@ -42,6 +42,7 @@ from verifier.provenance import (
     grid_remarks,
     input_files,
     matrices_record,
+    noted,
     program_versions,
     run_remarks,
     run_settings,
@@ -207,11 +208,12 @@ class _Task:
         scores, points = Scores(count), dict[tuple[int, int], list[Point]]()
         said, assumed = list(grid_remarks(self.grid, self.options.false_alarms)), dict[str, list[str]]()
         tests = {name: self._tests(name) for name in self.inputs}
-        contenders = self.contenders
+        contenders, noticed = self.contenders, list[tuple[Block, tuple[str, ...]]]()
         for detector, block in progress([(name, block) for name in self.inputs for block in self.grid.blocks]):
             with _about(detector):
                 found = check_block(block, self.grid, self._matrices(detector), self.options, storm)
             said += found.remarks
+            noticed.append((block, found.notes))
             assumed.setdefault(detector, []).extend(found.assumed)
             contender = contenders.index(Contender(detector, block.planner.name))
             self._collect(found, contender, tests[detector], data[detector], settings, scores, points)
@@ -235,7 +237,7 @@ class _Task:
             ),
             scores,
             {name: run_settings(self.grid, self.options, each) for name, each in data.items()},
-            [*said, *self._remarks(data, assumed, tests)],
+            [*said, *noted(noticed), *self._remarks(data, assumed, tests)],
         )
 
     def _tests(self, detector: str) -> tuple[ClassTest, ...]:

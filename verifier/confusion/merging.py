@@ -48,6 +48,7 @@ def merge(
     if same_sequences not in ("error", "add", "rename"):
         raise UsageError(f"unknown rule for equal sequences {shown(same_sequences)}; known: error, add, rename")
     first = parts[0]
+    _check_each_once(names, hashes or ())
     for part, name in zip(parts[1:], names[1:], strict=True):
         _check_fits(first, names[0], part, name)
     total = sum((part.counts for part in parts[1:]), start=first.counts)
@@ -73,6 +74,19 @@ def merge(
     found = replace(first, counts=total, sequences=_joined(parts, names, same_sequences), metadata=metadata)
     made = list(_remarks_on_making(parts, names, len(tests), found))
     return with_sanity(found, made)
+
+
+def _check_each_once(names: Sequence[str], hashes: Sequence[str]) -> None:
+    """No file is merged with its copy, whatever the two are called: its items would count twice."""
+    first_of: dict[str, str] = {}
+    for name, digest in zip(names, hashes, strict=False):
+        if digest in first_of:
+            raise InputError(
+                f"the same bytes as {shown(first_of[digest])}: its items would count twice",
+                Place(name),
+                hint="name each file once",
+            )
+        first_of[digest] = name
 
 
 def _remarks_on_making(

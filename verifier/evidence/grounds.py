@@ -39,6 +39,17 @@ def vacuity_text(point: Content) -> str:
     return "; ".join(part["text"] for part in point.get("vacuity", ()))
 
 
+def tipping_sentences(part: Content) -> Iterator[str]:
+    """How wrong what the bounds of a requirement assume may be before its verdict falls, where that is known."""
+    tipping = part.get("tipping_points") or {}
+    for name, of, what in (
+        ("largest_icc", "icc_verdict", "the ICC of items within drives is at most"),
+        ("largest_shift", "shift_verdict", "no observation's rate shifts by more than"),
+    ):
+        if tipping.get(name) is not None:
+            yield f"{tipping[of]} as long as {what} {tipping[name]:g}"
+
+
 def marked_verdict(point: Content) -> str:
     """As `told_verdict`; a violated scenario that is vacuous as well is marked."""
     also = " (vacuous)" if point.get("vacuity") and point["verdict"] != "vacuous" else ""

@@ -19,6 +19,7 @@ from verifier.checking.process import StormProcess
 from verifier.collection import collected
 from verifier.confusion import ConfusionMatrices, rates
 from verifier.options import RunOptions
+from verifier.provenance import noted
 from verifier.results import Point
 from verifier.scenarios import Block, Grid
 
@@ -86,7 +87,8 @@ class Situation:
         chosen = [block for k, block in enumerate(self.blocks) if only is None or only[k]]
         found = [check_block(block, self.grid, matrices, options, storm) for block in chosen]
         (result,) = collected(self.grid, found, [None] * len(found))
-        return result.worst, tuple(text for each in found for text in each.remarks)
+        remarks = tuple(text for each in found for text in each.remarks)
+        return result.worst, (*remarks, *noted((each.block, each.notes) for each in found))
 
 
 def make_situation(

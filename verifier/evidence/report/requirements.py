@@ -8,7 +8,15 @@ from typing import Any
 
 from verifier.analysis.channel_test import channel_test
 from verifier.evidence.documents import Content
-from verifier.evidence.grounds import bounds_name, marked_verdict, needed_text, reason_text, vacuity_text, why
+from verifier.evidence.grounds import (
+    bounds_name,
+    marked_verdict,
+    needed_text,
+    reason_text,
+    tipping_sentences,
+    vacuity_text,
+    why,
+)
 from verifier.evidence.points import held_bounds
 from verifier.evidence.report.blocks import Block, Cell, Figure, Fold, Paragraph, Section, Table, facts
 from verifier.evidence.report.failing import failing_sections
@@ -37,7 +45,7 @@ def requirement_section(subject: Subject, heading: str) -> Section:
         Paragraph(f"P {target_text(found['target'])} [ {found['formula']} ]", "formula"),
         Figure(_ruler(subject), _ruler_caption(subject)),
         _numbers(subject),
-        *(Paragraph(each, "note") for each in (*vacuous_sentences(subject), *deciding_sentences(subject))),
+        *(Paragraph(text, "note") for text in _sentences(subject)),
         *_scenario_blocks(subject),
     ]
     sections = [
@@ -93,6 +101,13 @@ def vacuous_sentences(subject: Subject) -> Iterator[str]:
             told.setdefault(vacuity_text(point), []).append(scenario_text(point))
     for text, scenarios in told.items():
         yield f"Vacuous in {some_of(scenarios)}: {text}."
+
+
+def _sentences(subject: Subject) -> Iterator[str]:
+    """What is vacuous, what would decide, and how wrong the assumptions may be before the verdict falls."""
+    yield from vacuous_sentences(subject)
+    yield from deciding_sentences(subject)
+    yield from (f"In the worst scenario: {text}." for text in tipping_sentences(subject.found))
 
 
 def _in_scenario(subject: Subject) -> str:
