@@ -23,6 +23,8 @@ Floats = NDArray[np.float64]
 
 CORNERS = ((0.5, 0.5), (-0.5, 0.5), (-0.5, -0.5), (0.5, -0.5))
 """Corners of a rectangle in units of its length and width, counter-clockwise."""
+ROUNDINGS = 16
+"""Shared areas up to so many roundings of the numbers they are made of are rounding errors: nothing is shared."""
 
 
 def iou_2d(a: Floats, b: Floats) -> Floats:
@@ -112,7 +114,10 @@ def _clipped_area(a: Floats, b: Floats) -> Floats:
     area = np.zeros(len(a))
     for (x0, y0), (x1, y1) in zip(corners, corners[1:] + corners[:1], strict=True):
         area -= _side_integral(x0, y0, x1, y1, half_length, half_width)
-    # Rounding may leave the area an ulp outside of what is possible.
+    # Rounding may leave the area an ulp outside of what is possible, and boxes that are apart some 1e-16 in common.
+    sizes = np.maximum(a[:, 3:5].max(axis=1), b[:, 3:5].max(axis=1))
+    numbers = np.abs(a[:, :2]).sum(axis=1) + np.abs(b[:, :2]).sum(axis=1) + sizes
+    area[area <= ROUNDINGS * np.finfo(np.float64).eps * numbers * sizes] = 0.0
     return np.minimum(np.maximum(area, 0.0), np.minimum(a[:, 3] * a[:, 4], b[:, 3] * b[:, 4]))
 
 
