@@ -17,13 +17,14 @@ parts, and memory is a small share of them.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
+from scipy.special import bdtr
 
 from verifier.errors import NoAnswerError, UsageError, shown
 
@@ -202,5 +203,10 @@ def _ranks(draws: int, level: float) -> tuple[int, int, int]:
     no draw is far enough out, and s, which is `draws` + 1 then."""
     tail, doubt = alpha_of(level) / 2, (1 - RANGE_LEVEL) / 2
     rank = max(1, math.floor(tail * (draws + 1)))
-    first, last = (int(binom.ppf(share, draws, float(tail))) for share in (doubt, 1 - doubt))
+    first, last = (_binomial_quantile(share, draws, float(tail)) for share in (doubt, 1 - doubt))
     return rank, min(first, rank), max(last + 1, rank)
+
+
+def _binomial_quantile(share: float, draws: int, chance: float) -> int:
+    """The least k with Pr(Bin(draws, chance) <= k) >= share; importing `scipy.stats` for it takes half a second."""
+    return bisect_left(range(draws), share, key=lambda successes: float(bdtr(successes, draws, chance)))
