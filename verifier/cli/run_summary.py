@@ -10,7 +10,7 @@ from verifier.analysis.tiers import UNITS
 from verifier.checking.results import ONE_ENGINE
 from verifier.checking.verdicts import Verdict
 from verifier.errors import one_line
-from verifier.evidence.grounds import tipping_sentences, why
+from verifier.evidence.grounds import looks_text, tipping_sentences, why
 from verifier.evidence.rounding import level_text
 from verifier.evidence.words import counted
 from verifier.provenance import DROPPED, data_assumption
@@ -172,10 +172,10 @@ def _bounds_lines(confidence: Mapping[str, Any]) -> Iterator[str]:
         rates = counted(bounds["chances"], "rate", "rates")
         how = f"all at once, from intervals of {rates}; {SEMANTICS[confidence['semantics']]}"
     yield f"{bounds['name']}: {how}."
-    looks = "one look at the data" if bounds["looks"] == 1 else f"{bounds['looks']} looks at the data"
-    between = "at every look between drives that are added, if drives are identically distributed"
-    valid = between if bounds["every_look"] else f"for {looks}"
-    yield f"  Assumes {bounds['condition']}. Not checked. If false, the bounds can be too narrow. Valid {valid}."
+    yield (
+        f"  Assumes {bounds['condition']}. Not checked. If false, the bounds can be too narrow. "
+        f"Valid {looks_text(bounds)}."
+    )
     if bounds["drives"] is not None and bounds["effective_drives"] is not None:
         drives = counted(bounds["drives"], "drive", "drives")
         if bounds["weights"] == "drive":

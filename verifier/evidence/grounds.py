@@ -67,6 +67,13 @@ def bounds_told(settings: Content) -> str:
     return name if condition in name else f"{name}; they assume: {condition}"
 
 
+def looks_text(bounds: Content) -> str:
+    """For which looks at growing data confidence bounds hold, to follow `they hold`."""
+    if bounds["every_look"]:
+        return "at every look between drives that are added, if drives are identically distributed"
+    return "for one look at the data" if bounds["looks"] == 1 else f"for {bounds['looks']} looks at the data"
+
+
 def tier_of(settings: Content) -> str:
     """The tier of a run's confidence bounds; empty where it has none."""
     found = settings["confidence"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from verifier.confusion.sanity import remark_texts
 from verifier.evidence.documents import Content, Document
-from verifier.evidence.grounds import channel_lines, vacuity_text
+from verifier.evidence.grounds import channel_lines, looks_text, vacuity_text
 from verifier.evidence.report.blocks import Block, Cell, Listing, Paragraph, Section, Table
 from verifier.evidence.report.matrices import plain
 from verifier.evidence.report.subjects import confusion_inputs, matrices_of
@@ -162,20 +162,13 @@ def _confidence_bounds(settings: Mapping[str, Any]) -> Iterator[Assumption]:
         return
     bounds = found["bounds"]
     same = {"every_state": "the matrix may differ from state to state", "one_matrix": "one matrix holds throughout"}
-    looks = (
-        "they hold at every look between drives that are added, if drives are identically distributed"
-        if bounds["every_look"]
-        else (
-            "they hold for one look at the data" if bounds["looks"] == 1 else f"they hold for {bounds['looks']} looks"
-        )
-    )
     how = (
         f"then simultaneous coverage of {bounds['chances']} bounded rates is at least {level_text(found['level'])} "
         f"(Bonferroni); {same[found['semantics']]}"
     )
     if bounds["tier"] == "approximate":
         how = f"then each covers with about {level_text(found['level'])}, shown by simulation; none holds with others"
-    yield f"{bounds['name']}: {bounds['condition']}", "not tested", f"{how}; {looks}"
+    yield f"{bounds['name']}: {bounds['condition']}", "not tested", f"{how}; they hold {looks_text(bounds)}"
     if bounds["drives"] is not None and bounds["ceiling"] is not None:
         yield (
             f"{counted(bounds['drives'], 'drive')} with items in a needed column",
