@@ -17,7 +17,7 @@ from small_chains import chain_of
 from verifier import budget
 from verifier.budget import Clock, memory_left, memory_limit, share_of_memory
 from verifier.checking.process import RefusedError, StormProcess
-from verifier.errors import ExitCode, NoAnswerError
+from verifier.errors import ExitCode, LimitError, NoAnswerError
 
 MIB = 2**20
 
@@ -68,6 +68,27 @@ def test_parts_of_a_task_share_its_time_and_other_tasks_do_not_take_from_it(monk
     clock.spend(1000)
     with pytest.raises(NoAnswerError), clock.running("three"):
         time.sleep(10)
+
+
+def test_the_whole_ends_a_part_that_has_time_left_and_a_part_leaves_the_whole_its_time():
+    def forever():
+        while True:
+            pass
+
+    def partly():
+        with pytest.raises(LimitError), part.running("a part"):
+            forever()
+
+    whole, part = Clock(0.2), Clock(100.0)
+    with pytest.raises(NoAnswerError, match="the whole took longer"), whole.running("the whole"):
+        partly()
+    assert whole.left_s == 0
+    whole, part = Clock(100.0), Clock(0.1)
+    with whole.running("the whole"):
+        with pytest.raises(NoAnswerError, match="a part took longer"), part.running("a part"):
+            forever()
+        assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 100
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
 def test_nothing_remains_of_a_clock():

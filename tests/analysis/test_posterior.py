@@ -232,7 +232,7 @@ def test_the_default_number_of_draws_is_a_rule_of_size():
         )  # fmt: skip
         edges = len(circle.product.edge)
         assert edges == 2 * size
-        assert default_draws([circle] * 10) == 2 * 10**8 // (10 * (edges + more)) // 100 * 100
+        assert default_draws([circle] * 7) == 2 * 10**8 // (7 * (edges + more)) // 100 * 100
 
 
 @pytest.mark.parametrize("prior", ["flat", "", "nan", "inf", 0, -1, 1e-7, 1e7, float("nan"), None, "0"])
