@@ -1,12 +1,12 @@
-"""Single faults put into the code, each judged by the tests of its own part: `python tests/mutation/mutate.py`.
+"""Single faults put into the code, each judged by the tests of its own part: `python tests/support/mutation_run.py`.
 
 A fault changes one token: a comparison, an operator of arithmetic or logic, an end or direction (`min`, `any`, `all`,
 `floor`, `lower`), a constant. Docstrings, messages and annotations are left alone. A fault is *noticed* if the tests
 fail or take longer than `--most` seconds. Faults that cannot change what is computed are listed in `EQUIVALENT`, with
 the reason, and are not judged.
 
-    python tests/mutation/mutate.py --sample 50              # of all parts
-    python tests/mutation/mutate.py verifier/kernel.py       # every fault of a module
+    python tests/support/mutation_run.py --sample 50              # of all parts
+    python tests/support/mutation_run.py verifier/kernel.py       # every fault of a module
 """
 
 from __future__ import annotations
