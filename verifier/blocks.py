@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeVar
@@ -24,7 +25,7 @@ from verifier.checking.requirements import AbstractFormula, abstracted, answers_
 from verifier.checking.results import TwoEngineValues
 from verifier.checking.strategies import StrategyRange, strategy_range
 from verifier.confusion import ConfusionMatrices
-from verifier.errors import EngineError, LimitError, UsageError
+from verifier.errors import EngineError, LimitError, NoAnswerError, UsageError
 from verifier.expressions import to_text
 from verifier.expressions.syntax import Node
 from verifier.options import RunOptions
@@ -111,6 +112,7 @@ def check_block(
     formulas = abstracted([each.formula for each in grid.requirements])
     conditions = {name: node for each in formulas for name, node in each.propositions.items()}
     clock = Clock(options.engines.timeout_s)  # building the chain takes time from each formula
+    begun = time.monotonic()
     with clock.running("building the chain"):
         skeleton, chain = block_chain(block, grid, matrices, options, conditions)
     value_error = ROUNDOFF * skeleton.channel.rounding_steps
@@ -149,23 +151,39 @@ def check_block(
                 strategies = tuple(strategy_range(process, each.formula, storm, options.engines) for each in formulas)
         won = _won(block, grid, matrices, options)
     known = measured(matrices, options.empty_columns)
-    vacuity, notes = _vacuity(skeleton, grid)
+    whole = clock_of(options, len(grid.requirements))
+    whole.spend(time.monotonic() - begun)
+    with whole.running(f"{block}: looking for vacuous requirements"):
+        vacuity, notes = _vacuity(skeleton, grid)
+    whatever, unknown = [], []
+    for requirement, formula, found in zip(grid.requirements, formulas, values, strict=True):
+        try:
+            with whole.running("looking at all detectors"):
+                whatever.append(_whatever_predicted(skeleton, formula, found, known, options))
+        except (NoAnswerError, MemoryError):
+            whatever.append((None,) * len(found.probability))
+            unknown.append(
+                f"{block}: {requirement.name}: not found out within the limits: whether the detector matters at all"
+            )
     return CheckedBlock(
         block,
         _initial_valuations(skeleton),
         tuple(values),
         classes_drawn(skeleton, known),
-        tuple(
-            _whatever_predicted(skeleton, formula, found, known, options)
-            for formula, found in zip(formulas, values, strict=True)
-        ),
+        tuple(whatever),
         strategies,
         tuple(assumed_columns(skeleton, matrices)),
-        tuple(block_remarks(block, grid, skeleton, won, values, strategies)),
+        (*block_remarks(block, grid, skeleton, won, values, strategies), *unknown),
         vacuity,
         notes,
         refused,
     )
+
+
+def clock_of(options: RunOptions, checks: int) -> Clock:
+    """The time of so many formulas on chains, together."""
+    limit = options.engines.timeout_s
+    return Clock(None if limit is None else limit * max(checks, 1))
 
 
 def _whatever_predicted(

@@ -36,13 +36,17 @@ MEMORY_HINT = "allow more with --max-memory, narrow the ranges of the variables,
 
 
 class _OverdueError(BaseException):
-    """Raised by the alarm; no `except Exception` may take it for an error of its own."""
+    """Raised by the alarm of the `owner`; no `except Exception` may take it for an error of its own."""
+
+    def __init__(self, owner: Clock) -> None:
+        self.owner = owner
 
 
 class Clock:
     """Seconds that one task may take, all its parts together.
 
-    The clock runs inside `running` only, so that tasks may take turns. Parts must not be nested.
+    The clock runs inside `running` only, so that tasks may take turns. Parts of one task must not be nested; a task
+    may be a part of another.
 
     Attributes:
         limit_s: None for no limit.
@@ -71,9 +75,11 @@ class Clock:
         """
         begun = time.monotonic()
         try:
-            with _alarm(self.left_s):
+            with _alarm(self.left_s, self):
                 yield
-        except _OverdueError:
+        except _OverdueError as overdue:
+            if overdue.owner is not self:
+                raise
             raise self.overdue(doing) from None
         finally:
             self.spent_s += time.monotonic() - begun
@@ -83,23 +89,41 @@ class Clock:
         return NoAnswerError(f"{doing} took longer than the limit of {self.limit_s:g} s (--timeout)", hint=_HINT)
 
 
+_alarms: list[tuple[float, Clock]] = []
+"""When the clocks that run will be overdue, the outermost first."""
+
+
 @contextlib.contextmanager
-def _alarm(seconds: float | None) -> Iterator[None]:
+def _alarm(seconds: float | None, owner: Clock) -> Iterator[None]:
     """Raise `_OverdueError` in the block after so many seconds; only the main thread can be interrupted."""
     if seconds is None or threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def ring(number: int, frame: FrameType | None) -> None:
-        raise _OverdueError
-
-    before = signal.signal(signal.SIGALRM, ring)
+    before = signal.signal(signal.SIGALRM, _ring)
+    _alarms.append((time.monotonic() + seconds, owner))
     try:
-        signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3), _REPEAT_S)
+        _wind()
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        _alarms.pop()
+        _wind()
         signal.signal(signal.SIGALRM, before)
+
+
+def _ring(number: int, frame: FrameType | None) -> None:
+    now = time.monotonic()
+    overdue = [owner for end, owner in _alarms if end <= now]
+    raise _OverdueError(overdue[0] if overdue else min(_alarms, key=lambda alarm: alarm[0])[1])
+
+
+def _wind() -> None:
+    """Set the timer to the first of the alarms."""
+    left = min((end for end, _ in _alarms), default=None)
+    if left is None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    else:
+        signal.setitimer(signal.ITIMER_REAL, max(left - time.monotonic(), 1e-3), _REPEAT_S)
 
 
 @contextlib.contextmanager

@@ -18,9 +18,10 @@ from verifier.analysis.confidence import Confidence, Data, confidence, data_of_r
 from verifier.analysis.drive_items import weighted_matrices
 from verifier.analysis.measured import measured
 from verifier.analysis.mixed import mixed_data
+from verifier.analysis.objective import Objective
 from verifier.analysis.settings import ConfidenceSettings
-from verifier.blocks import CheckedBlock, block_chain, block_objectives, check_block
-from verifier.budget import Clock, memory_limit
+from verifier.blocks import CheckedBlock, block_chain, block_objectives, check_block, clock_of
+from verifier.budget import memory_limit
 from verifier.chains import write_chain
 from verifier.checking.process import StormProcess
 from verifier.collection import Judging, collected, interval_remarks, unanswered_requirement, with_plans
@@ -47,6 +48,7 @@ from verifier.systems.model import SystemModel
 from verifier.systems.reader import read_model
 
 Progress: TypeAlias = Callable[[list[Block]], Iterable[Block]]
+ObjectivesOf: TypeAlias = Callable[[Block], tuple[Objective, ...]]
 
 
 def verify_spec(
@@ -109,8 +111,7 @@ def checked_grid(
         VerifierError: as `verify_spec`; NoAnswerError where there is no answer.
     """
     grid, matrices, settings = inputs.grid(options), inputs.matrices(options), options.confidence
-    limit, begun = options.engines.timeout_s, time.monotonic()
-    clock = Clock(None if limit is None else limit * len(grid.requirements) * len(grid.blocks))
+    begun, clock = time.monotonic(), clock_of(options, len(grid.requirements) * len(grid.blocks))
     found = tuple(
         check_block(block, grid, matrices, options, storm, partial=partial) for block in progress(list(grid.blocks))
     )
@@ -120,19 +121,35 @@ def checked_grid(
         return CheckedGrid(grid, found, None, tuple(None for _ in found), storm.storm_version(), unanswered)
     clock.spend(time.monotonic() - begun)
     with clock.running("intervals and bounds over all matrices: --no-confidence leaves them out. It"):
-        data = _data(inputs, grid, matrices, options, settings)
-        sure = tuple(
-            confidence(block_objectives(block, grid, matrices, options), data, settings)
-            for block in progress(list(grid.blocks))
-        )
+        objectives = _remembering_one(lambda block: block_objectives(block, grid, matrices, options))
+        data = _data(inputs, grid, matrices, options, settings, objectives)
+        sure = tuple(confidence(objectives(block), data, settings) for block in progress(list(grid.blocks)))
     return CheckedGrid(grid, found, data, sure, storm.storm_version(), unanswered)
 
 
+def _remembering_one(made: ObjectivesOf) -> ObjectivesOf:
+    """The same, without making those of a single block again; those of several would take too much memory."""
+    last: list[tuple[Block, tuple[Objective, ...]]] = []
+
+    def objectives(block: Block) -> tuple[Objective, ...]:
+        if not last or last[0][0] is not block:
+            last.clear()  # before the next are made
+            last.append((block, made(block)))
+        return last[0][1]
+
+    return objectives
+
+
 def _data(
-    inputs: Inputs, grid: Grid, matrices: ConfusionMatrices, options: RunOptions, settings: ConfidenceSettings
+    inputs: Inputs,
+    grid: Grid,
+    matrices: ConfusionMatrices,
+    options: RunOptions,
+    settings: ConfidenceSettings,
+    objectives: ObjectivesOf,
 ) -> Data:
     """What intervals and bounds rest on."""
-    chains = (block_objectives(block, grid, matrices, options) for block in grid.blocks)
+    chains = map(objectives, grid.blocks)
     counts, strata = measured(matrices, options.empty_columns), inputs.mixed(options)
     if strata is None:
         return data_of_run(chains, counts, inputs.sequences(options), settings)

@@ -223,15 +223,16 @@ def test_the_default_number_of_draws_is_a_rule_of_size():
     assert default_draws([line]) == 2 * 10**8 // cost // 100 * 100
     assert default_draws([line, line]) == 2 * 10**8 // (2 * cost) // 100 * 100
     assert default_draws([line] * 100) == 301
-    # 300 states in a circle, one component: every transition counts twenty times more. 100: k^2 more.
-    for size, more in ((300, lambda edges: 20 * (edges - 300)), (100, lambda edges: 100**2)):
+    # 300 states in a circle, one component: every transition in it counts twenty times more. Up to 200: k^2 more.
+    for size, more in ((300, 20 * 300), (201, 20 * 201), (200, 200**2), (100, 100**2)):
         around = np.column_stack([(np.arange(size) + 1) % size, np.full(size, size)])
         circle = objective_of(
             channel, np.vstack([around, [size, size]]), np.zeros(size + 1, int), {"good": {size}}, "F good",
             ended=(size,),
         )  # fmt: skip
         edges = len(circle.product.edge)
-        assert default_draws([circle] * 30) == min(10_000, 2 * 10**8 // (30 * (edges + more(edges))) // 100 * 100)
+        assert edges == 2 * size
+        assert default_draws([circle] * 7) == 2 * 10**8 // (7 * (edges + more)) // 100 * 100
 
 
 @pytest.mark.parametrize("prior", ["flat", "", "nan", "inf", 0, -1, 1e-7, 1e7, float("nan"), None, "0"])

@@ -9,6 +9,7 @@ import pytest
 from random_ltl import F, G, U, X, a, b, c, neg, op, random_formula
 from small_chains import chain_of
 
+from verifier.checking import product as product_module
 from verifier.checking.product import build_product
 from verifier.errors import LimitError
 from verifier.expressions.syntax import Name, Operation
@@ -91,3 +92,40 @@ def test_errors_name_what_is_wrong():
         product_of(chain, F(Name("missing")))
     with pytest.raises(ValueError, match="not a connective: '<'"):
         product_of(chain, F(Operation("<", (a, a))))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_made_at_once_it_is_the_product_made_step_by_step(seed, monkeypatch):
+    rng = random.Random(seed)
+    n = rng.choice([2, 7, 60])
+    rows = [dict.fromkeys(rng.sample(range(n), min(n, rng.randint(1, 3))), 1.0) for _ in range(n)]
+    rows = [{target: 1 / len(row) for target in row} for row in rows]
+    labels = {name: {s for s in range(n) if rng.random() < 0.5} for name in "abc"}
+    chain, formula = chain_of(rows, labels, initial=range(0, n, 2)), random_formula(rng, 2)
+    slowly = product_of(chain, formula)
+    monkeypatch.setattr(product_module, "LONG", 0)
+    monkeypatch.setattr(product_module, "_MOST_CLOSED", 10**4)
+    monkeypatch.setattr(product_module._Numbering, "number", None)  # nothing is numbered step by step
+    try:
+        at_once = product_of(chain, formula)
+    except TypeError:
+        assert np.all(slowly.start <= max(ACCEPT, REJECT))  # nothing is open
+        return
+    # One is the other under other numbers: what the same edges lead to, from the same starts.
+    number = np.full(slowly.state_count, -1)
+    pending = list(zip(slowly.start.tolist(), at_once.start.tolist(), strict=True))
+    while pending:
+        here, there = pending.pop()
+        assert number[here] in (-1, there)
+        if number[here] < 0:
+            number[here] = there
+            rows = [slice(*p.indptr[[k, k + 1]]) for p, k in ((slowly, here), (at_once, there))]
+            assert slowly.edge[rows[0]].tolist() == at_once.edge[rows[1]].tolist()
+            pending += zip(slowly.indices[rows[0]].tolist(), at_once.indices[rows[1]].tolist(), strict=True)
+    met = np.flatnonzero(number >= 0)
+    assert sorted({*number[met].tolist(), ACCEPT, REJECT}) == list(range(at_once.state_count))
+    assert slowly.state[met].tolist() == at_once.state[number[met]].tolist()
+    texts = [[p.obligations.nodes_in(k) for k in p.obligation.tolist()] for p in (slowly, at_once)]
+    assert all(len(texts[0][k]) == len(texts[1][number[k]]) for k in met)
+    with pytest.raises(LimitError, match=f"at least {at_once.state_count} states"):
+        product_of(chain, formula, max_states=at_once.state_count - 1)

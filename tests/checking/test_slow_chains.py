@@ -11,8 +11,9 @@ from random_ltl import F, a
 from slow_chains import drawn_chain, reach_by_elimination, walk, walk_probability
 from small_chains import chain_of
 
-from verifier.checking.batch import check
+from verifier.checking.batch import check, satisfaction_probabilities
 from verifier.checking.process import StormProcess
+from verifier.checking.product import build_product
 from verifier.checking.requirements import check_formulas
 from verifier.ltl import parse_formula
 
@@ -146,3 +147,20 @@ def test_values_far_below_the_absolute_bound_keep_their_digits():
     result = check(chain_of(walk(up), {"a": {2000}}, initial=[1000]), F(a))
     exact = walk_probability(up, 1000)
     assert abs(Fraction(result.probability[0, 0]) - exact) <= Fraction(result.error_bound[0, 0]) < exact / 10**10
+
+
+def test_draws_of_a_long_walk_are_close_to_the_exact_values():
+    # Solved within the band, roughly: 1e-8 is promised; small values keep their size.
+    n, shares = 240, [Fraction(k, 64) for k in range(12, 53)]
+    chain = chain_of(walk([Fraction(1, 2)] * (n + 1)), {"a": {n}}, initial=[1, n // 2, n - 1])
+    product = build_product(chain.indptr, chain.indices, chain.labels, F(a), chain.initial)
+    sources = np.repeat(np.arange(chain.state_count), np.diff(chain.indptr))
+    rises, falls = chain.indices > sources, chain.indices < sources
+    values = np.array([np.where(rises, float(p), np.where(falls, float(1 - p), 1.0)) for p in shares * 2])
+    found = satisfaction_probabilities(product, values, roughly=True)
+    for row, share in enumerate(shares * 2):
+        for column, state in enumerate(chain.initial.tolist()):
+            exact = walk_probability([share] * (n + 1), state)
+            distance = abs(Fraction(found.probability[row, column]) - exact)
+            assert distance <= Fraction(found.error_bound[row, column]) <= Fraction(1, 10**8)
+            assert distance <= exact / 10**6

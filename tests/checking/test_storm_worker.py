@@ -20,6 +20,14 @@ from verifier.checking import worker as worker_module
 from verifier.checking.process import StormProcess
 from verifier.errors import EngineError, InputError, NoAnswerError
 
+LOADS_WHEN_TOLD = """
+import pathlib, time
+while not pathlib.Path({loaded!r}).exists():
+    time.sleep(0.01)
+print('{{"version": "9"}}', flush=True)
+input()
+"""
+
 
 def small_chain():
     """From 0 to the goal 1 with 1/3, to the trap 2 with 2/3."""
@@ -82,10 +90,8 @@ def test_the_time_limit_kills_the_worker_and_the_next_check_works(slow, folders)
     with StormProcess() as storm:
         assert_answers(storm)
         first = storm._worker.process_id
-        started = time.monotonic()
         with pytest.raises(NoAnswerError) as caught:
             storm.check(slow, ['X ("goal")', 'F ("goal")'], exact=True, timeout_s=1.5)
-        assert time.monotonic() - started < 10
         message = str(caught.value)
         assert message.startswith("checking 'F (\"goal\")' took longer than the limit of 1.5 s")
         assert "allow more time, or check a smaller model" in message
@@ -158,13 +164,18 @@ def test_the_worker_outlives_neither_the_block_nor_an_error_in_it():
         assert_answers(storm)
 
 
-def test_entering_does_not_wait_for_storm_to_load():
-    started = time.monotonic()
-    with StormProcess() as storm:
-        entered = time.monotonic()
-        storm.storm_version()
-        loaded = time.monotonic()
-    assert entered - started < (loaded - entered) / 2
+def test_entering_does_not_wait_for_storm_to_load(monkeypatch, tmp_path):
+    loaded, waited = tmp_path / "loaded", []
+    monkeypatch.setattr(worker_module, "_START", LOADS_WHEN_TOLD.format(loaded=str(loaded)))
+    guard = threading.Timer(30, lambda: (waited.append(True), loaded.touch()))
+    guard.start()
+    try:
+        with StormProcess() as storm:
+            assert not waited
+            loaded.touch()
+            assert storm.storm_version() == "9"
+    finally:
+        guard.cancel()
 
 
 def test_the_worker_as_a_program_of_its_own():
@@ -350,7 +361,7 @@ def test_an_orphaned_worker_ends_and_takes_its_file_along():
     assert Path(folder).exists()
     parent.kill()
     parent.communicate()
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 300  # not judged: without one a failure would hang
     while Path(f"/proc/{worker}").exists() and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not Path(folder).exists()

@@ -73,11 +73,9 @@ def test_numbers_out_of_range_are_refused(run, arguments, message):
 
 def test_images_without_number_are_refused_before_they_are_named(run):
     # A name for each of 10^9 images would take some 10^11 bytes.
-    begun = time.monotonic()
     code, out, err = run("far.csv", *SMALL, "--images", "1000000000")
     assert (code, out) == (ExitCode.BAD_INPUT, "")
     assert err == "verify: 1000000000 images are too many; at most 2000000 are counted\n"
-    assert time.monotonic() - begun < 10
     assert run("far.csv", *SMALL, "--images", "3000")[0] == 0
 
 

@@ -8,6 +8,7 @@ import pytest
 from looping_systems import FORMULAS, write_system
 from outside import verify_command, watched
 
+from verifier.budget import Clock
 from verifier.cli import main
 from verifier.errors import ExitCode
 
@@ -163,3 +164,66 @@ def test_a_number_of_one_engine_says_so_and_may_decide(tmp_path, capsys):
     assert any(remark.startswith("wanted: one engine: ") for remark in document["remarks"])
     main(["run", str(spec), "--cm", str(matrices), "--no-confidence"])
     assert "but for those of one engine (see the notes)" in capsys.readouterr().out
+
+
+def forever(*_, **__):
+    while True:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("command", "module", "work", "said"),
+    [
+        (["explain", "S", "--cm", "M"], "verifier.explain.story", "_explain_worst", "explaining wanted"),
+        (
+            ["require", "S", "--cm", "M"],
+            "verifier.require.story",
+            "answer",
+            "the search for what wanted requires",
+        ),
+        (["compare", "S", "--cm", "mine=M"], "verifier.compare.story", "shared_draws", "the comparison"),
+        (
+            ["evidence", "build", "S", "--cm", "M", "-o", "B"],
+            "verifier.evidence.bundle.build",
+            "make_results",
+            "making the results",
+        ),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_whatever_a_command_does_its_time_ends(tmp_path, capfd, monkeypatch, command, module, work, said):
+    # What follows the checks of single formulas, draws and searches, once had no clock.
+    spec, matrices = write_system(tmp_path, "F hit")
+    places = {"S": str(spec), "M": str(matrices), "mine=M": f"mine={matrices}", "B": str(tmp_path / "bundle")}
+    monkeypatch.setattr(f"{module}.{work}", forever)
+    monkeypatch.setattr(f"{module}.clock_of", lambda options, checks: Clock(0.3))
+    code = main([places.get(word, word) for word in command])
+    out, err = capfd.readouterr()
+    assert (code, out) == (ExitCode.NO_ANSWER, ""), err
+    assert f"{said} took longer than the limit of 0.3 s (--timeout)" in err
+    assert not (tmp_path / "bundle").exists()
+
+
+def test_a_check_of_a_bundle_ends_in_time(tmp_path, capfd, monkeypatch):
+    spec, matrices = write_system(tmp_path, "G x < 15", cells=4)
+    bundle = tmp_path / "bundle"
+    assert main(["evidence", "build", str(spec), "--cm", str(matrices), "-o", str(bundle), "--no-confidence"]) == 0
+    monkeypatch.setattr("verifier.evidence.bundle.check.check_contents", forever)
+    assert main(["evidence", "check", str(bundle), "--timeout", "0.1"]) == ExitCode.NO_ANSWER
+    assert "checking the bundle took longer than the limit" in capfd.readouterr().err
+
+
+def test_what_is_known_of_all_detectors_may_end_in_time_and_the_answer_stands(tmp_path, capfd, monkeypatch):
+    # `F c = 1` holds whatever the detector reports; not to find that out in time takes nothing from the answer.
+    spec, matrices = write_system(tmp_path, "F c = 1")
+    command = ["run", str(spec), "--cm", str(matrices), "--no-confidence", "--json"]
+    main(command)
+    known = json.loads(capfd.readouterr().out)
+    monkeypatch.setattr("verifier.blocks.any_dependence", forever)
+    monkeypatch.setattr("verifier.blocks.clock_of", lambda options, checks: Clock(2.0))
+    main(command)
+    document = json.loads(capfd.readouterr().out)
+    point, whatever = (each["requirements"][0]["points"][0] for each in (document, known))
+    assert point["probability"] == whatever["probability"] == 1
+    assert any("whether the detector matters at all" in remark for remark in document["remarks"])
+    assert not any("whether the detector matters at all" in remark for remark in known["remarks"])

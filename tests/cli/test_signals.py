@@ -17,7 +17,7 @@ from verifier.checking.process import MEMORY_FOLDER, StormProcess
 SLOW = " & ".join(f"(G F x = {k})" for k in range(10))  # half a minute in Storm, nothing in the other engine
 
 
-def until(holds, what, seconds=60):
+def until(holds, what, seconds=300):
     end = time.monotonic() + seconds
     while not (found := holds()):
         assert time.monotonic() < end, what
@@ -72,7 +72,7 @@ def gone(pid):
 def test_signals_leave_nothing_behind(checking, tmp_path, how, code, said):
     process, worker, folder = checking
     process.send_signal(how)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     assert (process.returncode, out, err) == (code, "", said)
     assert not folder.exists()
     until(lambda: gone(worker), "the worker lives on")

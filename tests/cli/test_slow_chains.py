@@ -6,6 +6,8 @@ from fractions import Fraction
 import pytest
 from walk_files import winning_chance, write_walk
 
+from verifier.analysis.robust_policy import PolicySearch
+
 WIDTH = 1e-9
 
 
@@ -62,3 +64,17 @@ def test_confidence_bounds_of_a_slow_walk_are_near_what_is_attained(verify, tmp_
     assert 0 <= bounds["upper"] - bounds["attained_upper"] < 1e-7
     assert 0.499 < bounds["lower"] < 0.5 < bounds["upper"] < 0.501
     assert not bounds["conservative"]
+
+
+def test_bounds_of_a_walk_with_few_items_take_few_solves(verify, tmp_path, monkeypatch):
+    # The rates may be nearly anything, so nature can also walk back and forth for 10^15 steps. To earn the costs of
+    # the proof that way was once found first, and left again state by state: 1,400 solves.
+    spec, matrices = write_walk(tmp_path, 1, 1, 0)
+    solves, solve = [], PolicySearch._solve
+    monkeypatch.setattr(PolicySearch, "_solve", lambda *arguments: (solves.append(1), solve(*arguments))[1])
+    chosen = ("--set", "n=2000", "--requirement", "wins", "--draws", "301", "--json")
+    _, out, err = verify("run", spec, "--cm", matrices, *chosen)
+    assert err == ""
+    bounds = json.loads(out)["requirements"][0]["points"][0]["sureness"]["confidence_bounds"]
+    assert (bounds["lower"], bounds["upper"], bounds["conservative"]) == (0, 1, False)
+    assert len(solves) < 50

@@ -124,8 +124,19 @@ def test_profile_rows_go_to_the_nearest_point():
     # Half a step beyond the ends is still on the grid: 5..25 m and 2.5..12.5 m/s.
     weight = Weight.profile(SQUARE, [(14.9, 5, 1), (15.1, 12.5, 2), (5, 2.5, 1)])
     assert weight.share.tolist() == [[0.5, 0.0], [0.0, 0.5]]
+    # Each end has the margin of the step next to it: 5 below, 10 above.
+    uneven = Grid(np.array([10.0, 20.0, 40.0]), np.array([5.0]))
+    assert Weight.profile(uneven, [(5, 5, 1), (50, 5, 3)]).share.tolist() == [[0.25], [0.0], [0.75]]
+    for beyond in (4.9, 50.1):
+        with pytest.raises(UsageError, match="is not on the grid"):
+            Weight.profile(uneven, [(beyond, 5, 1)])
     one = Weight.profile(Grid(np.array([10.0]), np.array([5.0])), [(10, 5, 3)])
     assert one.share.tolist() == [[1.0]]
+
+
+def test_the_largest_weight_and_none_at_all_are_weights():
+    weight = Weight.profile(SQUARE, [(10, 5, 1e100), (20, 5, 0)])
+    assert weight.share.tolist() == [[1.0, 0.0], [0.0, 0.0]]
 
 
 @pytest.mark.parametrize(

@@ -154,6 +154,12 @@ def test_a_member_summed_over_occlusion_by_hand(tmp_path):
     # Column ped is summed, 3 + 1 and 0 + 1; column empty is one and the same, so it is taken once.
     assert read_confusion(path, score_threshold=0.1).matrices.counts.tolist() == [[[4, 1], [1, 5]]]
     assert read_confusion(path, {"occluded": "2"}, 0.5).matrices.counts.tolist() == [[[0, 0], [2, 6]]]
+    # What the matrices say of themselves: which member and bin they are of, and nothing of the whole table.
+    said = replace(read_counts(path), metadata={"source": "made", "totals": {"items": 7}, "score_threshold": 9})
+    assert said.member(0.5).metadata == {"source": "made", "totals": {"items": 7}, "score_threshold": 0.5}
+    assert said.member(0.1).matrices().metadata == {"source": "made", "score_threshold": 0.1}
+    chosen = said.member(0.1).matrices({"occluded": "2"})
+    assert chosen.metadata == {"source": "made", "score_threshold": 0.1, "where": {"occluded": "1"}}
     with pytest.raises(UsageError, match=r"a family over score thresholds; choose one of: 0\.1, 0\.5"):
         read_confusion(path)
     with pytest.raises(UsageError, match=r"no matrices at score threshold 0\.3; there are: 0\.1, 0\.5"):

@@ -244,7 +244,7 @@ def test_a_seed_gives_the_same_interval_in_blocks_too(monkeypatch):
 
 
 def test_settings_that_are_none():
-    for levels in ((), (0.1, 0.1), (0.2, 0.1), (0.0, 0.1), (0.1, math.inf), (math.nan,)):
+    for levels in ((), (0.1, 0.1), (0.2, 0.1), (0.1, 0.3, 0.2), (0.0, 0.1), (0.1, math.inf), (math.nan,)):
         with pytest.raises(UsageError, match="increasing, positive levels"):
             AdrSettings(levels)
     for policy in (

@@ -13,7 +13,7 @@ from verifier.robustness.mutators.defocus import LARGEST_ERROR, camera_constant,
 from verifier.robustness.mutators.haze import extinction_per_m, haze
 from verifier.robustness.mutators.lens import Lens, exact_sums
 from verifier.robustness.mutators.scattering import scatter
-from verifier.robustness.mutators.spread import COORDINATE_PX, layers_for
+from verifier.robustness.mutators.spread import COORDINATE_PX, _nodes, layers_for
 
 cv2 = pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
 
@@ -350,3 +350,21 @@ def test_spreads_that_are_too_wide_are_refused_with_their_size():
     # 3.6 x 9.99 / (0.01 x 10) = 359.64 pixels.
     with pytest.raises(LimitError, match=r"0.01 to 0.01 m spread points by up to 359\.6 pixels"):
         defocus(noise(8, 8), flat(0.01), 3.6, 10.0)
+
+
+def bent(width):
+    """The scale on which layers lie evenly."""
+    return np.log(1 + (width / 0.45) ** 4) / 4
+
+
+def test_layers_lie_at_the_zeros_of_a_chebyshev_polynomial():
+    for count in (2, 3, 6):
+        zeros = np.polynomial.chebyshev.chebroots([0] * count + [1])
+        place = (bent(_nodes(1.0, 4.0, count)) - bent(1.0)) / (bent(4.0) - bent(1.0))
+        assert np.sort(2 * place - 1) == pytest.approx(zeros, abs=1e-9)
+    # A range that begins at no blur has the sharp image, and the others from .48 pixels on.
+    sharp, *blurred = _nodes(0.0, 4.0, 4)
+    place = (bent(np.array(blurred)) - bent(0.48)) / (bent(4.0) - bent(0.48))
+    assert sharp == 0
+    assert 2 * place - 1 == pytest.approx(np.polynomial.chebyshev.chebroots([0, 0, 0, 1]), abs=1e-9)
+    assert _nodes(2.0, 2.0, 1).tolist() == [2.0]

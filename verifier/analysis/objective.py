@@ -52,10 +52,13 @@ class Objective:
         """Number of product states, p."""
         return self.product.state_count
 
-    def probabilities(self, rates: Floats) -> BatchResult:
-        """The formula's probability from every initial state, for (M, bins, predicted, true) rates."""
+    def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:
+        """The formula's probability from every initial state, for (M, bins, predicted, true) rates.
+
+        `roughly` as for `satisfaction_probabilities`.
+        """
         values = self.skeleton.entry_values(rates)
-        return satisfaction_probabilities(self.product, values, self.skeleton.entry)
+        return satisfaction_probabilities(self.product, values, self.skeleton.entry, roughly=roughly)
 
 
 def build_objective(

@@ -149,7 +149,7 @@ def probability_draws(objective: Objective, draws: Iterable[Floats]) -> Iterator
     at_once = max(1, PART_BYTES // (24 * sums * len(skeleton.channel.observations) + 1))
     for part in draws:
         for low in range(0, len(part), at_once):
-            yield objective.probabilities(part[low : low + at_once]).probability
+            yield objective.probabilities(part[low : low + at_once], roughly=True).probability
 
 
 def credible_interval(probabilities: Floats, level: float) -> Interval:

@@ -107,6 +107,7 @@ class PolicySearch:
         if guide is not None:
             self._follow(guide)
         self._leaving = np.ones(len(unknown), dtype=bool)
+        self._capped = np.zeros(len(self._owners), dtype=bool)
         self._solver: SuperLU | None = None
         self._switched = len(unknown)
 
@@ -121,6 +122,8 @@ class PolicySearch:
     def optimum(self, known: Floats, cost: Floats, roughly: bool = False) -> Floats:
         """(p,) the solution of equation (1) of `robust_solve`, nearly.
 
+        With costs, nodes that reach 1 have the value 1: otherwise it would pay to go back and forth for the costs.
+
         Args:
             known: (p,) the values; those of unknown states are not read.
             cost: (p,) of leaving a node, equal within each.
@@ -134,20 +137,29 @@ class PolicySearch:
             return value
         rough = roughly and len(self._owners) >= _MANY
         noise, residual = (_ROUGH, _ROUGH / 16) if rough else (_NOISE, _RESIDUAL)
+        capping = bool(np.any(cost[self.open]))
+        self._cap(np.zeros_like(self._capped))
         for number in range(MOST_ITERATIONS):
             old = value[self.open]
             self._solve(value, cost, residual)
+            if capping:
+                self._cap(self._capped | (value[self._owners] >= 1))
+                value[self.open] = np.minimum(value[self.open], 1)
             grown = number == 0 or bool(np.any(value[self.open] > old * (1 + _STILL)))
             if not grown or not self._improve(value, cost, noise):
                 break
         return value
 
-    def burden(self, cost: Floats) -> float:
-        """How much (p,) costs of leaving a node add to the values of the present policy, at most."""
+    def _cap(self, capped: Mask) -> None:
+        self._switched += int(np.count_nonzero(capped != self._capped))
+        self._capped = capped
+
+    def burden(self, cost: Floats, value: Floats) -> float:
+        """How much (p,) costs of leaving a node add to the (p,) values of the present policy, at most."""
         if len(self.open) == 0:
             return 0.0
         matrix, _ = self._matrix()
-        right = cost[self._owners]
+        right = np.where(self._capped, np.maximum(1 - value[self._owners], 0), cost[self._owners])
         added = self._corrected(matrix, right, np.zeros_like(right), _ROUGH)
         return float(np.max(self._factorised(matrix).solve(right) if added is None else added))
 
@@ -160,6 +172,7 @@ class PolicySearch:
         begun = self._place[self._nodes.of[starts]]
         right = np.bincount(begun[begun >= 0], minlength=len(self._owners)) / len(starts)
         if np.any(right):
+            self._cap(np.zeros_like(self._capped))
             matrix, out = self._matrix()
             near = self._solver is not None and self._switched <= _FEW * len(right)
             solver = self._solver if near and self._solver is not None else self._factorised(matrix)
@@ -172,7 +185,7 @@ class PolicySearch:
         used = self._leaving
         share, row, column = self._weights[used], self._row[used], self._place[self._behind[used]]
         out: Floats = np.bincount(row, share.sum(axis=1), len(self._owners)).astype(np.float64)
-        inner = (column >= 0) & (share > 0)
+        inner = (column >= 0) & (share > 0) & ~self._capped[row][:, None]
         source = np.broadcast_to(row[:, None], column.shape)[inner]
         shape = (len(self._owners), len(self._owners))
         moves = csr_array((share[inner] / out[source], (source, column[inner])), shape=shape)
@@ -198,6 +211,7 @@ class PolicySearch:
         behind = self._behind[used]
         told = np.where(self._place[behind] >= 0, 0, self._weights[used] * value[behind]).sum(axis=1)
         right = np.bincount(self._row[used], told, len(self._owners)) / out + cost[self._owners]
+        right[self._capped] = 1
         solved = self._corrected(matrix, right, value[self._owners], residual)
         if solved is None:
             solver = self._factorised(matrix)
@@ -231,7 +245,7 @@ class PolicySearch:
         weights = np.where(self._jumps, self._step.weights(masses, at), 0)
         out = weights.sum(axis=1)
         stake = (weights * np.abs(gained)).sum(axis=1) + out * value[at]
-        better = np.flatnonzero((gain > noise * stake) & (out > 0))
+        better = np.flatnonzero((gain > noise * stake) & (out > 0) & ~self._capped[row])
         if len(better) == 0:
             return False
         # Of the states of a node, the one with the greatest gain for each time that the node is left.

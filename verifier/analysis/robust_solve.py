@@ -145,10 +145,9 @@ def _lifted(step: UncertainStep, search: PolicySearch, target: Mask) -> tuple[Fl
         for _ in range(_LIFTS):
             cost = lift * value + _TINY
             lifted = search.optimum(value, cost)
-            lifted[search.open] = np.minimum(lifted[search.open], 1)
             unproven = _unproven(step, lifted, target)
             if not np.any(unproven) and np.all(np.isfinite(lifted)):
-                first_loss = search.burden(cost)
+                first_loss = search.burden(cost, value)
                 lowered, loss = _lowered(step, search, target, value, lifted, lift)
                 return lowered, loss, first_loss, doubtful
             doubtful = np.union1d(doubtful, np.flatnonzero(unproven))
@@ -165,15 +164,14 @@ def _lowered(
 
     A cost is paid in every step: where very many pass, the least cost that can be proven decides how good a bound is.
     """
-    loss = search.burden(lift * value + _TINY)
+    loss = search.burden(lift * value + _TINY, value)
     while loss > SMALL_LOSS and lift > _SMALLEST_LIFT:
         lift /= 2
         cost = lift * value + _TINY
         lower = search.optimum(value, cost)
-        lower[search.open] = np.minimum(lower[search.open], 1)
         if not is_proven(step, lower, target):
             break
-        lifted, loss = lower, search.burden(cost)
+        lifted, loss = lower, search.burden(cost, value)
     return lifted, loss
 
 

@@ -65,6 +65,7 @@ def satisfaction_probabilities(
     rounding_defect: float = 0.0,
     value_error: float = ROUNDOFF,
     memory_bytes: int = 1 << 30,
+    roughly: bool = False,
 ) -> BatchResult:
     """Probability of the product's formula from every initial state, for every array of transition probabilities.
 
@@ -76,6 +77,7 @@ def satisfaction_probabilities(
         rounding_defect: as in `MarkovChain`; above 0, rows need not sum to 1 and nothing is normalised.
         value_error: largest relative error of each given probability.
         memory_bytes: rough limit for working arrays.
+        roughly: whether an error of 1e-8 will do, however small the probability; faster where steps are many.
 
     Raises:
         ValueError: if a probability is negative or no number, or a row sum misses 1.
@@ -111,9 +113,16 @@ def satisfaction_probabilities(
             part = _bracket(accept, reject)
         else:
             plan = decided.plan(accepting=True, exact_one=True, matrices=len(rows))
-            part = _enclosure(
-                solve(plan, selected, entry, stochastic=True, value_error=value_error, memory_bytes=memory_bytes)
+            solution = solve(
+                plan,
+                selected,
+                entry,
+                stochastic=True,
+                value_error=value_error,
+                memory_bytes=memory_bytes,
+                roughly=roughly,
             )
+            part = _enclosure(solution)
         for name, array in part.items():
             arrays[name][rows] = array
     return BatchResult(**arrays)

@@ -27,7 +27,7 @@ NARROW = 16
 """Widest band for which that is faster than to factorise each matrix."""
 
 Floats = NDArray[np.float64]
-Method = Literal["single", "elimination", "factorisation"]
+Method = Literal["single", "elimination", "factorisation", "band"]
 
 
 class BlockSolver:
@@ -40,10 +40,12 @@ class BlockSolver:
         stochastic: whether rows sum to 1; otherwise nothing but single states can be eliminated.
         matrices: for how many of them.
         thorough: whether to eliminate where that is slower than to factorise.
+        roughly: whether to factorise within a narrow band, which is faster than to eliminate.
     """
 
-    def __init__(self, plan: Plan, *, stochastic: bool, matrices: int, thorough: bool) -> None:
+    def __init__(self, plan: Plan, *, stochastic: bool, matrices: int, thorough: bool, roughly: bool = False) -> None:
         self.plan = plan
+        self._roughly = roughly
         edges = len(plan.edge)
         self.degree = np.diff(plan.row_start)
         self.row_of_edge = np.repeat(np.arange(plan.size), self.degree)
@@ -66,7 +68,7 @@ class BlockSolver:
             narrow = block.size * band.width**2 <= BAND_WORK if thorough else band.width <= NARROW
             if 4 * band.width < block.size and narrow:
                 self.bands[block.first] = band
-                return "elimination"
+                return "band" if self._roughly and not on_array else "elimination"
         return "elimination" if on_array else "factorisation"
 
     def exits(self) -> Integers:
@@ -94,7 +96,7 @@ class BlockSolver:
         d, k = int(self.degree[block.first : block.last].max()), block.size
         if method == "single":
             return 2 * d + 2
-        if method == "factorisation":
+        if method in ("factorisation", "band"):
             return math.inf
         # The states that change in one step, added up over the steps: those in the band, or all that are left.
         band = self.bands.get(block.first)
@@ -170,6 +172,9 @@ class Equation:
             leaving = add_up(block_sum, np.where(inner[:, None], 0, weight[edges]))
             beside = np.concatenate([leaving[:, None], outside], axis=1)
             entries = (source, column, weight[edges][inner])
+            if method == "band":
+                x[rows] = solver.bands[block.first].factorise(*entries, beside)
+                continue
             x[rows] = _eliminate_block(block, entries, beside, solver.bands.get(block.first))
 
     def _factorised(

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
+from scipy.linalg import solve_banded
 from scipy.sparse import csc_array, csr_array, eye_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
@@ -232,6 +233,31 @@ class Band:
             values = (matrix[state, low:state][:, None] * right[low:state, 1:]).sum()
             right[state, 1:] = right[state, 1:] + values
         return right.rounded()[self.place, 1:]
+
+    def factorise(
+        self, sources: Integers, targets: Integers, weights: NDArray[np.float64], beside: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """(k, columns, b) solutions by factorising the band, of unknown accuracy; arguments as for `eliminate`."""
+        width = self.width
+        band, right = self._filled(sources, targets, weights, beside)
+        leaving = right[:, 0] + band.sum(axis=1)
+        band /= -leaving[:, None]
+        right = right[:, 1:] / leaving[:, None]
+        band[:, width] = 1
+        # Diagonal d holds the entries (i, i + d), which LAPACK wants at their column.
+        size, _, count = band.shape
+        diagonals = np.zeros((count, 2 * width + 1, size))
+        for row, distance in enumerate(range(width, -width - 1, -1)):
+            entries = band[max(0, -distance) : size - max(0, distance), width + distance]
+            diagonals[:, row, max(0, distance) : size + min(0, distance)] = entries.T
+        solved = np.ascontiguousarray(right.transpose(2, 1, 0))
+        for matrix in range(count):
+            try:
+                found = solve_banded((width, width), diagonals[matrix], solved[matrix].T, check_finite=False)
+            except np.linalg.LinAlgError:
+                found = np.full_like(right[:, :, 0], np.nan)
+            solved[matrix] = found.T
+        return solved.transpose(2, 1, 0)[self.place]
 
     def _steps(self) -> list[tuple[int, int]]:
         """The states from the last to the first, each with the first one in its band."""

@@ -74,6 +74,8 @@ ROUNDOFF = 2.0**-53
 """Largest relative error of one operation on doubles, and of rounding a fraction to a double."""
 REFINED_FROM = 2.0**-33
 """Bounds above this are improved; it is a tenth of the width that a probability is reported with at most."""
+ROUGH = 2.0**-27
+"""The same where a rough value will do."""
 _REFINED_SHARE = 2.0**-20
 _NOTHING = 2.0**-900
 """Values below this need no digits."""
@@ -111,6 +113,7 @@ def solve(
     stochastic: bool,
     value_error: float = ROUNDOFF,
     memory_bytes: int = 1 << 30,
+    roughly: bool = False,
 ) -> Solution:
     """Solve the plan's equations for every value array.
 
@@ -122,13 +125,15 @@ def solve(
             exceed 1.
         value_error: largest relative error of each probability, for `Solution.representation`.
         memory_bytes: how much memory the working arrays may take; the matrices are solved in chunks.
+        roughly: whether bounds of `ROUGH` will do, however small the probability.
 
     Raises:
         EngineError: a value exceeds the range of doubles, or a state of rounded probabilities has no way out.
     """
-    solution = _in_chunks(_System(plan, entry, stochastic, len(values)), values, value_error, memory_bytes)
+    system = _System(plan, entry, stochastic, len(values), roughly=roughly)
+    solution = _in_chunks(system, values, value_error, memory_bytes)
     if stochastic and any(block.size > DENSE_LIMIT for block in plan.blocks):
-        coarse = np.flatnonzero(_coarse(solution.value, solution.error).any(axis=1))
+        coarse = np.flatnonzero(_coarse(solution.value, solution.error, roughly).any(axis=1))
         if len(coarse):
             thorough = _System(plan, entry, stochastic, len(coarse), thorough=True)
             again = _in_chunks(thorough, values[coarse], value_error, memory_bytes)
@@ -151,9 +156,10 @@ def _in_chunks(system: _System, values: Floats, value_error: float, memory_bytes
     return Solution(**{each.name: np.concatenate([part[each.name].T for part in parts]) for each in fields(Solution)})
 
 
-def _coarse(value: Floats, error: Floats) -> NDArray[np.bool_]:
+def _coarse(value: Floats, error: Floats, roughly: bool) -> NDArray[np.bool_]:
     """Where a bound leaves more open than it has to."""
-    return (error > REFINED_FROM) | (error > _REFINED_SHARE * np.abs(value) + _NOTHING)
+    most = ROUGH if roughly else np.minimum(REFINED_FROM, _REFINED_SHARE * np.abs(value) + _NOTHING)
+    return np.asarray(~(error <= most))
 
 
 class _System:
@@ -164,14 +170,22 @@ class _System:
     """
 
     def __init__(
-        self, plan: Plan, entry: Integers, stochastic: bool, matrices: int, *, thorough: bool = False
+        self,
+        plan: Plan,
+        entry: Integers,
+        stochastic: bool,
+        matrices: int,
+        *,
+        thorough: bool = False,
+        roughly: bool = False,
     ) -> None:
         self._plan = plan
+        self._roughly = roughly
         self._stochastic = stochastic
         self._entry_of_edge = entry[plan.edge]
         self._has_loop = plan.loop_edge >= 0
         self._entry_of_loop = entry[plan.loop_edge[self._has_loop]]
-        self._solver = BlockSolver(plan, stochastic=stochastic, matrices=matrices, thorough=thorough)
+        self._solver = BlockSolver(plan, stochastic=stochastic, matrices=matrices, thorough=thorough, roughly=roughly)
         self._widest = int(self._solver.degree.max(initial=1))
         self._columns = 1 if all(block.size == 1 for block in plan.blocks) else 2
         self._roundings, self._powers = self._solver.exponents()
@@ -237,7 +251,9 @@ class _System:
     def _refined(self, equation: Equation, x: Floats, value: Floats, error: Floats) -> tuple[Floats, Floats]:
         """Values and errors, better ones for the matrices in which an error is too large."""
         start = self._plan.start
-        concerned = np.flatnonzero((_coarse(value, error) & (start < self._plan.size)[:, None]).any(axis=0))
+        concerned = np.flatnonzero(
+            (_coarse(value, error, self._roughly) & (start < self._plan.size)[:, None]).any(axis=0)
+        )
         if len(concerned) == 0:
             return value, error
 

@@ -22,6 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order
 
 from verifier.checking.graphs import Integers, Mask, ranges
 from verifier.errors import NoAnswerError
@@ -30,6 +32,12 @@ from verifier.ltl.progression import ACCEPT, REJECT, Obligations
 
 MOST_OBLIGATIONS = 100_000
 """Obligations of one formula that are told apart."""
+LONG = 2000
+"""States of a chain from which on its product is made at once where that is possible, not step by step."""
+_MOST_CLOSED = 200
+"""Pairs of an obligation and a letter that are tried for it."""
+_AT_ONCE = 1_000_000
+"""Transitions of all pairs of a state and an obligation, reachable or not, that are made at once."""
 _PAGE_BITS = 8
 
 
@@ -112,6 +120,16 @@ def build_product(
     numbering = _Numbering(n, max_states)
 
     first = successor(np.full(len(initial), obligations.initial), letter_class[initial])
+    open_obligations = _closed(successor, first, len(letters)) if n >= LONG else None
+    if open_obligations is not None and len(open_obligations) and _fits_at_once(len(open_obligations), len(indices)):
+        arrays = _at_once(indptr, indices, letter_class, successor, (open_obligations, initial, first), max_states)
+        return Product(
+            *arrays,
+            obligations=obligations,
+            chain_indptr=indptr,
+            chain_indices=indices,
+            propositions=propositions,
+        )
     start, new = numbering.number(initial, first)
     states, remaining = [np.array([-1, -1])], [np.array([REJECT, ACCEPT])]
     lengths, targets, edges = [np.zeros(2, dtype=np.int64)], [], []
@@ -140,6 +158,84 @@ def build_product(
         chain_indptr=indptr,
         chain_indices=indices,
         propositions=propositions,
+    )
+
+
+def _closed(successor: _Successors, first: Integers, letters: int) -> Integers | None:
+    """The open obligations that any labels lead to, in increasing order; None where there are many."""
+    known: set[int] = set()
+    pending = set(first.tolist()) - {ACCEPT, REJECT}
+    while pending:
+        known |= pending
+        if len(known) * letters > _MOST_CLOSED:
+            return None
+        at = np.array(sorted(pending), dtype=np.int64)
+        reached = successor(np.repeat(at, letters), np.tile(np.arange(letters), len(at)))
+        pending = set(reached.tolist()) - known - {ACCEPT, REJECT}
+    return np.array(sorted(known), dtype=np.int64)
+
+
+def _fits_at_once(obligations: int, transitions: int) -> bool:
+    return obligations <= 2 or obligations * transitions <= _AT_ONCE
+
+
+def _at_once(
+    indptr: Integers,
+    indices: Integers,
+    letter_class: Integers,
+    successor: _Successors,
+    begin: tuple[Integers, Integers, Integers],
+    max_states: int,
+) -> tuple[Integers, Integers, Integers, Integers, Integers, Integers]:
+    """The first six arrays of a product whose open obligations are few, without a round for each step of a path.
+
+    `begin` has the open obligations, the initial states, and the obligation that remains after each.
+    """
+    obligations, initial, first = begin
+    n, transitions, count = len(indptr) - 1, len(indices), len(obligations)
+    place = np.full(max(int(obligations.max(initial=0)), ACCEPT, REJECT) + 1, -1, dtype=np.int64)
+    place[obligations] = np.arange(count)
+    after = [successor(np.full(transitions, number), letter_class[indices]) for number in obligations.tolist()]
+    remaining = np.concatenate([np.zeros(0, dtype=np.int64), *after])
+    target = place[remaining] * n + np.tile(indices, count)
+    opened = place[remaining] >= 0
+    starts = place[first] * n + initial
+    # The last node leads to all starts; ends of the search that are decided are left out.
+    degree = np.concatenate([np.add.reduceat(opened, _rows(indptr, transitions, count), dtype=np.int64), [0]])
+    starts_open = np.unique(starts[place[first] >= 0])
+    degree[-1] = len(starts_open)
+    nodes = np.concatenate([target[opened], starts_open])
+    ends = np.concatenate([[0], np.cumsum(degree)])
+    graph = csr_array((np.ones(len(nodes)), nodes, ends), shape=(count * n + 1, count * n + 1))
+    code = breadth_first_order(graph, count * n, return_predecessors=False)[1:].astype(np.int64)
+    if len(code) + 2 > max_states:
+        raise _too_large(len(code) + 2, max_states)
+    number = np.full(count * n, -1, dtype=np.int64)
+    number[code] = 2 + np.arange(len(code))
+    at, state = np.divmod(code, n)
+    edge = ranges(indptr[state], indptr[state + 1])
+    length = indptr[state + 1] - indptr[state]
+    behind = np.repeat(at, length) * transitions + edge
+    decided = np.array([REJECT, ACCEPT])
+    return (
+        np.concatenate([[0, 0, 0], np.cumsum(length)]),
+        np.where(opened[behind], number[target[behind]], remaining[behind]),
+        edge,
+        np.concatenate([[-1, -1], state]),
+        np.concatenate([decided, obligations[at]]),
+        np.where(place[first] >= 0, number[starts], first),
+    )
+
+
+def _rows(indptr: Integers, transitions: int, count: int) -> Integers:
+    """Where each row starts in `count` copies of a chain's transitions; no row of a chain is empty."""
+    starts: Integers = (np.arange(count)[:, None] * transitions + indptr[None, :-1]).ravel()
+    return starts
+
+
+def _too_large(states: int, limit: int) -> NoAnswerError:
+    return NoAnswerError(
+        f"the product of the chain with the formula has at least {states} states; the limit is {limit}"
     )
 
 
@@ -236,10 +332,7 @@ class _Numbering:
         self._slots[page[fresh], offset[fresh]] = fresh
         first = fresh[self._slots[page[fresh], offset[fresh]] == fresh]
         if self._next + len(first) > self._max_states:
-            raise NoAnswerError(
-                f"the product of the chain with the formula has at least {self._next + len(first)} states; "
-                f"the limit is {self._max_states}"
-            )
+            raise _too_large(self._next + len(first), self._max_states)
         self._slots[page[first], offset[first]] = self._next + np.arange(len(first))
         self._next += len(first)
         result[open_pairs] = self._slots[page, offset]

@@ -22,7 +22,7 @@ from verifier.analysis.measured import measured
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust import Effort, RobustBounds
 from verifier.analysis.settings import ConfidenceSettings
-from verifier.blocks import CheckedBlock, block_objectives, block_skeleton, check_block
+from verifier.blocks import CheckedBlock, block_objectives, block_skeleton, check_block, clock_of
 from verifier.budget import memory_limit
 from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import verdict_of
@@ -113,15 +113,17 @@ def compare(
         raise UsageError("verdicts of a comparison come from the confidence bounds or from the point")
     with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
         tasks = [_Task.of(spec, detectors, asked, options) for spec in specs]
-        data = [each.data(settings) for each in tasks]
-        count = shared_draws([each for mine in data for each in mine.values()], settings)
-        check_enough_draws(count, asked.least_chance)
-        found = [
-            task.compared(
-                {name: replace(each, draws=count) for name, each in mine.items()}, settings, storm, progress
-            )
-            for task, mine in zip(tasks, data, strict=True)
-        ]
+        checks = sum(len(task.grid.requirements) * len(task.grid.blocks) for task in tasks) * len(detectors)
+        with clock_of(options, checks).running("the comparison"):
+            data = [each.data(settings) for each in tasks]
+            count = shared_draws([each for mine in data for each in mine.values()], settings)
+            check_enough_draws(count, asked.least_chance)
+            found = [
+                task.compared(
+                    {name: replace(each, draws=count) for name, each in mine.items()}, settings, storm, progress
+                )
+                for task, mine in zip(tasks, data, strict=True)
+            ]
         version = storm.storm_version()
     if asked.pareto is not None and all(each.comparison.pareto is None for each in found):
         raise UsageError(f"no spec has both requirements of the Pareto view: {' and '.join(asked.pareto)}")

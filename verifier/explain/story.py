@@ -21,7 +21,7 @@ from verifier.analysis.occurrences import document_bins, occurrences
 from verifier.analysis.priorities import column_shares
 from verifier.analysis.sensitivity import sensitivity
 from verifier.analysis.state_map import map_variables
-from verifier.blocks import block_skeleton
+from verifier.blocks import block_skeleton, clock_of
 from verifier.budget import memory_limit
 from verifier.chains.filled import filled_counts
 from verifier.checking.enclosure import AGREEMENT
@@ -113,8 +113,10 @@ def explained(
     # Whatever the rates are rates of: what is counted, and labelled more, are items.
     items = inputs.matrices(replace(options, confidence=None, point_weights="item"))
     found = []
+    clock = clock_of(options, len(run.requirements))
     for result in run.requirements:
-        point, explanation = _explain_worst(result, grid, matrices, items, options, settings)
+        with clock.running(f"explaining {result.name}"):
+            point, explanation = _explain_worst(result, grid, matrices, items, options, settings)
         cells = tuple(
             _with_frames(cell, matrices, options, traced) for cell in _critical_cells(explanation, items, settings)
         )

@@ -22,6 +22,7 @@ from verifier.analysis.channel_test import (
     class_tests,
     drawn_together,
 )
+from verifier.blocks import clock_of
 from verifier.budget import memory_limit
 from verifier.checking.process import StormProcess
 from verifier.errors import UsageError
@@ -82,12 +83,14 @@ def required(
     answers: list[Answer] = []
     assumed: list[str] = []
     said, drawn = list(grid_remarks(grid, options.false_alarms)), list[Drawn]()
+    clock = clock_of(options, len(grid.blocks))
     for blocks in progress(_by_planner(grid)):
-        situation = make_situation(blocks, grid, matrices, options)
-        as_measured, remarks = situation.check(situation.counts, storm)
+        with clock.running(f"the search for what {name} requires"):
+            situation = make_situation(blocks, grid, matrices, options)
+            as_measured, remarks = situation.check(situation.counts, storm)
+            answers.append(answer(situation, question, chosen, as_measured, storm))
         assumed += situation.assumed
         said += remarks
-        answers.append(answer(situation, question, chosen, as_measured, storm))
         drawn.append(situation.draws)
     tests = class_tests(inputs.confusion.matrices.metadata, drawn_together(drawn))
     conditions = [channel_condition(channel_test(tests, each)) for each in drawn]

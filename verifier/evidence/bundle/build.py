@@ -10,13 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from verifier.blocks import clock_of
+from verifier.budget import memory_limit
 from verifier.checking.process import StormProcess
 from verifier.errors import InputError, LimitError, Place, UsageError
 from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
 from verifier.evidence.bundle.declared import OMITTED_RATES, check_context
 from verifier.evidence.bundle.derived import derived_texts
 from verifier.evidence.bundle.layout import input_paths
-from verifier.evidence.bundle.making import Progress, make_results, read_omitted
+from verifier.evidence.bundle.making import Progress, make_results, planned, read_omitted
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, digest_of
 from verifier.evidence.bundle.parts import document_of, read_parts
 from verifier.evidence.bundle.request import REQUEST_FILE, Request, request_of
@@ -100,7 +102,9 @@ def make_bundle(sources: Sources, options: RunOptions = RunOptions(), progress: 
             rebuilt = Rebuilt(read.inputs, kept)
             _check_count(rebuilt)
             check_context(read.context, request.context, rebuilt)
-            made = make_results(rebuilt, storm, progress)
+            checks = len(rebuilt.grid.requirements) * len(rebuilt.grid.blocks) * len(list(planned(rebuilt)))
+            with memory_limit(options.limits.memory_bytes), clock_of(kept, checks).running("making the results"):
+                made = make_results(rebuilt, storm, progress)
             results = {path: text.encode() for path, text in made.texts.items()}
             parts = read_parts(request, read, rebuilt, {**inputs, **results}, {**about, **made.about})
             derived = {path: text.encode() for path, text in derived_texts(parts).items()}

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from verifier import __version__
+from verifier.budget import Clock, memory_limit
 from verifier.errors import InputError, LimitError, Place, UsageError
 from verifier.evidence.bundle.anew import check_anew
 from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
@@ -65,7 +66,7 @@ class CheckLimits:
     Attributes:
         reading: of the files.
         system: of states and memory of the system that is built anew.
-        timeout_s: of Storm's work on one formula.
+        timeout_s: of one formula on one chain; and, for each result in the bundle, of the whole check.
     """
 
     reading: ReadingLimits = READING_LIMITS
@@ -100,6 +101,7 @@ def check_bundle(
     Raises:
         InputError: the bundle cannot be read at all.
         EngineError: the engines disagree or fail.
+        NoAnswerError: the check takes longer than the limits allow, or more memory.
     """
     return check_files(Path(path).absolute().name, read_bundle(path, limits.reading), digest, anew, limits, progress)
 
@@ -126,7 +128,10 @@ def check_files(
         log.findings += wrong
         log.checked.append((len(manifest.entries), "files held against their SHA-256"))
     again = partial(check_anew, progress=progress) if anew else None
-    verdict = _sources(files, altered, again, limits, log)
+    results = sum(path.startswith("results/") for path in files)
+    clock = Clock(limits.timeout_s * (1 + results))
+    with memory_limit(limits.system.memory_bytes), clock.running("checking the bundle"):
+        verdict = _sources(files, altered, again, limits, log)
     log.unchecked.append(STATED)
     demanded = digest is not None and found_digest == digest.lower()
     if not demanded:
