@@ -143,8 +143,8 @@ def test_what_is_always_missed_is_lost_by_the_misses_though_it_is_certain():
 
 
 def test_on_infinite_runs_reports_count_up_to_the_component_in_which_it_is_lost():
-    # 0 waits while a is seen (3/4); a miss leads to 1, from where it comes back if a is seen, and for good to 2 and 3,
-    # which alternate, if not. G F q holds while it waits. Lost almost surely in the end, though never with correct
+    # 0 waits while a is seen (3/4); a miss leads to 1, from where it comes back if a is seen, and else to 2 and 3,
+    # which alternate for good. G F q holds while it waits. Lost almost surely in the end, though never with correct
     # reports: by misses only, and as one pattern.
     channel = channel_of([(), ("a",)], [[0]], [[A]])
     objective = objective_of(channel, [[1, 0], [2, 0], [3, 3], [2, 2]], [0] * 4, {"q": {0}}, "G F q")
@@ -173,7 +173,7 @@ def test_kinds_that_are_not_told_apart_are_others_and_still_add_up():
         found = {(frozenset(cause.reports), cause.others): cause.probability for cause in few.causes}
         assert found == pytest.approx(merged, rel=1e-12)
         tested += len(hidden) > 1
-    assert tested >= 10
+    assert tested >= 5
 
 
 # Against the definition.
@@ -182,8 +182,9 @@ def test_kinds_that_are_not_told_apart_are_others_and_still_add_up():
 def random_plain(seed):
     """A random system without cycles over two objects, in fractions, and its objective."""
     rng = np.random.default_rng(seed)
-    n, rows = int(rng.integers(4, 8)), 3
-    channel = channel_of([(), ("a",), ("b",)], rng.integers(0, 2, (rows, 2)), rng.integers(-1, 3, (rows, 2)))
+    n, rows = int(rng.integers(5, 8)), 4
+    columns = np.where(rng.random((rows, 2)) < 0.1, -1, rng.integers(0, 3, (rows, 2)))
+    channel = channel_of([(), ("a",), ("b",)], rng.integers(0, 2, (rows, 2)), columns)
     width = len(channel.observations)
     following = [[int(rng.integers(s + 1, n)) for _ in range(width)] for s in range(n - 2)]
     following += [[n - 2] * width, [n - 1] * width]
