@@ -48,6 +48,7 @@ from verifier.analysis.objective import Objective
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.graphs import Mask, components, reachable
 from verifier.errors import EngineError, NoAnswerError
+from verifier.systems.distinct import distinct
 
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
@@ -193,9 +194,10 @@ class Losses:
             EngineError: the causes do not add up to it.
         """
         first = int(self._objective.product.start[start])
-        order = self._kinds(first)
-        told_apart = order[: self._most_kinds(len(order), most_kinds)]
-        lost = self._by_set(first, set(told_apart))
+        order = self._kinds(first, most_kinds)
+        few = self._most_kinds(len(order), most_kinds)
+        lost = self._by_set(first, set(order[:few]))
+        told_apart = [report for report in order[:few] if any(report in kinds for kinds in lost)]
         added = math.fsum(lost.values())
         if not abs(added - total) <= AGREEMENT * total:
             raise EngineError(f"the causes of losing add up to {added!r}, not to {total!r}")
@@ -206,7 +208,7 @@ class Losses:
             if probability > 0
         ]
         causes.sort(key=lambda cause: (-cause.probability, len(cause.reports), cause.reports, cause.others))
-        return Attribution(tuple(causes), tuple(told_apart), tuple(sorted(order[len(told_apart) :])))
+        return Attribution(tuple(causes), tuple(told_apart), tuple(sorted(order[few:])))
 
     def patterns(self, start: int, count: int) -> Patterns:
         """The `count` most probable patterns of losing from an initial state, best first; at least 1."""
@@ -220,17 +222,15 @@ class Losses:
         quiet = row < 0
         drawing, led = np.flatnonzero(~quiet), edges[~quiet]
         product = self._objective.product
-        shape = np.concatenate([_ranks(self._prospects.risk[product.indices[led]]), _first_alike(led)], axis=1)
-        shapes, shape_of = np.unique(shape, axis=0, return_inverse=True)
-        rows = int(row.max(initial=0)) + 1
-        profiles, profile = np.unique(shape_of.ravel() * rows + row[drawing], return_inverse=True)
+        ranks, alike = _ranks(self._prospects.risk[product.indices[led]]), _first_alike(led)
+        profiles, profile = _distinct_rows([row[drawing], *ranks.T, *alike.T])
         steps = _Steps(self._objective, self._rates, len(profiles))
         symbols: dict[Reports, int] = {frozenset(): 0}
         parts = [(edges[quiet, 0], np.ones(np.count_nonzero(quiet)), np.zeros(np.count_nonzero(quiet), dtype=int))]
         members = np.split(np.argsort(profile, kind="stable"), np.cumsum(np.bincount(profile))[:-1])
-        for code, inside in zip(profiles.tolist(), members if len(profiles) else [], strict=True):
-            ranks, alike = np.split(shapes[code // rows], 2)
-            for (observation, reports), weight in steps.outcomes(code % rows, ranks.tolist(), alike.tolist()).items():
+        for one, inside in zip(profiles.tolist(), members if len(profiles) else [], strict=True):
+            outcomes = steps.outcomes(int(row[drawing[one]]), ranks[one].tolist(), alike[one].tolist())
+            for (observation, reports), weight in outcomes.items():
                 number = symbols.setdefault(reports, len(symbols))
                 parts.append((led[inside, observation], np.full(len(inside), weight), np.full(len(inside), number)))
         edge = np.concatenate([part for part, _, _ in parts])
@@ -267,9 +267,12 @@ class Losses:
         most = max(1, min(most, int(math.log2(max(2, _MOST_STATES / size))) - 1))
         return kinds if kinds == most + 1 else most  # one alone needs no place to share
 
-    def _kinds(self, first: int) -> list[WrongReport]:
-        """The kinds that count on losing runs, those first that count most often."""
+    def _kinds(self, first: int, most: int) -> list[WrongReport]:
+        """The kinds that count on losing runs, those that count most often first; all kinds where these are few."""
         moves, violation = self._moves, self._prospects.violation
+        known = frozenset().union(*self._within.values(), *(_set(moves, k) for k in range(len(moves.symbols))))
+        if len(known) <= self._most_kinds(len(known), most):
+            return sorted(known)
         often: dict[WrongReport, float] = dict.fromkeys(self._within.get(first, ()), 1.0)
         if self._open[first]:
             begun = np.zeros(len(violation))
@@ -483,8 +486,8 @@ def _edges_of(objective: Objective, states: Ints) -> Ints:
 
 def _by_edge(moves: _Moves) -> _Moves:
     """The moves with one for each transition of the product; what counts are alternatives."""
-    edges, place = np.unique(moves.edge, return_inverse=True)
-    pairs = np.unique(place.ravel() * len(moves.symbols) + moves.symbol)
+    edges, place = distinct(moves.edge, int(moves.edge.max(initial=0)) + 1)
+    pairs, _ = distinct(place * len(moves.symbols) + moves.symbol, len(edges) * len(moves.symbols))
     owner, number = np.divmod(pairs, len(moves.symbols))
     ends = np.append(np.flatnonzero(np.diff(owner, prepend=-1)), len(owner))
     symbols: dict[Alternatives, int] = {NOTHING: 0}
@@ -494,9 +497,21 @@ def _by_edge(moves: _Moves) -> _Moves:
         together = frozenset(_set(moves, k) for k in number[ends[several] : ends[several + 1]].tolist())
         symbol[several] = symbols.setdefault(together, len(symbols))
     sources, targets = np.empty_like(edges), np.empty_like(edges)
-    sources[place.ravel()], targets[place.ravel()] = moves.sources, moves.targets
-    weight = np.bincount(place.ravel(), moves.weight, len(edges)).astype(np.float64)
+    sources[place], targets[place] = moves.sources, moves.targets
+    weight = np.bincount(place, moves.weight, len(edges)).astype(np.float64)
     return _Moves(edges, sources, targets, weight, symbol, tuple(symbols))
+
+
+def _distinct_rows(columns: Sequence[NDArray[np.int64] | NDArray[np.int16]]) -> tuple[Ints, Ints]:
+    """One position of each distinct row of some columns of numbers from 0 on, and (k,) which of them each row is."""
+    number, count = np.zeros(len(columns[0]), dtype=np.int64), 1
+    for column in columns:
+        width = int(column.max(initial=0)) + 1
+        codes, number = distinct(number * width + column, count * width)
+        count = max(1, len(codes))
+    positions = np.zeros(len(number) and count, dtype=np.int64)
+    positions[number] = np.arange(len(number))
+    return positions, number
 
 
 def _ranks(risk: Floats) -> NDArray[np.int16]:
