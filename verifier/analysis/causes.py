@@ -56,11 +56,14 @@ Floats: TypeAlias = NDArray[np.float64]
 MOST_KINDS = 5
 """Kinds of wrong reports whose sets are told apart, at most."""
 MOST_PATTERNS = 200
-"""Beginnings of patterns that are solved for, at most."""
+"""Beginnings of patterns that are solved for, at most; fewer on large products."""
 SAME_RISK = 1e-9
 """Risks with a smaller relative difference are the same."""
 _MOST_STATES = 2**21  # of product and memory together, for more than the fewest sets
 _MOST_OUTCOMES = 5_000_000
+_FEWEST_BEGINNINGS = 20
+_NO_MOVES = np.zeros(0, dtype=np.int64)
+_NO_FLOW = np.zeros(0)
 
 
 class WrongReport(NamedTuple):
@@ -383,12 +386,29 @@ class _Steps:
         return int(observation)
 
 
+class _Beginning(NamedTuple):
+    """What all patterns with one more step than one that was solved begin with.
+
+    Attributes:
+        first: the initial product state, of the empty pattern; else -1.
+        moves: (m,) positions of moves that make the step and may still lose.
+        flow: (m,) expected number of times that they are made.
+    """
+
+    first: int
+    moves: Ints = _NO_MOVES
+    flow: Floats = _NO_FLOW
+
+
 class _PatternSearch:
     """Patterns in the order of their probabilities."""
 
     def __init__(self, moves: _Moves, is_open: Mask, violation: Floats) -> None:
         self._moves, self._open, self._violation = moves, is_open, violation
         self._quiet = np.array([alternatives == NOTHING for alternatives in moves.symbols])
+        self._most = max(
+            _FEWEST_BEGINNINGS, min(MOST_PATTERNS, _MOST_STATES // max(1, int(np.count_nonzero(is_open))))
+        )
 
     def best(self, first: int, within: Reports | None, count: int) -> Patterns:
         """As `Losses.patterns`; `within` is what counts in the losing component of the first state, if it has one."""
@@ -396,20 +416,18 @@ class _PatternSearch:
             told = (frozenset([within]),) if within else ()
             lost = [Pattern(told, (), 1.0)] if self._violation[first] > 0 else []
             return Patterns(tuple(lost), True, True)
-        begun = np.zeros(len(self._open))
-        begun[first] = 1
-        # (-probability, number, symbols so far, what flows in; None where the probability is that of the pattern).
-        heap: list[tuple[float, int, tuple[int, ...], tuple[Floats, float] | None]] = [(-1.0, 0, (), (begun, 0.0))]
+        # (-probability, number, symbols so far, the beginning; None where the probability is that of the pattern).
+        heap: list[tuple[float, int, tuple[int, ...], _Beginning | None]] = [(-1.0, 0, (), _Beginning(first))]
         numbers, solved = itertools.count(1), 0
         found: list[Pattern] = []
-        while heap and len(found) < count and solved < MOST_PATTERNS:
-            probability, _, steps, inflow = heapq.heappop(heap)
-            if inflow is None:
+        while heap and len(found) < count and solved < self._most:
+            probability, _, steps, beginning = heapq.heappop(heap)
+            if beginning is None:
                 found.append(self._pattern(steps, -probability))
                 continue
             solved += 1
-            for following, bound, flowing in self._extended(steps, *inflow):
-                heapq.heappush(heap, (-bound, next(numbers), following, flowing))
+            for following, bound, further in self._extended(steps, beginning):
+                heapq.heappush(heap, (-bound, next(numbers), following, further))
         complete, ranked = not heap, len(found) == count or not heap
         if not ranked:
             known = heapq.nsmallest(count - len(found), [node for node in heap if node[3] is None])
@@ -417,24 +435,36 @@ class _PatternSearch:
         return Patterns(tuple(found), complete, ranked)
 
     def _extended(
-        self, steps: tuple[int, ...], inflow: Floats, ended: float
-    ) -> Iterator[tuple[tuple[int, ...], float, tuple[Floats, float] | None]]:
+        self, steps: tuple[int, ...], beginning: _Beginning
+    ) -> Iterator[tuple[tuple[int, ...], float, _Beginning | None]]:
         """The pattern itself with its probability, and all patterns with one more step with their bounds."""
         moves = self._moves
         staying = self._quiet.copy()
         staying[list(steps[-1:])] = True
+        inflow, ended = self._inflow(steps, beginning)
         flow = _visits(moves, staying, inflow, self._open)[moves.sources] * moves.weight
-        flow = np.where(self._violation[moves.targets] > 0, flow, 0.0)
-        finished = ~self._open[moves.targets]
-        here = ended + float(flow[staying[moves.symbol] & finished].sum())
+        losing = flow * self._violation[moves.targets]
+        stays = staying[moves.symbol]
+        here = ended + float(losing[stays & ~self._open[moves.targets]].sum())
         if here > 0:
             yield steps, here, None
-        for symbol in np.flatnonzero(~staying & (np.bincount(moves.symbol, flow, len(staying)) > 0)).tolist():
-            taken = (moves.symbol == symbol) & (flow > 0)
-            bound = float((flow[taken] * self._violation[moves.targets[taken]]).sum())
-            on = taken & ~finished
-            begun = np.bincount(moves.targets[on], flow[on], len(self._open)).astype(np.float64)
-            yield (*steps, symbol), bound, (begun, float(flow[taken & finished].sum()))
+        leaving = np.flatnonzero((losing > 0) & ~stays)
+        bounds = np.bincount(moves.symbol[leaving], losing[leaving], len(staying))
+        further = _Beginning(-1, leaving, flow[leaving])
+        for symbol in np.flatnonzero(bounds > 0).tolist():
+            yield (*steps, symbol), float(bounds[symbol]), further
+
+    def _inflow(self, steps: tuple[int, ...], beginning: _Beginning) -> tuple[Floats, float]:
+        """(p,) what flows into open states with the last step, and with what probability the run is lost with it."""
+        moves, inflow = self._moves, np.zeros(len(self._open))
+        if not steps:
+            inflow[beginning.first] = 1
+            return inflow, 0.0
+        taken = moves.symbol[beginning.moves] == steps[-1]
+        targets, flow = moves.targets[beginning.moves[taken]], beginning.flow[taken]
+        on = self._open[targets]
+        np.add.at(inflow, targets[on], flow[on])
+        return inflow, float(flow[~on].sum())
 
     def _pattern(self, steps: tuple[int, ...], probability: float) -> Pattern:
         told = (frozenset(map(_reports, self._moves.symbols[symbol])) for symbol in steps)
