@@ -39,7 +39,7 @@ def shares(objective, rates, satisfying=False, most_kinds=9):
     total, _ = violation_probability(objective, values.rates, 0, satisfying)
     found = losses.attribution(0, total, most_kinds)
     assert math.fsum(cause.probability for cause in found.causes) == pytest.approx(total, rel=1e-12)
-    patterns = losses.patterns(0, 50)
+    patterns = losses.patterns(0, 50, total)
     return (
         {frozenset(cause.reports): cause.probability for cause in found.causes},
         {pattern.steps: pattern.probability for pattern in patterns.patterns},
@@ -116,7 +116,7 @@ def test_runs_that_differ_only_in_when_it_happened_are_one_pattern():
     objective = objective_of(channel, following, [0] * 5, {"bad": {3}}, "G !bad", ended=(3, 4))
     rates = columns((1, 0), (Fraction(1, 4), Fraction(3, 4)))
     losses, graph, _, _ = losses_of(objective, rates)
-    found = losses.patterns(0, 5)
+    found = losses.patterns(0, 5, 37 / 64)
     (pattern,) = found.patterns
     assert found.complete
     assert pattern.probability == pytest.approx(37 / 64, rel=1e-14)
@@ -228,7 +228,7 @@ def test_with_cycles_everything_adds_up_and_members_are_runs_of_their_pattern(se
     total = float(before.violation[objective.product.start[0]])
     found = losses.attribution(0, total)  # refuses what does not add up
     assert math.fsum(cause.probability for cause in found.causes) == pytest.approx(total, rel=1e-12)
-    patterns = losses.patterns(0, 4)
+    patterns = losses.patterns(0, 4, total)
     probabilities = [pattern.probability for pattern in patterns.patterns]
     assert math.fsum(probabilities) <= total * (1 + 1e-12)
     if patterns.complete:

@@ -169,13 +169,22 @@ def test_what_holds_for_certain_has_no_violating_run_and_still_hangs_on_somethin
     assert "obs   [0, 10) m  ped -> obs     +1           0          0.2065" in out
 
 
-def test_what_fails_whatever_is_reported_says_so(run):
-    code, out, _ = run("--endless", "--requirement", "stops_for_pedestrians", "--env", "ped", *FAST)
+def test_what_fails_whatever_is_reported_says_so(run, street):
+    code, out, _ = run("--planner", "bold", *FAST, **street)
     assert code == ExitCode.VIOLATED
     assert "The formula fails whatever the detector reports." in out
     told = "no wrong report; the planner and the dynamics lose (with perfect perception P would be 0)"
     assert f"  Cause of 100 % of the violation: {told}" in out
     assert "  1. probability 1, 100 % of it: no wrong report counted" in out
+
+
+def test_what_an_error_fails_in_the_end_is_lost_by_the_error(run):
+    # Without an end P is 0 for any recall below 1, and 1 with perfect perception.
+    code, out, _ = run("--endless", "--requirement", "stops_for_pedestrians", "--env", "ped", *FAST)
+    assert code == ExitCode.VIOLATED
+    missed = "ped in [0, 10) m reported as empty"
+    assert f"  Cause of 100 % of the violation: {missed} (if correct, P would be 1)" in out.splitlines()
+    assert f"  1. probability 1, 100 % of it: {missed}" in out.splitlines()
 
 
 def test_with_an_upper_limit_the_runs_on_which_the_formula_holds_are_told(run, spec_of):
@@ -328,8 +337,8 @@ def test_correcting_the_first_cause_gains_what_is_said_in_both_engines(run, stre
 def test_explanation_report_and_assurance_case_say_the_same(run, street, tmp_path, capfd):
     _, out, _ = run("--planner", "either", *FAST, "-o", tmp_path / "explain.json", **street)
     told = (
-        "Cause of 100 % of the violation: ped in [0, 10) m reported as empty and truck in [10, 20) m reported as empty "
-        "together (if all were correct, P would be 1; if only one of them, 1 or 1)"
+        "Cause of 100 % of the violation: ped in [0, 10) m reported as empty and truck in [10, 20) m reported as "
+        "empty together (if all were correct, P would be 1; if only one of them, 1 or 1)"
     )
     assert f"  {told}" in out.splitlines()
     spec, cm = (str(street[name]) for name in ("spec", "cm"))
@@ -346,7 +355,7 @@ def test_explanation_report_and_assurance_case_say_the_same(run, street, tmp_pat
 
 def test_the_standard_deviation_says_what_it_assumes(run):
     _, out, _ = run(*FEEDBACK, *FAST)
-    assert "P has a standard deviation of about 0.00359, to first order, if items are independent" in out
+    assert "P has a standard deviation of about 0.00363, to first order, if items are independent" in out
     (each,) = document(run, *FEEDBACK, *FAST)["explanations"]
     assert each["posterior_deviation_assumes"] == "if items are independent"
 

@@ -36,7 +36,7 @@ import heapq
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -213,11 +213,22 @@ class Losses:
         causes.sort(key=lambda cause: (-cause.probability, len(cause.reports), cause.reports, cause.others))
         return Attribution(tuple(causes), tuple(told_apart), tuple(sorted(order[few:])))
 
-    def patterns(self, start: int, count: int) -> Patterns:
-        """The `count` most probable patterns of losing from an initial state, best first; at least 1."""
+    def patterns(self, start: int, count: int, total: float) -> Patterns:
+        """The most probable patterns of losing from an initial state, best first.
+
+        Args:
+            start: number of the initial state.
+            count: of patterns, at least 1.
+            total: the probability of losing, to which all patterns add up.
+        """
         first = int(self._objective.product.start[start])
         search = _PatternSearch(self._edges, self._open, self._prospects.violation)
-        return search.best(first, self._within.get(first), count)
+        found = search.best(first, self._within.get(first), count)
+        added = math.fsum(pattern.probability for pattern in found.patterns)
+        if not found.complete or not abs(added - total) <= AGREEMENT * total or not added:
+            return found
+        scaled = (replace(pattern, probability=pattern.probability * (total / added)) for pattern in found.patterns)
+        return replace(found, patterns=tuple(scaled))
 
     def _drawn(self, states: Ints) -> _Moves:
         """The moves out of some states; what counts are sets of kinds."""

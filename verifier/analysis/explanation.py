@@ -235,7 +235,7 @@ def explain(
     before = prospects(objective, values, satisfying)
     losses = Losses(objective, values, before)
     total, error = violation_probability(objective, data.rates, start, satisfying)
-    patterns = losses.patterns(start, settings.patterns)
+    patterns = losses.patterns(start, settings.patterns, total)
     graph = RunGraph(objective, values, before)
     groups, exact = with_exact(
         objective.skeleton,

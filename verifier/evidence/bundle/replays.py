@@ -130,10 +130,15 @@ class _Walked(NamedTuple):
 
     def causes(self, stated: Mapping[str, Any], pointer: str, content: Mapping[str, Any]) -> Iterator[Finding]:
         """Causes, corrections and patterns, which are computed again; equal ones may stand in any order."""
+        unknown = [_finding(pointer + where, told, "one that there is") for where, told in _unknown(stated, content)]
+        if unknown:
+            yield from unknown
+            return
         before = prospects(self.objective, self.values, bool(stated["satisfies_the_formula"]))
         losses = Losses(self.objective, self.values, before)
-        found = losses.attribution(self.start, float(before.violation[self.objective.product.start[self.start]]))
-        patterns = losses.patterns(self.start, len(stated["patterns"]) + _MORE_PATTERNS)
+        total = float(before.violation[self.objective.product.start[self.start]])
+        found = losses.attribution(self.start, total)
+        patterns = losses.patterns(self.start, len(stated["patterns"]) + _MORE_PATTERNS, total)
         names = content["labels"]
         kinds = [
             WrongReport(kind["bin"], names.index(kind["reported"]), names.index(kind["true"]))
@@ -227,6 +232,21 @@ class _Walked(NamedTuple):
         begin, end = int(product.indptr[node]), int(product.indptr[node + 1])
         (places,) = np.nonzero(product.edge[begin:end] == transition)
         return int(product.indices[begin + int(places[0])])
+
+
+def _unknown(stated: Mapping[str, Any], content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """(pointer, what stands there) of cells that no matrix has, and of positions that are not in their list."""
+    kinds, labels = stated["wrong_reports"], content["labels"]
+    for k, kind in enumerate(kinds):
+        if kind["bin"] >= len(content["bins"]) or {kind["true"], kind["reported"]} - set(labels):
+            told = f"true {kind['true']} reported as {kind['reported']} in bin {kind['bin']}"
+            yield f"/wrong_reports/{k}", told
+    for name in ("causes", "corrections"):
+        for k, part in enumerate(stated[name]):
+            yield from ((f"/{name}/{k}/wrong_reports", str(at)) for at in part["wrong_reports"] if at >= len(kinds))
+    for k, pattern in enumerate(stated["patterns"]):
+        named = (at for step in pattern["steps"] for reports in step for at in reports)
+        yield from ((f"/patterns/{k}/steps", str(at)) for at in named if at >= len(kinds))
 
 
 def _same_share(stated: float | None, computed: float | None) -> bool:
