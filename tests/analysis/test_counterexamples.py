@@ -21,9 +21,9 @@ from verifier.analysis.counterexamples import (
     counterexamples,
     exact_entries,
     exact_probability,
+    prospects,
     violation_probability,
 )
-from verifier.analysis.critical import cell_shares
 from verifier.analysis.replay import Replay, replay
 from verifier.analysis.walks import CheapestWalks
 from verifier.confusion import rates as rates_of
@@ -170,13 +170,6 @@ def test_runs_are_counted_up_to_where_they_are_irrevocable():
     whole = counterexamples(objective, values, 0, 5, counts=counts, whole=True)
     assert [run.probability for run in whole.runs] == [9 / 16, 3 / 16, 3 / 16]
     assert sorted((run.counted, run.irrevocable) for run in whole.runs) == [(2, 2), (3, 1), (3, 1)]
-    # Both agree on the run that is told in full, and on the cell at which it is lost.
-    shares = cell_shares(objective, values, 0)
-    assert shares.decisive[0, :, 0] == pytest.approx([1, 0], abs=1e-15)
-    # Until then: 1 report on the first way, 2 on the second: (3/4 * 1 + 3/16 * 2) / (15/16) = 6/5; of them a 1/5.
-    assert shares.expected[0, :, 0] == pytest.approx([1, 1 / 5], rel=1e-14)
-    # On any run while it is open: one report in 0, one in 5 with 1/4: 5/4, of them 1/4 a.
-    assert shares.everywhere[0, :, 0] == pytest.approx([15 / 16, 5 / 16], rel=1e-14)
 
 
 def test_for_an_upper_limit_the_runs_that_satisfy_the_formula_violate():
@@ -196,8 +189,6 @@ def test_a_requirement_that_holds_for_certain_has_no_violating_run():
     found = counterexamples(objective, values, 0, 3, counts=COUNTS)
     assert (found.runs, found.total, found.complete) == ((), 0.0, True)
     assert math.isnan(found.covered)
-    with pytest.raises(ValueError, match="probability 0"):
-        cell_shares(objective, values, 0)
 
 
 def test_a_start_that_violates_at_once():
@@ -304,9 +295,11 @@ def test_ways_to_lose_it_are_whole_runs_put_together(seed, formula, satisfying):
     values = state_values(objective, rates)
     found = counterexamples(objective, values, 0, 5, satisfying=satisfying)
     hope = values.failure if satisfying else values.value
+    certain = prospects(objective, values, satisfying).certain
     for run in found.runs:
         assert run.counted == run.irrevocable
-        assert np.all(hope[run.nodes[: run.irrevocable]] > 0)
+        assert not np.any(certain[run.nodes[: run.irrevocable]])
+        assert certain[run.nodes[run.irrevocable]]
         assert np.all(hope[run.nodes[run.irrevocable :]] == 0)
         weights = objective.skeleton.fill(rates)[run.transitions]
         assert run.probability == pytest.approx(np.prod(weights[: run.counted]), rel=1e-12)
@@ -315,56 +308,6 @@ def test_ways_to_lose_it_are_whole_runs_put_together(seed, formula, satisfying):
         if len(last) and run.nodes[run.counted] > 1:
             best = counterexamples(objective, values, int(last[0]), 1, satisfying=satisfying, whole=True).runs[0]
             assert np.prod(weights[run.counted :]) == pytest.approx(best.probability, rel=1e-12)
-
-
-def simulated_shares(objective, rates, values, rng, runs):
-    """Cells by playing runs: decisive, and drawn while open, on violating runs and on all."""
-    channel = objective.skeleton.channel
-    decisive, expected, everywhere = (np.zeros(rates.shape) for _ in range(3))
-    violating = 0
-    for _ in range(runs):
-        node, drawn, last = int(objective.product.start[0]), [], None
-        while not values.recurrent[node]:
-            row = objective.row[node]
-            if row < 0:
-                node = int(objective.following[node, 0])
-                continue
-            bin_, true = int(channel.bins[row, 0]), int(channel.columns[row, 0])
-            label = int(rng.choice(rates.shape[1], p=rates[bin_, :, true]))
-            following = int(objective.following[node, channel.observations.index(channel.labels[label])])
-            if values.value[node] > 0 and values.failure[node] > 0:
-                drawn.append((bin_, label, true))
-                if values.value[following] == 0:
-                    last = (bin_, label, true)
-            node = following
-        for cell in drawn:
-            everywhere[cell] += 1 / runs
-        if values.value[node] == 0:
-            violating += 1
-            for cell in drawn:
-                expected[cell] += 1
-            if last is not None:
-                decisive[last] += 1
-    return decisive / violating, expected / violating, everywhere
-
-
-def test_shares_of_cells_against_playing_many_runs():
-    rng = np.random.default_rng(11)
-    tested = 0
-    while tested < 3:
-        objective = random_objective(rng, "G (p -> X q)", states=6)
-        rates = random_rates(rng, 2, 3)
-        values = state_values(objective, rates)
-        if not 0.2 < values.failure[objective.product.start[0]] < 0.8:
-            continue
-        tested += 1
-        shares = cell_shares(objective, values, 0)
-        decisive, expected, everywhere = simulated_shares(objective, rates, values, rng, 4000)
-        # Standard errors are below .011 for shares; numbers of draws vary a little more.
-        assert shares.decisive == pytest.approx(decisive, abs=0.05)
-        assert shares.expected == pytest.approx(expected, abs=0.12)
-        assert shares.everywhere == pytest.approx(everywhere, abs=0.12)
-        assert shares.decisive.sum() == pytest.approx(1, rel=1e-12)
 
 
 # Against Storm.

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 from fractions import Fraction
 
 import jsonschema
@@ -70,25 +71,29 @@ def test_how_it_fails_in_words(run):
     (number,) = [line for line in lines if line.startswith("P = ")]
     assert number.startswith("P = 0.0075529 (+- ")
     assert number.endswith("in the worst scenario, ped x=1 v=3")
-    at = lines.index("The formula fails with probability 0.992447, in 3 ways:")
-    assert lines[at + 1 : at + 7] == [
-        "  1. probability 0.803797 = 127/158, 81 % of it",
+    at = lines.index("The formula fails with probability 0.992447.")
+    missed = "ped in [0, 10) m reported as empty"
+    assert lines[at + 1] == f"  Cause of 100 % of the violation: {missed} (if correct, P would be 1)"
+    assert lines[at + 2].startswith("A wrong report counts where, with the correct one in its place, ")
+    assert lines[at + 4 : at + 12] == [
+        "Losing runs, whenever it happened: 1 pattern",
+        f"  1. probability 0.992447, 100 % of it: {missed}",
+        "     a run, probability 0.803797 = 127/158:",
         "     start     x=1 v=3",
         "     1-16      x=49 v=3   whatever is reported",
         "     step 17   x=52 v=3   ped in [0, 10) m; reported: no ped (0.8038)",
         "     lost: nothing can help any more; most likely",
         "     18-19     x=58 v=3   ped in [0, 10) m; reported: no ped (0.8038 each)",
     ]
-    assert "  2. probability 0.157707 = 3937/24964, 15.9 % of it" in lines
-    assert "100 %      ped   [0, 10) m  empty     0.8038  127    1                  0.992" in lines
+    assert not any("3937/24964" in line for line in lines)  # the same at another moment
+    assert "     a run, probability 0.157707 = 3937/24964:" in run(*FEEDBACK, *FAST, "--members", "9")[1].splitlines()
     assert "With perfect perception P = 1." in out
     assert lines[-1] == "verdict: violated, if the detector is memoryless (not tested)"
 
 
 def test_whole_runs_are_told_apart_up_to_the_violation(run):
-    _, out, _ = run(*FEEDBACK, *FAST, "--whole-runs", "--runs", "2")
-    assert "the 2 most probable runs are" in out
-    assert "  1. probability 0.519326, 52.3 % of it" in out  # (127/158)^3
+    _, out, _ = run(*FEEDBACK, *FAST, "--whole-runs")
+    assert "     a run, probability 0.519326:" in out  # (127/158)^3
 
 
 def test_intervals_stand_beside_the_number(run):
@@ -99,13 +104,20 @@ def test_intervals_stand_beside_the_number(run):
 
 
 def test_the_document_follows_its_schema_and_its_numbers_are_exact(run, schema):
-    found = document(run, *FEEDBACK, *FAST, "--exact")
+    found = document(run, *FEEDBACK, *FAST, "--exact", "--members", "9")
     jsonschema.validate(found, schema)
     (each,) = found["explanations"]
     r = Fraction(31, 158)
     assert Fraction(each["point"]["exact"]) == r**3
-    ways = each["violation"]["runs"]
+    ((pattern,), (cause,), (kind,)) = (each["violation"][name] for name in ("patterns", "causes", "wrong_reports"))
+    assert (kind["bin"], kind["true"], kind["reported"], kind["items"]) == (0, "ped", "empty", 127)
+    assert (cause["wrong_reports"], cause["others"], cause["corrected"]) == ([0], False, 1)
+    assert cause["probability"] == pytest.approx(float(1 - r**3), rel=1e-12)
+    assert pattern["steps"] == [[[0]]]
+    assert pattern["probability"] == pytest.approx(float(1 - r**3), rel=1e-12)
+    ways = pattern["members"]
     assert each["violation"]["complete"]
+    assert pattern["complete"]
     assert each["violation"]["covered"] == pytest.approx(1, rel=1e-12)
     assert [way["probability"] for way in ways] == [float((1 - r) * r**k) for k in range(3)]
     for way in ways:
@@ -157,18 +169,31 @@ def test_what_holds_for_certain_has_no_violating_run_and_still_hangs_on_somethin
     assert "obs   [0, 10) m  ped -> obs     +1           0          0.2065" in out
 
 
-def test_what_fails_whatever_is_reported_says_so(run):
+def test_what_fails_whatever_is_reported_says_so(run, street):
+    code, out, _ = run("--planner", "bold", *FAST, **street)
+    assert code == ExitCode.VIOLATED
+    assert "The formula fails whatever the detector reports." in out
+    told = "no wrong report; the planner and the dynamics lose (with perfect perception P would be 0)"
+    assert f"  Cause of 100 % of the violation: {told}" in out
+    assert "  1. probability 1, 100 % of it: no wrong report counted" in out
+
+
+def test_what_an_error_fails_in_the_end_is_lost_by_the_error(run):
+    # Without an end P is 0 for any recall below 1, and 1 with perfect perception.
     code, out, _ = run("--endless", "--requirement", "stops_for_pedestrians", "--env", "ped", *FAST)
     assert code == ExitCode.VIOLATED
-    assert "The formula fails whatever the detector reports:" in out
-    assert "  1. probability 1, 100 % of it" in out
+    missed = "ped in [0, 10) m reported as empty"
+    assert f"  Cause of 100 % of the violation: {missed} (if correct, P would be 1)" in out.splitlines()
+    assert f"  1. probability 1, 100 % of it: {missed}" in out.splitlines()
 
 
 def test_with_an_upper_limit_the_runs_on_which_the_formula_holds_are_told(run, spec_of):
     spec = spec_of("runs_through: P <= 0.1 [ F (ped & x > stop_cell) ]")
     code, out, _ = run("--env", "ped", *FAST, spec=spec)
     assert code == ExitCode.VIOLATED
-    assert "The formula holds with probability 0.803797, in one way:" in out
+    assert "The formula holds with probability 0.803797." in out
+    told = "ped in [0, 10) m reported as empty (if correct, P would be 0)"
+    assert f"  Cause of 100 % of the violation: {told}" in out
     assert "ped   [0, 10) m  empty     0.8038  0               -0.804" in out
     assert "With perfect perception P = 0." in out
 
@@ -177,7 +202,7 @@ def test_runs_that_end_in_a_bottom_component_are_replayed_too(run, spec_of):
     found = document(run, "--endless", "--env", "ped", *FAST, spec=spec_of("again: P >= 0.5 [ G F (x = 1) ]"))
     (each,) = found["explanations"]
     assert each["violation"]["probability"] == 1
-    assert {way["replayed"] for way in each["violation"]["runs"]} == {"whole"}
+    assert {way["replayed"] for way in each["violation"]["patterns"][0]["members"]} == {"whole"}
 
 
 @pytest.mark.parametrize(
@@ -193,8 +218,11 @@ def test_other_matrices_and_scenarios(run, schema, cm, options):
     jsonschema.validate(found, schema)
     for each in found["explanations"]:
         assert each["violation"]["probability"] == pytest.approx(1 - each["point"]["probability"], abs=1e-9)
-        if each["violation"]["runs"]:
-            assert sum(cell["decisive"] for cell in each["critical_cells"]) >= 1 - 1e-9
+        total = each["violation"]["probability"]
+        added = math.fsum([each["violation"]["rest"], *(one["probability"] for one in each["violation"]["causes"])])
+        assert abs(added - total) <= 1e-12
+        for one in each["violation"]["wrong_reports"]:
+            assert one["true"] != one["reported"]
 
 
 def test_columns_without_items_have_no_data_behind_them(run, tmp_path, root):
@@ -210,6 +238,126 @@ def test_columns_without_items_have_no_data_behind_them(run, tmp_path, root):
     first = each["label_more"][0]
     assert (first["bin"], first["true"], first["items"]) == (5, "ped", 0)
     assert first["swing"] > 0
+
+
+# Two objects.
+
+STREET = """
+name = "street"
+source = "made up"
+initial = "x = 0"
+terminal = "x > 0"
+
+[variables]
+x = { range = [0, 2], next = "2 - stop" }
+
+[inputs]
+stop = { range = [0, 1] }
+
+[environments]
+both = [{ class = "ped", distance_m = "5" }, { class = "truck", distance_m = "15" }]
+
+[planners.either]
+rules = [{ when = "sees(ped) | sees(truck)", set = { stop = 1 } }, { when = "true", set = { stop = 0 } }]
+
+[planners.needs_both]
+rules = [{ when = "sees(ped) & sees(truck)", set = { stop = 1 } }, { when = "true", set = { stop = 0 } }]
+
+[planners.for_trucks]
+rules = [{ when = "sees(truck)", set = { stop = 1 } }, { when = "true", set = { stop = 0 } }]
+
+[planners.bold]
+rules = [{ when = "true", set = { stop = 0 } }]
+"""
+PED = {"bin": 0, "true": "ped", "reported": "empty"}
+TRUCK = {"bin": 1, "true": "truck", "reported": "empty"}
+
+
+@pytest.fixture
+def street(tmp_path):
+    """One look at a pedestrian, missed with 1/4, and behind it a truck, missed with 1/3; the car should stop."""
+    (tmp_path / "street.toml").write_text(STREET)
+    (tmp_path / "street.ltl").write_text('model "street.toml"\nstops: P >= 0.99 [ F x = 1 ]\n')
+    counts = ([[30, 0, 0], [0, 40, 0], [10, 0, 40]], [[40, 0, 0], [0, 20, 0], [0, 10, 40]])
+    bins = [{"distance_m": [10 * k, 10 * k + 10], "counts": each} for k, each in enumerate(counts)]
+    head = {"schema": "verifier.confusion", "version": 1, "title": "made up", "labelling": "class"}
+    matrices = head | {"axes": ["predicted", "true"], "labels": ["ped", "truck", "empty"], "bins": bins}
+    (tmp_path / "street.json").write_text(json.dumps(matrices))
+    return {"spec": tmp_path / "street.ltl", "cm": tmp_path / "street.json"}
+
+
+@pytest.mark.parametrize(
+    ("planner", "expected", "corrected"),
+    [
+        ("either", {("ped", "truck"): Fraction(1, 12)}, [1]),
+        (
+            "needs_both",
+            {("truck",): Fraction(1, 4), ("ped",): Fraction(1, 6), ("ped", "truck"): Fraction(1, 12)},
+            [Fraction(3, 4), Fraction(2, 3), 1],
+        ),
+        ("for_trucks", {("truck",): Fraction(1, 3)}, [1]),
+        ("bold", {(): Fraction(1)}, [0]),
+    ],
+)
+def test_causes_of_two_objects_are_joint_where_both_reports_were_needed(run, street, planner, expected, corrected):
+    (each,) = document(run, "--planner", planner, *FAST, "--exact", **street)["explanations"]
+    found = each["violation"]
+    kinds = [{name: kind[name] for name in PED} for kind in found["wrong_reports"]]
+    assert all(kind in (PED, TRUCK) for kind in kinds)
+    causes = {tuple(kinds[k]["true"] for k in cause["wrong_reports"]): cause for cause in found["causes"]}
+    assert {name: cause["probability"] for name, cause in causes.items()} == pytest.approx(
+        {name: float(p) for name, p in expected.items()}, rel=1e-12
+    )
+    assert list(causes) == list(expected)  # the most probable first
+    exact = 1 - Fraction(each["point"]["exact"])
+    assert sum(expected.values()) == exact
+    assert abs(math.fsum(cause["share"] for cause in found["causes"]) - 1) <= 1e-12
+    assert [cause["corrected"] for cause in found["causes"]] == pytest.approx(list(map(float, corrected)), rel=1e-12)
+
+
+def test_correcting_the_first_cause_gains_what_is_said_in_both_engines(run, street, tmp_path, capfd):
+    asked = ("--planner", "needs_both")
+    (each,) = document(run, *asked, *FAST, **street)["explanations"]
+    (first, *_) = each["violation"]["causes"]
+    matrices = json.loads(street["cm"].read_text())
+    for number in first["wrong_reports"]:
+        kind = each["violation"]["wrong_reports"][number]
+        counts, names = matrices["bins"][kind["bin"]]["counts"], matrices["labels"]
+        true, reported = names.index(kind["true"]), names.index(kind["reported"])
+        counts[true][true] += counts[reported][true]
+        counts[reported][true] = 0
+    (tmp_path / "corrected.json").write_text(json.dumps(matrices))
+    main(["run", str(street["spec"]), "--cm", str(tmp_path / "corrected.json"), *asked, *FAST, "--json"])
+    ((point,),) = ([*one["points"]] for one in json.loads(capfd.readouterr().out)["requirements"])
+    assert first["corrected"] == pytest.approx(point["probability"], abs=1e-12)  # Storm
+    assert first["corrected"] == pytest.approx(point["second_engine"], abs=1e-12)
+    assert first["corrected"] == pytest.approx(3 / 4, abs=1e-12)
+
+
+def test_explanation_report_and_assurance_case_say_the_same(run, street, tmp_path, capfd):
+    _, out, _ = run("--planner", "either", *FAST, "-o", tmp_path / "explain.json", **street)
+    told = (
+        "Cause of 100 % of the violation: ped in [0, 10) m reported as empty and truck in [10, 20) m reported as "
+        "empty together (if all were correct, P would be 1; if only one of them, 1 or 1)"
+    )
+    assert f"  {told}" in out.splitlines()
+    spec, cm = (str(street[name]) for name in ("spec", "cm"))
+    main(["run", spec, "--cm", cm, "--planner", "either", *FAST, "-o", str(tmp_path / "run.json")])
+    main(["report", str(tmp_path / "run.json"), str(tmp_path / "explain.json"), "-o", str(tmp_path / "page.md")])
+    page = (tmp_path / "page.md").read_text().replace("\\", "")
+    assert page.count(f"{told}.") == 2  # in the summary and where it is explained
+    main(["evidence", "build", spec, "--cm", cm, "--planner", "either", *FAST, "-o", str(tmp_path / "bundle")])
+    goals = "".join(path.read_text() for path in (tmp_path / "bundle").rglob("*.yaml"))
+    assert f"How it fails: {told}" in " ".join(goals.split())
+    main(["evidence", "check", str(tmp_path / "bundle")])
+    assert "0 violating runs" not in capfd.readouterr().out
+
+
+def test_the_standard_deviation_says_what_it_assumes(run):
+    _, out, _ = run(*FEEDBACK, *FAST)
+    assert "P has a standard deviation of about 0.00363, to first order, if items are independent" in out
+    (each,) = document(run, *FEEDBACK, *FAST)["explanations"]
+    assert each["posterior_deviation_assumes"] == "if items are independent"
 
 
 # Pictures.
@@ -257,7 +405,7 @@ def recorded(folder, missed=127):
     return folder / "record.csv"
 
 
-def test_critical_cells_come_with_their_frames(run, tmp_path, schema):
+def test_wrong_reports_come_with_their_frames(run, tmp_path, schema):
     record = recorded(tmp_path)
     _, out, _ = run(*FEEDBACK, *FAST, "--record", record)
     assert "  ped in [0, 10) m reported as empty: 127 in the record" in out
@@ -265,7 +413,7 @@ def test_critical_cells_come_with_their_frames(run, tmp_path, schema):
     found = document(run, *FEEDBACK, *FAST, "--record", record)
     jsonschema.validate(found, schema)
     assert [each["role"] for each in found["inputs"]] == ["spec", "model", "confusion", "record"]
-    (cell,) = found["explanations"][0]["critical_cells"]
+    (cell,) = found["explanations"][0]["violation"]["wrong_reports"]
     assert cell["in_record"] == cell["items"] == 127
     assert [each["frame"] for each in cell["frames"]] == [f"drive/{k:06}" for k in range(31, 36)]
     assert {each["file"] for each in cell["frames"]} == {"truth/labels.txt"}
@@ -295,7 +443,7 @@ def test_real_frames_of_kitti(run, shared, tmp_path, capfd):
     asked = ("--planner", "feedback", "--set", "vmax=4", *FAST, "--record", tmp_path / "p.parquet")
     found = document(run, *asked, cm=tmp_path / "p.json")
     assert str(shared) not in json.dumps(found)
-    by_name = {each["name"]: each["critical_cells"] for each in found["explanations"]}
+    by_name = {each["name"]: each["violation"]["wrong_reports"] for each in found["explanations"]}
     for cell in (cell for cells in by_name.values() for cell in cells):
         assert cell["in_record"] == cell["items"]
     # Where nobody stands a pedestrian is reported in one frame of ten: such alarms come with their detections.
@@ -339,7 +487,14 @@ def test_bad_input(run, root, arguments, code, message):
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--runs", "0"], ["--runs", "x"], ["--moves", "-1"], ["--confidence", "1"], ["--prior", "0"], ["--draws", "0"]],
+    [
+        ["--patterns", "0"],
+        ["--members", "x"],
+        ["--moves", "-1"],
+        ["--confidence", "1"],
+        ["--prior", "0"],
+        ["--draws", "0"],
+    ],
 )
 def test_arguments_that_cannot_be(root, monkeypatch, capsys, arguments):
     monkeypatch.chdir(root)
@@ -378,7 +533,7 @@ def test_items_are_items_whatever_the_rates_are_rates_of(run, root, tmp_path):
     by_item, by_drive = (
         document(run, *chosen, "--weights", weights, cm=drives)["explanations"][0] for weights in ("item", "drive")
     )
-    assert [cell["items"] for cell in by_item["critical_cells"]] == [3 * 127]
-    for key in ("critical_cells", "label_more"):
-        assert [cell["items"] for cell in by_drive[key]] == [cell["items"] for cell in by_item[key]]
+    for found in (by_item, by_drive):
+        assert [cell["items"] for cell in found["violation"]["wrong_reports"]] == [3 * 127]
+    assert [one["items"] for one in by_drive["label_more"]] == [one["items"] for one in by_item["label_more"]]
     assert by_drive["posterior_deviation"] == pytest.approx(by_item["posterior_deviation"])  # drives are alike

@@ -168,11 +168,12 @@ def explained(given, slopes):
     names = ("ped", "empty")
     part = {
         "name": "stops", "planner": "p", "formula": "G safe", "target": None, "verdict": "satisfied",
-        "condition": None, "point": {}, "critical_cells": [],
+        "condition": None, "point": {},
         "perfect_perception": 1, "fixes": [], "moves": [], "label_more": [],
         "violation": {"satisfies_the_formula": False, "probability": 0, "error": 0, "covered": None,
-                      "complete": True, "runs": []},
-        "posterior_deviation": 0, "jumps": [], "map": None,
+                      "complete": True, "ranked": True, "rest": 0,
+                      "wrong_reports": [], "causes": [], "corrections": [], "patterns": []},
+        "posterior_deviation": 0, "posterior_deviation_assumes": "if items are independent", "jumps": [], "map": None,
         "gradient": [{"bin": 0, "true": name, "slopes": slope} for name, slope in zip(names, slopes, strict=True)],
     }  # fmt: skip
     same = ("title", "verdict", "condition", "inputs", "settings", "channel", "versions", "engines")
@@ -185,7 +186,15 @@ def explained(given, slopes):
         "bins": ["[0, inf) m"],
     }
     content |= {
-        "explain": {"runs": 1, "whole_runs": False, "moves": 1, "level": 0.95, "prior": 0.5, "map": None},
+        "explain": {
+            "patterns": 1,
+            "members": 1,
+            "whole_runs": False,
+            "moves": 1,
+            "level": 0.95,
+            "prior": 0.5,
+            "map": None,
+        },
         "explanations": [part],
     }
     return document(content, "explain.json")

@@ -50,7 +50,8 @@ def test_the_verdicts_are_told_in_sentences_the_worst_first(page):
         "the rates as measured it is 0.196203 in the worst of 3 scenarios (ped x=1 v=1); with 95 % confidence it is "
         "at most 0.292, if items are independent."
     )
-    assert told[3] == "It is lost mostly when true ped in [0, 10) m is reported as empty (100 % of the violation)."
+    lost = "Cause of 100 % of the violation: ped in [0, 10) m reported as empty (if correct, P would be 1)."
+    assert told[3] == lost
     assert told[4] == (
         "If true ped in [0, 10) m were never reported as empty, P would be 1. This requirement asks for a recall of "
         "at least 0.95, if the detector is memoryless (not tested)."

@@ -33,6 +33,9 @@ def test_all_three_formats_are_written_and_the_exit_code_is_0_whatever_the_verdi
     assert sorted(tmp_path.iterdir()) == sorted(targets)
 
 
+LOST = ("explanations", 1, "violation")
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -167,7 +170,17 @@ FIRST = ("specs", 0, "requirements", 1)
         ("explain", ("engines", "largest_difference"), "x", "/engines/largest_difference"),
         ("explain", ("explanations", 1, "point", "verdict"), "fine", "/explanations/1/point/verdict"),
         ("explain", ("explanations", 1, "target"), {"comparison": ">="}, "/explanations/1/target"),
-        ("explain", ("explanations", 1, "critical_cells", 0, "bin"), 10, "/explanations/1/critical_cells/0/bin"),
+        ("explain", (*LOST, "wrong_reports", 0, "bin"), 10, "/explanations/1/violation/wrong_reports/0/bin"),
+        (
+            "explain",
+            (*LOST, "causes", 0, "wrong_reports", 0),
+            1,
+            "/explanations/1/violation/causes/0/wrong_reports/0",
+        ),
+        ("explain", (*LOST, "causes", 0, "probability"), 0.5, "/explanations/1/violation/causes"),
+        ("explain", (*LOST, "rest"), 0.1, "/explanations/1/violation/causes"),
+        ("explain", (*LOST, "causes", 0, "share"), 0.5, "/explanations/1/violation/causes/0/share"),
+        ("explain", (*LOST, "patterns", 0, "steps", 0), [[3]], "/explanations/1/violation/patterns/0/steps/0"),
         ("explain", ("explanations", 1, "map", "probability", 3), [0.5], "/explanations/1/map/probability/3"),
         ("explain", ("explanations", 1, "map", "probability", 3, 0), "x", "/explanations/1/map/probability/3"),
         ("explain", ("explanations", 1, "map", "values", 0), [1], "/explanations/1/map/probability"),

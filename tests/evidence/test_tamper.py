@@ -228,11 +228,33 @@ def test_a_run_that_says_anything_else_is_found_without_its_hash(change, expecte
 )
 def test_a_counterexample_that_is_none_is_found_by_its_replay(change, expected, bundle):
     def altered(content):
-        change(content["explanations"][0]["violation"]["runs"][0])
+        change(content["explanations"][0]["violation"]["patterns"][0]["members"][0])
 
     path = "results/explain.json"
     report = check_files("b", forged(bundle, {path: rewritten(bundle.files[path], altered)}))
-    at = f"/explanations/0/violation/runs/0{expected}"
+    at = f"/explanations/0/violation/patterns/0/members/0{expected}"
+    assert any(file == path and place.startswith(at) for file, place in where(report)), where(report)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda lost: lost["causes"][0].update(corrected=0.99), "/causes/0/corrected"),
+        (lambda lost: lost["causes"][0].update(probability=lost["causes"][0]["probability"] / 2), "/causes/0/prob"),
+        (lambda lost: lost["causes"][0].update(wrong_reports=[]), "/causes/0/probability"),
+        (lambda lost: lost["causes"].clear(), "/rest"),
+        (lambda lost: lost["wrong_reports"][0].update(corrected=0.5), "/wrong_reports/0/corrected"),
+        (lambda lost: lost["wrong_reports"][0].update(bin=9), "/wrong_reports/0"),
+        (lambda lost: lost["causes"][0].update(wrong_reports=[7]), "/causes/0/wrong_reports"),
+        (lambda lost: lost["corrections"][0].update(corrected=0.5), "/corrections/0/corrected"),
+        (lambda lost: lost["patterns"][0].update(steps=[]), "/patterns/0/probability"),
+    ],
+)
+def test_a_cause_that_is_none_is_found(change, expected, bundle):
+    path = "results/explain.json"
+    raw = rewritten(bundle.files[path], lambda content: change(content["explanations"][0]["violation"]))
+    report = check_files("b", forged(bundle, {path: raw}))
+    at = f"/explanations/0/violation{expected}"
     assert any(file == path and place.startswith(at) for file, place in where(report)), where(report)
 
 

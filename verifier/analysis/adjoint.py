@@ -98,7 +98,7 @@ def state_values(objective: Objective, rates: Floats) -> Values:
     weight = probability[graph.edge]
     open_states = np.flatnonzero(~zero & ~one)
     if len(open_states):
-        equations = _Equations(n, open_states, graph.sources, graph.targets, weight)
+        equations = Equations(n, open_states, graph.sources, graph.targets, weight)
         rows = equations.number[graph.sources]
         enters = (rows >= 0) & (equations.number[graph.targets] < 0)
         behind = weight[enters, None] * decided[graph.targets[enters]]
@@ -122,7 +122,7 @@ def expected_visits(objective: Objective, values: Values, chosen: Sequence[int] 
     states = np.flatnonzero(passed)
     visits = np.zeros((len(starts), n))
     if len(states):
-        equations = _Equations(n, states, values.sources, values.targets, values.weight)
+        equations = Equations(n, states, values.sources, values.targets, values.weight)
         moving = np.flatnonzero(passed[starts])
         right = np.zeros((len(states), len(moving)))
         right[equations.number[starts[moving]], np.arange(len(moving))] = 1
@@ -217,7 +217,7 @@ def unions(channel: Channel) -> Ints:
     return np.array([[known.get(a | b, -1) for b in channel.observations] for a in channel.observations])
 
 
-class _Equations:
+class Equations:
     """I - Q on some states, factorised.
 
     The states are put in an order in which most systems are nearly triangular: by strongly connected components, each

@@ -6,24 +6,25 @@ the requirement: its obligation has become false, or a bottom component is enter
 probability of violation (Han, Katoen and Damman, Counterexample generation in probabilistic model checking, IEEE TSE
 35(2), 2009). Observations after which the planner does the same are one step of a run.
 
-A run is *irrevocable* from the first state on from which the requirement is violated whatever the detector reports,
-often long before the violation is seen. Runs that agree up to there fail for the same reason, so they are counted
-together unless whole runs are asked for: the probability is then that of the steps up to there, and the steps behind
-are those of the most probable continuation.
+A run is *irrevocable* from the first state on from which the requirement is violated with the measured detector and
+with a perfect one, often long before the violation is seen. Runs that agree up to there fail for the same
+reason, so they are counted together unless whole runs are asked for: the probability is then that of the steps up to
+there, and the steps behind are those of the most probable continuation. Runs that differ only in when it happened are
+one pattern (`causes`), and are its members.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.adjoint import Values
+from verifier.analysis.adjoint import Values, state_values
 from verifier.analysis.objective import Objective
 from verifier.analysis.walks import CheapestWalks
 from verifier.checking.linear import solve
@@ -37,6 +38,44 @@ Floats = NDArray[np.float64]
 
 LONGEST_EXACT = 2000
 """Steps of a run up to which its probability is also computed as a fraction, and rounded once from that."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prospects:
+    """What each product state has before it; (p,) arrays.
+
+    Attributes:
+        violation: probability of losing, which is violating the requirement.
+        risk: the mean of that probability and of the same with all reports correct from there on.
+        certain: bool, losing is certain both ways, or a losing bottom component is entered.
+        escapable: bool, states of losing bottom components from which correct reports need not lose.
+        satisfying: whether losing is to satisfy the formula, because the requirement is `P <= target`.
+    """
+
+    violation: Floats
+    risk: Floats
+    certain: NDArray[np.bool_]
+    escapable: NDArray[np.bool_]
+    satisfying: bool
+
+
+def prospects(objective: Objective, values: Values, satisfying: bool = False) -> Prospects:
+    """What each product state has before it.
+
+    Args:
+        objective, values: formula, skeleton and one family of matrices.
+        satisfying: losing is to satisfy the formula.
+
+    Raises:
+        EngineError, LimitError: as `state_values`.
+    """
+    perfect = state_values(objective, np.broadcast_to(np.eye(values.rates.shape[-1]), values.rates.shape))
+    both = [(each.failure, each.value) if satisfying else (each.value, each.failure) for each in (values, perfect)]
+    (hope, violation), (perfect_hope, perfect_violation) = both
+    lost = values.recurrent & (hope == 0)
+    certain = lost | ((hope == 0) & (perfect_hope == 0))
+    risk = (violation + perfect_violation) / 2
+    return Prospects(violation, risk, certain, lost & (perfect_hope > 0), satisfying)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,16 +153,29 @@ def counterexamples(
     Raises:
         EngineError, LimitError: from the batch engine.
     """
-    skeleton = objective.skeleton
-    runs = _RunGraph(objective, values, satisfying).runs(start, count, whole)
-    exact = None
-    if counts is not None and runs:
-        used = np.unique(np.concatenate([skeleton.entry[run.transitions] for run in runs]))
-        exact = exact_entries(skeleton, counts, used)
-        runs = [replace(run, probability=_rounded_once(skeleton, run, exact)) for run in runs]
-    runs.sort(key=lambda run: -run.probability)  # stable: equal ones stay in the order they were found
+    graph = RunGraph(objective, values, prospects(objective, values, satisfying))
+    (runs,), exact = with_exact(objective.skeleton, [graph.runs(start, count, whole)], counts)
     total, error = violation_probability(objective, values.rates, start, satisfying)
     return Counterexamples(tuple(runs), len(runs) < count, total, error, satisfying, exact)
+
+
+def with_exact(
+    skeleton: Skeleton, groups: Sequence[list[Run]], counts: NDArray[np.int64] | None
+) -> tuple[list[list[Run]], dict[int, Fraction] | None]:
+    """Groups of runs with probabilities that are rounded once, most probable first, and the exact values of entries.
+
+    Args:
+        skeleton: where.
+        groups: runs.
+        counts: (bins, predicted, true) behind the rates; None for no exact values.
+    """
+    exact = None
+    if counts is not None and any(groups):
+        taken = [skeleton.entry[run.transitions] for runs in groups for run in runs]
+        exact = exact_entries(skeleton, counts, np.unique(np.concatenate(taken)))
+        groups = [[replace(run, probability=_rounded_once(skeleton, run, exact)) for run in runs] for runs in groups]
+    # Stable: equal ones stay in the order they were found.
+    return [sorted(runs, key=lambda run: -run.probability) for runs in groups], exact
 
 
 def exact_probability(skeleton: Skeleton, run: Run, exact: Mapping[int, Fraction]) -> Fraction | None:
@@ -177,47 +229,85 @@ def violation_probability(
     return float(found.value[0, 0]), float(found.error[0, 0])
 
 
-class _RunGraph:
+class RunGraph:
     """The product with an end of its own for every state of the chain in which the formula is decided.
 
     `REJECT` and `ACCEPT` are one state each of the product; here node p + s is the end in state s of the chain.
+
+    Args:
+        objective, values, prospects: what was solved.
     """
 
-    def __init__(self, objective: Objective, values: Values, satisfying: bool) -> None:
+    def __init__(self, objective: Objective, values: Values, prospects: Prospects) -> None:
         self._objective = objective
         skeleton, product = objective.skeleton, objective.product
         self._p = product.state_count
-        self._end = ACCEPT if satisfying else REJECT
-        self._hope = values.failure if satisfying else values.value
+        self._end, lost = (ACCEPT, REJECT) if prospects.satisfying else (REJECT, ACCEPT)
         entries = skeleton.entry_values(values.rates)
         probability = entries[skeleton.entry][product.edge]
-        kept = np.flatnonzero((probability > 0) & (product.indices != (REJECT if satisfying else ACCEPT)))
-        self._transition = product.edge[kept]
-        self._probability = probability[kept]
-        targets = product.indices[kept]
+        self._kept = np.flatnonzero((probability > 0) & (product.indices != lost))
+        self._transition = product.edge[self._kept]
+        self._probability = probability[self._kept]
+        targets = product.indices[self._kept]
         self._target = np.where(targets == self._end, self._p + skeleton.indices[self._transition], targets)
-        ends = self._p + skeleton.state_count
-        self._certain = np.concatenate([self._hope == 0, np.ones(skeleton.state_count, dtype=bool)])
+        self._nodes = self._p + skeleton.state_count
+        self._certain = np.concatenate([prospects.certain, np.ones(skeleton.state_count, dtype=bool)])
         self._decided = self._certain.copy()
         self._decided[: self._p] &= values.recurrent
+        self._source = product.sources[self._kept]
         # A sum of rates that is 1 may come out a rounding above it.
-        cost = np.maximum(-np.log(self._probability), 0.0)
-        self._edges = (ends, product.sources[kept], self._target, cost)
+        self._cost = np.maximum(-np.log(self._probability), 0.0)
+        self._to_decided: CheapestWalks | None = None
 
-    def runs(self, start: int, count: int, whole: bool) -> list[Run]:
-        """The `count` most probable violating runs from an initial state, most probable first."""
+    def runs(
+        self, start: int, count: int, whole: bool, symbol: Ints | None = None, pattern: Sequence[int] = ()
+    ) -> list[Run]:
+        """The `count` most probable violating runs from an initial state, most probable first.
+
+        Args:
+            start, count, whole: as in `counterexamples`.
+            symbol: (q,) what counts on each transition of the product, 0 for nothing; None for all runs.
+            pattern: with `symbol`, only runs on which these count, in order, each once or several times in a row.
+        """
         node = int(self._objective.product.start[start])
         if node == self._end:
             node = self._p + int(self._objective.skeleton.starts[start])
-        decided = CheapestWalks(*self._edges, self._decided)
-        if whole:
-            return [self._run(node, walk, len(walk)) for walk in decided.from_node(node, count)]
+        if symbol is None or self._certain[node]:
+            walks = CheapestWalks(*self._edges(), self._decided if whole else self._certain)
+            edge = np.arange(len(self._kept))
+        else:
+            walks, edge = self._along(symbol[self._kept], pattern, self._decided if whole else self._certain)
         found = []
-        for walk in CheapestWalks(*self._edges, self._certain).from_node(node, count):
+        for path in walks.from_node(node, count):
+            walk = edge[path]
             last = int(self._target[walk[-1]]) if len(walk) else node
-            (rest,) = decided.from_node(last, 1)
+            rest = np.zeros(0, dtype=np.int64)
+            if not self._decided[last]:
+                if self._to_decided is None:
+                    self._to_decided = CheapestWalks(*self._edges(), self._decided)
+                (rest,) = self._to_decided.from_node(last, 1)
             found.append(self._run(node, np.concatenate([walk, rest]), len(walk)))
         return found
+
+    def _edges(self) -> tuple[int, Ints, Ints, Floats]:
+        return self._nodes, self._source, self._target, self._cost
+
+    def _along(self, symbol: Ints, pattern: Sequence[int], goal: NDArray[np.bool_]) -> tuple[CheapestWalks, Ints]:
+        """The walks that read a pattern, on one copy of the nodes for each of its beginnings; and their edges."""
+        parts: list[tuple[Ints, int, int]] = []
+        for place in range(len(pattern) + 1):
+            staying = symbol == 0
+            if place:
+                staying |= symbol == pattern[place - 1]
+            parts.append((np.flatnonzero(staying), place, place))
+            if place < len(pattern):
+                parts.append((np.flatnonzero(symbol == pattern[place]), place, place + 1))
+        edge = np.concatenate([part for part, _, _ in parts])
+        sources = np.concatenate([self._source[part] + before * self._nodes for part, before, _ in parts])
+        targets = np.concatenate([self._target[part] + after * self._nodes for part, _, after in parts])
+        read = np.zeros((len(pattern) + 1) * self._nodes, dtype=bool)
+        read[len(pattern) * self._nodes :] = goal
+        return CheapestWalks(len(read), sources, targets, self._cost[edge], read), edge
 
     def _run(self, start: int, walk: Ints, counted: int) -> Run:
         """The run behind a walk from the node `start`."""

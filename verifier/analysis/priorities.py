@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -184,7 +185,10 @@ def fixes(
     gain = found.against(np.arange(found.rates.shape[1]))
     first_order = found.rates[cell] * (0.0 - gain[cell])
     chosen = np.argsort(-np.abs(first_order), kind="stable")[:most]
-    probability, perfect = _corrected(objective, found, [each[chosen] for each in cell], start)
+    cells = np.column_stack([bins[at], predicted, columns[at]])[chosen].tolist()
+    probability = corrected_probabilities(objective, found.rates, [[tuple(one)] for one in cells], start)
+    perfect = np.broadcast_to(np.eye(found.rates.shape[1]), found.rates.shape)
+    best = float(objective.probabilities(perfect[np.newaxis]).probability[0, start])
     listed = [
         Fix(b, true, label, float(found.rates[b, label, true]), change, p, bool(found.jumps[b, true, true]))
         for b, label, true, change, p in zip(
@@ -193,22 +197,27 @@ def fixes(
     ]
     listed = [each for each in listed if abs(each.probability - found.probability) > UNCHANGED]
     listed.sort(key=lambda each: each.probability * (-1 if raising else 1))
-    return Fixes(tuple(listed), len(at) - len(chosen), perfect)
+    return Fixes(tuple(listed), len(at) - len(chosen), best)
 
 
-def _corrected(objective: Objective, found: Sensitivity, cells: list[Ints], start: int) -> tuple[Floats, float]:
-    """P from `start` with each of the cells corrected, and with all of them and every other one."""
-    bins, predicted, true = cells
-    chunk = max(1, _BATCH_BYTES // found.rates.nbytes)
-    parts = []
-    for low in range(0, len(bins), chunk):
-        here = slice(low, low + chunk)
-        batch = np.repeat(found.rates[np.newaxis], len(bins[here]), axis=0)
-        k = np.arange(len(batch))
-        moved = batch[k, bins[here], predicted[here], true[here]]
-        batch[k, bins[here], true[here], true[here]] += moved
-        batch[k, bins[here], predicted[here], true[here]] = 0.0
+def corrected_probabilities(
+    objective: Objective, rates: Floats, sets: Sequence[Collection[tuple[int, int, int]]], start: int
+) -> Floats:
+    """(k,) P from an initial state with each of k sets of kinds of wrong reports corrected, solved anew.
+
+    Args:
+        objective: of P.
+        rates: (bins, predicted, true), every cell a number.
+        sets: (bin, predicted, true) of each kind; its mass moves to the correct label.
+        start: number of the initial state.
+    """
+    chunk = max(1, _BATCH_BYTES // rates.nbytes)
+    parts = [np.zeros(0)]
+    for low in range(0, len(sets), chunk):
+        batch = np.repeat(rates[np.newaxis], len(sets[low : low + chunk]), axis=0)
+        for one, kinds in zip(batch, sets[low : low + chunk], strict=True):
+            for at, predicted, true in kinds:
+                one[at, true, true] += one[at, predicted, true]
+                one[at, predicted, true] = 0.0
         parts.append(objective.probabilities(batch).probability[:, start])
-    perfect = np.broadcast_to(np.eye(found.rates.shape[1]), found.rates.shape)
-    best = float(objective.probabilities(perfect[np.newaxis]).probability[0, start])
-    return np.concatenate([np.zeros(0), *parts]), best
+    return np.concatenate(parts)

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from verifier.analysis.explanation import ExplainSettings
 
 EXPLAIN_DESCRIPTION = """\
-Say why each requirement of SPEC has the probability it has: the most probable runs on which it fails, the matrix
-cells at which they are lost (with --record the frames in which that happened), what to fix first, and where to label
-more data. The worst scenario of each requirement is explained.
+Say why each requirement of SPEC has the probability it has: which wrong reports, alone or together, it is lost by
+(with --record the frames in which they happened), the most probable patterns of losing runs, what to fix first, and
+where to label more data. The worst scenario of each requirement is explained.
 """
 
 
@@ -43,7 +43,12 @@ def add_explain_arguments(commands: Any) -> None:
 
 
 def _add_explanation_arguments(group: Any) -> None:
-    group.add_argument("--runs", type=positive(int), default=5, metavar="K", help="most violating runs (default: 5)")
+    group.add_argument(
+        "--patterns", type=positive(int), default=5, metavar="K", help="most patterns of losing runs (default: 5)"
+    )
+    group.add_argument(
+        "--members", type=positive(int), default=1, metavar="N", help="most runs of each pattern (default: 1)"
+    )
     group.add_argument(
         "--whole-runs",
         action="store_true",
@@ -74,7 +79,8 @@ def explain_settings(arguments: argparse.Namespace) -> ExplainSettings:
     variables = () if arguments.map is None else tuple(part.strip() for part in arguments.map.split(","))
     seen = bool(arguments.json or arguments.output or arguments.plot or variables)
     return ExplainSettings(
-        runs=arguments.runs,
+        patterns=arguments.patterns,
+        members=arguments.members,
         whole_runs=arguments.whole_runs,
         moves=arguments.moves,
         level=arguments.confidence,

@@ -12,15 +12,25 @@ from verifier.cli.run_summary import evidence_lines, remark_lines
 from verifier.cli.tables import aligned, bound_text, choices_made, probability_text
 from verifier.confusion.matrices import Label, label_text
 from verifier.errors import one_line
+from verifier.evidence.causes import (
+    HOW_CAUSES_COUNT,
+    cause_lines,
+    correction_text,
+    deviation_text,
+    pattern_text,
+    patterns_text,
+    report_text,
+    violation_text,
+)
 from verifier.evidence.documents import Content
 from verifier.evidence.grounds import bounds_told, marked_verdict, reason_text, vacuity_text
 from verifier.evidence.rounding import interval_text, level_text
-from verifier.explain.results import CriticalCell, Explained, ExplainResult, Frame
+from verifier.explain.results import Counted, Explained, ExplainResult, Frame
 from verifier.results import Point, point_document
 
 LARGEST_DENOMINATOR = 10**6
 MOST_FRAMES = 3
-"""Frames that are printed for each cell; the JSON document names more."""
+"""Frames that are printed for each kind of wrong report; the JSON document names more."""
 
 
 def explain_table(result: ExplainResult) -> str:
@@ -28,8 +38,9 @@ def explain_table(result: ExplainResult) -> str:
     run = result.run
     planners = list(dict.fromkeys(each.planner for each in run.requirements))
     lines = [one_line(run.title), *choices_made(run, planners)]
-    for each in result.explained:
-        lines += ["", *_requirement_lines(each, result)]
+    content = result.document()
+    for each, part in zip(result.explained, content["explanations"], strict=True):
+        lines += ["", *_requirement_lines(each, result, content, part)]
     lines += evidence_lines(run)
     lines += ["", f"Probabilities by Storm {run.versions['storm']}; the second engine differs by at most "]
     lines[-1] += f"{run.largest_difference:.1e}."
@@ -37,7 +48,7 @@ def explain_table(result: ExplainResult) -> str:
     return "\n".join([*lines, f"verdict: {one_line(run.verdict_text)}"]) + "\n"
 
 
-def _requirement_lines(each: Explained, result: ExplainResult) -> list[str]:
+def _requirement_lines(each: Explained, result: ExplainResult, content: Content, part: Content) -> list[str]:
     point, target = each.point, each.result.target
     told = point_document(point)
     asked = "P = ?" if target is None else f"P {each.result.target_text}"
@@ -50,11 +61,10 @@ def _requirement_lines(each: Explained, result: ExplainResult) -> list[str]:
         *_sureness_lines(point, result),
         *_why_lines(told),
         "",
-        *_failure_lines(each.explanation, result),
+        *_failure_lines(each, content, part),
     ]
-    lines += _cell_lines(each.cells, result)
     lines += _fix_lines(each.explanation, result)
-    lines += _column_lines(each.explanation, result)
+    lines += _column_lines(each.explanation, result, deviation_text(part))
     return [*lines, *_move_lines(each.explanation, result)]
 
 
@@ -76,37 +86,34 @@ def _sureness_lines(point: Point, result: ExplainResult) -> list[str]:
     return [f"{level} {interval}", f"{name} {bounds}{gap}{assumed}"]
 
 
-def _failure_lines(found: Explanation, result: ExplainResult) -> list[str]:
-    verb = "holds" if found.satisfying else "fails"
-    if not found.runs:
-        return [f"There is no run on which the formula {verb}: with these matrices none has a positive probability."]
-    lead = f"The formula {verb} with probability {found.violation:.6g}"
-    kind = "run" if result.settings["whole_runs"] else "way"
-    if found.runs[0].irrevocable == 0:
-        lines = [f"The formula {verb} whatever the detector reports:"]
-    elif found.complete:
-        lines = [
-            f"{lead}, in {'one' if len(found.runs) == 1 else len(found.runs)} {kind}{'s'[len(found.runs) == 1 :]}:"
-        ]
-    else:
-        lines = [f"{lead}; the {len(found.runs)} most probable {kind}s are {100 * found.covered:.3g} % of it:"]
-    for number_, run in enumerate(found.runs, start=1):
-        lines += _run_lines(run, number_, found, result)
-    if any(run.replayed is not Replay.WHOLE for run in found.runs):
+def _failure_lines(each: Explained, content: Content, part: Content) -> list[str]:
+    found = each.explanation
+    if not found.patterns:
+        return [violation_text(part)]
+    lines = [violation_text(part), *(f"  {line}" for line in cause_lines(content, part)), HOW_CAUSES_COUNT]
+    lines += [f"{best}."] if (best := correction_text(content, part)) else []
+    for counted, kind in zip(each.counted, part["violation"]["wrong_reports"], strict=True):
+        lines += _frame_lines(counted, report_text(content, kind))
+    lines += ["", patterns_text(part)]
+    for number, (told, pattern) in enumerate(zip(found.patterns, part["violation"]["patterns"], strict=True), 1):
+        lines.append(f"  {number}. {pattern_text(content, part, pattern)}")
+        for run in told.members:
+            lines += _run_lines(run, found.asked, content, alone=told.complete and len(told.members) == 1)
+    if any(run.replayed is not Replay.WHOLE for told in found.patterns for run in told.members):
         lines.append("Some runs are too long for the formula to be evaluated on them once more; their steps were.")
     return lines
 
 
-def _run_lines(run: ToldRun, number: int, found: Explanation, result: ExplainResult) -> list[str]:
-    fraction = _fraction_text(run.exact)
-    lines = [f"  {number}. probability {run.probability:.6g}{fraction}, {100 * run.share:.3g} % of it"]
+def _run_lines(run: ToldRun, asked: frozenset[str], content: Content, *, alone: bool) -> list[str]:
+    kind = "the only run" if alone else "a run"
+    lines = [f"     {kind}, probability {run.probability:.6g}{_fraction_text(run.exact)}:"]
     lines.append(f"     {'start':<10}{_state_text(run.initial)}")
     at = 0
     for length, step in _stretches(run):
         first = at + 1
         at += length
         when = f"step {at}" if length == 1 else f"{first}-{at}"
-        told = _report_text(step[0], found.asked, length > 1, result)
+        told = _report_text(step[0], asked, length > 1, content)
         lines.append(f"     {when:<10}{_state_text(step[1].after)}   {told}")
         if at == run.irrevocable:
             lines.append("     lost: nothing can help any more" + ("; most likely" if at < len(run.steps) else ""))
@@ -129,10 +136,10 @@ def _stretches(run: ToldRun) -> list[tuple[int, tuple[Step, Step]]]:
     return found
 
 
-def _report_text(step: Step, asked: frozenset[str], several: bool, result: ExplainResult) -> str:
+def _report_text(step: Step, asked: frozenset[str], several: bool, content: Content) -> str:
     if not step.matters:
         return "whatever is reported" if step.there else "nobody looks"
-    there = " and ".join(f"{_thing_text(label)} in {result.bins[at]}" for label, at in step.there)
+    there = " and ".join(f"{_thing_text(label)} in {content['bins'][at]}" for label, at in step.there)
     told = " / ".join(_told_text(label, asked) for label, _ in step.told)
     rate = sum(rate for _, rate in step.told)
     return f"{there}; reported: {told} ({rate:.4g}{' each' if several else ''})"
@@ -157,32 +164,11 @@ def _fraction_text(exact: Fraction | None) -> str:
     return f" = {exact}"
 
 
-def _cell_lines(cells: tuple[CriticalCell, ...], result: ExplainResult) -> list[str]:
-    if not cells:
+def _frame_lines(counted: Counted, what: str) -> list[str]:
+    if counted.occurrences is None:
         return []
-    rows, frames = [], []
-    for cell in cells:
-        rows.append([
-            f"{100 * cell.decisive:.3g} %",
-            *_place(cell.true, cell.bin, result),
-            label_text(result.labels[cell.predicted]),
-            f"{cell.rate:.4g}",
-            str(cell.items),
-            f"{cell.expected:.3g}",
-            f"{cell.everywhere:.3g}",
-        ])  # fmt: skip
-        frames += _frame_lines(cell, result)
-    header = ["lost here", "true", "bin", "reported", "rate", "items", "per violating run", "per run"]
-    return ["", "Where it is lost: the report after which nothing can help any more", *aligned(header, rows), *frames]
-
-
-def _frame_lines(cell: CriticalCell, result: ExplainResult) -> list[str]:
-    if cell.occurrences is None:
-        return []
-    true, bin_text = _place(cell.true, cell.bin, result)
-    what = f"{true} in {bin_text} reported as {label_text(result.labels[cell.predicted])}"
-    lines = [f"  {what}: {cell.occurrences} in the record"]
-    return [*lines, *(f"    {_frame_text(each)}" for each in cell.frames[:MOST_FRAMES])]
+    frames = (f"    {_frame_text(each)}" for each in counted.frames[:MOST_FRAMES])
+    return [f"  {what}: {counted.occurrences} in the record", *frames]
 
 
 def _frame_text(frame: Frame) -> str:
@@ -217,7 +203,7 @@ def _fix_lines(found: Explanation, result: ExplainResult) -> list[str]:
     ]
 
 
-def _column_lines(found: Explanation, result: ExplainResult) -> list[str]:
+def _column_lines(found: Explanation, result: ExplainResult, deviation: str) -> list[str]:
     columns, most = found.columns, int(result.settings["moves"])
     if not len(columns.bins):
         return ["", "Where to label more: no column with data has an influence to first order."]
@@ -232,8 +218,7 @@ def _column_lines(found: Explanation, result: ExplainResult) -> list[str]:
     ]
     level = level_text(float(result.settings["level"]))
     header = ["true", "bin", "items", "share of variance", f"P over the {level} interval of a cell"]
-    what = f"Where to label more: P has a standard deviation of about {columns.deviation:.3g}, to first order"
-    return ["", what, *aligned(header, rows)]
+    return ["", f"Where to label more: {deviation}", *aligned(header, rows)]
 
 
 def _move_lines(found: Explanation, result: ExplainResult) -> list[str]:

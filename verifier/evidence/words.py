@@ -54,3 +54,23 @@ def counted(number: int, one: str, more: str | None = None) -> str:
     ('1 requirement', '0 requirements', '2 matrices')
     """
     return f"{number} {one if number == 1 else more or one + 's'}"
+
+
+def percent(share: float, digits: int = 4) -> str:
+    """A share for people.
+
+    >>> percent(0.95), percent(0.999), percent(1)
+    ('95 %', '99.9 %', '100 %')
+    """
+    return f"{100 * share:.{digits}g} %"
+
+
+def listed(texts: Sequence[str], word: str = "and") -> str:
+    """Texts as a list in a sentence.
+
+    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"], "or")
+    ('a', 'a and b', 'a, b or c')
+    """
+    if len(texts) < 2:
+        return "".join(texts)
+    return f"{', '.join(texts[:-1])} {word} {texts[-1]}"

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from verifier.analysis.explanation import Explanation, Step, ToldRun
+from verifier.analysis.causes import Alternatives, WrongReport
+from verifier.analysis.explanation import Explanation, Kind, Step, ToldCause, ToldPattern, ToldRun
 from verifier.analysis.replay import Replay
 from verifier.analysis.state_map import StateMap
 from verifier.confusion.matrices import Label, label_text
@@ -21,6 +22,8 @@ from verifier.textfiles import document_text
 
 SCHEMA_NAME = "verifier.explain"
 SCHEMA_VERSION = 1
+DEVIATION_ASSUMES = "if items are independent"
+"""What the posterior of the matrices assumes, and with it the standard deviation of P."""
 
 
 @dataclass(frozen=True)
@@ -44,28 +47,20 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class CriticalCell:
-    """A matrix cell at which violating runs become irrevocable.
+class Counted:
+    """A kind of wrong report that causes or patterns speak of, as it was counted.
 
     Attributes:
-        bin, predicted, true: the cell.
+        kind: the matrix cell, and what correcting it would give.
         rate: of the report.
         items: how many such reports the matrices count; 0 where a policy gives the rate.
-        decisive: probability that a violating run becomes irrevocable with this report.
-        expected: expected number of such reports on a violating run while the outcome is open; `everywhere` the
-            same on any run.
         occurrences: how many such items the record has; None without a record.
         frames: the first of them.
     """
 
-    bin: int
-    predicted: int
-    true: int
+    kind: Kind
     rate: float
     items: int
-    decisive: float
-    expected: float
-    everywhere: float
     occurrences: int | None = None
     frames: tuple[Frame, ...] = ()
 
@@ -78,13 +73,13 @@ class Explained:
         result: the requirement over all its scenarios.
         point: the scenario explained: the worst.
         explanation: see there.
-        cells: the cells at which it fails, the most decisive first.
+        counted: the kinds of wrong reports of the explanation, in its order.
     """
 
     result: RequirementResult
     point: Point
     explanation: Explanation
-    cells: tuple[CriticalCell, ...]
+    counted: tuple[Counted, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +125,7 @@ class ExplainResult:
 
 def _explained_document(each: Explained, requirement: dict[str, Any], whole: ExplainResult) -> dict[str, Any]:
     found, names = each.explanation, [label_text(label) for label in whole.labels]
+    number = {kind.report: place for place, kind in enumerate(found.kinds)}
     points = requirement.pop("points")
     del requirement["worst"]
     return requirement | {
@@ -138,26 +134,57 @@ def _explained_document(each: Explained, requirement: dict[str, Any], whole: Exp
             "satisfies_the_formula": found.satisfying,
             "probability": found.violation,
             "error": found.violation_error,
+            "wrong_reports": [_counted_document(counted, names) for counted in each.counted],
+            "causes": [_cause_document(cause, number, found.violation) for cause in found.causes],
+            "rest": found.rest,
+            "corrections": [
+                {"wrong_reports": [number[report] for report in best.reports], "corrected": best.corrected}
+                for best in found.corrections
+            ],
+            "patterns": [_pattern_document(pattern, number, found.violation) for pattern in found.patterns],
             "covered": _number(found.covered),
             "complete": found.complete,
-            "runs": [_run_document(run) for run in found.runs],
+            "ranked": found.ranked,
         },
-        "critical_cells": [_cell_document(cell, names) for cell in each.cells],
         "perfect_perception": found.fixes.perfect,
         "fixes": _fixes_document(each, names, int(whole.settings["moves"])),
         "moves": _moves_document(each, names),
         "label_more": _columns_document(each, names),
         "posterior_deviation": found.columns.deviation,
+        "posterior_deviation_assumes": DEVIATION_ASSUMES,
         "gradient": _gradient_document(each, names),
         "jumps": np.argwhere(found.sensitivity.jumps).tolist(),
         "map": None if found.map is None else _map_document(found.map),
     }
 
 
+def _cause_document(found: ToldCause, number: Mapping[WrongReport, int], total: float) -> dict[str, Any]:
+    return {
+        "wrong_reports": [number[report] for report in found.cause.reports],
+        "others": found.cause.others,
+        "probability": found.cause.probability,
+        "share": found.cause.probability / total,
+        "corrected": found.corrected,
+    }
+
+
+def _pattern_document(told: ToldPattern, number: Mapping[WrongReport, int], total: float) -> dict[str, Any]:
+    return {
+        "steps": [_step_alternatives(step, number) for step in told.pattern.steps],
+        "probability": told.pattern.probability,
+        "share": told.pattern.probability / total,
+        "members": [_run_document(run) for run in told.members],
+        "complete": told.complete,
+    }
+
+
+def _step_alternatives(step: Alternatives, number: Mapping[WrongReport, int]) -> list[list[int]]:
+    return sorted(sorted(number[report] for report in reports) for reports in step)
+
+
 def _run_document(run: ToldRun) -> dict[str, Any]:
     return {
         "probability": run.probability,
-        "share": run.share,
         "counted_steps": run.counted,
         "irrevocable_after": run.irrevocable,
         "replayed": "whole" if run.replayed is Replay.WHOLE else "steps",
@@ -177,16 +204,16 @@ def _step_document(step: Step) -> dict[str, Any]:
     }
 
 
-def _cell_document(cell: CriticalCell, names: list[str]) -> dict[str, Any]:
+def _counted_document(cell: Counted, names: list[str]) -> dict[str, Any]:
+    report = cell.kind.report
     found: dict[str, Any] = {
-        "bin": cell.bin,
-        "true": names[cell.true],
-        "reported": names[cell.predicted],
+        "bin": report.bin,
+        "true": names[report.true],
+        "reported": names[report.predicted],
         "rate": cell.rate,
         "items": cell.items,
-        "decisive": cell.decisive,
-        "expected": cell.expected,
-        "expected_on_any_run": cell.everywhere,
+        "told_apart": cell.kind.told_apart,
+        "corrected": cell.kind.corrected,
     }
     if cell.occurrences is not None:
         found["in_record"] = cell.occurrences

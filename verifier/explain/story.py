@@ -27,13 +27,13 @@ from verifier.chains.filled import filled_counts
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.process import StormProcess
 from verifier.checking.requirements import AbstractFormula, abstracted
-from verifier.confusion import EMPTY, ConfusionMatrices
+from verifier.confusion import ConfusionMatrices
 from verifier.confusion.bins import Bins
 from verifier.confusion.document import read_counts
 from verifier.confusion.matrices import label_text
 from verifier.confusion.record_reader import Record, read_record
 from verifier.errors import EngineError, InputError, Place, UsageError
-from verifier.explain.results import CriticalCell, Explained, ExplainResult, Frame
+from verifier.explain.results import Counted, Explained, ExplainResult, Frame
 from verifier.options import MIX_ELSEWHERE, RunOptions
 from verifier.pipeline import Inputs, Progress, read_inputs, verified
 from verifier.results import InputFile, Point, RequirementResult, RunResult
@@ -41,7 +41,7 @@ from verifier.scenarios import Block, Grid
 from verifier.systems.skeleton import Skeleton
 
 MOST_FRAMES = 5
-"""Frames that are named for each critical cell."""
+"""Frames that are named for each kind of wrong report."""
 MOST_TIED = 20
 """Equally bad scenarios among which the one that hangs most on the matrices is looked for."""
 
@@ -117,10 +117,8 @@ def explained(
     for result in run.requirements:
         with clock.running(f"explaining {result.name}"):
             point, explanation = _explain_worst(result, grid, matrices, items, options, settings)
-        cells = tuple(
-            _with_frames(cell, matrices, options, traced) for cell in _critical_cells(explanation, items, settings)
-        )
-        found.append(Explained(result, point, explanation, cells))
+        counted = tuple(_with_frames(cell, matrices, options, traced) for cell in _as_counted(explanation, items))
+        found.append(Explained(result, point, explanation, counted))
     return ExplainResult(
         run,
         matrices.labels,
@@ -228,41 +226,27 @@ def _start_of(point: Point, skeleton: Skeleton) -> int:
     return int(np.flatnonzero(here)[0])
 
 
-def _critical_cells(
-    explanation: Explanation, matrices: ConfusionMatrices, settings: ExplainSettings
-) -> list[CriticalCell]:
-    """The cells at which violating runs become irrevocable, the most decisive first."""
-    if explanation.cells is None:
-        return []
-    decisive = explanation.cells.decisive
-    order = np.argsort(-decisive, axis=None, kind="stable")[: settings.moves]
-    places = [tuple(map(int, np.unravel_index(at, decisive.shape))) for at in order]
+def _as_counted(explanation: Explanation, matrices: ConfusionMatrices) -> list[Counted]:
+    """The kinds of wrong reports of an explanation, as the matrices count them."""
+    rates = explanation.sensitivity.rates
     return [
-        CriticalCell(
-            *(bin_, predicted, true),
-            float(explanation.sensitivity.rates[bin_, predicted, true]),
-            int(matrices.counts[bin_, predicted, true]),
-            float(decisive[bin_, predicted, true]),
-            float(explanation.cells.expected[bin_, predicted, true]),
-            float(explanation.cells.everywhere[bin_, predicted, true]),
-        )
-        for bin_, predicted, true in places
-        if decisive[bin_, predicted, true] > 0
+        Counted(kind, float(rates[cell]), int(matrices.counts[cell]))
+        for kind in explanation.kinds
+        for cell in [(kind.report.bin, kind.report.predicted, kind.report.true)]
     ]
 
 
-def _with_frames(
-    cell: CriticalCell, matrices: ConfusionMatrices, options: RunOptions, traced: Traced | None
-) -> CriticalCell:
-    """The cell with the frames in which it happened, where there is a record that can tell."""
-    true, predicted = matrices.labels[cell.true], matrices.labels[cell.predicted]
-    if traced is None or true == EMPTY == predicted:
+def _with_frames(cell: Counted, matrices: ConfusionMatrices, options: RunOptions, traced: Traced | None) -> Counted:
+    """The kind with the frames in which it happened, where there is a record that can tell."""
+    if traced is None:
         return cell
+    report = cell.kind.report
+    true, predicted = matrices.labels[report.true], matrices.labels[report.predicted]
     record = traced.record
     rows = occurrences(
         record,
         traced.bins,
-        document_bins(traced.bins, options.where, None if options.canonical else cell.bin),
+        document_bins(traced.bins, options.where, None if options.canonical else report.bin),
         true,
         predicted,
         matrices.labelling,
@@ -272,7 +256,7 @@ def _with_frames(
     if len(rows) > cell.items:
         raise InputError(
             f"true label {label_text(true)} is reported as {label_text(predicted)} {len(rows)} times in bin "
-            f"{matrices.bin_text(cell.bin)}, and {cell.items} times in the matrices",
+            f"{matrices.bin_text(report.bin)}, and {cell.items} times in the matrices",
             Place(record.file),
             "name the record of the counting that gave these matrices",
         )
@@ -299,7 +283,8 @@ def _short_path(path: str) -> str:
 
 def _settings_document(settings: ExplainSettings) -> dict[str, Any]:
     return {
-        "runs": settings.runs,
+        "patterns": settings.patterns,
+        "members": settings.members,
         "whole_runs": settings.whole_runs,
         "moves": settings.moves,
         "level": settings.level,

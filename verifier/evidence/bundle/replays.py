@@ -1,4 +1,4 @@
-"""The violating runs of an explanation, gone through again on the system built anew from the bundled inputs.
+"""The causes of an explanation computed again, and its violating runs gone through again, on the rebuilt system.
 
 A run in the document is a list of valuations. Here it is walked on the skeleton: each step must be a transition, the
 step probabilities must be the exact fractions of the matrices and multiply to that of the run, and the formula must
@@ -14,9 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from verifier.analysis.adjoint import state_values
-from verifier.analysis.counterexamples import Run, exact_entries, exact_probability, violation_probability
+from verifier.analysis.adjoint import Values, state_values
+from verifier.analysis.causes import Losses, WrongReport
+from verifier.analysis.counterexamples import (
+    Run,
+    exact_entries,
+    exact_probability,
+    prospects,
+    violation_probability,
+)
 from verifier.analysis.objective import Objective
+from verifier.analysis.priorities import corrected_probabilities
 from verifier.analysis.replay import Replay, replay
 from verifier.chains.filled import filled_counts
 from verifier.checking.enclosure import AGREEMENT
@@ -30,6 +38,8 @@ from verifier.evidence.points import fraction_of
 from verifier.ltl.progression import ACCEPT, REJECT
 
 _TOLERANCE = 1e-11
+_MORE_PATTERNS = 3
+"""Patterns that are looked for beyond those stated: equally probable ones may change places."""
 _NOT_TOLD_AGAIN = ("points", "worst")
 """What an explanation leaves out of a requirement of the run; all else it repeats."""
 
@@ -66,12 +76,14 @@ def check_explanations(content: Mapping[str, Any], run: Mapping[str, Any], rebui
             continue
         walked = _Walked.of(each, rebuilt)
         findings += walked.total(each, pointer)
-        for number, told in enumerate(each["violation"]["runs"]):
-            at = f"{pointer}/violation/runs/{number}"
-            wrong = list(walked.wrong(told, bool(each["violation"]["satisfies_the_formula"])))
-            findings += [_finding(at + where, said, wanted) for where, said, wanted in wrong]
-            runs += 1
-            whole += told["replayed"] == "whole" and not wrong
+        findings += walked.causes(each["violation"], f"{pointer}/violation", content)
+        for number, pattern in enumerate(each["violation"]["patterns"]):
+            for member, told in enumerate(pattern["members"]):
+                at = f"{pointer}/violation/patterns/{number}/members/{member}"
+                wrong = list(walked.wrong(told, bool(each["violation"]["satisfies_the_formula"])))
+                findings += [_finding(at + where, said, wanted) for where, said, wanted in wrong]
+                runs += 1
+                whole += told["replayed"] == "whole" and not wrong
     return Replayed(runs, whole, findings)
 
 
@@ -80,6 +92,7 @@ class _Walked(NamedTuple):
 
     objective: Objective
     formula: AbstractFormula
+    values: Values
     start: int
     rebuilt: Rebuilt
 
@@ -94,7 +107,7 @@ class _Walked(NamedTuple):
         ]
         formula, objective = rebuilt.objective(block, names.index(each["name"]))
         start = rebuilt.initial_states[place].index(dict(point["initial"]))
-        return cls(objective, formula, start, rebuilt)
+        return cls(objective, formula, state_values(objective, rebuilt.measured.rates), start, rebuilt)
 
     def total(self, each: Mapping[str, Any], pointer: str) -> Iterator[Finding]:
         """The probability of violation, which the second engine computes anew."""
@@ -102,17 +115,58 @@ class _Walked(NamedTuple):
         value, error = violation_probability(self.objective, self.rebuilt.measured.rates, self.start, satisfying)
         if not abs(stated["probability"] - value) <= error + AGREEMENT * value:
             yield _finding(f"{pointer}/violation/probability", repr(stated["probability"]), repr(value))
-        listed = math.fsum(run["probability"] for run in stated["runs"])
+        listed = math.fsum(pattern["probability"] for pattern in stated["patterns"])
         covered = listed / stated["probability"] if stated["probability"] else None
         if not _same_share(stated["covered"], covered):
             yield _finding(f"{pointer}/violation/covered", repr(stated["covered"]), repr(covered))
-        for number, run in enumerate(stated["runs"]):
-            share = run["probability"] / stated["probability"] if stated["probability"] else None
-            if not _same_share(run["share"], share):
-                yield _finding(f"{pointer}/violation/runs/{number}/share", repr(run["share"]), repr(share))
+        for name in ("causes", "patterns"):
+            for number, part in enumerate(stated[name]):
+                share = part["probability"] / stated["probability"] if stated["probability"] else None
+                if not _same_share(part["share"], share):
+                    yield _finding(f"{pointer}/violation/{name}/{number}/share", repr(part["share"]), repr(share))
         upper_target = each["target"] is not None and each["target"]["comparison"] in ("<=", "<")
         if satisfying != upper_target:
             yield _finding(f"{pointer}/violation/satisfies_the_formula", str(satisfying), str(upper_target))
+
+    def causes(self, stated: Mapping[str, Any], pointer: str, content: Mapping[str, Any]) -> Iterator[Finding]:
+        """Causes, corrections and patterns, which are computed again; equal ones may stand in any order."""
+        unknown = [_finding(pointer + where, told, "one that there is") for where, told in _unknown(stated, content)]
+        if unknown:
+            yield from unknown
+            return
+        before = prospects(self.objective, self.values, bool(stated["satisfies_the_formula"]))
+        losses = Losses(self.objective, self.values, before)
+        total = float(before.violation[self.objective.product.start[self.start]])
+        found = losses.attribution(self.start, total)
+        patterns = losses.patterns(self.start, len(stated["patterns"]) + _MORE_PATTERNS, total)
+        names = content["labels"]
+        kinds = [
+            WrongReport(kind["bin"], names.index(kind["reported"]), names.index(kind["true"]))
+            for kind in stated["wrong_reports"]
+        ]
+        by_cause = {(frozenset(cause.reports), cause.others): cause.probability for cause in found.causes}
+        by_pattern = {pattern.steps: pattern.probability for pattern in patterns.patterns}
+        told = [(frozenset(kinds[k] for k in cause["wrong_reports"]), cause["others"]) for cause in stated["causes"]]
+        steps = [
+            tuple(frozenset(frozenset(kinds[k] for k in one) for one in step) for step in pattern["steps"])
+            for pattern in stated["patterns"]
+        ]
+        rest = math.fsum(probability for cause, probability in by_cause.items() if cause not in told)
+        hidden = [kind for kind in kinds if kind in found.not_told_apart]
+        sets = [[kind] for kind in kinds]
+        sets += [[kinds[k] for k in best["wrong_reports"]] for best in stated["corrections"]]
+        sets += [[*reports, *(hidden if others else ())] for reports, others in told]
+        solved = corrected_probabilities(self.objective, self.values.rates, sets, self.start).tolist()
+        corrected = ("wrong_reports", "corrections", "causes")
+        places = [(name, k, "corrected") for name in corrected for k in range(len(stated[name]))]
+        places += [(name, k, "probability") for name in ("causes", "patterns") for k in range(len(stated[name]))]
+        expected = [*solved, *(by_cause.get(cause) for cause in told), *(by_pattern.get(each) for each in steps)]
+        for (name, k, key), value in zip(places, expected, strict=True):
+            if value is None or not _same_share(stated[name][k][key], value):
+                wanted = "no such part, computed from the inputs" if value is None else repr(value)
+                yield _finding(f"{pointer}/{name}/{k}/{key}", repr(stated[name][k][key]), wanted)
+        if not _same_share(stated["rest"], rest):
+            yield _finding(f"{pointer}/rest", repr(stated["rest"]), repr(rest))
 
     def wrong(self, told: Mapping[str, Any], satisfying: bool) -> Iterator[tuple[str, str, str]]:
         """(pointer, found, expected) of what is not so about one run."""
@@ -134,10 +188,15 @@ class _Walked(NamedTuple):
         if product is not None and not _near(told["probability"], product):
             yield "/probability", repr(told["probability"]), f"{float(product)!r}, the product of its steps"
         try:
-            values = state_values(self.objective, self.rebuilt.measured.rates)
             inner = self.formula
             done = replay(
-                self.objective, values, run, inner.formula, inner.propositions, satisfying=satisfying, exact=exact
+                self.objective,
+                self.values,
+                run,
+                inner.formula,
+                inner.propositions,
+                satisfying=satisfying,
+                exact=exact,
             )
         except EngineError as error:
             yield "", str(error), "a run that violates the requirement"
@@ -173,6 +232,21 @@ class _Walked(NamedTuple):
         begin, end = int(product.indptr[node]), int(product.indptr[node + 1])
         (places,) = np.nonzero(product.edge[begin:end] == transition)
         return int(product.indices[begin + int(places[0])])
+
+
+def _unknown(stated: Mapping[str, Any], content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """(pointer, what stands there) of cells that no matrix has, and of positions that are not in their list."""
+    kinds, labels = stated["wrong_reports"], content["labels"]
+    for k, kind in enumerate(kinds):
+        if kind["bin"] >= len(content["bins"]) or {kind["true"], kind["reported"]} - set(labels):
+            told = f"true {kind['true']} reported as {kind['reported']} in bin {kind['bin']}"
+            yield f"/wrong_reports/{k}", told
+    for name in ("causes", "corrections"):
+        for k, part in enumerate(stated[name]):
+            yield from ((f"/{name}/{k}/wrong_reports", str(at)) for at in part["wrong_reports"] if at >= len(kinds))
+    for k, pattern in enumerate(stated["patterns"]):
+        named = (at for step in pattern["steps"] for reports in step for at in reports)
+        yield from ((f"/patterns/{k}/steps", str(at)) for at in named if at >= len(kinds))
 
 
 def _same_share(stated: float | None, computed: float | None) -> bool:

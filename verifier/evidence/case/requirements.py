@@ -7,12 +7,14 @@ defeated below. The condition of a verdict stands in the goal, and as an assumpt
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from verifier.evidence.case.drafting import Draft
 from verifier.evidence.case.elements import Element, Kind, Status, worst_status
+from verifier.evidence.causes import cause_lines
 from verifier.evidence.defeaters.matrices import same_sources
 from verifier.evidence.defeaters.values import Claim, Defeater, is_rate_of
 from verifier.evidence.documents import Document
@@ -284,9 +286,9 @@ def _contexts(draft: Draft, argued: Argued) -> Iterator[str]:
     for document in argued.documents:
         if document.kind == "explain" and same_sources(document, argued.run):
             for part in document.content["explanations"]:
-                fails = part["violation"]["probability"] > 0
-                if fails and (part["name"], part["planner"]) == (each["name"], each["planner"]):
-                    yield _file_context(draft, document, f"How it fails: {_cause(part, document)}", "")
+                if (part["name"], part["planner"]) == (each["name"], each["planner"]):
+                    for line in itertools.islice(cause_lines(document.content, part), 1):
+                        yield _file_context(draft, document, f"How it fails: {line}", "")
         if document.kind == "require" and same_sources(document, argued.run):
             asked = document.content["requirement"]["name"] == each["name"]
             for answer in document.content["answers"] if asked else ():
@@ -304,18 +306,6 @@ def _contexts(draft: Draft, argued: Argued) -> Iterator[str]:
 def _file_context(draft: Draft, document: Document, words: str, amlas: str) -> str:
     note = f"{name_text(draft.path(document))}, SHA-256 {document.sha256}"
     return draft.context(words, note, amlas, draft.url(document))
-
-
-def _cause(part: Mapping[str, Any], document: Document) -> str:
-    cells = part["critical_cells"]
-    if not cells:
-        return "no report is known to decide it"
-    worst = max(cells, key=lambda cell: cell["decisive"])
-    where = name_text(document.content["bins"][worst["bin"]])
-    return (
-        f"{worst['decisive']:.0%} of the violation is decided where true {name_text(worst['true'])} in {where} is "
-        f"reported as {name_text(worst['reported'])}"
-    )
 
 
 def _recall(answer: Mapping[str, Any]) -> str:

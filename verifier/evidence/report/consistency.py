@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
@@ -160,16 +161,40 @@ def _check_explain(document: Document) -> None:
         check_worst(document, f"{where}/verdict", each["verdict"], [each["point"]])
         if each["condition"] is None and each["point"]["condition"] is not None and each["verdict"] == "satisfied":
             refuse(document, f"{where}/condition", "expected that of the scenario, which is satisfied on a condition")
-        for kind in ("critical_cells", "fixes", "moves", "label_more", "gradient"):
+        _check_causes(document, f"{where}/violation", each["violation"])
+        for kind in ("fixes", "moves", "label_more", "gradient"):
             for k, cell in enumerate(each[kind]):
                 _check_index(document, f"{where}/{kind}/{k}/bin", cell["bin"], bins)
-        for k, told in enumerate(each["violation"]["runs"]):
-            for n, step in enumerate(told["steps"]):
-                for m, thing in enumerate(step["there"]):
-                    pointer = f"{where}/violation/runs/{k}/steps/{n}/there/{m}/bin"
-                    _check_index(document, pointer, thing["bin"], bins)
+        for k, pattern in enumerate(each["violation"]["patterns"]):
+            for r, told in enumerate(pattern["members"]):
+                for n, step in enumerate(told["steps"]):
+                    for m, thing in enumerate(step["there"]):
+                        pointer = f"{where}/violation/patterns/{k}/members/{r}/steps/{n}/there/{m}/bin"
+                        _check_index(document, pointer, thing["bin"], bins)
         if each["map"] is not None:
             _check_map(document, f"{where}/map", each["map"])
+
+
+def _check_causes(document: Document, where: str, found: Mapping[str, Any]) -> None:
+    """Causes and patterns speak of the listed kinds of wrong reports, and the causes add up to the violation."""
+    bins, kinds = len(document.content["bins"]), len(found["wrong_reports"])
+    for k, kind in enumerate(found["wrong_reports"]):
+        _check_index(document, f"{where}/wrong_reports/{k}/bin", kind["bin"], bins)
+    for name in ("causes", "corrections"):
+        for k, each in enumerate(found[name]):
+            for n, number in enumerate(each["wrong_reports"]):
+                _check_index(document, f"{where}/{name}/{k}/wrong_reports/{n}", number, kinds)
+    for k, pattern in enumerate(found["patterns"]):
+        for n, step in enumerate(pattern["steps"]):
+            for number in (number for reports in step for number in reports):
+                _check_index(document, f"{where}/patterns/{k}/steps/{n}", number, kinds)
+    total = math.fsum([found["rest"], *(cause["probability"] for cause in found["causes"])])
+    if not abs(total - found["probability"]) <= 1e-12:
+        refuse(document, f"{where}/causes", f"expected causes that add up to {found['probability']}, found {total}")
+    for name in ("causes", "patterns"):
+        for k, each in enumerate(found[name]):
+            if not abs(each["share"] * found["probability"] - each["probability"]) <= 1e-12:
+                refuse(document, f"{where}/{name}/{k}/share", "expected the share of the violation")
 
 
 def _check_map(document: Document, pointer: str, found: Mapping[str, Any]) -> None:

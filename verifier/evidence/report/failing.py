@@ -1,4 +1,4 @@
-"""How a requirement fails: its most probable violating runs in words, the state map, the cells where it is lost."""
+"""How a requirement fails: its causes, the patterns of losing runs in words, and the state map."""
 
 from __future__ import annotations
 
@@ -8,13 +8,21 @@ from typing import Any
 
 import numpy as np
 
+from verifier.evidence.causes import (
+    HOW_CAUSES_COUNT,
+    cause_lines,
+    correction_text,
+    pattern_text,
+    patterns_text,
+    report_text,
+    violation_text,
+)
 from verifier.evidence.documents import Content, Document
 from verifier.evidence.report.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Section, Table
 from verifier.evidence.report.pictures import Line, chart, plot
 from verifier.evidence.report.subjects import Subject
-from verifier.evidence.report.wording import listed, name_text, percent, state_text
+from verifier.evidence.report.wording import listed, name_text, sentence, state_text
 from verifier.evidence.rounding import number_text
-from verifier.evidence.words import counted
 
 MOST_FRAMES = 20
 MOST_MAP_ROWS = 400
@@ -24,59 +32,54 @@ MOST_MAP_ROWS = 400
 def failing_sections(subject: Subject) -> Iterator[Section]:
     """One section per explanation; none says that it was not explained."""
     for document, part in subject.explained:
-        blocks: list[Block] = [*_runs(document, part), *_cells(document, part), *_map(part)]
+        blocks: list[Block] = [*_causes(document, part), *_patterns(document, part), *_map(part)]
         more = f" ({document.name})" if len(subject.explained) > 1 else ""
         yield Section(f"How it fails{more}", tuple(blocks), listed=False)
 
 
 def failing_sentence(subject: Subject) -> str | None:
-    """Where it is mostly lost, in one sentence; None where that is not known."""
+    """What it is lost by first of all, in one sentence; None where that is not known."""
     for document, part in subject.explained:
-        cells = part["critical_cells"]
-        if cells:
-            first = max(cells, key=lambda cell: cell["decisive"])
-            return (
-                f"It is lost mostly when {_report(document, first)} ({percent(first['decisive'])} of the violation)."
-            )
-        runs = part["violation"]["runs"]
-        if runs and runs[0]["irrevocable_after"] == 0:
-            return "It is lost from the start, whatever the detector reports."
+        for line in cause_lines(document.content, part):
+            return f"{line}."
     return None
 
 
-def _report(document: Document, cell: Content) -> str:
-    where = name_text(document.content["bins"][cell["bin"]])
-    return f"true {name_text(cell['true'])} in {where} is reported as {name_text(cell['reported'])}"
-
-
-def _runs(document: Document, part: Content) -> Iterator[Block]:
-    found = part["violation"]
-    verb = "holds" if found["satisfies_the_formula"] else "fails"
-    runs = found["runs"]
-    if not runs:
-        yield Paragraph(
-            f"There is no run on which the formula {verb}: with these matrices none has a positive probability."
-        )
+def _causes(document: Document, part: Content) -> Iterator[Block]:
+    yield Paragraph(violation_text(part))
+    lines = tuple(f"{line}." for line in cause_lines(document.content, part))
+    if not lines:
         return
-    kind = "run" if document.content["explain"]["whole_runs"] else "way"
-    lead = f"The formula {verb} with probability {number_text(found['probability'])}"
-    if found["complete"]:
-        yield Paragraph(f"{lead}, in {counted(len(runs), kind)}:")
-    else:
-        share = percent(found["covered"] or 0.0)
-        yield Paragraph(f"{lead}; the most probable {counted(len(runs), kind)} make up {share} of it:")
-    for number, run in enumerate(runs, start=1):
-        yield from _run(document, run, number)
-    if any(run["replayed"] != "whole" for run in runs):
+    yield Listing(lines)
+    yield Paragraph(HOW_CAUSES_COUNT, "note")
+    if best := correction_text(document.content, part):
+        yield Paragraph(f"{best}.")
+    for kind in part["violation"]["wrong_reports"]:
+        if kind.get("in_record"):
+            yield Fold(
+                f"Frames with {report_text(document.content, kind)}: {kind['in_record']} in the record",
+                (_frames(kind.get("frames", [])),),
+            )
+
+
+def _patterns(document: Document, part: Content) -> Iterator[Block]:
+    found = part["violation"]
+    if not found["patterns"]:
+        return
+    yield Paragraph(f"{patterns_text(part)}.")
+    for number, pattern in enumerate(found["patterns"], start=1):
+        yield Paragraph(f"{number}. {sentence(pattern_text(document.content, part, pattern))}.")
+        for run in pattern["members"]:
+            yield from _run(document, run)
+    if any(run["replayed"] != "whole" for pattern in found["patterns"] for run in pattern["members"]):
         yield Paragraph(
             "Some runs are too long for the formula to be evaluated on them once more; their steps were.", "note"
         )
 
 
-def _run(document: Document, run: Content, number: int) -> Iterator[Block]:
+def _run(document: Document, run: Content) -> Iterator[Block]:
     yield Paragraph(
-        f"{number}. With probability {number_text(run['probability'])} ({percent(run['share'])} of it), from "
-        f"{state_text(run['initial'])}:"
+        f"A run of it, with probability {number_text(run['probability'])}, from {state_text(run['initial'])}:"
     )
     items, at = [], 0
     for steps in _stretches(run):
@@ -119,40 +122,6 @@ def _told(document: Document, steps: list[Content]) -> str:
 
 def _classes(names: list[str]) -> str:
     return listed([name_text(name) for name in names]) if names else "nothing that the planner asks about"
-
-
-def _cells(document: Document, part: Content) -> Iterator[Block]:
-    cells = part["critical_cells"]
-    if not cells:
-        return
-    header = (
-        "lost when true",
-        "distance",
-        "is reported as",
-        "share of violation",
-        "rate",
-        "times counted",
-        "per violating run",
-    )
-    rows = tuple(
-        (
-            name_text(cell["true"]),
-            Cell(name_text(document.content["bins"][cell["bin"]]), cell["bin"]),
-            name_text(cell["reported"]),
-            Cell(percent(cell["decisive"]), cell["decisive"], heat=cell["decisive"]),
-            Cell(f"{cell['rate']:.4g}", cell["rate"]),
-            Cell(str(cell["items"]), cell["items"]),
-            Cell(f"{cell['expected']:.3g}", cell["expected"]),
-        )
-        for cell in cells
-    )
-    yield Table("Critical cells: the report after which nothing can help any more", header, rows, sortable=True)
-    for cell in cells:
-        if cell.get("in_record"):
-            yield Fold(
-                f"Frames in which {_report(document, cell)}: {cell['in_record']} in the record",
-                (_frames(cell.get("frames", [])),),
-            )
 
 
 def _frames(frames: list[Mapping[str, Any]]) -> Table:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from verifier.checking.verdicts import verdict_text
+from verifier.evidence.causes import deviation_text
 from verifier.evidence.documents import Content, Document
 from verifier.evidence.report.blocks import Block, Cell, Paragraph, Table
 from verifier.evidence.report.subjects import Subject
@@ -90,8 +91,8 @@ def _label_more(document: Document, part: Content) -> Iterator[Block]:
     )
     level = level_text(document.content["explain"]["level"])
     header = ("true", "distance", "items", "share of variance", f"P over the {level} interval of a cell")
-    deviation = f"P has a standard deviation of about {part['posterior_deviation']:.3g}, to first order"
-    yield Table(f"Where to label more{_more(part['label_more'])}: {deviation}", header, rows, sortable=True)
+    title = f"Where to label more{_more(part['label_more'])}: {deviation_text(part)}"
+    yield Table(title, header, rows, sortable=True)
 
 
 def _more(rows: list[Content]) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 from typing import Any
 
 from verifier.evidence.rounding import decimal_text, exact_or_number
+from verifier.evidence.words import listed as listed
+from verifier.evidence.words import percent as percent
 
 LONGEST_NAME = 120
 """Characters of a name that are shown where it is used; longer ones are listed in full at the end of the page."""
@@ -90,15 +92,6 @@ def _three_digits(value: float, *, up: bool) -> str:
     return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
-def percent(share: float, digits: int = 4) -> str:
-    """A share for people.
-
-    >>> percent(0.95), percent(0.999), percent(1)
-    ('95 %', '99.9 %', '100 %')
-    """
-    return f"{100 * share:.{digits}g} %"
-
-
 def difference_text(difference: float) -> str:
     """How far two engines are apart.
 
@@ -119,17 +112,6 @@ def scenario_text(point: Mapping[str, Any]) -> str:
 def state_text(values: Mapping[str, int]) -> str:
     """A state of the system."""
     return ", ".join(f"{name_text(name)} = {value}" for name, value in values.items())
-
-
-def listed(texts: Sequence[str], word: str = "and") -> str:
-    """Texts as a list in a sentence.
-
-    >>> listed(["a"]), listed(["a", "b"]), listed(["a", "b", "c"], "or")
-    ('a', 'a and b', 'a, b or c')
-    """
-    if len(texts) < 2:
-        return "".join(texts)
-    return f"{', '.join(texts[:-1])} {word} {texts[-1]}"
 
 
 def sentence(text: str) -> str:

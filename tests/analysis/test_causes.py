@@ -1,0 +1,246 @@
+"""Causes of losing: by hand in fractions, against their definition in plain Python, and what corrections gain."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plain_causes import PlainSystem, corrected
+from small_objectives import channel_of, objective_of, random_objective, random_rates
+
+from verifier.analysis.adjoint import state_values
+from verifier.analysis.causes import Losses, WrongReport
+from verifier.analysis.counterexamples import RunGraph, prospects, violation_probability
+from verifier.analysis.priorities import corrected_probabilities
+
+NOTHING, A, B = 0, 1, 2
+
+
+def floats(rates):
+    return np.array([[[float(cell) for cell in row] for row in cells] for cells in rates])
+
+
+def columns(*true):
+    """One bin; a column of fractions for each true label."""
+    return [[list(map(Fraction, row)) for row in zip(*true, strict=True)]]
+
+
+def losses_of(objective, rates, satisfying=False):
+    values = state_values(objective, floats(rates) if isinstance(rates, list) else rates)
+    before = prospects(objective, values, satisfying)
+    return Losses(objective, values, before), RunGraph(objective, values, before), values, before
+
+
+def shares(objective, rates, satisfying=False, most_kinds=9):
+    """Set of kinds -> probability, and pattern -> probability."""
+    losses, _, values, _ = losses_of(objective, rates, satisfying)
+    total, _ = violation_probability(objective, values.rates, 0, satisfying)
+    found = losses.attribution(0, total, most_kinds)
+    assert math.fsum(cause.probability for cause in found.causes) == pytest.approx(total, rel=1e-12)
+    patterns = losses.patterns(0, 50, total)
+    return (
+        {frozenset(cause.reports): cause.probability for cause in found.causes},
+        {pattern.steps: pattern.probability for pattern in patterns.patterns},
+    )
+
+
+def only(*kinds):
+    return frozenset(WrongReport(*kind) for kind in kinds)
+
+
+# One look at an object a (column 1) and an object b (column 2). State 0 looks, 1 is bad, 2 is good.
+# Each is missed: a with 1/4, b with 1/3. What else it could be reported as does not occur.
+TWO = channel_of([(), ("a",), ("b",)], [[0, 0]], [[A, B]])
+MISSES = columns((1, 0, 0), (Fraction(1, 4), Fraction(3, 4), 0), (Fraction(1, 3), 0, Fraction(2, 3)))
+MISSED_A, MISSED_B = (0, NOTHING, A), (0, NOTHING, B)
+
+
+def one_look(stops):
+    """The car is lost unless the observation is one of those that it stops for."""
+    following = [[2 if seen in stops else 1 for seen in TWO.observations], [1] * 4, [2] * 4]
+    return objective_of(TWO, following, [0, 0, 0], {"bad": {1}}, "G !bad", ended=(1, 2))
+
+
+def test_where_either_report_stops_both_must_be_wrong_and_are_one_cause():
+    causes, patterns = shares(one_look([{"a"}, {"b"}, {"a", "b"}]), MISSES)
+    assert causes == {only(MISSED_A, MISSED_B): pytest.approx(1 / 12, rel=1e-12)}
+    assert patterns == {(frozenset([only(MISSED_A, MISSED_B)]),): pytest.approx(1 / 12, rel=1e-12)}
+
+
+def test_where_both_reports_are_needed_each_is_a_cause_and_the_two_together_another():
+    objective = one_look([{"a", "b"}])
+    causes, patterns = shares(objective, MISSES)
+    # a alone missed: 1/4 2/3; b alone: 3/4 1/3; both: 1/4 1/3; in all 1/2.
+    expected = {only(MISSED_A): 1 / 6, only(MISSED_B): 1 / 4, only(MISSED_A, MISSED_B): 1 / 12}
+    assert causes == pytest.approx(expected, rel=1e-12)
+    # All three lead to the same state in one step, so as runs they are one pattern that leaves it open.
+    assert patterns == {(frozenset(expected),): pytest.approx(1 / 2, rel=1e-12)}
+    # With a never missed it is lost where b is missed, and so on.
+    sets = [[MISSED_A], [MISSED_B], [MISSED_A, MISSED_B]]
+    gained = corrected_probabilities(objective, floats(MISSES), sets, 0)
+    assert gained == pytest.approx([2 / 3, 3 / 4, 1], rel=1e-12)
+
+
+def test_a_correct_report_is_no_cause_though_the_other_object_is_lost_beside_it():
+    # It stops for b only: a makes no difference, whatever is reported of it.
+    causes, _ = shares(one_look([{"b"}, {"a", "b"}]), MISSES)
+    assert causes == {only(MISSED_B): pytest.approx(1 / 3, rel=1e-12)}
+
+
+def test_without_a_wrong_report_planner_and_dynamics_lose():
+    # It stops unless both are seen: correct reports lose it, with 3/4 2/3.
+    causes, patterns = shares(one_look([set(), {"a"}, {"b"}]), MISSES)
+    assert causes == {frozenset(): pytest.approx(1 / 2, rel=1e-12)}
+    assert patterns == {(): pytest.approx(1 / 2, rel=1e-12)}
+
+
+def test_a_wrong_report_that_made_losing_less_probable_is_no_cause():
+    # State 0: a alone. Seen -> 1, a second look that needs a (missed 1/4); missed -> 2, one that is lost with 1/16:
+    # the miss in 0 helps. Lost: 3/4 1/4 by the miss in 1; 1/4 1/16 by the misses in 2 and 3.
+    channel = channel_of([(), ("a",)], [[0]], [[A]])
+    following = [[2, 1], [4, 5], [3, 5], [4, 5], [4, 4], [5, 5]]
+    objective = objective_of(channel, following, [0] * 6, {"bad": {4}}, "G !bad", ended=(4, 5))
+    rates = columns((1, 0), (Fraction(1, 4), Fraction(3, 4)))
+    causes, patterns = shares(objective, rates)
+    assert causes == {only(MISSED_A): pytest.approx(3 / 16 + 1 / 64, rel=1e-12)}
+    # Twice in a row is once: both are one pattern.
+    assert list(patterns.values()) == [pytest.approx(13 / 64, rel=1e-12)]
+
+
+def test_runs_that_differ_only_in_when_it_happened_are_one_pattern():
+    # Three looks, each seen with 3/4; lost at the first miss. 1/4 + 3/16 + 9/64 = 37/64, in three runs.
+    channel = channel_of([(), ("a",)], [[0]], [[A]])
+    following = [[3, 1], [3, 2], [3, 4], [3, 3], [4, 4]]
+    objective = objective_of(channel, following, [0] * 5, {"bad": {3}}, "G !bad", ended=(3, 4))
+    rates = columns((1, 0), (Fraction(1, 4), Fraction(3, 4)))
+    losses, graph, _, _ = losses_of(objective, rates)
+    found = losses.patterns(0, 5, 37 / 64)
+    (pattern,) = found.patterns
+    assert found.complete
+    assert pattern.probability == pytest.approx(37 / 64, rel=1e-14)
+    members = graph.runs(0, 9, False, losses.symbol, pattern.symbols)
+    assert [run.probability for run in members] == pytest.approx([1 / 4, 3 / 16, 9 / 64], rel=1e-14)
+    assert [run.counted for run in members] == [1, 2, 3]
+
+
+def test_what_is_always_missed_is_lost_by_the_misses_though_it_is_certain():
+    # Both looks see nothing, always: P = 0, no report ever helped, and each correct one would have.
+    channel = channel_of([(), ("a",)], [[0]], [[A]])
+    following = [[1, 3], [2, 3], [2, 2], [3, 3]]
+    objective = objective_of(channel, following, [0] * 4, {"bad": {2}}, "G !bad", ended=(2, 3))
+    causes, patterns = shares(objective, columns((1, 0), (1, 0)))
+    assert causes == {only(MISSED_A): 1}
+    assert patterns == {(frozenset([only(MISSED_A)]),): 1}
+    # The same where it waits for ever for a report that is never made: a losing component, entered or begun in.
+    for first in (0, 1):
+        following = [[1, 1], [1, 2], [2, 2]]
+        objective = objective_of(channel, following, [0] * 3, {"on": {2}}, "F on", starts=(first,), ended=(2,))
+        causes, patterns = shares(objective, columns((1, 0), (1, 0)))
+        assert causes == {only(MISSED_A): 1}
+        assert patterns == {(frozenset([only(MISSED_A)]),): 1}
+
+
+def test_on_infinite_runs_reports_count_up_to_the_component_in_which_it_is_lost():
+    # 0 waits while a is seen (3/4); a miss leads to 1, from where it comes back if a is seen, and else to 2 and 3,
+    # which alternate for good. G F q holds while it waits. Lost almost surely in the end, though never with correct
+    # reports: by misses only, and as one pattern.
+    channel = channel_of([(), ("a",)], [[0]], [[A]])
+    objective = objective_of(channel, [[1, 0], [2, 0], [3, 3], [2, 2]], [0] * 4, {"q": {0}}, "G F q")
+    causes, patterns = shares(objective, columns((1, 0), (Fraction(1, 4), Fraction(3, 4))))
+    assert causes == {only(MISSED_A): pytest.approx(1, rel=1e-12)}
+    assert list(patterns.values()) == [pytest.approx(1, rel=1e-12)]
+
+
+def test_kinds_that_are_not_told_apart_are_others_and_still_add_up():
+    objective = one_look([{"a", "b"}])
+    losses, _, _, _ = losses_of(objective, MISSES)
+    found = losses.attribution(0, 0.5, 1)
+    # Two kinds: the second alone needs no place to share with others.
+    assert found.not_told_apart == ()
+    tested = 0
+    for seed in range(40):
+        plain, objective = random_plain(seed)
+        losses, _, _, before = losses_of(objective, plain.rates)
+        total = float(before.violation[objective.product.start[0]])
+        all_kinds, few = (losses.attribution(0, total, most) for most in (99, 2))
+        hidden = set(few.not_told_apart)
+        merged = {}
+        for cause in all_kinds.causes:
+            key = frozenset(cause.reports) - hidden, bool(hidden & set(cause.reports))
+            merged[key] = merged.get(key, 0) + cause.probability
+        found = {(frozenset(cause.reports), cause.others): cause.probability for cause in few.causes}
+        assert found == pytest.approx(merged, rel=1e-12)
+        tested += len(hidden) > 1
+    assert tested >= 5
+
+
+# Against the definition.
+
+
+def random_plain(seed):
+    """A random system without cycles over two objects, in fractions, and its objective."""
+    rng = np.random.default_rng(seed)
+    n, rows = int(rng.integers(5, 8)), 4
+    columns = np.where(rng.random((rows, 2)) < 0.1, -1, rng.integers(0, 3, (rows, 2)))
+    channel = channel_of([(), ("a",), ("b",)], rng.integers(0, 2, (rows, 2)), columns)
+    width = len(channel.observations)
+    following = [[int(rng.integers(s + 1, n)) for _ in range(width)] for s in range(n - 2)]
+    following += [[n - 2] * width, [n - 1] * width]
+    row = rng.integers(0, rows, n).tolist()
+    weights = rng.integers(0, 4, (2, 3, 3)) * (rng.random((2, 3, 3)) < 0.8)
+    weights[:, 0, :] += weights.sum(axis=1) == 0
+    rates = [
+        [[Fraction(int(w), int(cells[:, t].sum())) for t, w in enumerate(line)] for line in cells]
+        for cells in weights
+    ]
+    objective = objective_of(channel, following, row, {"bad": {n - 2}}, "G !bad", ended=(n - 2, n - 1))
+    return PlainSystem(channel, following, row, {n - 2}, rates, {n - 2, n - 1}), objective
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_causes_patterns_and_corrections_are_those_of_the_definition(seed):
+    plain, objective = random_plain(seed)
+    by_set, by_pattern = plain.causes_and_patterns()
+    causes, patterns = shares(objective, plain.rates, most_kinds=99)
+    wanted = {kinds: float(p) for kinds, p in by_set.items() if p}
+    assert causes == pytest.approx(wanted, rel=1e-12)
+    assert sum(by_set.values()) == plain.losing(plain.rates)[0]
+    assert patterns == pytest.approx({steps: float(p) for steps, p in by_pattern.items() if p}, rel=1e-12)
+    for kinds in wanted:
+        gained = corrected_probabilities(objective, floats(plain.rates), [sorted(kinds)], 0)[0]
+        assert gained == pytest.approx(float(1 - plain.losing(corrected(plain.rates, kinds))[0]), abs=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(["G p", "F q", "p U q", "G (p -> X q)", "G F p", "F G q", "X X q"]),
+    st.booleans(),
+    st.integers(1, 2),
+)
+def test_with_cycles_everything_adds_up_and_members_are_runs_of_their_pattern(seed, formula, satisfying, draws):
+    rng = np.random.default_rng(seed)
+    objective = random_objective(rng, formula, states=5, draws=draws)
+    losses, graph, _, before = losses_of(objective, random_rates(rng, 2, 3, 0.3), satisfying)
+    total = float(before.violation[objective.product.start[0]])
+    found = losses.attribution(0, total)  # refuses what does not add up
+    assert math.fsum(cause.probability for cause in found.causes) == pytest.approx(total, rel=1e-12)
+    patterns = losses.patterns(0, 4, total)
+    probabilities = [pattern.probability for pattern in patterns.patterns]
+    assert math.fsum(probabilities) <= total * (1 + 1e-12)
+    if patterns.complete:
+        assert math.fsum(probabilities) == pytest.approx(total, rel=1e-9)
+    if patterns.ranked:
+        assert probabilities == sorted(probabilities, reverse=True)
+    likeliest = graph.runs(0, 1, False)
+    members = [graph.runs(0, 3, False, losses.symbol, pattern.symbols) for pattern in patterns.patterns]
+    for pattern, runs in zip(patterns.patterns, members, strict=True):
+        assert runs
+        assert math.fsum(run.probability for run in runs) <= pattern.probability * (1 + 1e-9)
+    states = [tuple(run.states.tolist()) for runs in members for run in runs]
+    assert len(set(states)) == len(states)  # a run has one pattern
+    if patterns.complete and total:
+        assert max(runs[0].probability for runs in members) == pytest.approx(likeliest[0].probability, rel=1e-12)

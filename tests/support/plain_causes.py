@@ -1,0 +1,107 @@
+"""Causes and patterns of losing runs by their definition: fractions, every tuple of reports, one step at a time.
+
+For systems without cycles that are lost in some states: a run is lost when it comes to one. Nothing of the product,
+of solving equations or of the search for patterns is used.
+"""
+
+import itertools
+from fractions import Fraction
+
+
+class PlainSystem:
+    """States in topological order, `following[s][y]` their successors, and the draws behind each state.
+
+    Args:
+        channel: labels, observations, bins and columns of the draws.
+        following: (n, observations) larger numbers, for all states that are not ends.
+        row: (n,) channel row of each state.
+        lost: states in which the run is lost.
+        rates: (bins, predicted, true) nested lists of fractions.
+        ends: states without successors, the lost ones included.
+    """
+
+    def __init__(self, channel, following, row, lost, rates, ends):
+        self.channel, self.following, self.row, self.lost, self.ends = channel, following, row, lost, ends
+        self.rates = rates
+        size = range(len(channel.labels))
+        self.perfect = [[[Fraction(y == t) for t in size] for y in size] for _ in rates]
+
+    def draws(self, state):
+        row = self.row[state]
+        pairs = zip(self.channel.bins[row].tolist(), self.channel.columns[row].tolist(), strict=True)
+        return [(at, true) for at, true in pairs if true >= 0]
+
+    def next(self, state, labels):
+        asked = frozenset().union(*self.channel.observations)
+        told = frozenset().union(*(self.channel.labels[label] for label in labels)) & asked
+        return self.following[state][self.channel.observations.index(told)]
+
+    def reports(self, state, rates):
+        """(labels, probability) of everything that may be reported in a state."""
+        draws = self.draws(state)
+        for labels in itertools.product(range(len(self.channel.labels)), repeat=len(draws)):
+            probability = Fraction(1)
+            for label, (at, true) in zip(labels, draws, strict=True):
+                probability *= rates[at][label][true]
+            if probability:
+                yield labels, probability
+
+    def losing(self, rates):
+        """The probability of losing from each state."""
+        found = [Fraction(state in self.lost) for state in range(len(self.following))]
+        for state in reversed(range(len(found))):
+            if state not in self.ends:
+                found[state] = sum(p * found[self.next(state, labels)] for labels, p in self.reports(state, rates))
+        return found
+
+    def counting(self, state, labels, risk):
+        """The wrong reports that count: members of the smallest sets with which the risk would have been smaller."""
+        draws = self.draws(state)
+        wrong = [k for k, label in enumerate(labels) if label != draws[k][1]]
+        helping = []
+        for chosen in itertools.chain.from_iterable(itertools.combinations(wrong, n) for n in range(len(wrong) + 1)):
+            corrected = [draws[k][1] if k in chosen else label for k, label in enumerate(labels)]
+            if risk[self.next(state, corrected)] < risk[self.next(state, labels)]:
+                helping.append(set(chosen))
+        smallest = [one for one in helping if not any(other < one for other in helping)]
+        return frozenset((draws[k][0], labels[k], draws[k][1]) for k in set().union(*smallest))
+
+    def causes_and_patterns(self, start=0):
+        """Two dictionaries: set of kinds -> probability of losing by it; pattern -> the same."""
+        both = zip(self.losing(self.rates), self.losing(self.perfect), strict=True)
+        risk = [(measured + perfect) / 2 for measured, perfect in both]
+        flowing = [{} for _ in self.following]
+        flowing[start][frozenset(), ()] = Fraction(1)
+        by_set, by_pattern = {}, {}
+        for state, here in enumerate(flowing):
+            if state in self.lost or risk[state] == 1:
+                share = self.losing(self.rates)[state]
+                for (kinds, pattern), probability in here.items():
+                    by_set[kinds] = by_set.get(kinds, 0) + probability * share
+                    by_pattern[pattern] = by_pattern.get(pattern, 0) + probability * share
+                continue
+            if state in self.ends:
+                continue
+            outcomes = [
+                (self.next(state, labels), self.counting(state, labels, risk), probability)
+                for labels, probability in self.reports(state, self.rates)
+            ]
+            open_ = {following: set() for following, _, _ in outcomes}
+            for following, kinds, _ in outcomes:
+                open_[following].add(kinds)
+            for following, kinds, probability in outcomes:
+                step = frozenset(open_[following])
+                for (before, pattern), mass in here.items():
+                    quiet = step == {frozenset()} or (pattern and pattern[-1] == step)
+                    key = before | kinds, pattern if quiet else (*pattern, step)
+                    flowing[following][key] = flowing[following].get(key, 0) + mass * probability
+        return by_set, by_pattern
+
+
+def corrected(rates, kinds):
+    """Rates with all the mass of some (bin, predicted, true) moved to the correct label."""
+    moved = [[list(row) for row in cells] for cells in rates]
+    for at, predicted, true in kinds:
+        moved[at][true][true] += moved[at][predicted][true]
+        moved[at][predicted][true] = Fraction(0)
+    return moved
