@@ -386,7 +386,8 @@ def end_components(system: System, states: States) -> Iterator[Part]:
         part = Part(system, pending.pop())
         stuck = part.forced((state for state, ahead in part.after.items() if not ahead), part.states)
         rest, begun = part.states - stuck, States({min(part.states - stuck, default=0)})
-        ahead, back = (grown(begun & rest, lambda s, _, way=way: way[s]) for way in (part.after, part.before))
+        ways = (part.after, part.before)
+        ahead, back = (grown(begun & rest, lambda s, _, way=way: way[s]) for way in ways)  # type: ignore[misc]
         if rest and not stuck and ahead & back == rest:
             yield part
         else:

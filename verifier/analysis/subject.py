@@ -192,6 +192,7 @@ def point_document(skeleton: Skeleton, counts: Ints) -> dict[str, Any]:
     group = groups_of(skeleton.channel)
     needed = needed_columns(skeleton, len(counts))
     items = np.where(needed[:, None, :], by_group(counts[None], group)[0], 0)
+    items //= np.maximum(np.gcd.reduce(items, axis=1, keepdims=True), 1)  # the rates alone matter
     return {
         "labels": [sorted(each) for each in skeleton.channel.labels],
         "group": group.tolist(),
