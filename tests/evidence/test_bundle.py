@@ -9,6 +9,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
+from cyclic_bundles import write_cyclic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_bundles import MATRICES, SPEC, write_inputs
@@ -303,3 +304,24 @@ def test_a_request_reads_back_as_it_was_written(options):
     assert back.json_text() == text
     assert replace(back.options.selection, initial=None) == replace(options.selection, initial=None)
     assert replace(back.options, selection=Selection()) == replace(options, selection=Selection())
+
+
+def sound_bundles(folder, seeds):
+    """Build and check a bundle of each random model; how many probabilities in them are not proven."""
+    computed = 0
+    for seed in seeds:
+        made = make_bundle(Sources(*write_cyclic(folder / str(seed), seed)), FEW)
+        report = check_files("b", made.files)
+        assert report.findings == (), (seed, [str(finding) for finding in report.findings])
+        computed += report.grades.recomputed
+    return computed
+
+
+def test_bundles_of_models_with_cycles_are_sound_and_their_probabilities_proven(tmp_path):
+    assert sound_bundles(tmp_path, range(2)) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(10))
+def test_bundles_of_two_hundred_models_with_cycles_are_sound(tmp_path, part):
+    assert sound_bundles(tmp_path, range(1000 + 20 * part, 1020 + 20 * part)) == 0
