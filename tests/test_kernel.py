@@ -200,7 +200,7 @@ class TestFormulas:
         rng = np.random.default_rng(seed)
         model = Model(((), ("a",)), [[0, 1], [1, 0]], {"p": {0}, "q": {1}}, {0: [(0, 1), (0, 1)]})
         subject = subject_document(subject_of(model.objective(formula)))
-        known, names = kernel.Formula(subject["formula"], len(subject["propositions"])), subject["propositions"]
+        known, names = kernel.Formula(subject), subject["propositions"]
         for stem, loop in lassos(rng, 3):
             word = [*stem, *loop, *loop]
             truth = holds_on_lasso(parse_formula(formula), stem, loop)
@@ -217,7 +217,7 @@ class TestFormulas:
         for formula in FORMULAS:
             model = Model(((), ("a",)), [[0, 1], [1, 0]], {"p": {0}, "q": {1}}, {0: [(0, 1), (0, 1)]})
             subject = subject_document(subject_of(model.objective(formula)))
-            known, names = kernel.Formula(subject["formula"], len(subject["propositions"])), subject["propositions"]
+            known, names = kernel.Formula(subject), subject["propositions"]
             for stem, loop in words[:6]:
                 terms = known.whole
                 for letter in [*stem, *loop]:
@@ -262,7 +262,9 @@ def test_windows_of_any_length_are_decided_or_refused_soon():
         (["U", [1, 0], 2, 2], None),
         (["R", [2, 0], 0, 9], False),
     ):
-        formula = kernel.Formula([*nodes[:3], inner, ["R", [2, 3], 0, None], ["U", [1, 4], 0, None]], 1)
+        formula = kernel.Formula(
+            {**subject, "formula": [*nodes[:3], inner, ["R", [2, 3], 0, None], ["U", [1, 4], 0, None]]}
+        )
         told = [{formula.whole}, {formula.whole}]
         found = [kernel.never_lost(system, formula, told, frozenset({0, 1}), side) for side in (True, False)]
         assert found == [wanted is True, wanted is not True]

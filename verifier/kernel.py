@@ -212,14 +212,14 @@ class Formula:
     end; `X a` is `true U[1,1] a`). `endless` has for each node which of U and R occur in it without end.
     """
 
-    def __init__(self, given: Any, propositions: int) -> None:
+    def __init__(self, subject: Any) -> None:
         self.nodes: list[tuple[str, tuple[int, ...], int, int | None]] = []
         self.endless: list[set[str]] = []
         self._numbers: dict[Any, int] = {}
         self._known: dict[tuple[int | Terms, int], Terms] = {}
         self._work = 0
-        for number, (kind, operands, low, high) in enumerate(given):
-            where, end = f"/subject/formula/{number}", propositions if kind in ("holds", "fails") else LARGEST
+        for number, (kind, operands, low, high) in enumerate(subject["formula"]):
+            where, end = f"/subject/formula/{number}", LARGEST if ARITY[kind] != 0 else len(subject["propositions"])
             node = kind, tuple(whole(operands, where, (ARITY[kind],), 0, number)), whole(low, where, (), 0, end), high
             demand(high is None or (kind in "UR" and type(high) is int and high >= low), where, "no such window")
             demand(self._number(*node) == number, where, "the same node twice")
@@ -523,24 +523,16 @@ def check(certificate: Any) -> list[Fraction | None]:
         demand(head == ("verifier.certificate", 3), "/schema", "expected verifier.certificate version 3")
         demand(side in ("lower", "upper"), "/side", "expected lower or upper")
         region, subject = read_region(certificate["region"]), certificate["subject"]
-        formula, parts = (
-            Formula(subject["formula"], len(subject["propositions"])),
-            list(leaves(certificate["tree"], region)),
-        )
+        formula, parts = Formula(subject), list(leaves(certificate["tree"], region))
         demand(sorted(k for k, _ in parts) == list(range(len(boxes))), "/tree", "its leaves are not the boxes")
-        values = {}
-        for k, columns in parts:
-            system = System(subject, columns)
-            values[k] = _check_box(boxes[k], f"/boxes/{k}", system, formula, side == "lower")
+        values = [_check_box(boxes[k], f"/boxes/{k}", System(subject, part), formula, side) for k, part in parts]
         bounds: list[Fraction | None] = []
-        for k, (state, claim) in enumerate(zip(system.starts, certificate["claimed"], strict=True)):
-            worst = max(value[state] for value in values.values())
+        for k, (state, claim) in enumerate(zip(subject["starts"], certificate["claimed"], strict=True)):
+            worst = max(value[state] for value in values)
             proven, sign = (1 - worst, 1) if side == "lower" else (worst, -1)
-            # The claim is what is proven, rounded outwards.
-            fits = type(claim) is float and 0 <= sign * (proven - Fraction(claim)) <= Fraction(1, 2**52)
-            demand(
-                claim is None or fits, f"/claimed/{k}", f"it claims the bound {claim!r} and proves {float(proven)!r}"
-            )
+            fits = type(claim) is float and 0 <= sign * (proven - Fraction(claim)) <= Fraction(1, 2**52)  # rounded
+            message = f"it claims the bound {claim!r} and proves {float(proven)!r}"
+            demand(claim is None or fits, f"/claimed/{k}", message)
             bounds.append(None if claim is None else proven)
         return bounds
     except Rejected:
@@ -549,9 +541,9 @@ def check(certificate: Any) -> list[Fraction | None]:
         raise Rejected(f"the document: not a certificate ({type(error).__name__}: {error})") from None
 
 
-def _check_box(box: Any, where: str, system: System, formula: Formula, wanted: bool) -> list[Fraction]:
+def _check_box(box: Any, where: str, system: System, formula: Formula, side: str) -> list[Fraction]:
     """The proven values y."""
-    count, lost, members = len(system.letters), FALSE if wanted else TRUE, dict[int, list[int]]()
+    count, lost, members = len(system.letters), FALSE if side == "lower" else TRUE, dict[int, list[int]]()
     order = whole(box["order"], f"{where}/order", (count,), -LARGEST)
     component = whole(box["component"], f"{where}/component", (count,), TARGET)
     fits = len(box["value"]) == count and all(type(y) in (int, float) and 0 <= y < math.inf for y in box["value"])
@@ -576,7 +568,7 @@ def _check_box(box: Any, where: str, system: System, formula: Formula, wanted: b
     members.pop(NO_COMPONENT, None)
     for states in members.values():
         message = f"who stays among it and {len(set(states)) - 1} others may decide against the bound"
-        fits = never_lost(system, formula, remains, frozenset(states), wanted)
+        fits = never_lost(system, formula, remains, frozenset(states), side == "lower")
         demand(fits, f"{where}, state {states[0]}", message)
     return exact
 
