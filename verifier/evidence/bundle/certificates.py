@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,8 @@ from verifier.evidence.bundle.differences import MOST, differing
 from verifier.evidence.bundle.findings import Finding, Kind
 from verifier.evidence.bundle.layout import certificate_file
 from verifier.evidence.bundle.system import Rebuilt
+from verifier.options import RunOptions
+from verifier.pipeline import read_inputs
 from verifier.textfiles import json_of
 
 
@@ -73,6 +76,29 @@ def certified(rebuilt: Rebuilt, of: str, block: int, objectives: Sequence[Object
         return []
     counts = filled_counts(objectives[0].skeleton, rebuilt.matrices, rebuilt.options.empty_columns)
     return [Certified(of, block, number, objective, counts) for number, objective in enumerate(objectives)]
+
+
+def certificates_of_comparison(
+    specs: Sequence[str | Path], detectors: Sequence[str | Path], options: RunOptions
+) -> dict[str, bytes]:
+    """Path -> bytes of the certificate of every probability that a comparison reports.
+
+    Args:
+        specs, detectors: the files, in the order of the comparison, in which they are numbered from 1.
+        options: of the comparison.
+
+    Raises:
+        VerifierError: as reading the files and building their products.
+    """
+    files: dict[str, bytes] = {}
+    for spec_number, spec in enumerate(specs, 1):
+        for detector_number, matrices in enumerate(detectors, 1):
+            rebuilt = Rebuilt(read_inputs(spec, matrices, options), options)
+            of = f"spec{spec_number:02}_detector{detector_number:02}"
+            for number, block in enumerate(rebuilt.grid.blocks):
+                for source in certified(rebuilt, of, number, rebuilt.objectives(block)):
+                    files.update((path, text.encode()) for path, text in source.texts())
+    return files
 
 
 def why_none(rebuilt: Rebuilt, objective: Objective) -> str | None:

@@ -34,14 +34,14 @@ def check_contents(parts: Parts, found: Log) -> None:
     Raises:
         VerifierError: the inputs do not make a system.
     """
+    certificates = {path for path in parts.files if place_of_certificate(path) is not None}
+    found.checked.append((len(certificates), "certificates proven in rational arithmetic about the rebuilt chains"))
     points = check_runs(parts, found)
     if EXPLAIN_FILE in parts.documents:
         _explanations(parts, found)
     _required(parts, points, found)
-    certificates = {path for path in parts.files if place_of_certificate(path) is not None}
     for path in sorted(certificates - found.certificates) if not found.findings else ():
         found.findings.append(Finding(path, "", "a certificate of nothing that is here", "nothing", Kind.CONTENT))
-    found.checked.append((len(certificates), "certificates proven in rational arithmetic about the rebuilt chains"))
     found.unchecked += [f"{path}, which the bundle leaves out: {reason}" for path, reason in parts.omitted.items()]
     if parts.request.given:
         found.unchecked.append(
