@@ -1,8 +1,9 @@
 """The numbers of a run held against the bundled inputs, without the model checker that computed them.
 
-The chain of every block is built anew. On it the batch engine computes each probability again, with a rigorous
-enclosure; certificates, checked in rational arithmetic, prove the confidence bounds. What only repeating the whole
-computation can show, such as the ends of statistical intervals, is left to `anew`.
+The chain of every block is built anew. Certificates, checked in rational arithmetic, prove the probabilities on it
+and the confidence bounds; where there is none for a probability, the batch engine computes it again, with a rigorous
+enclosure. What only repeating the whole computation can show, such as the ends of statistical intervals, is left to
+`anew`.
 """
 
 from __future__ import annotations
