@@ -74,12 +74,12 @@ else:
 #     D2 false positives not modelled
 #   all_three                   reported
 # the check finds 0 things wrong; exit code 0
-#    56 files read
-#    55 files held against their SHA-256
+#   138 files read
+#   137 files held against their SHA-256
 #    10 documents held against their JSON Schema
-#    24 certificates proven in rational arithmetic about the rebuilt chains
+#   106 certificates proven in rational arithmetic about the rebuilt chains
 #    72 confidence bounds held against what certificates prove
-#    60 probabilities computed anew by the batch engine, with rigorous enclosures
+#    60 probabilities, with their numerical bounds, that certificates prove
 #     2 violating runs replayed on the rebuilt system, 2 with the formula
 #     3 documents of required recalls held against spec and run
 #    17 derived files made again and compared byte for byte

@@ -144,12 +144,12 @@ with tempfile.TemporaryDirectory() as name:
 # never_stalls_early          not evidenced not selected for this run
 # all_three                   not evidenced not selected for this run
 # 0 findings, exit code 0
-#    41 files read
-#    40 files held against their SHA-256
+#    85 files read
+#    84 files held against their SHA-256
 #    10 documents held against their JSON Schema
-#    12 certificates proven in rational arithmetic about the rebuilt chains
+#    56 certificates proven in rational arithmetic about the rebuilt chains
 #    72 confidence bounds held against what certificates prove
-#    60 probabilities computed anew by the batch engine, with rigorous enclosures
+#    60 probabilities, with their numerical bounds, that certificates prove
 #     3 violating runs replayed on the rebuilt system, 3 with the formula
 #     2 documents of required recalls held against spec and run
 #    14 derived files made again and compared byte for byte

@@ -1,9 +1,9 @@
-"""Checks certificates of confidence bounds by whole numbers and graphs alone: python -I kernel.py BUNDLE
+"""Checks certificates of probabilities by whole numbers and graphs alone: python -I kernel.py BUNDLE
 
 A certificate (JSON) states a system: states with letters (bit i: proposition i holds); in a state labels are drawn
 from columns of rates in a region, and the union of their reports says which state follows. It claims bounds on the
-probability of an LTL formula from each initial state, whatever rates of the region nature chooses in every step.
-A run is lost if it fails the formula (side "lower") or meets it ("upper"). All that the claim needs is decided:
+probability of an LTL formula from each initial state, whatever rates of the region nature chooses in every step; the
+region may be a single point. A run is lost if it fails the formula (side "lower") or meets it ("upper"). Decided:
 
 1. The ends of the region follow from the counts, and the boxes of a tree cover the region. In every box:
 2. Progression gives each state that can be reached what remains of the formula. Where that is `false` (`true`) the
@@ -18,29 +18,32 @@ A run is lost if it fails the formula (side "lower") or meets it ("upper"). All 
 That the system is that of a model and a formula is not decided here: `verify evidence check` builds it anew.
 """
 
+import decimal
 import json
+import math
 import sys
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeAlias
 
-BILLION = 10**9  # rates are whole numbers of billionths
-SCALE = 2**1074  # every double is a whole number of 1/SCALE
+BILLION = 10**9  # rates that follow from counts are bounded by whole numbers of billionths
+LARGEST = 2**53
 TARGET, NO_COMPONENT = -2, -1
 MOST_ITEMS = 5_000_000  # of the rarer kind in one column
 MOST_WORK = 1_000_000  # terms of one formula; states looked at for one component
-BITS = 256
 STAKES = (17037, 66987, 146447, 250000, 370590, 500000, 629410, 750000, 853553, 933013, 982963, 1000000)  # millionths
 SHARES = (1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 13)  # of the stakes, in 24ths
-MILLION = 10**6
-LARGEST = 2**53
+UPWARDS = decimal.Context(50, decimal.ROUND_CEILING, decimal.MIN_EMIN, decimal.MAX_EMAX)
 ARITY = {"holds": 0, "fails": 0, "&": None, "|": None, "U": 2, "R": 2}
 DUAL = {"holds": "fails", "fails": "holds", "&": "|", "|": "&", "U": "R", "R": "U"}
-Columns: TypeAlias = "dict[tuple[int, int], tuple[list[int], list[int]]]"  # (bin, true): ends of each report's rate
+Column: TypeAlias = "tuple[list[int], list[int], int]"  # ends of each report's rate, and the 1 that they are parts of
+Columns: TypeAlias = "dict[tuple[int, int], Column]"  # by bin and true label
 Terms: TypeAlias = "frozenset[frozenset[int]]"  # what remains: a disjunction of conjunctions of nodes of the formula
 States = frozenset[int]
+Truth: TypeAlias = "tuple[States, States]"
 FALSE: Terms = frozenset()
 TRUE: Terms = frozenset({frozenset()})
 
@@ -67,39 +70,35 @@ def whole(value: Any, where: str, shape: tuple[int | None, ...], low: int, end: 
 def tail_is_at_most(total: int, least: int, billionths: int, bound: Fraction) -> bool:
     """Whether Pr(Bin(total, billionths / 10^9) >= least) <= bound; True is a proof, False may be a near miss.
 
-    C(n, x) p^x (1 - p)^(n - x) (1 + r_1 + r_1 r_2 + ...) with r_j = (n - x - j + 1) p / ((x + j)(1 - p)): factors are
-    rounded up to 256 bits, and what is left of the sum is bounded by a geometric series, as the r_j fall.
+    C(n, x) p^x (1 - p)^(n - x) (1 + r_1 + r_1 r_2 + ...) with r_j = (n - x - j + 1) p / ((x + j)(1 - p)), rounded up
+    in each operation; what is left of the sum is bounded by a geometric series, as the r_j fall.
     """
-    if not (0 <= least <= total and 0 <= billionths <= BILLION and bound > 0):
+    rest, other = total - least, BILLION - billionths
+    if min(least, rest, billionths, other) < 0 or bound <= 0:
         raise ValueError("expected 0 <= least <= total, a rate from 0 to 1 and a bound above 0")
-    rest, other, fewer = total - least, BILLION - billionths, min(least, total - least)
     if least == 0 or rest * billionths >= (least + 1) * other:
         return bound >= 1  # the median is not below `least`
-    demand(fewer <= MOST_ITEMS, "/region/evidence/items", f"more than {MOST_ITEMS} of the rarer kind")
+    demand(min(least, rest) <= MOST_ITEMS, "/region/evidence/items", f"more than {MOST_ITEMS} of the rarer kind")
 
-    def up(numerator: int, denominator: int, exponent: int) -> tuple[int, int]:
-        """numerator / denominator * 2^exponent as mantissa and exponent, not smaller."""
-        extra = numerator.bit_length() - denominator.bit_length() - BITS
-        above, below = numerator << max(-extra, 0), denominator << max(extra, 0)
-        return -(-above // below), exponent + extra
+    def power(base: Decimal, count: int) -> Decimal:
+        result = Decimal(1)
+        for bit in f"{count:b}":
+            result = result * result * (base if bit == "1" else 1)
+        return result
 
-    number = (1, 0)
-    for k in range(1, fewer + 1):
-        number = up(number[0] * (total - fewer + k), k, number[1])
-    for base, count in ((billionths, least), (other, rest)):
-        power = (1, 0)
-        for bit in bin(count)[2:]:
-            power = up(power[0] ** 2 * (base if bit == "1" else 1), BILLION if bit == "1" else 1, 2 * power[1])
-        number = up(number[0] * power[0], 1, number[1] + power[1])
-    term = series = 1 << BITS
-    for above in range(least + 1, total + 2):
-        more, less = (total - above + 1) * billionths, above * other
-        if term < 1 << (BITS - 100) or more == 0:
-            series += term * more // (less - more) + 1
-            break
-        term = -(-term * more // less)
-        series += term
-    return number[0] * series * Fraction(2) ** (number[1] - BITS) <= bound
+    with decimal.localcontext(UPWARDS):
+        chance = power(Decimal(billionths) / BILLION, least) * power(Decimal(other) / BILLION, rest)
+        for k in range(min(least, rest)):
+            chance = chance * (total - k) / (k + 1)
+        term = series = Decimal(1)
+        for above in range(least + 1, total + 2):
+            more, less = (total - above + 1) * billionths, above * other
+            if term.adjusted() < -30 or more == 0:
+                series += term * more / (less - more)
+                break
+            term = term * more / less
+            series += term
+        return chance * series * bound.denominator <= bound.numerator
 
 
 def capital_is_at_least(drives: Iterable[tuple[int, int]], largest: int, billionths: int, goal: Fraction) -> bool:
@@ -111,13 +110,12 @@ def capital_is_at_least(drives: Iterable[tuple[int, int]], largest: int, billion
     table = list(drives)
     if not all(0 <= hits <= items <= largest for hits, items in table) or billionths < 1 or goal <= 0:
         raise ValueError("expected 0 <= hits <= items <= the largest drive, and a rate and a goal above 0")
-    one, capital = largest * MILLION * billionths, 0
+    one, capital = largest * 10**6 * billionths, 0
     for stake, share in zip(STAKES, SHARES, strict=True):
         for hits, items in table:
             share *= one + stake * (hits * BILLION - items * billionths)
         capital += share
-    needed: int = 24 * one ** len(table) * goal.numerator
-    return capital * goal.denominator >= needed
+    return bool(capital * goal.denominator >= 24 * one ** len(table) * goal.numerator)
 
 
 def is_lower_end(end: int, drives: list[tuple[int, int]], evidence: Any, largest: int | None, tail: Fraction) -> bool:
@@ -141,52 +139,53 @@ def is_lower_end(end: int, drives: list[tuple[int, int]], evidence: Any, largest
 
 def read_region(given: Any) -> Columns:
     """The columns of a region whose ends follow from its counts; without counts it is an assumption."""
-    groups, true, ends = len(set(given["group"])), len(given["labels"]), (given["lower"], given["upper"])
-    lower, upper = (whole(end, "/region", (len(ends[0]), groups, true), 0, BILLION + 1) for end in ends)
-    places = [(index, column) for index in range(len(lower)) for column in range(true)]
-    columns = {(k, t): ([row[t] for row in lower[k]], [row[t] for row in upper[k]]) for k, t in places}
+    shape = len(given["unit"]), len(set(given["group"])), len(given["labels"])
+    lower, upper = (whole(given[ends], f"/region/{ends}", shape, 0) for ends in ("lower", "upper"))
+    unit = whole(given["unit"], "/region/unit", shape[::2], 1)
+    places = [(index, true) for index in range(shape[0]) for true in range(shape[2])]
+    columns = {(k, t): ([row[t] for row in lower[k]], [row[t] for row in upper[k]], unit[k][t]) for k, t in places}
     demand(not is_empty(columns), "/region", "no rates lie between the ends of some column")
     if given["evidence"] is not None:
-        unused = (columns[place] for place in places if not given["needed"][place[0]][place[1]])
-        free = all(set(low) == {0} and set(high) == {BILLION} for low, high in unused)
+        demand(all(one == BILLION for _, _, one in columns.values()), "/region/unit", "expected billionths")
+        unused = (columns[k, t] for k, t in places if not given["needed"][k][t])
+        free = all(set(low) == {0} and set(high) == {BILLION} for low, high, _ in unused)
         demand(free, "/region", "a column that is not needed must be free")
-        _check_counts(given["evidence"], {k: ends for k, ends in columns.items() if given["needed"][k[0]][k[1]]})
+        needed = ((k, t) for k, t in places if given["needed"][k][t] and given["evidence"]["fixed"][k][t] is not True)
+        _check_counts(given["evidence"], {place: columns[place] for place in needed}, shape[1])
     return columns
 
 
-def _check_counts(evidence: Any, needed: Columns) -> None:
-    where = "/region/evidence"
-    columns = {place: ends for place, ends in needed.items() if evidence["fixed"][place[0]][place[1]] is not True}
-    groups = max((len(low) for low, _ in columns.values()), default=1)
-    alpha, events = Fraction(evidence["alpha"]), whole(evidence["events"], f"{where}/events", (), 0)
+def _check_counts(evidence: Any, columns: Columns, groups: int) -> None:
+    where, events = "/region/evidence", whole(evidence["events"], "/region/evidence/events", (), 0)
+    alpha, used = Fraction(evidence["alpha"]), len(columns) * {1: 0, 2: 1}.get(groups, groups)
     demand(0 < alpha < 1, f"{where}/alpha", "expected a fraction between 0 and 1")
-    used = len(columns) * (0 if groups == 1 else 1 if groups == 2 else groups)
     demand(used <= events, f"{where}/events", f"alpha is divided among {events} events, and {used} are used")
-    items, shape = whole(evidence["items"], f"{where}/items", (None, None, None), 0), (None, len(columns), groups)
     whole(evidence["shift"], f"{where}/shift", (), 0)
     demand(evidence["icc"] is None or 0 <= Fraction(evidence["icc"]) <= 1, f"{where}/icc", "expected 0 to 1")
+    items, shape = whole(evidence["items"], f"{where}/items", (None, None, None), 0), (None, len(columns), groups)
     drives = None if evidence["drives"] is None else whole(evidence["drives"], f"{where}/drives", shape, 0)
-    given = evidence["largest"]
-    largest = [None] * len(columns) if given is None else whole(given, f"{where}/largest", (len(columns),), 0)
+    largest = [None] * len(columns)
+    if evidence["largest"] is not None:
+        largest = whole(evidence["largest"], f"{where}/largest", (len(columns),), 0)
     for k, ((index, column), ends) in enumerate(columns.items()):
         counts, here = [row[column] for row in items[index]], f"/region, bin {index}, column {column}"
-        held = [counts] if drives is None else [drive[k] for drive in drives]
+        held, most = [counts] if drives is None else [drive[k] for drive in drives], largest[k]
         adds_up = [sum(own[group] for own in held) for group in range(groups)] == counts
         demand(adds_up, here, "what the drives hold does not add up to the counts")
-        fits = largest[k] is None or all(sum(own) <= largest[k] for own in held)
+        fits = most is None or all(sum(own) <= most for own in held)
         demand(fits, here, "a drive holds more than the largest drive is said to hold")
-        for group, (low, high) in enumerate(zip(*ends, strict=True)):
+        for group, (low, high) in enumerate(zip(*ends[:2], strict=True)):
             hits = [(own[group], sum(own)) for own in held]
             misses = [(total - count, total) for count, total in hits]
-            rule = evidence, largest[k], alpha / (2 * max(events, 1))
+            rule = evidence, most, alpha / (2 * max(events, 1))
             follows = is_lower_end(low, hits, *rule) and is_lower_end(BILLION - high, misses, *rule)
             demand(follows, here, f"the rates {low} to {high} billionths do not follow from its counts")
 
 
 def is_empty(columns: Columns) -> bool:
     """Whether some column has no rates between its ends that sum to 1."""
-    fits = (sum(low) <= BILLION <= sum(high) and all(map(int.__le__, low, high)) for low, high in columns.values())
-    return not all(fits)
+    ordered = all(all(map(int.__le__, low, high)) for low, high, _ in columns.values())
+    return not ordered or not all(sum(low) <= unit <= sum(high) for low, high, unit in columns.values())
 
 
 def leaves(tree: Any, columns: Columns) -> Iterator[tuple[int, Columns]]:
@@ -199,10 +198,11 @@ def leaves(tree: Any, columns: Columns) -> Iterator[tuple[int, Columns]]:
         place, group, at = (tree["bin"], tree["true"]), tree["group"], whole(tree["at"], "/tree", (), 0)
         there = place in columns and group in range(len(columns[place][0]))
         demand(there, "/tree", "it cuts a rate that is not there")
-        low, high = (list(ends) for ends in columns[place])
-        low[group], high[group] = max(at, low[group]), min(at, high[group])
-        yield from leaves(tree["below"], {**columns, place: (columns[place][0], high)})
-        yield from leaves(tree["above"], {**columns, place: (low, columns[place][1])})
+        low, high, unit = columns[place]
+        below, above = high.copy(), low.copy()
+        below[group], above[group] = min(at, high[group]), max(at, low[group])
+        yield from leaves(tree["below"], {**columns, place: (low, below, unit)})
+        yield from leaves(tree["above"], {**columns, place: (above, high, unit)})
 
 
 class Formula:
@@ -212,14 +212,14 @@ class Formula:
     end; `X a` is `true U[1,1] a`). `endless` has for each node which of U and R occur in it without end.
     """
 
-    def __init__(self, given: Any, propositions: int) -> None:
+    def __init__(self, subject: Any) -> None:
         self.nodes: list[tuple[str, tuple[int, ...], int, int | None]] = []
         self.endless: list[set[str]] = []
         self._numbers: dict[Any, int] = {}
         self._known: dict[tuple[int | Terms, int], Terms] = {}
         self._work = 0
-        for number, (kind, operands, low, high) in enumerate(given):
-            where, end = f"/subject/formula/{number}", propositions if kind in ("holds", "fails") else LARGEST
+        for number, (kind, operands, low, high) in enumerate(subject["formula"]):
+            where, end = f"/subject/formula/{number}", LARGEST if ARITY[kind] != 0 else len(subject["propositions"])
             node = kind, tuple(whole(operands, where, (ARITY[kind],), 0, number)), whole(low, where, (), 0, end), high
             demand(high is None or (kind in "UR" and type(high) is int and high >= low), where, "no such window")
             demand(self._number(*node) == number, where, "the same node twice")
@@ -233,12 +233,12 @@ class Formula:
             self.endless.append({kind for _ in "x" if high is None}.union(*(self.endless[k] for k in operands)))
         return self._numbers[node]
 
-    def progress(self, terms: Terms, letter: int) -> Terms:
+    def progress(self, remains: Terms, letter: int) -> Terms:
         """What remains for the rest of a run after `letter` was read."""
-        if (terms, letter) not in self._known:
-            rest = (self._all(self._step(node, letter) for node in term) for term in terms)
-            self._known[terms, letter] = self._any(rest)
-        return self._known[terms, letter]
+        if (remains, letter) not in self._known:
+            rest = (self._all(self._step(node, letter) for node in term) for term in remains)
+            self._known[remains, letter] = self._any(rest)
+        return self._known[remains, letter]
 
     def _step(self, number: int, letter: int) -> Terms:
         if (number, letter) in self._known:
@@ -246,17 +246,17 @@ class Formula:
         kind, operands, low, high = self.nodes[number]
         parts = [self._step(operand, letter) for operand in operands]
         both, either = (self._all, self._any) if kind in ("&", "U") else (self._any, self._all)
-        if kind in ("&", "|"):
+        if kind in ("holds", "fails"):
+            result = TRUE if (letter >> low & 1) == (kind == "holds") else FALSE
+        elif kind in ("&", "|"):
             result = both(parts)
-        elif kind in ("U", "R"):  # a U b: b, or a and the same later
-            later = FALSE if kind == "U" else TRUE
+        else:  # a U b: b, or a and the same later
+            later = either([])
             if high != 0:
                 window = max(low - 1, 0), None if high is None else high - 1
                 later = frozenset({frozenset({self._number(kind, operands, *window)})})
             result = both([parts[0], later])
             result = either([parts[1], result]) if low == 0 else result
-        else:
-            result = TRUE if (letter >> low & 1) == (kind == "holds") else FALSE
         self._known[number, letter] = result
         return result
 
@@ -285,9 +285,7 @@ class Formula:
     def _implied(self, weak: int, strong: int) -> bool:
         """Whether a rule shows that every run with the node `strong` has `weak`."""
         (kind, operands, low, high), (kind2, operands2, low2, high2) = self.nodes[strong], self.nodes[weak]
-        if (kind2 == "U" and low2 == 0 and operands2[1] == strong) or (
-            kind == "R" and low == 0 and operands[1] == weak
-        ):
+        if (kind2, low2, operands2[1:]) == ("U", 0, (strong,)) or (kind, low, operands[1:]) == ("R", 0, (weak,)):
             return True  # b implies a U b, and a R b implies b
         if kind == "R":
             low, high, low2, high2 = low2, high2, low, high
@@ -311,9 +309,7 @@ class System:
         self._nothing, unions = number[frozenset()], ([seen | set(now) for now in given["reports"]] for seen in told)
         self._union = [[number.get(union, -1) for union in row] for row in unions]
 
-    def _fold(
-        self, state: int, last: Callable[[int], Any], draw: Callable[[list[Any], list[int], list[int]], Any]
-    ) -> Any:
+    def _fold(self, state: int, last: Callable[[int], Any], draw: Callable[..., Any]) -> Any:
         """Backwards over the draws: what `draw` makes of what lies behind each report; `last` of a state."""
         draws, known = self._draws[state], dict[tuple[int, int], Any]()
 
@@ -330,23 +326,24 @@ class System:
     def exceeds(self, state: int, value: list[int]) -> bool:
         """Whether the greatest mean of the values after one step exceeds the state's own."""
 
-        def mean(behind: list[int], low: list[int], high: list[int]) -> int:
-            left, total = BILLION - sum(low), sum(map(int.__mul__, low, behind))
+        def mean(behind: list[int], low: list[int], high: list[int], unit: int) -> int:
+            left, total = unit - sum(low), sum(map(int.__mul__, low, behind))
             for after, least, most in sorted(zip(behind, low, high, strict=True), reverse=True):
                 more = min(most - least, left)  # what is left goes where it counts most
                 total, left = total + more * after, left - more
             return total
 
-        return bool(self._fold(state, value.__getitem__, mean) > value[state] * BILLION ** len(self._draws[state]))
+        units = math.prod(unit for _, _, unit in self._draws[state])
+        return bool(self._fold(state, value.__getitem__, mean) > value[state] * units)
 
     def moves(self, state: int, allowed: Callable[[int], bool]) -> set[int]:
         """Where a step may lead that surely leads to an allowed state; nothing where there is no such step."""
 
-        def kept(behind: list[set[int]], low: list[int], high: list[int]) -> set[int]:
+        def kept(behind: list[set[int]], low: list[int], high: list[int], unit: int) -> set[int]:
             ends = list(zip(behind, low, high, strict=True))
-            if any(low and not way for way, low, _ in ends) or sum(high for way, _, high in ends if way) < BILLION:
+            if any(low and not way for way, low, _ in ends) or sum(high for way, _, high in ends if way) < unit:
                 return set()
-            return set().union(*(way for way, least, most in ends if most and sum(low) - least < BILLION))
+            return set().union(*(way for way, least, most in ends if most and sum(low) - least < unit))
 
         return set(self._fold(state, lambda after: {after} if allowed(after) else set(), kept))
 
@@ -362,35 +359,39 @@ def grown(begun: Iterable[int], more: Callable[[int, set[int]], Iterable[int]]) 
     return frozenset(known)
 
 
-def graph(system: System, states: States) -> tuple[dict[int, set[int]], dict[int, set[int]]]:
-    """Where the steps that keep all chance inside lead, and where they come from."""
-    after = {state: system.moves(state, states.__contains__) for state in states}
-    before: dict[int, set[int]] = {state: set() for state in states}
-    for state, ahead in after.items():
-        for other in ahead:
-            before[other].add(state)
-    return after, before
+class Part:
+    """Some states: where the steps that keep all chance among them lead, and where they come from."""
+
+    def __init__(self, system: System, states: States) -> None:
+        self.system, self.states = system, states
+        self.after = {state: system.moves(state, states.__contains__) for state in states}
+        self.before: dict[int, set[int]] = {state: set() for state in states}
+        for state, ahead in self.after.items():
+            for other in ahead:
+                self.before[other].add(state)
+
+    def avoids(self, state: int, others: Iterable[int]) -> bool:
+        """Whether some step stays here and leads to none of the others."""
+        return bool(self.system.moves(state, self.states.difference(others).__contains__))
+
+    def forced(self, begun: Iterable[int], through: States) -> States:
+        """`begun` and the states of `through` from which no steps that stay avoid it."""
+        return grown(begun, lambda s, known: (t for t in self.before[s] & through if not self.avoids(t, known)))
 
 
-def end_components(system: System, states: States) -> Iterator[States]:
+def end_components(system: System, states: States) -> Iterator[Part]:
     """The maximal sets of states in which nature can stay for good, visiting all of them again and again."""
     pending = [states]
     while pending:
-        part = pending.pop()
-        after, before = graph(system, part)
-        stuck = {state for state in part if not after[state]}
-        while stuck:  # nature cannot stay in them, nor where she has to come to them
-            part, near = part - stuck, {state for gone in stuck for state in before[gone]} & part
-            stuck = {state for state in near if not system.moves(state, part.__contains__)}
-        if part < after.keys():
-            pending += [part] if part else []
-            continue
-        begun, moves = States({min(part, default=0)}) & part, (after, before)
-        ahead, back = (grown(begun, lambda state, _, way=way: way[state]) for way in moves)  # type: ignore[misc]
-        pieces = [ahead & back, ahead - back, back - ahead, part - ahead - back]
-        if part and pieces[0] == part:
+        part = Part(system, pending.pop())
+        stuck = part.forced((state for state, ahead in part.after.items() if not ahead), part.states)
+        rest, begun = part.states - stuck, States({min(part.states - stuck, default=0)})
+        ways = (part.after, part.before)
+        ahead, back = (grown(begun & rest, lambda s, _, way=way: way[s]) for way in ways)  # type: ignore[misc]
+        if rest and not stuck and ahead & back == rest:
             yield part
         else:
+            pieces = [rest] if stuck else [ahead & back, ahead - back, back - ahead, rest - ahead - back]
             pending += [piece for piece in pieces if piece]
 
 
@@ -403,10 +404,10 @@ class Stay:
     visits almost surely (Borel-Cantelli lemma of Levy).
     """
 
-    def __init__(self, system: System, formula: Formula, states: States, seen: States) -> None:
-        self._system, self._formula, self._states, self._seen = system, formula, states, seen
-        self._after, self._before = graph(system, states)
-        self._known: dict[tuple[int, bool], tuple[States, States]] = {}
+    def __init__(self, part: Part, formula: Formula, seen: States) -> None:
+        self._part, self._states, self._formula, self._seen = part, part.states, formula, seen
+        self._letters = part.system.letters
+        self._known: dict[tuple[int, bool], Truth] = {}
 
     def proves(self, remains: list[set[Terms]], wanted: bool) -> bool:
         """Whether what remains is surely met (or surely not, unless `wanted`) where the run comes again and again."""
@@ -415,10 +416,11 @@ class Stay:
         def decided(terms: Terms, state: int) -> bool:
             return outer(inner(state in self._truth(node, not wanted)[0] for node in term) for term in terms)
 
-        poor = {s for s in self._states if not all(decided(o, t) for o in remains[s] for t in self._after[s])}
-        return not poor or not self._seen <= {self._system.letters[state] for state in poor}
+        after = self._part.after
+        poor = {s for s in self._states if not all(decided(o, t) for o in remains[s] for t in after[s])}
+        return not poor or not self._seen <= {self._letters[state] for state in poor}
 
-    def _truth(self, number: int, negated: bool) -> tuple[States, States]:
+    def _truth(self, number: int, negated: bool) -> Truth:
         """`sure` and `likely` for a node or its negation."""
         if (number, negated) in self._known:
             return self._known[number, negated]
@@ -427,51 +429,49 @@ class Stay:
         parts = [self._truth(operand, negated) for operand in operands]
         both, either = (_both, _either) if kind in ("&", "U") else (_either, _both)
         if kind in ("holds", "fails"):
-            fits = frozenset(s for s in self._states if (self._system.letters[s] >> low & 1) == (kind == "holds"))
+            fits = frozenset(s for s in self._states if (self._letters[s] >> low & 1) == (kind == "holds"))
             result = fits, fits
         elif kind in ("&", "|"):
             result = (self._states, self._states) if kind == "&" else (States(), States())
             for part in parts:
                 result = both(result, part)
         else:
-            result = parts[1] if high is not None else self._endless(kind, *parts[0], *parts[1])
-            for begun, steps in ((parts[1], 0 if high is None else high - low), (None, low)):
-                for _ in range(steps):  # within one step more, and then one step later
-                    before, result = result, both(parts[0], self._next(result))
-                    result = result if begun is None else either(begun, result)
-                    if result == before:
-                        break
+            a, b = parts
+            result, steps = (self._endless(kind, a, b), 0) if high is None else (b, high - low)
+            result = self._later(result, steps, lambda later: either(b, both(a, later)))
+            result = self._later(result, low, lambda later: both(a, later))
         self._known[number, negated] = result
         return result
 
-    def _next(self, after: tuple[States, States]) -> tuple[States, States]:
-        sure = frozenset(state for state in self._states if self._after[state] <= after[0])
-        return sure, frozenset(state for state in self._states if self._forced(state, after[1]))
+    def _later(self, result: Truth, steps: int, now: Callable[[Truth], Truth]) -> Truth:
+        """What holds if `result` holds so many steps later."""
+        for _ in range(steps):
+            sure = frozenset(state for state in self._states if self._part.after[state] <= result[0])
+            likely = frozenset(state for state in self._states if not self._part.avoids(state, result[1]))
+            before, result = result, now((sure, likely))
+            if result == before:
+                break
+        return result
 
-    def _forced(self, state: int, states: Any) -> bool:
-        """Whether no step that stays avoids the states."""
-        return not self._system.moves(state, (self._states - states).__contains__)
-
-    def _endless(self, kind: str, a: States, la: States, b: States, lb: States) -> tuple[States, States]:
+    def _endless(self, kind: str, a: Truth, b: Truth) -> Truth:
+        (sure_a, _), (sure_b, likely_b) = a, b
         if kind == "U":  # lost: neither a nor b; b put off forever; what can lead there
-            letters, near, through, on = self._system.letters, lb, a, a - b
-            traps = end_components(self._system, a - b - lb)
-            lost = (self._states - a - b).union(*(t for t in traps if {letters[s] for s in t} >= self._seen))
+            traps = (part.states for part in end_components(self._part.system, sure_a - sure_b - likely_b))
+            forever = (trap for trap in traps if {self._letters[state] for state in trap} >= self._seen)
+            lost, through, on = (self._states - sure_a - sure_b).union(*forever), sure_a, sure_a - sure_b
+            near = likely_b
         else:
-            lost, near, through, on = self._states - b, (b & la) | (lb & a), b, b - a
-        sure = self._states - grown(lost, lambda state, _: self._before[state] & on)
-
-        def entering(state: int, known: set[int]) -> Iterable[int]:
-            return (other for other in self._before[state] & through if self._forced(other, known))
-
-        return sure, grown(sure | near, entering)
+            lost, through, on = self._states - sure_b, sure_b, sure_b - sure_a
+            near = _both(a, b)[1]
+        sure = self._states - grown(lost, lambda state, _: self._part.before[state] & on)
+        return sure, self._part.forced(sure | near, through)
 
 
-def _both(one: tuple[States, States], other: tuple[States, States]) -> tuple[States, States]:
+def _both(one: Truth, other: Truth) -> Truth:
     return one[0] & other[0], (one[0] & other[1]) | (one[1] & other[0])
 
 
-def _either(one: tuple[States, States], other: tuple[States, States]) -> tuple[States, States]:
+def _either(one: Truth, other: Truth) -> Truth:
     return one[0] | other[0], one[1] | other[1]
 
 
@@ -487,15 +487,15 @@ def never_lost(system: System, formula: Formula, remains: list[set[Terms]], stat
     pending, known, work = list(end_components(system, states)), set[States](), 0
     while pending:
         part = pending.pop()
-        letters = frozenset(system.letters[state] for state in part)
-        if part in known or Stay(system, formula, part, frozenset()).proves(remains, wanted):
+        letters = frozenset(system.letters[state] for state in part.states)
+        if part.states in known or Stay(part, formula, States()).proves(remains, wanted):
             continue
-        known.add(part)
-        work += len(part)
-        if work > MOST_WORK or not Stay(system, formula, part, letters).proves(remains, wanted):
+        known.add(part.states)
+        work += len(part.states)
+        if work > MOST_WORK or not Stay(part, formula, letters).proves(remains, wanted):
             return False
         for letter in letters:
-            pending += end_components(system, frozenset(s for s in part if system.letters[s] != letter))
+            pending += end_components(system, frozenset(s for s in part.states if system.letters[s] != letter))
     return True
 
 
@@ -520,23 +520,19 @@ def check(certificate: Any) -> list[Fraction | None]:
     """
     try:
         head, side, boxes = (certificate["schema"], certificate["version"]), certificate["side"], certificate["boxes"]
-        demand(head == ("verifier.certificate", 2), "/schema", "expected verifier.certificate version 2")
+        demand(head == ("verifier.certificate", 3), "/schema", "expected verifier.certificate version 3")
         demand(side in ("lower", "upper"), "/side", "expected lower or upper")
         region, subject = read_region(certificate["region"]), certificate["subject"]
-        system, formula = System(subject, region), Formula(subject["formula"], len(subject["propositions"]))
-        parts = list(leaves(certificate["tree"], region))
+        formula, parts = Formula(subject), list(leaves(certificate["tree"], region))
         demand(sorted(k for k, _ in parts) == list(range(len(boxes))), "/tree", "its leaves are not the boxes")
-        for k, columns in parts:
-            _check_box(boxes[k], f"/boxes/{k}", System(subject, columns), formula, side == "lower")
+        values = [_check_box(boxes[k], f"/boxes/{k}", System(subject, part), formula, side) for k, part in parts]
         bounds: list[Fraction | None] = []
-        for k, (state, claim) in enumerate(zip(system.starts, certificate["claimed"], strict=True)):
-            worst = max(Fraction(box["value"][state]) for box in boxes)
+        for k, (state, claim) in enumerate(zip(subject["starts"], certificate["claimed"], strict=True)):
+            worst = max(value[state] for value in values)
             proven, sign = (1 - worst, 1) if side == "lower" else (worst, -1)
-            # The claim is what is proven, rounded outwards.
-            fits = claim is None or (
-                type(claim) is float and 0 <= sign * (proven - Fraction(claim)) <= Fraction(1, 2**52)
-            )
-            demand(fits, f"/claimed/{k}", f"it claims the bound {claim!r} and proves {float(proven)!r}")
+            fits = type(claim) is float and 0 <= sign * (proven - Fraction(claim)) <= Fraction(1, 2**52)  # rounded
+            message = f"it claims the bound {claim!r} and proves {float(proven)!r}"
+            demand(claim is None or fits, f"/claimed/{k}", message)
             bounds.append(None if claim is None else proven)
         return bounds
     except Rejected:
@@ -545,17 +541,21 @@ def check(certificate: Any) -> list[Fraction | None]:
         raise Rejected(f"the document: not a certificate ({type(error).__name__}: {error})") from None
 
 
-def _check_box(box: Any, where: str, system: System, formula: Formula, wanted: bool) -> None:
-    count, lost, members = len(system.letters), FALSE if wanted else TRUE, dict[int, list[int]]()
+def _check_box(box: Any, where: str, system: System, formula: Formula, side: str) -> list[Fraction]:
+    """The proven values y."""
+    count, lost, members = len(system.letters), FALSE if side == "lower" else TRUE, dict[int, list[int]]()
     order = whole(box["order"], f"{where}/order", (count,), -LARGEST)
     component = whole(box["component"], f"{where}/component", (count,), TARGET)
-    finite = len(box["value"]) == count and all(type(y) is float and 0 <= y < float("inf") for y in box["value"])
-    demand(finite, f"{where}/value", "expected a number of at least 0 for each state")
-    value, remains = [int(Fraction(y) * SCALE) for y in box["value"]], what_remains(system, formula)
+    fits = len(box["value"]) == count and all(type(y) in (int, float) and 0 <= y < math.inf for y in box["value"])
+    demand(fits, f"{where}/value", "expected a number of at least 0 for each state")
+    demand(type(box["unit"]) is int and box["unit"] > 0, f"{where}/unit", "expected what the values are divided by")
+    exact = [Fraction(y) / box["unit"] for y in box["value"]]
+    one = math.lcm(*(y.denominator for y in exact))
+    value, remains = [int(y * one) for y in exact], what_remains(system, formula)
     for state, own in enumerate(component):
         here = f"{where}, state {state}"
         if own == TARGET:
-            demand(value[state] >= SCALE, here, "a target has a value below 1")
+            demand(value[state] >= one, here, "a target has a value below 1")
             continue
         demand(lost not in remains[state], here, "the formula is decided against the bound, and it is no target")
         demand(not system.exceeds(state, value), here, "its value is less than what its best choice gives")
@@ -568,9 +568,9 @@ def _check_box(box: Any, where: str, system: System, formula: Formula, wanted: b
     members.pop(NO_COMPONENT, None)
     for states in members.values():
         message = f"who stays among it and {len(set(states)) - 1} others may decide against the bound"
-        demand(
-            never_lost(system, formula, remains, frozenset(states), wanted), f"{where}, state {states[0]}", message
-        )
+        fits = never_lost(system, formula, remains, frozenset(states), side == "lower")
+        demand(fits, f"{where}, state {states[0]}", message)
+    return exact
 
 
 def main(path: Path) -> int:

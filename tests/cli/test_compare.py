@@ -2,12 +2,16 @@
 
 import csv
 import json
+import re
+import subprocess
+import sys
 
 import jsonschema
 import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from verifier import kernel
 from verifier.cli import main
 from verifier.errors import ExitCode
 
@@ -565,3 +569,19 @@ def test_names_of_detectors_do_nothing_in_a_spreadsheet(compare, tmp_path):
     assert code == ExitCode.SATISFIED
     with path.open() as stream:
         assert [row["detector"] for row in csv.DictReader(stream)] == ["'@a", "'+b"]
+
+
+def test_certificates_prove_every_probability_without_the_package(compare, tmp_path):
+    archive = tmp_path / "proofs.zip"
+    _, found = document(compare, *GATE, "--planner", "all", "--requirement", "all_three", "--certificates", archive)
+    command = [sys.executable, "-I", kernel.__file__, str(archive)]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert lines[-1].startswith("8 of 8 certificates proven")
+    bounds = [[float(bound) for bound in re.findall(r"[0-9.e-]+", line.partition("P ")[2])] for line in lines[:-1]]
+    points = [
+        point["probability"] for row in found["specs"][0]["requirements"][0]["entries"] for point in row["points"]
+    ]
+    for lower, upper in zip(bounds[::2], bounds[1::2], strict=True):
+        for low, high in zip(lower, upper, strict=True):
+            assert high - low < 1e-15
+            assert any(abs(low - point) < 1e-12 for point in points)

@@ -118,7 +118,9 @@ def test_every_file_removed_added_renamed_or_exchanged_is_found_and_named(bundle
         assert [each.file for each in check_hashes(rest, manifest)] == [path]
         renamed = check_hashes({**rest, f"{path}.bak": bundle.files[path]}, manifest)
         assert {each.file for each in renamed} == {path, f"{path}.bak"}
-        assert any(f"the content of {path}" in each.found for each in renamed)
+        # Chains on which another policy changes nothing have equal certificates.
+        equal = [each for each, raw in bundle.files.items() if raw == bundle.files[path]]
+        assert any(f"the content of {each}" in one.found for one in renamed for each in equal)
         if other != "manifest.json":
             exchanged = {**bundle.files, path: bundle.files[other], other: bundle.files[path]}
             assert {each.file for each in check_hashes(exchanged, manifest)} == {path, other}
@@ -294,7 +296,9 @@ def test_a_trap_about_which_the_solver_lied_is_refused(tmp_path, monkeypatch):
     assert bounds["lower"] == 0
     report = check_files("b", honest.files)
     assert report.findings == ()
-    assert report.grades.proven == 6  # two bounds, in the run and under two other rules for verdicts
+    # Two bounds, in the run and under two other rules for verdicts; four numbers of a point there, under two other
+    # policies, and at three recalls.
+    assert report.grades.proven == 2 * 3 + 4 * (5 + 3)
     monkeypatch.setattr("verifier.analysis.robust_graph._other_value", lambda *given: (False, 0))
     monkeypatch.setattr("verifier.analysis.robust_graph.component_values", lambda *given: np.array([True]))
     monkeypatch.setattr("verifier.analysis.provable.Provable.__call__", lambda *given: True)
@@ -339,6 +343,53 @@ def test_certificates_that_are_missing_exchanged_or_doubled_are_found(bundle):
     second = first.replace("_01.json", "_02.json")
     report = check_files("b", forged(bundle, {second: bundle.files[first]}))
     assert (second, "/claimed/0") in where(report)
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda each: each["claimed"].__setitem__(0, 0.95), "claims the bound 0.95"),
+        (lambda each: each["boxes"][0]["value"].__setitem__(each["subject"]["starts"][0], 0), "its best choice"),
+        (lambda each: each["boxes"][0].update(unit=2**129), "a target has a value below 1"),
+        (lambda each: each["region"]["unit"][0].__setitem__(0, 5), "4, as the inputs give it"),
+        (lambda each: each["region"]["lower"][0][0].__setitem__(0, 2), "3, as the inputs give it"),
+        (lambda each: each["subject"]["following"][-1].__setitem__(0, 1), "as the inputs give it"),
+        (lambda each: each["subject"]["formula"][0].__setitem__(0, "fails"), "as the inputs give it"),
+        (lambda each: each.update(side="upper"), ""),
+    ],
+)
+def test_a_certificate_of_a_probability_that_proves_something_else_is_found(change, match, bundle):
+    path = "certificates/block001_requirement01_point_lower_01.json"
+    report = check_files("b", forged(bundle, certificate(bundle, change, path)))
+    assert any(each.file == path and match in str(each) for each in report.findings), list(map(str, report.findings))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "certificates/block001_requirement01_point_lower_01.json",
+        "certificates/false_alarms_ignore-block002_requirement03_point_upper_01.json",
+        "certificates/require01_answer01_perfect-block001_requirement01_point_upper_01.json",
+    ],
+)
+def test_a_certificate_of_a_probability_that_is_missing_or_stands_elsewhere_is_found(path, bundle):
+    assert (path, "") in where(check_files("b", forged(bundle, {}, removed=[path])))
+    for elsewhere in ("answer01", "answer07"), ("block00", "block01"), ("ignore", "other"), ("_01.json", "_02.json"):
+        other = path.replace(*elsewhere)
+        if other != path:
+            assert (other, "") in where(check_files("b", forged(bundle, {other: bundle.files[path]})))
+
+
+@pytest.mark.parametrize("point", ["measured", "at_place", "perfect"])
+@pytest.mark.parametrize("name", ["probability", "lower", "second_engine"])
+def test_another_probability_in_an_answer_about_recall_is_found(point, name, bundle):
+    path = "results/require/01_stops.json"
+
+    def altered(content):
+        content["answers"][0][point][name] -= 0.01
+
+    report = check_files("b", forged(bundle, {path: rewritten(bundle.files[path], altered)}))
+    assert any(file == path and f"/{point}" in place for file, place in where(report)), where(report)
 
 
 def test_what_only_repeating_everything_can_find_is_found_then(bundle):

@@ -24,12 +24,11 @@ def claim(content):
     for k, state in enumerate(content["subject"]["starts"]):
         if content["claimed"][k] is None:
             continue
-        values = [box["value"][state] for box in content["boxes"] if isinstance(box["value"][state], float)]
-        worst = Fraction(max(values, default=0.0))
+        worst = max(Fraction(box["value"][state]) / box["unit"] for box in content["boxes"])
         bound = 1 - worst if content["side"] == "lower" else worst
-        rounded = float(bound)
-        if content["side"] == "lower" and Fraction(rounded) > bound:
-            rounded = float(np.nextafter(rounded, -np.inf))
+        rounded, outwards = float(bound), -1 if content["side"] == "lower" else 1
+        if outwards * rounded < outwards * bound:
+            rounded = float(np.nextafter(rounded, outwards * np.inf))
         content["claimed"][k] = rounded
 
 
@@ -47,7 +46,9 @@ def less_value(rng, content):
         value[:] = [y if rng.random() < 0.5 else 0.0 for y in value]
     else:
         k = place(rng, value)
-        value[k] = float(value[k] * rng.choice([0.0, 0.5, 0.9, 1 - 1e-9, 1.1]))
+        value[k] = (
+            value[k] * float(rng.choice([0.0, 0.5, 0.9, 1 - 1e-9, 1.1])) if rng.random() < 0.9 else value[k] - 1
+        )
 
 
 def other_order(rng, content):
@@ -91,7 +92,7 @@ def other_end(rng, content):
     row = ends[place(rng, ends)]
     row = row[place(rng, row)]
     k = place(rng, row)
-    row[k] = int(np.clip(row[k] + rng.choice([-BILLION, -(10**8), -1, 1, 10**8, BILLION]), 0, BILLION))
+    row[k] = int(np.clip(row[k] + rng.choice([-BILLION, -(10**8), -10, -1, 1, 10, 10**8, BILLION]), 0, BILLION))
 
 
 def other_node(rng, content):
@@ -111,6 +112,14 @@ def other_node(rng, content):
     nodes[k] = [kind, operands, low, high]
 
 
+def other_unit(rng, content):
+    """What a column's rates, or a box's values, are parts of."""
+    row = content["region"]["unit"]
+    row = row[place(rng, row)]
+    holder, key = (row, place(rng, row)) if rng.random() < 0.7 else (box_of(rng, content), "unit")
+    holder[key] = max(holder[key] + int(rng.choice([-1, 1, 10, -10])), 1) if rng.random() < 0.7 else 2 * holder[key]
+
+
 def other_start(rng, content):
     starts = content["subject"]["starts"]
     starts[place(rng, starts)] = place(rng, content["subject"]["row"])
@@ -125,6 +134,7 @@ MUTATIONS = {
     "letters": other_letter,
     "region": other_end,
     "formula": other_node,
+    "unit": other_unit,
     "starts": other_start,
 }
-SYSTEM = {"following", "letters", "region", "formula", "starts"}
+SYSTEM = {"following", "letters", "region", "unit", "formula", "starts"}

@@ -18,7 +18,6 @@ from verifier.checking.product import build_product
 from verifier.checking.recurrence import component_values
 from verifier.expressions.syntax import FALSE, TRUE, Interval, Name, Operation, Temporal
 
-BILLION = 10**9
 MOST_CHOICES = 400
 
 
@@ -53,7 +52,8 @@ def distributions(content, state):
         if column < 0:
             continue
         low, high = ([group[column] for group in region[end][index]] for end in ("lower", "upper"))
-        points = vertices(low, high)
+        unit = region["unit"][index][column]
+        points = vertices(low, high, unit)
         wider = []
         for before in choices:
             # Each report so far may be followed by a vertex of its own.
@@ -63,7 +63,7 @@ def distributions(content, state):
                     for report, mass in zip(reports, point, strict=True):
                         union = seen | report
                         if mass:
-                            after[union] = after.get(union, 0) + chance * Fraction(mass, BILLION)
+                            after[union] = after.get(union, 0) + chance * Fraction(mass, unit)
                 wider.append(after)
         choices = wider
     found = [{told.index(seen): chance for seen, chance in choice.items()} for choice in choices]

@@ -50,14 +50,14 @@ def exactly(rate):
     return int(scaled)
 
 
-def vertices(lower, upper):
-    """The extreme points of {lower <= mu <= upper, sum mu = 1}: all but one coordinate at an end."""
+def vertices(lower, upper, unit=UNIT):
+    """The extreme points of {lower <= mu <= upper, sum mu = unit}: all but one coordinate at an end."""
     found = set()
     size = len(lower)
     for free in range(size):
         others = [k for k in range(size) if k != free]
         for ends in itertools.product(*((lower[k], upper[k]) for k in others)):
-            rest = UNIT - sum(ends)
+            rest = unit - sum(ends)
             if lower[free] <= rest <= upper[free]:
                 point = [0] * size
                 point[free] = rest

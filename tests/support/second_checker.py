@@ -12,7 +12,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from certified_systems import BILLION, formula_of
+from certified_systems import formula_of
 from interval_models import vertices
 
 from verifier.checking.graphs import components
@@ -21,6 +21,7 @@ from verifier.checking.recurrence import component_values
 from verifier.ltl import holds_on_lasso
 from verifier.ltl.progression import Obligations
 
+BILLION = 10**9
 MOST_WAYS = 512
 
 
@@ -30,7 +31,7 @@ def complaint(content):
         wrong = check(content)
         if wrong:
             return wrong
-    for box, ends in _boxes(content["tree"], content["region"]["lower"], content["region"]["upper"]):
+    for box, ends in _boxes(content):
         wrong = _box(content, content["boxes"][box], *ends)
         if wrong:
             return wrong
@@ -42,20 +43,24 @@ def _columns(lower, upper):
         yield (index, true), [group[true] for group in lower[index]], [group[true] for group in upper[index]]
 
 
-def _empty(lower, upper):
+def _empty(region):
     return any(
-        sum(low) > BILLION or sum(high) < BILLION or any(a > b for a, b in zip(low, high, strict=True))
-        for _, low, high in _columns(lower, upper)
+        sum(low) > region["unit"][index][true]
+        or sum(high) < region["unit"][index][true]
+        or any(a > b for a, b in zip(low, high, strict=True))
+        for (index, true), low, high in _columns(region["lower"], region["upper"])
     )
 
 
 def _region(content):
     region = content["region"]
-    if _empty(region["lower"], region["upper"]):
+    if _empty(region):
         return "empty region"
     evidence = region["evidence"]
     if evidence is None:
         return None
+    if {unit for row in region["unit"] for unit in row} != {BILLION}:
+        return "not billionths"
     tail, groups = Fraction(evidence["alpha"]) / (2 * max(evidence["events"], 1)), len(set(region["group"]))
     used = 0
     for (index, true), low, high in _columns(region["lower"], region["upper"]):
@@ -79,25 +84,29 @@ def _tail(total, least, billionths):
     return sum(math.comb(total, k) * p**k * (1 - p) ** (total - k) for k in range(least, total + 1))
 
 
-def _boxes(tree, lower, upper):
+def _boxes(content):
+    return _cut(content["tree"], content["region"]["lower"], content["region"]["upper"])
+
+
+def _cut(tree, lower, upper):
     if isinstance(tree, int):
         yield tree, (lower, upper)
     elif tree is not None:
         place = tree["bin"], tree["group"], tree["true"]
         low, high = np.array(lower), np.array(upper)
         low[place], high[place] = max(tree["at"], low[place]), min(tree["at"], high[place])
-        yield from _boxes(tree["below"], lower, high.tolist())
-        yield from _boxes(tree["above"], low.tolist(), upper)
+        yield from _cut(tree["below"], lower, high.tolist())
+        yield from _cut(tree["above"], low.tolist(), upper)
 
 
 def _tree(content):
-    found = [box for box, _ in _boxes(content["tree"], content["region"]["lower"], content["region"]["upper"])]
+    found = [box for box, _ in _boxes(content)]
     return "boxes left out" if sorted(found) != list(range(len(content["boxes"]))) else None
 
 
 def _claims(content):
     for state, claim in zip(content["subject"]["starts"], content["claimed"], strict=True):
-        worst = max(Fraction(box["value"][state]) for box in content["boxes"])
+        worst = max(Fraction(box["value"][state]) / box["unit"] for box in content["boxes"])
         slack = 1 - worst - Fraction(claim or 0) if content["side"] == "lower" else Fraction(claim or 0) - worst
         if claim is not None and not 0 <= slack <= Fraction(1, 2**52):
             return "another claim"
@@ -108,7 +117,7 @@ def _box(content, box, lower, upper):
     if not all(math.isfinite(y) and y >= 0 for y in box["value"]):
         return "values"
     steps = [_choices(content, state, lower, upper) for state in range(len(box["value"]))]
-    own, order, value = box["component"], box["order"], [Fraction(y) for y in box["value"]]
+    own, order, value = box["component"], box["order"], [Fraction(y) / box["unit"] for y in box["value"]]
     remains, lost = _obligations(content, steps)
     for state, choices in enumerate(steps):
         if own[state] == -2:
@@ -141,7 +150,8 @@ def _choices(content, state, lower, upper):
     for index, column in zip(subject["bins"][row], subject["columns"][row], strict=True) if row >= 0 else ():
         if column < 0:
             continue
-        points = vertices([g[column] for g in lower[index]], [g[column] for g in upper[index]])
+        unit = content["region"]["unit"][index][column]
+        points = vertices([g[column] for g in lower[index]], [g[column] for g in upper[index]], unit)
         wider = []
         for before in choices:
             for picked in itertools.product(points, repeat=len(before)):
@@ -150,7 +160,7 @@ def _choices(content, state, lower, upper):
                     for report, mass in zip(subject["reports"], point, strict=True):
                         if mass:
                             union = seen | set(report)
-                            after[union] = after.get(union, 0) + chance * Fraction(mass, BILLION)
+                            after[union] = after.get(union, 0) + chance * Fraction(mass, unit)
                 wider.append(after)
         choices = wider
     result = []

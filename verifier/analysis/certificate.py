@@ -28,7 +28,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 SCHEMA_NAME = "verifier.certificate"
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 TARGET = -2
 """In `Box.component`: the state is a target."""
 NO_COMPONENT = -1
@@ -119,18 +119,37 @@ def claimed_bound(side: Side, value: float) -> float:
 
 def document(certificate: Certificate) -> dict[str, Any]:
     """The JSON document of a certificate."""
+    boxes = [
+        {
+            "unit": 1,
+            "value": box.value.tolist(),
+            "order": box.order.tolist(),
+            "component": box.component.tolist(),
+        }
+        for box in certificate.boxes
+    ]
+    about = subject_document(certificate.subject), region_document(certificate.region)
+    return content_document(certificate.side, certificate.claimed, *about, boxes, _tree_document(certificate.tree))
+
+
+def content_document(
+    side: Side,
+    claimed: Sequence[float | None],
+    subject: Mapping[str, Any],
+    region: Mapping[str, Any],
+    boxes: list[dict[str, Any]],
+    tree: Any,
+) -> dict[str, Any]:
+    """The JSON document with this content; each of a box's values stands for itself divided by its `unit`."""
     content = {
         "schema": SCHEMA_NAME,
         "version": SCHEMA_VERSION,
-        "side": certificate.side,
-        "claimed": list(certificate.claimed),
-        "subject": subject_document(certificate.subject),
-        "region": region_document(certificate.region),
-        "boxes": [
-            {"value": box.value.tolist(), "order": box.order.tolist(), "component": box.component.tolist()}
-            for box in certificate.boxes
-        ],
-        "tree": _tree_document(certificate.tree),
+        "side": side,
+        "claimed": list(claimed),
+        "subject": subject,
+        "region": region,
+        "boxes": boxes,
+        "tree": tree,
     }
     return {**content, "sha256": digest_of(content)}
 

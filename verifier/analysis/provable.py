@@ -48,5 +48,5 @@ class Provable:
         subject = subject_document(subject_of(self.objective))
         columns = kernel.read_region(region_document(replace(self.region, evidence=None)))
         system = kernel.System(subject, columns)
-        formula = kernel.Formula(subject["formula"], len(subject["propositions"]))
+        formula = kernel.Formula(subject)
         return system, formula, kernel.what_remains(system, formula)

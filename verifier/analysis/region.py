@@ -154,7 +154,7 @@ class Region:
         channel = skeleton.channel
         group = groups_of(channel)
         shape = (len(lower), int(group.max()) + 1, len(group))
-        needed = _needed(skeleton, shape[0])
+        needed = needed_columns(skeleton, shape[0])
         least, most = np.zeros(shape, dtype=np.int64), np.full(shape, UNIT, dtype=np.int64)
         for index, column in np.argwhere(needed).tolist():
             for number in range(shape[1]):
@@ -214,8 +214,8 @@ def region_of(skeleton: Skeleton, intervals: RateIntervals) -> Region:
     if not events_of(skeleton, measured) <= intervals.events:
         raise ValueError("the events of a run must include those of each of its chains")
     group = groups_of(skeleton.channel)
-    items = _by_group(measured.counts[None], group)[0]
-    needed = _needed(skeleton, len(items))
+    items = by_group(measured.counts[None], group)[0]
+    needed = needed_columns(skeleton, len(items))
     lower, upper = np.zeros_like(items), np.full_like(items, UNIT)
     members = [tuple(np.flatnonzero(group == number).tolist()) for number in range(items.shape[1])]
     rest = tuple(label for label in range(len(group)) if label not in members[0])
@@ -242,7 +242,7 @@ def _evidence(intervals: RateIntervals, items: Ints, free: Ints, group: Ints) ->
     drives, largest = None, None
     at = (free[:, 0], free[:, 1])
     if intervals.drives is not None and intervals.tier != "independent_items":
-        drives = np.moveaxis(_by_group(intervals.drives.table, group)[:, at[0], :, at[1]], 0, 1)
+        drives = np.moveaxis(by_group(intervals.drives.table, group)[:, at[0], :, at[1]], 0, 1)
     if intervals.largest is not None:
         largest = intervals.largest[at]
     return Evidence(
@@ -258,7 +258,7 @@ def _evidence(intervals: RateIntervals, items: Ints, free: Ints, group: Ints) ->
     )
 
 
-def _by_group(counts: Ints, group: Ints) -> Ints:
+def by_group(counts: Ints, group: Ints) -> Ints:
     """(drives, bins, groups, true) from (drives, bins, predicted, true)."""
     result = np.zeros((*counts.shape[:2], int(group.max()) + 1, counts.shape[3]), dtype=np.int64)
     for label, number in enumerate(group.tolist()):
@@ -266,7 +266,7 @@ def _by_group(counts: Ints, group: Ints) -> Ints:
     return result
 
 
-def _needed(skeleton: Skeleton, bins: int) -> Mask:
+def needed_columns(skeleton: Skeleton, bins: int) -> Mask:
     """(bins, true) the columns that the chain depends on."""
     result = np.zeros((bins, len(skeleton.channel.labels)), dtype=bool)
     needed = skeleton.columns_needed()
@@ -276,5 +276,5 @@ def _needed(skeleton: Skeleton, bins: int) -> Mask:
 
 def _estimated(skeleton: Skeleton, measured: Measured) -> Mask:
     """(bins, true) the columns that are needed and not held fixed, whether they have items or not."""
-    result: Mask = _needed(skeleton, len(measured.counts)) & ~measured.fixed
+    result: Mask = needed_columns(skeleton, len(measured.counts)) & ~measured.fixed
     return result

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.adjoint import told_by
+from verifier.analysis.betting import UNIT
 from verifier.analysis.objective import Objective
-from verifier.analysis.region import Region
+from verifier.analysis.region import Region, by_group, groups_of, needed_columns
 from verifier.expressions import to_text
 from verifier.ltl.normal_form import PositiveFormula
 from verifier.ltl.progression import ACCEPT, REJECT
+from verifier.systems.skeleton import Skeleton
 
 KernelNode: TypeAlias = "tuple[str, tuple[int, ...], int, int | None]"
 """A node of a formula, as `kernel.Formula` describes it."""
@@ -174,6 +176,29 @@ def region_document(region: Region) -> dict[str, Any]:
         "group": region.group.tolist(),
         "lower": region.lower.tolist(),
         "upper": region.upper.tolist(),
+        "unit": np.full(region.needed.shape, UNIT).tolist(),
         "needed": region.needed.tolist(),
         "evidence": found,
+    }
+
+
+def point_document(skeleton: Skeleton, counts: Ints) -> dict[str, Any]:
+    """What a document says about a region of one family of matrices: rates are counts over the sum of their column.
+
+    Args:
+        skeleton: says which columns matter, and which labels its planner tells apart.
+        counts: (bins, predicted, true), with items in the columns that matter; the others are left free.
+    """
+    group = groups_of(skeleton.channel)
+    needed = needed_columns(skeleton, len(counts))
+    items = np.where(needed[:, None, :], by_group(counts[None], group)[0], 0)
+    items //= np.maximum(np.gcd.reduce(items, axis=1, keepdims=True), 1)  # the rates alone matter
+    return {
+        "labels": [sorted(each) for each in skeleton.channel.labels],
+        "group": group.tolist(),
+        "lower": items.tolist(),
+        "upper": np.where(needed[:, None, :], items, 1).tolist(),
+        "unit": np.where(needed, items.sum(axis=1), 1).tolist(),
+        "needed": needed.tolist(),
+        "evidence": None,
     }

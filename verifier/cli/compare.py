@@ -14,6 +14,8 @@ from verifier.cli.sources import check_writable, is_one_of, with_models
 from verifier.cli.terminal import progress_bar
 from verifier.compare.story import compare
 from verifier.errors import UsageError
+from verifier.evidence.bundle.certificates import certificates_of_comparison
+from verifier.evidence.bundle.writing import zip_bytes
 from verifier.textfiles import csv_text, write_bytes, write_text
 
 
@@ -25,11 +27,16 @@ def compare_command(arguments: argparse.Namespace) -> int:
     # Everything is made before anything is written.
     table = compare_table(result, pairs=arguments.pairs)
     document = with_provenance(result.json_text(), arguments)
+    proofs = b""
+    if arguments.certificates is not None:
+        proofs = zip_bytes(certificates_of_comparison(arguments.spec, list(files.values()), options))
     picture = b"" if arguments.plot is None else compare_plot(result, arguments.plot)
     if arguments.output is not None:
         write_text(arguments.output, document)
     if arguments.csv is not None:
         write_text(arguments.csv, csv_text(result.rows()))
+    if arguments.certificates is not None:
+        write_bytes(arguments.certificates, proofs)
     if arguments.plot is not None:
         write_bytes(arguments.plot, picture)
     print(document if arguments.json else table, end="")
@@ -41,7 +48,7 @@ def _check_targets(arguments: argparse.Namespace) -> None:
     if arguments.plot is not None:
         check_plot_target(arguments.plot)
     sources = [*with_models(arguments.spec), *detectors(arguments).values(), arguments.baseline]
-    for option in ("output", "csv", "plot"):
+    for option in ("output", "csv", "plot", "certificates"):
         target = getattr(arguments, option)
         if target is None:
             continue

@@ -70,6 +70,11 @@ def _add_output_arguments(group: Any) -> None:
     group.add_argument(
         "--plot", metavar="FILE", help="probabilities with intervals, and along sweeps (.png, .svg, .pdf)"
     )
+    group.add_argument(
+        "--certificates",
+        metavar="FILE",
+        help="write the proof of every probability (.zip), which verifier/kernel.py checks",
+    )
     group.add_argument("--pairs", action="store_true", help="show the chances of all pairs, too")
 
 

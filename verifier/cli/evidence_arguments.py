@@ -17,16 +17,17 @@ from verifier.cli.rate_arguments import add_rate_arguments
 
 BUILD_DESCRIPTION = """\
 Make a bundle of evidence: run SPEC as verify run does, explain every requirement, find what each asks of the
-detector, repeat the run under the other policies that apply, prove the confidence bounds, and put all of it with
-copies of the inputs, report, safety case, trace and outputs for CI into one folder or archive. Equal inputs give
-equal bytes. The digest that is printed stands for all of it: keep it, sign it, demand it in a check.
+detector, repeat the run under the other policies that apply, prove probabilities and confidence bounds, and put all
+of it with copies of the inputs, report, safety case, trace and outputs for CI into one folder or archive. Equal
+inputs give equal bytes. The digest that is printed stands for all of it: keep it, sign it, demand it in a check.
 """
 CHECK_DESCRIPTION = """\
 Check a bundle offline: every file against the manifest, documents against their schemas, everything that follows
 from inputs and results derived again and compared byte for byte, certificates in rational arithmetic about the system
-built anew from the bundled inputs, counterexamples replayed on it, every probability by the second engine. What is
-wrong is listed, one line each, and so is what was not checked. Whether requirements are met is another matter: exit
-code 0 means that nothing is wrong, 4 that it was changed or cannot be read, 5 that the program contradicts itself.
+built anew from the bundled inputs, counterexamples replayed on it, probabilities without a certificate enclosed by
+the second engine. What is wrong is listed, one line each, and so is what was not checked. Whether requirements are
+met is another matter: exit code 0 means that nothing is wrong, 4 that it was changed or cannot be read, 5 that the
+program contradicts itself.
 """
 
 

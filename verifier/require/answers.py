@@ -114,7 +114,7 @@ def answer(situation: Situation, question: Question, chosen: Mask, as_measured: 
     in_question = chosen[relevant[:, 0], relevant[:, 1]] if len(relevant) else np.zeros(0, dtype=bool)
     here, others = relevant[in_question], relevant[~in_question]
     matrices = situation.matrices
-    perfect, _ = situation.check(_perfect(situation.counts), storm)
+    perfect, _ = situation.check(perfect_counts(situation.counts), storm)
     left = tuple(_column_text(matrices, *pair) for pair in others.tolist())
     planner, swept = situation.blocks[0].planner.name, situation.blocks[0].swept
     if len(here) == 0:
@@ -140,7 +140,7 @@ def answer(situation: Situation, question: Question, chosen: Mask, as_measured: 
     )
 
 
-def _perfect(counts: Ints) -> Ints:
+def perfect_counts(counts: Ints) -> Ints:
     """Matrices that report every label as itself."""
     return np.ascontiguousarray(np.broadcast_to(np.eye(counts.shape[1], dtype=np.int64), counts.shape))
 

@@ -127,7 +127,8 @@ def _refuse_inputs_inside(target: str | Path, sources: Sources) -> None:
 def _check_count(rebuilt: Rebuilt) -> None:
     """Refuse more files than a check reads, before anything is computed."""
     grid, most = rebuilt.grid, READING_LIMITS.files // 2
-    least = 0 if not rebuilt.bounded else 2 * len(grid.blocks) * len(grid.requirements)
+    sides = 2 * (rebuilt.bounded + (rebuilt.options.decimals is None))
+    least = sides * len(grid.blocks) * len(grid.requirements)
     if least > most:
         raise LimitError(
             f"the bundle would hold {least} certificates or more; at most {most} are made",

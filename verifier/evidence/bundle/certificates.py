@@ -1,4 +1,4 @@
-"""The certificates of a bundle: the proofs of its confidence bounds, made, and checked against the inputs.
+"""The certificates of a bundle: the proofs of its probabilities and confidence bounds, made, and checked.
 
 A certificate proves something about the arrays that it holds. That these arrays are the bundled system's is checked
 here: everything that a certificate is about is built anew from spec, model and matrices, and must be equal.
@@ -9,22 +9,28 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from verifier import kernel
 from verifier.analysis.certificate import digest_of, document
 from verifier.analysis.confidence import bounds_of_chain
 from verifier.analysis.objective import Objective
+from verifier.analysis.point_certificate import point_certificates
 from verifier.analysis.provable import LARGEST_CERTIFIED
 from verifier.analysis.robust import Effort
-from verifier.analysis.subject import region_document, subject_document, subject_of
+from verifier.analysis.subject import point_document, region_document, subject_document, subject_of
+from verifier.chains.filled import filled_counts
 from verifier.errors import InputError
 from verifier.evidence.bundle.differences import MOST, differing
 from verifier.evidence.bundle.findings import Finding, Kind
 from verifier.evidence.bundle.layout import certificate_file
 from verifier.evidence.bundle.system import Rebuilt
+from verifier.options import RunOptions
+from verifier.pipeline import read_inputs
 from verifier.textfiles import json_of
 
 
@@ -33,6 +39,66 @@ class Proven(NamedTuple):
 
     lower: list[Fraction | None]
     upper: list[Fraction | None]
+
+
+class Certified(NamedTuple):
+    """A chain with its rates whose probabilities have certificates.
+
+    Attributes:
+        of: the result that they stand in, as for `certificate_file`.
+        block, requirement: numbers, from 0.
+        objective: the requirement on the block's chain.
+        counts: (bins, predicted, true) int64, whose rates are the chain's.
+    """
+
+    of: str
+    block: int
+    requirement: int
+    objective: Objective
+    counts: NDArray[np.int64]
+
+    def path(self, side: str) -> str:
+        """Where the certificate of one side lies."""
+        return certificate_file(self.block, self.requirement, f"point_{side}", 0, self.of)
+
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """Path and text of each certificate that can be made."""
+        for side, content in point_certificates(self.objective, self.counts):
+            yield self.path(side), json.dumps(content, allow_nan=False) + "\n"
+
+
+def certified(rebuilt: Rebuilt, of: str, block: int, objectives: Sequence[Objective]) -> list[Certified]:
+    """What is certified of one block of the grid: each of its objectives, with the rates of the run.
+
+    Transitions that were rounded have no certificates, for they are no probabilities.
+    """
+    if rebuilt.options.decimals is not None or not objectives:
+        return []
+    counts = filled_counts(objectives[0].skeleton, rebuilt.matrices, rebuilt.options.empty_columns)
+    return [Certified(of, block, number, objective, counts) for number, objective in enumerate(objectives)]
+
+
+def certificates_of_comparison(
+    specs: Sequence[str | Path], detectors: Sequence[str | Path], options: RunOptions
+) -> dict[str, bytes]:
+    """Path -> bytes of the certificate of every probability that a comparison reports.
+
+    Args:
+        specs, detectors: the files, in the order of the comparison, in which they are numbered from 1.
+        options: of the comparison.
+
+    Raises:
+        VerifierError: as reading the files and building their products.
+    """
+    files: dict[str, bytes] = {}
+    for spec_number, spec in enumerate(specs, 1):
+        for detector_number, matrices in enumerate(detectors, 1):
+            rebuilt = Rebuilt(read_inputs(spec, matrices, options), options)
+            of = f"spec{spec_number:02}_detector{detector_number:02}"
+            for number, block in enumerate(rebuilt.grid.blocks):
+                for source in certified(rebuilt, of, number, rebuilt.objectives(block)):
+                    files.update((path, text.encode()) for path, text in source.texts())
+    return files
 
 
 def why_none(rebuilt: Rebuilt, objective: Objective) -> str | None:
@@ -80,13 +146,52 @@ def check_certificates(
         objective: the requirement on the block's chain, built anew.
         paths: of its certificates.
     """
-    count = len(objective.product.start)
+    region = None if rebuilt.data is None else rebuilt.data.region(objective.skeleton)
+    if region is None or region.evidence is None:
+        raise ValueError("a run without confidence bounds, or with bounds from draws, has no certificates")
+    about = {"subject": subject_document(subject_of(objective)), "region": region_document(region)}
+    # The kernel proves the ends from the counts, however they were computed; but for those of fixed columns.
+    free = np.broadcast_to(~(region.evidence.fixed & region.needed)[:, None, :], region.lower.shape)
+    return _checked(files, paths, about, free, len(objective.product.start))
+
+
+def check_point(files: Mapping[str, bytes], source: Certified) -> tuple[Proven, list[Finding]]:
+    """What certificates prove about the probabilities of a chain, and what is wrong; one that can be made must be
+    there."""
+    objective, paths = source.objective, [source.path(side) for side in ("lower", "upper")]
+    there = [path for path in paths if path in files]
+    missing = [] if len(there) == 2 else [path for path, _ in source.texts() if path not in files]
+    about = {
+        "subject": subject_document(subject_of(objective)),
+        "region": point_document(objective.skeleton, source.counts),
+    }
+    proven, findings = _checked(files, there, about, None, len(objective.product.start))
+    wanted = "the proof of a probability, which can be made"
+    return proven, findings + [Finding(path, "", "nothing", wanted, Kind.CONTENT) for path in missing]
+
+
+def _checked(
+    files: Mapping[str, bytes],
+    paths: Sequence[str],
+    about: Mapping[str, Any],
+    free: NDArray[np.bool_] | None,
+    count: int,
+) -> tuple[Proven, list[Finding]]:
+    """What certificates prove for `count` initial states, and what is wrong.
+
+    Args:
+        files: of the bundle.
+        paths: of the certificates.
+        about: what they must be about.
+        free: (bins, groups, true) the ends of the region that are the certificate's own matter; None for none.
+        count: see above.
+    """
     proven = Proven([None] * count, [None] * count)
     findings: list[Finding] = []
     for path in paths:
         try:
             content = json_of(files[path], path)
-            wrong = _about_something_else(path, content, files[path], rebuilt, objective)
+            wrong = _about_something_else(path, content, files[path], about, free)
             if wrong:
                 findings += wrong
                 continue
@@ -96,6 +201,8 @@ def check_certificates(
             findings.append(Finding(path, where, message, "a proof that holds", Kind.CONTENT))
             continue
         side = proven.lower if content["side"] == "lower" else proven.upper
+        if f"_{content['side']}_" not in path:
+            findings.append(Finding(path, "/side", content["side"], "the side in the file's name", Kind.CONTENT))
         for k, bound in enumerate(bounds):
             if bound is not None and side[k] is not None:
                 findings.append(Finding(path, f"/claimed/{k}", "a second claim", "none", Kind.CONTENT))
@@ -106,25 +213,19 @@ def check_certificates(
 
 
 def _about_something_else(
-    path: str, content: Any, raw: bytes, rebuilt: Rebuilt, objective: Objective
+    path: str, content: Any, raw: bytes, about: Mapping[str, Any], free: NDArray[np.bool_] | None
 ) -> list[Finding]:
-    """Where a certificate is damaged, or not about this objective and these counts."""
-    region = None if rebuilt.data is None else rebuilt.data.region(objective.skeleton)
-    if region is None or region.evidence is None:
-        raise ValueError("a run without confidence bounds, or with bounds from draws, has no certificates")
+    """Where a certificate is damaged, or about something else."""
     if not isinstance(content, dict) or not isinstance(content.get("region"), dict):
         return [Finding(path, "", "no certificate", "an object with a region", Kind.CONTENT)]
     if content.get("sha256") != digest_of({key: value for key, value in content.items() if key != "sha256"}):
         return [Finding(path, "/sha256", "a hash of another content", "that of this content", Kind.CONTENT)]
     if (json.dumps(content) + "\n").encode() != raw:
         return [Finding(path, "", "the same certificate in other bytes", "those that were written", Kind.CONTENT)]
-    expected = region_document(region)
-    if np.shape(content["region"].get("lower")) == region.lower.shape == np.shape(content["region"].get("upper")):
-        # The kernel proves the ends from the counts, however they were computed; but for those of fixed columns.
-        free = np.broadcast_to(~(region.evidence.fixed & region.needed)[:, None, :], region.lower.shape)
+    about, given = {**about, "region": dict(about["region"])}, content["region"]
+    if free is not None and np.shape(given.get("lower")) == free.shape == np.shape(given.get("upper")):
         for name in ("lower", "upper"):
-            given = np.array(content["region"][name], dtype=object)
-            expected[name] = np.where(free, given, np.array(expected[name], dtype=object)).tolist()
-    about = {"subject": subject_document(subject_of(objective)), "region": expected}
+            ends = np.array(given[name], dtype=object), np.array(about["region"][name], dtype=object)
+            about["region"][name] = np.where(free, *ends).tolist()
     said = {key: content.get(key) for key in about}
     return differing(path, said, about, ", as the inputs give it")[:MOST]

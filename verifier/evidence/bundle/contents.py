@@ -9,12 +9,14 @@ from typing import Any
 
 from verifier.checking.enclosure import AGREEMENT
 from verifier.confusion.matrices import label_text
+from verifier.evidence.bundle.certificates import Proven, check_point
 from verifier.evidence.bundle.differences import differing
 from verifier.evidence.bundle.findings import Finding, Kind, Log
 from verifier.evidence.bundle.frames import SAME_AS_THE_RUN, check_frame, check_same_frame
-from verifier.evidence.bundle.layout import EXPLAIN_FILE, require_file
-from verifier.evidence.bundle.numbers import check_head
+from verifier.evidence.bundle.layout import EXPLAIN_FILE, place_of_certificate, require_file
+from verifier.evidence.bundle.numbers import NUMBERS_OF_POINT, check_head, is_proven, wrong_beside_proof
 from verifier.evidence.bundle.parts import Parts
+from verifier.evidence.bundle.recalls import certified_recalls
 from verifier.evidence.bundle.replays import check_explanations
 from verifier.evidence.bundle.runs import check_runs
 from verifier.evidence.bundle.system import Rebuilt
@@ -32,10 +34,14 @@ def check_contents(parts: Parts, found: Log) -> None:
     Raises:
         VerifierError: the inputs do not make a system.
     """
-    check_runs(parts, found)
+    certificates = {path for path in parts.files if place_of_certificate(path) is not None}
+    found.checked.append((len(certificates), "certificates proven in rational arithmetic about the rebuilt chains"))
+    points = check_runs(parts, found)
     if EXPLAIN_FILE in parts.documents:
         _explanations(parts, found)
-    _required(parts, found)
+    _required(parts, points, found)
+    for path in sorted(certificates - found.certificates) if not found.findings else ():
+        found.findings.append(Finding(path, "", "a certificate of nothing that is here", "nothing", Kind.CONTENT))
     found.unchecked += [f"{path}, which the bundle leaves out: {reason}" for path, reason in parts.omitted.items()]
     if parts.request.given:
         found.unchecked.append(
@@ -65,8 +71,11 @@ def _matrices_named(content: Mapping[str, Any], rebuilt: Rebuilt) -> list[Findin
     return differing(EXPLAIN_FILE, {name: content[name] for name in expected}, expected)
 
 
-def _required(parts: Parts, found: Log) -> None:
-    """The documents about required recalls: what they ask, and the probability as measured."""
+def _required(parts: Parts, points: Mapping[tuple[int, int], Proven], found: Log) -> None:
+    """The documents about required recalls: what they ask, and the probabilities that certificates prove.
+
+    `points` has for each block and requirement what is proven of the run's probabilities.
+    """
     count = 0
     spec = parts.rebuilt.inputs.spec
     for number, each in enumerate(spec.requirements, 1):
@@ -94,8 +103,34 @@ def _required(parts: Parts, found: Log) -> None:
             ", as in the spec",
         )
         found.findings += _as_measured(path, content, parts.run.content)
+        _proven_recalls(path, number, content, parts, points, found)
     if count:
         found.checked.append((count, "documents of required recalls held against spec and run"))
+
+
+def _proven_recalls(
+    path: str,
+    number: int,
+    content: Mapping[str, Any],
+    parts: Parts,
+    points: Mapping[tuple[int, int], Proven],
+    found: Log,
+) -> None:
+    """The probabilities of a document about required recall, held against their certificates."""
+    if found.findings:
+        return
+    for source, point, pointer, initial in certified_recalls(parts.rebuilt, number, content):
+        proven = points.get((source.block, source.requirement))
+        if source.of or proven is None:
+            found.certificates |= {source.path(side) for side in ("lower", "upper")} & parts.files.keys()
+            proven, wrong = check_point(parts.files, source)
+            found.findings += wrong
+        low, high = proven.lower[initial], proven.upper[initial]
+        if low is None or high is None:
+            continue
+        for where, said, expected in wrong_beside_proof(point, low, high, point.get("whatever_predicted")):
+            found.findings.append(Finding(path, pointer + where, said, expected, Kind.CONTENT))
+        found.proven += NUMBERS_OF_POINT * is_proven(point, low, high)
 
 
 def _asked_of(rebuilt: Rebuilt) -> list[dict[str, Any]]:

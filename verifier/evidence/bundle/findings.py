@@ -65,10 +65,12 @@ class Log:
         findings, checked, unchecked, requirements, grades: as there.
         until_anew: what was not looked at and is settled by computing everything anew.
         proven, recomputed: numbers of the results that certificates prove, and that the inputs gave again.
+        certificates: paths of those that were looked at.
     """
 
     findings: list[Finding] = field(default_factory=list)
     checked: list[tuple[int, str]] = field(default_factory=list)
+    certificates: set[str] = field(default_factory=set)
     unchecked: list[str] = field(default_factory=list)
     until_anew: list[str] = field(default_factory=list)
     requirements: tuple[tuple[str, str, str], ...] = ()

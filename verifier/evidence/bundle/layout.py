@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path, PurePath, PurePosixPath
+from typing import NamedTuple
 
 from verifier.errors import InputError, Place
 from verifier.evidence.bundle.names import check_paths
@@ -18,6 +19,25 @@ OMITTED_FILE = "results/omitted.json"
 LONGEST_NAME = 60
 _SPEC_FOLDERS = "specs"
 _DEEPEST = 8
+_CERTIFICATE = re.compile(
+    CERTIFICATES + r"/(?:(?P<of>[a-z0-9_]+)-)?block(?P<block>\d{3,6})_requirement(?P<requirement>\d{2,6})"
+    r"_(?P<side>(point_)?(lower|upper))_(?P<part>\d{2,6})\.json"
+)
+
+
+class CertificatePlace(NamedTuple):
+    """What a certificate is about.
+
+    Attributes:
+        of: the result; "" for the run.
+        block, requirement: from 0.
+        point: whether it proves a probability, and not a confidence bound.
+    """
+
+    of: str
+    block: int
+    requirement: int
+    point: bool
 
 
 def input_paths(
@@ -68,19 +88,28 @@ def numbered_file(folder: str, number: int, requirement: str) -> str:
     return f"{folder}/{number:02}_{requirement[:LONGEST_NAME]}.json"
 
 
+def point_of_recall(number: int, answer: int, point: str) -> str:
+    """What certificates of the probabilities in an answer about required recall are said to be of."""
+    return f"require{number:02}_answer{answer + 1:02}_{point}"
+
+
 def alternative_file(name: str) -> str:
     """Where the run under an alternative policy lies."""
     return f"results/alternatives/{name}.json"
 
 
-def certificate_file(block: int, requirement: int, side: str, part: int) -> str:
-    """Where a certificate lies: of one block of the grid and one requirement, all numbers counted from 0."""
-    return f"{certificates_of_pair(block, requirement)}_{side}_{part + 1:02}.json"
+def certificate_file(block: int, requirement: int, side: str, part: int, of: str = "") -> str:
+    """Where a certificate lies: of one block of the grid and one requirement, all numbers counted from 0.
+
+    `side` is that of a confidence bound, or `point_lower` or `point_upper` for a probability; `of` is the result that
+    it is about, if that is not the run.
+    """
+    return f"{certificates_of_pair(block, requirement, of)}_{side}_{part + 1:02}.json"
 
 
-def certificates_of_pair(block: int, requirement: int) -> str:
+def certificates_of_pair(block: int, requirement: int, of: str = "") -> str:
     """What the names of all certificates of a block and a requirement begin with."""
-    return f"{CERTIFICATES}/block{block + 1:03}_requirement{requirement + 1:02}"
+    return f"{CERTIFICATES}/{of}{'-' if of else ''}block{block + 1:03}_requirement{requirement + 1:02}"
 
 
 def certificates_of_any_block(requirement: int) -> str:
@@ -88,14 +117,15 @@ def certificates_of_any_block(requirement: int) -> str:
     return f"{CERTIFICATES}/block*_requirement{requirement + 1:02}_*.json"
 
 
-def place_of_certificate(path: str) -> tuple[int, int] | None:
-    """Block and requirement that a path is that of a certificate of, from 0; None where it is no such path."""
-    match = re.fullmatch(r"certificates/block(\d{3,6})_requirement(\d{2,6})_(lower|upper)_(\d{2,6})\.json", path)
+def place_of_certificate(path: str) -> CertificatePlace | None:
+    """What a path is that of a certificate of; None where it is no such path."""
+    match = _CERTIFICATE.fullmatch(path)
     if match is None:
         return None
-    block, requirement, part = int(match[1]) - 1, int(match[2]) - 1, int(match[4]) - 1
-    same = min(block, requirement, part) >= 0 and certificate_file(block, requirement, match[3], part) == path
-    return (block, requirement) if same else None
+    block, requirement, part = (int(match[group]) - 1 for group in ("block", "requirement", "part"))
+    of, side = match["of"] or "", match["side"]
+    same = min(block, requirement, part) >= 0 and certificate_file(block, requirement, side, part, of) == path
+    return CertificatePlace(of, block, requirement, side.startswith("point")) if same else None
 
 
 def _normal(path: PurePosixPath) -> tuple[int, list[str]]:

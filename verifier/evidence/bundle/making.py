@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from verifier.analysis.explanation import DEFAULT_SETTINGS
 from verifier.checking.process import StormProcess
 from verifier.errors import InputError, LimitError, Place, UsageError, VerifierError, one_line
-from verifier.evidence.bundle.certificates import certificates_of, why_none
+from verifier.evidence.bundle.certificates import certificates_of, certified, why_none
 from verifier.evidence.bundle.layout import (
     EXPLAIN_FILE,
     OMITTED_FILE,
@@ -24,7 +24,8 @@ from verifier.evidence.bundle.layout import (
     place_of_certificate,
     require_file,
 )
-from verifier.evidence.bundle.policies import alternatives
+from verifier.evidence.bundle.policies import alternatives, is_alike
+from verifier.evidence.bundle.recalls import certified_recalls
 from verifier.evidence.bundle.system import Rebuilt, without_folder
 from verifier.explain.story import explained
 from verifier.options import RunOptions
@@ -125,11 +126,9 @@ def make_results(rebuilt: Rebuilt, storm: StormProcess, progress: Progress = ite
     about: dict[str, str] = {OMITTED_FILE: OMITTED_WORDS}
     omitted: list[dict[str, str]] = []
     runs = Runs(rebuilt, storm)
-    blocks = list(enumerate(rebuilt.grid.blocks)) if rebuilt.bounded else []
-    for each in progress([*planned(rebuilt), *blocks]):
+    for each in progress([*planned(rebuilt), *enumerate(rebuilt.grid.blocks)]):
         if not isinstance(each, Planned):
-            for path, text, words in _certificates(rebuilt, *each):
-                texts[path], about[path] = text, words
+            texts.update(_certificates(rebuilt, *each, texts))
             continue
         try:
             texts[each.path] = each.make(runs)
@@ -139,6 +138,8 @@ def make_results(rebuilt: Rebuilt, storm: StormProcess, progress: Progress = ite
             omitted.append(omission(each.path, error))
         else:
             about[each.path] = each.about
+    texts.update(_certificates_of_recalls(rebuilt, texts))
+    about.update(_certificate_words(rebuilt, texts))
     omitted += _without_certificates(rebuilt)
     texts[OMITTED_FILE] = omitted_text(omitted)
     return Made(texts, about)
@@ -150,21 +151,20 @@ def planned_words(rebuilt: Rebuilt, files: Iterable[str]) -> dict[str, str]:
     How many certificates a bound needs is known when it is proven; so they are told by their names.
     """
     words = {OMITTED_FILE: OMITTED_WORDS, **{each.path: each.about for each in planned(rebuilt)}}
-    if not rebuilt.bounded:
-        return words
+    return words | _certificate_words(rebuilt, files)
+
+
+def _certificate_words(rebuilt: Rebuilt, files: Iterable[str]) -> dict[str, str]:
+    """Path -> what it is, of those files that are certificates of some block and requirement."""
+    grid, words = rebuilt.grid, dict[str, str]()
     for path in files:
         place = place_of_certificate(path)
-        if place is not None:
-            block, requirement = place
-            if block < len(rebuilt.grid.blocks) and requirement < len(rebuilt.grid.requirements):
-                words[path] = certificate_words(rebuilt, block, requirement)
+        if place is not None and place.block < len(grid.blocks) and place.requirement < len(grid.requirements):
+            kind = "probability" if place.point else "confidence bound"
+            of = f" of {place.of}" if place.of else ""
+            name, block = grid.requirements[place.requirement].name, grid.blocks[place.block]
+            words[path] = f"proof of a {kind}{of}: {name}, {block}"
     return words
-
-
-def certificate_words(rebuilt: Rebuilt, block: int, requirement: int) -> str:
-    """What a certificate of a block and a requirement is; both are counted from 0."""
-    name = rebuilt.grid.requirements[requirement].name
-    return f"proof of a confidence bound: {name}, {rebuilt.grid.blocks[block]}"
 
 
 def omission(path: str, error: VerifierError) -> dict[str, str]:
@@ -205,9 +205,30 @@ def _require(rebuilt: Rebuilt, name: str) -> Callable[[Runs], str]:
     return lambda runs: required(rebuilt.inputs, Question(requirement=name), options, runs.storm).json_text()
 
 
-def _certificates(rebuilt: Rebuilt, number: int, block: Block) -> Iterator[tuple[str, str, str]]:
-    for path, place, text in certificates_of(rebuilt, number, rebuilt.objectives(block)):
-        yield path, text, certificate_words(rebuilt, number, place)
+def _certificates(
+    rebuilt: Rebuilt, number: int, block: Block, results: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Path and text of the certificates of one block: of the run, and of those under other policies in `results`."""
+    objectives = rebuilt.objectives(block)
+    for path, _, text in certificates_of(rebuilt, number, objectives):
+        yield path, text
+    sources = certified(rebuilt, "", number, objectives)
+    for other in alternatives(rebuilt):
+        if alternative_file(other.name) in results and not is_alike(other.options, rebuilt):
+            changed = replace(rebuilt, options=other.options)
+            sources += certified(changed, other.name, number, changed.objectives(changed.grid.blocks[number]))
+    for source in sources:
+        yield from source.texts()
+
+
+def _certificates_of_recalls(rebuilt: Rebuilt, results: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Path and text of the certificates of the probabilities in answers about required recalls."""
+    for number, each in enumerate(rebuilt.inputs.spec.requirements, 1):
+        path = require_file(number, each.name)
+        if path in results:
+            for recall in certified_recalls(rebuilt, number, json.loads(results[path])):
+                if recall.source.of:
+                    yield from recall.source.texts()
 
 
 def _without_certificates(rebuilt: Rebuilt) -> Iterator[dict[str, str]]:

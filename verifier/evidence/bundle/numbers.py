@@ -1,15 +1,17 @@
 """The numbers of a run held against the bundled inputs, without the model checker that computed them.
 
-The chain of every block is built anew. On it the batch engine computes each probability again, with a rigorous
-enclosure; certificates, checked in rational arithmetic, prove the confidence bounds. What only repeating the whole
-computation can show, such as the ends of statistical intervals, is left to `anew`.
+The chain of every block is built anew. Certificates, checked in rational arithmetic, prove the probabilities on it
+and the confidence bounds; where there is none for a probability, the batch engine computes it again, with a rigorous
+enclosure. What only repeating the whole computation can show, such as the ends of statistical intervals, is left to
+`anew`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from verifier.analysis.any_dependence import any_dependence
@@ -29,7 +31,7 @@ _ROUNDING = Fraction(1, 2**52)
 _GIVEN = ", as inputs and request give it"
 _PLACE = ("environment", "constants", "initial")
 NUMBERS_OF_POINT = 4
-"""That the batch engine encloses anew: a probability, its two bounds, and what the second engine said."""
+"""That are enclosed anew: a probability, its two bounds, and what the second engine said."""
 _OPTIONAL = ("sureness", "exact")
 """What a point has only where it was asked for; a verdict may rest on it."""
 
@@ -40,11 +42,13 @@ class Tally:
 
     Attributes:
         points: probabilities.
+        proven: those among them that certificates prove.
         bounds: confidence bounds that a certificate proves.
         findings: what is wrong.
     """
 
     points: int = 0
+    proven: int = 0
     bounds: int = 0
     findings: list[Finding] = field(default_factory=list)
 
@@ -101,26 +105,97 @@ def check_scenarios(path: str, content: Mapping[str, Any], rebuilt: Rebuilt) -> 
 
 
 class Enclosure(NamedTuple):
-    """What the batch engine computes anew for one initial state: its value, and what the true one lies between; and
-    the probability, 0 or 1, if every detector gives the same."""
+    """What is known anew of the probability from one initial state: a value, and what the true one lies between; the
+    probability, 0 or 1, if every detector gives the same; and in words where that is from."""
 
     value: float
     low: float
     high: float
     whatever: int | None
+    source: str
 
 
-def enclosures(objective: Objective, rebuilt: Rebuilt) -> list[Enclosure]:
-    """The probability of an objective from each initial state, on the bundled matrices."""
-    again = objective.probabilities(rebuilt.measured.rates[None])
-    steps = objective.skeleton.channel.rounding_steps
-    found = []
-    free = any_dependence(objective, rebuilt.measured).tolist()
-    for k, (value, (least, most)) in enumerate(zip(again.probability[0].tolist(), free, strict=True)):
-        slack = steps * float(again.representation_bound[0, k]) + AGREEMENT * value
-        ends = float(again.lower[0, k]) - slack, float(again.upper[0, k]) + slack
-        found.append(Enclosure(value, *ends, least if least == most else None))
-    return found
+@dataclass(frozen=True, eq=False)
+class Again:
+    """The probabilities of an objective from each initial state, known anew.
+
+    Attributes:
+        objective: the requirement on the block's chain.
+        rebuilt: the system.
+        points: what certificates prove about them.
+    """
+
+    objective: Objective
+    rebuilt: Rebuilt
+    points: Proven
+
+    @cached_property
+    def whatever(self) -> list[int | None]:
+        """The probability, 0 or 1, if every detector gives the same."""
+        free = any_dependence(self.objective, self.rebuilt.measured).tolist()
+        return [least if least == most else None for least, most in free]
+
+    @cached_property
+    def computed(self) -> list[Enclosure]:
+        """By the batch engine."""
+        again = self.objective.probabilities(self.rebuilt.measured.rates[None])
+        steps = self.objective.skeleton.channel.rounding_steps
+        found = []
+        for k, value in enumerate(again.probability[0].tolist()):
+            slack = steps * float(again.representation_bound[0, k]) + AGREEMENT * value
+            ends = float(again.lower[0, k]) - slack, float(again.upper[0, k]) + slack
+            found.append(Enclosure(value, *ends, self.whatever[k], "the batch engine encloses anew"))
+        return found
+
+    def wrong(self, point: Mapping[str, Any], k: int) -> list[tuple[str, str, str]]:
+        """(pointer, found, expected) of the numbers of a point that proof and batch engine contradict.
+
+        The engine is asked where nothing is proven, and where what is stated is wider than it need be.
+        """
+        low, high = self.points.lower[k], self.points.upper[k]
+        if low is None or high is None:
+            return list(_wrong_numbers(point, self.computed[k]))
+        return wrong_beside_proof(point, low, high, self.whatever[k]) and [
+            *wrong_of_proof(point, low, high),
+            *_wrong_numbers(point, self.computed[k]),
+        ]
+
+
+def wrong_beside_proof(
+    point: Mapping[str, Any], low: Fraction, high: Fraction, whatever: int | None
+) -> list[tuple[str, str, str]]:
+    """(pointer, found, expected) of the numbers of a point that are not as close to what is proven as engines are.
+
+    Args:
+        point: of a document.
+        low, high: what certificates prove.
+        whatever: as in `Enclosure`.
+    """
+    slack = AGREEMENT * float(high)
+    known = Enclosure(float(high), float(low) - slack, float(high) + slack, whatever, "a certificate proves")
+    return [*wrong_of_proof(point, low, high), *_wrong_numbers(point, known)]
+
+
+def wrong_of_proof(point: Mapping[str, Any], low: Fraction, high: Fraction) -> Iterator[tuple[str, str, str]]:
+    """(pointer, found, expected) of the numbers of a point that contradict what is proven."""
+    proven = f"a value within {float(low)!r} to {float(high)!r}, as its certificate proves"
+    if "exact" in point:
+        if not low <= fraction_of(point["exact"]) <= high:
+            yield "/exact", point["exact"][:60], proven
+    elif Fraction(point["lower"]) > high:
+        yield "/lower", repr(point["lower"]), proven
+    elif Fraction(point["upper"]) < low:
+        yield "/upper", repr(point["upper"]), proven
+
+
+def is_proven(point: Mapping[str, Any], low: Fraction | None, high: Fraction | None) -> bool:
+    """Whether what certificates prove lies within the stated bounds; or agrees with the fraction, as far as doubles
+    tell."""
+    if low is None or high is None:
+        return False
+    if "exact" in point:
+        return low <= fraction_of(point["exact"]) <= high and high - low <= _ROUNDING
+    return Fraction(point["lower"]) <= low and high <= Fraction(point["upper"])
 
 
 def check_points(
@@ -128,8 +203,7 @@ def check_points(
     one: Mapping[str, Any],
     pointer: str,
     first: int,
-    again: Sequence[Enclosure],
-    rebuilt: Rebuilt,
+    again: Again,
     proven: Proven | None,
     tally: Tally,
 ) -> None:
@@ -139,18 +213,18 @@ def check_points(
         path: of the document in the bundle.
         one: the requirement in it; pointer: where it stands.
         first: number of its first point in this block.
-        again: what the batch engine computes anew.
-        rebuilt: the system.
-        proven: what certificates prove; None where there are none.
+        again: its probabilities, known anew.
+        proven: what certificates prove about its confidence bounds; None where there are none.
         tally: where to count.
     """
-    for k, enclosure in enumerate(again):
+    for k, ends in enumerate(zip(*again.points, strict=True)):
         point, at = one["points"][first + k], f"{pointer}/points/{first + k}"
-        wrong = list(_wrong_numbers(point, enclosure))
+        wrong = again.wrong(point, k)
         if "sureness" in point:
-            wrong += _wrong_bounds(point["sureness"], point["probability"], k, proven, rebuilt)
+            wrong += _wrong_bounds(point["sureness"], point["probability"], k, proven, again.rebuilt)
             tally.bounds += 0 if proven is None else 2
         tally.points += 1
+        tally.proven += is_proven(point, *ends)
         tally.findings += [
             Finding(path, at + where, found, expected, Kind.CONTENT) for where, found, expected in wrong
         ]
@@ -223,12 +297,12 @@ def _wrong_numbers(point: Mapping[str, Any], again: Enclosure) -> Iterator[tuple
         yield "/whatever_predicted", str(whatever), "nothing: it depends on what the detector predicts"
     elif whatever is None and again.whatever == point["probability"]:
         yield "/whatever_predicted", "nothing", f"{again.whatever}, whatever the detector predicts"
-    enclosure = f"a value within {low!r} to {high!r}, which the batch engine encloses anew"
+    enclosure = f"a value within {low!r} to {high!r}, which {again.source}"
     lower, upper, value = point["lower"], point["upper"], point["probability"]
     if not low <= value <= high:
         yield "/probability", repr(value), enclosure
     if not low <= point["second_engine"] <= high:
-        yield "/second_engine", repr(point["second_engine"]), f"{again.value!r}, as the batch engine computes anew"
+        yield "/second_engine", repr(point["second_engine"]), f"{again.value!r}, which {again.source}"
     if not lower <= value <= upper:
         yield "/probability", repr(value), f"a value within its own bounds {lower!r} to {upper!r}"
     if not low <= lower <= high:

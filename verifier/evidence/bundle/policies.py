@@ -55,3 +55,8 @@ def alternatives(rebuilt: Rebuilt) -> tuple[Alternative, ...]:
             if other != options.verdict_from
         ]
     return tuple(found)
+
+
+def is_alike(options: RunOptions, rebuilt: Rebuilt) -> bool:
+    """Whether a run differs from that of the bundle in what decides a verdict only: the system is the same."""
+    return replace(options, verdict_from=rebuilt.options.verdict_from) == rebuilt.options

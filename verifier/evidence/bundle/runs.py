@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from verifier.analysis.objective import Objective
-from verifier.evidence.bundle.certificates import Proven, check_certificates, why_none
+from verifier.evidence.bundle.certificates import Proven, certified, check_certificates, check_point, why_none
 from verifier.evidence.bundle.findings import Finding, Kind, Log
 from verifier.evidence.bundle.frames import check_frame, check_remarks, check_same_frame, check_same_points
 from verifier.evidence.bundle.layout import (
@@ -19,21 +19,21 @@ from verifier.evidence.bundle.layout import (
 )
 from verifier.evidence.bundle.numbers import (
     NUMBERS_OF_POINT,
+    Again,
     Tally,
     check_head,
     check_points,
     check_scenarios,
-    enclosures,
     places_of,
 )
 from verifier.evidence.bundle.parts import Parts
-from verifier.evidence.bundle.policies import alternatives
+from verifier.evidence.bundle.policies import alternatives, is_alike
 from verifier.evidence.bundle.stated import check_conclusions
 from verifier.evidence.bundle.system import Rebuilt
 from verifier.options import RunOptions
 
 
-def check_runs(parts: Parts, log: Log) -> None:
+def check_runs(parts: Parts, log: Log) -> dict[tuple[int, int], Proven]:
     """Check the run and those under other policies.
 
     Runs that differ only in what decides a verdict are about one system and have one set of bounds, so the bundle's
@@ -42,29 +42,32 @@ def check_runs(parts: Parts, log: Log) -> None:
     Args:
         parts: inputs and results, validated.
         log: where to write.
+
+    Returns:
+        (block, requirement) -> what certificates prove about the run's probabilities.
     """
     rebuilt = parts.rebuilt
-    alike, others = {RUN_FILE: rebuilt.options}, dict[str, RunOptions]()
+    alike, others = {RUN_FILE: rebuilt.options}, dict[str, tuple[str, RunOptions]]()
     for each in alternatives(rebuilt):
         path = alternative_file(each.name)
         if path in parts.documents:
-            same = replace(each.options, verdict_from=rebuilt.options.verdict_from) == rebuilt.options
-            (alike if same else others)[path] = each.options
+            if is_alike(each.options, rebuilt):
+                alike[path] = each.options
+            else:
+                others[path] = each.name, each.options
     tally = Tally()
-    _check_alike(parts, rebuilt, alike, tally, log, certified=rebuilt.bounded)
-    for path, options in others.items():
-        _check_alike(parts, replace(rebuilt, options=options), {path: options}, tally, log, certified=False)
+    points = _check_alike(parts, rebuilt, alike, tally, log)
+    for path, (name, options) in others.items():
+        _check_alike(parts, replace(rebuilt, options=options), {path: options}, tally, log, name)
     for path in (path for path in (*alike, *others) if path != RUN_FILE):
         content = parts.documents[path].content
         log.findings += check_same_frame(path, content, parts.run.content, ("versions",))
         if path in alike:
             log.findings += check_same_points(path, content, parts.run.content)
     log.findings += tally.findings
-    log.proven += tally.bounds
-    log.recomputed += NUMBERS_OF_POINT * tally.points
+    log.proven += tally.bounds + NUMBERS_OF_POINT * tally.proven
+    log.recomputed += NUMBERS_OF_POINT * (tally.points - tally.proven)
     if rebuilt.bounded:
-        count = sum(place_of_certificate(path) is not None for path in parts.files)
-        log.checked.append((count, "certificates proven in rational arithmetic about the rebuilt chains"))
         log.checked.append((tally.bounds, "confidence bounds held against what certificates prove"))
         if others:
             log.until_anew.append(
@@ -74,14 +77,23 @@ def check_runs(parts: Parts, log: Log) -> None:
         for path, options in alike.items():
             if options.verdict_from == "interval":
                 log.until_anew.append(f"the verdicts of {path}: they rest on statistical intervals")
-    log.checked.append((tally.points, "probabilities computed anew by the batch engine, with rigorous enclosures"))
+    log.checked.append((tally.proven, "probabilities, with their numerical bounds, that certificates prove"))
+    computed = tally.points - tally.proven
+    if computed:
+        log.checked.append((computed, "probabilities computed anew by the batch engine, with rigorous enclosures"))
+    return points
 
 
 def _check_alike(
-    parts: Parts, rebuilt: Rebuilt, runs: Mapping[str, RunOptions], tally: Tally, log: Log, certified: bool
-) -> None:
-    """Check runs of one system: path -> the options of the run."""
-    fitting = []
+    parts: Parts, rebuilt: Rebuilt, runs: Mapping[str, RunOptions], tally: Tally, log: Log, of: str = ""
+) -> dict[tuple[int, int], Proven]:
+    """Check runs of one system: path -> the options of the run; `of` is the alternative, or "" for the run.
+
+    Returns:
+        (block, requirement) -> what certificates prove about the probabilities.
+    """
+    bounded = rebuilt.bounded and not of
+    fitting, points = [], dict[tuple[int, int], Proven]()
     for path, options in runs.items():
         content = parts.documents[path].content
         shape = check_head(path, content, rebuilt, options) + check_scenarios(path, content, rebuilt)
@@ -96,32 +108,40 @@ def _check_alike(
     if rebuilt.options.decimals is not None:
         listed = ", ".join(runs)
         log.until_anew.append(f"the probabilities of {listed}: transitions were rounded, so they are none")
-        return
-    certificates = _by_pair(parts) if certified else {}
-    excused = {path for path in parts.omitted if certified and path.startswith(f"{CERTIFICATES}/")}
+        return {}
+    certificates = _by_pair(parts) if bounded else {}
+    excused = {path for path in parts.omitted if bounded and path.startswith(f"{CERTIFICATES}/")}
     for number, block, places in places_of(rebuilt):
-        for index, objective in enumerate(rebuilt.objectives(block)):
+        objectives = rebuilt.objectives(block)
+        for index, (objective, source) in enumerate(
+            zip(objectives, certified(rebuilt, of, number, objectives), strict=True)
+        ):
             proven = None
-            if certified:
+            points[number, index], wrong = check_point(parts.files, source)
+            log.findings += wrong
+            log.certificates |= {source.path(side) for side in ("lower", "upper")} & parts.files.keys()
+            if bounded:
                 pair = certificates_of_pair(number, index)
                 proven = _proven(parts, rebuilt, objective, pair, certificates.get((number, index), ()), log)
                 excused -= {pair} if proven is None else set()
-            again, (row, first) = enclosures(objective, rebuilt), places[index]
+                log.certificates.update(certificates.get((number, index), ()))
+            again, (row, first) = Again(objective, rebuilt, points[number, index]), places[index]
             for path in fitting:
                 one, pointer = parts.documents[path].content["requirements"][row], f"/requirements/{row}"
-                check_points(path, one, pointer, first, again, rebuilt, proven, tally)
+                check_points(path, one, pointer, first, again, proven, tally)
     for path in sorted(excused):
         said = f"a reason for having no certificates {path}"
         log.findings.append(Finding(OMITTED_FILE, "", said, "none: it can have certificates", Kind.CONTENT))
+    return points
 
 
 def _by_pair(parts: Parts) -> dict[tuple[int, int], list[str]]:
-    """(block, requirement) -> paths of its certificates."""
+    """(block, requirement) -> paths of the certificates of the run's confidence bounds."""
     found: dict[tuple[int, int], list[str]] = {}
     for path in parts.files:
-        pair = place_of_certificate(path)
-        if pair is not None:
-            found.setdefault(pair, []).append(path)
+        place = place_of_certificate(path)
+        if place is not None and not place.of and not place.point:
+            found.setdefault((place.block, place.requirement), []).append(path)
     return found
 
 
