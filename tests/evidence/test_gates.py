@@ -16,7 +16,7 @@ from verifier.checking.verdicts import Verdict
 from verifier.cli import main
 from verifier.compare.floor import floor_of
 from verifier.errors import ExitCode
-from verifier.evidence.documents import read_document
+from verifier.evidence.consistency import read_document
 from verifier.results import Point, RequirementResult, RunResult, Scenario, Sureness
 
 SPEC = "specs/car_pedestrian.ltl"

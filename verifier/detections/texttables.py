@@ -202,8 +202,6 @@ def _check_line(line: str, layout: Layout, file: str, number: int) -> None:
         if fits and (kind != "finite" or math.isfinite(float(word))):
             position += len(text) + (layout.separator is not None)
             continue
-        wanted = {"text": "a name", "whole": "a whole number", "number": "a number", "finite": "a finite number"}[
-            kind
-        ]
+        wanted = {"text": "name", "whole": "whole number", "number": "number", "finite": "finite number"}[kind]
         place = Place(file, number, position + 1, text=line)
-        raise InputError(f"{name}: expected {wanted}, got {shown(word)}", place)
+        raise InputError(f"{name}: expected a {wanted}, got {shown(word)}", place)

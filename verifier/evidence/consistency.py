@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from verifier.analysis.channel_test import channel_condition, channel_test
-from verifier.checking.verdicts import Verdict
+from verifier.closedloop.curvefiles import NUMBERS, curves_of
+from verifier.closedloop.curves import TradeOffCurve
 from verifier.confusion.document_reader import DocumentReader
 from verifier.errors import InputError, Place, shown
-from verifier.evidence.documents import Document, schema_of
-from verifier.evidence.points import fraction_of, is_probability
-from verifier.evidence.report.resting import (
+from verifier.evidence.documents import Document, checked_document, schema_of
+from verifier.evidence.points import SOLVING, is_probability, numbers_apart
+from verifier.evidence.resting import (
     check_basis,
     check_channel,
     check_condition,
@@ -26,9 +31,44 @@ from verifier.evidence.report.resting import (
     check_worst,
     refuse,
 )
+from verifier.evidence.stated import check_conclusions, stated_requirement
+from verifier.textfiles import read_json
 
 LARGEST_NUMBER = 1e300
 """In size; a larger one is no count, length or probability of anything."""
+
+
+def read_document(path: str | Path) -> Document:
+    """Read a document of this program, and refuse it unless its parts fit together.
+
+    Raises:
+        InputError: the file cannot be read, is no JSON, is no document of this program, does not keep to its schema,
+            or contradicts itself; the message names the offending element.
+        UsageError: the library jsonschema is missing.
+    """
+    content, raw = read_json(path)
+    document = checked_document(content, raw, str(path))
+    check_document(document, str(path))
+    return document
+
+
+def check_document(document: Document, file: str | None = None) -> None:
+    """Refuse a document whose parts do not fit together.
+
+    Args:
+        document: validated by its schema.
+        file: what messages call it; its name if left out.
+
+    Raises:
+        InputError: an element contradicts another; it is named.
+    """
+    document = replace(document, name=file or document.name)
+    _check_numbers(document)
+    said = document.content.get("matrices", {})
+    if "dependence" in said:
+        schema = schema_of("verifier.confusion")
+        check_part(document, "/matrices/dependence", said["dependence"], schema, "/properties/dependence")
+    CHECKS.get(document.kind, _nothing)(document)
 
 
 def check_documents(documents: Sequence[Document]) -> None:
@@ -48,12 +88,7 @@ def check_documents(documents: Sequence[Document]) -> None:
                 "name every document once",
             )
         seen[each.sha256] = each.name
-        _check_numbers(each)
-        said = each.content.get("matrices", {})
-        if "dependence" in said:
-            schema = schema_of("verifier.confusion")
-            check_part(each, "/matrices/dependence", said["dependence"], schema, "/properties/dependence")
-        CHECKS.get(each.kind, _nothing)(each)
+        check_document(each)
 
 
 def _nothing(document: Document) -> None:
@@ -94,14 +129,29 @@ def _check_run(document: Document) -> None:
                 refuse(document, f"{where}/points/{k}/sureness", "expected none, as the settings have no confidence")
             check_judged(document, f"{where}/points/{k}", point, each["target"])
             _check_engines(document, f"{where}/points/{k}", point)
-        check_over(document, f"{where}/verdict", each["verdict"], each["points"])
-        check_condition(document, f"{where}/condition", each, each["points"])
-        check_over(document, f"{where}/worst", each["points"][each["worst"]]["verdict"], each["points"])
-    missing = [{"verdict": Verdict.NO_ANSWER.value}] if "unanswered" in document.content else []
-    check_worst(document, "/verdict", document.content["verdict"], [*document.content["requirements"], *missing])
-    check_condition(document, "/condition", document.content, document.content["requirements"])
+        _check_strategies(document, where, each)
+    for u, unanswered in enumerate(document.content.get("unanswered", ())):
+        for k, point in enumerate(unanswered["finished"]):
+            for element, message in numbers_apart(point, document.content["settings"]):
+                refuse(document, f"/unanswered/{u}/finished/{k}{element}", message)
+    for name, gate in document.content.get("gates", {}).items():
+        least = "least" if name == "fail_under" else "max_drop"
+        if not 0 <= _fraction(document, f"/gates/{name}/{least}", gate[least]) <= 1:
+            refuse(document, f"/gates/{name}/{least}", "expected a probability from 0 to 1")
+    for finding in check_conclusions(document.name, document.content, document.content["settings"]):
+        refuse(document, finding.where, f"expected {finding.expected}, found {finding.found}")
     drawn = {name for each in document.content["requirements"] for point in each["points"] for name in point["draws"]}
     check_channel(document, "/channel", document.content["channel"], document.content.get("matrices", {}), drawn)
+
+
+def _check_strategies(document: Document, where: str, requirement: Mapping[str, Any]) -> None:
+    """Each range over strategies is one, and holds the probability under the strategy that was checked."""
+    for k, (range_, point) in enumerate(zip(requirement.get("strategies", ()), requirement["points"], strict=False)):
+        if not range_["smallest"] - SOLVING <= point["probability"] <= range_["largest"] + SOLVING:
+            refuse(document, f"{where}/strategies/{k}", f"expected a range that holds {point['probability']}")
+    plan = requirement.get("evidence_needed")
+    if plan is not None and plan["lower"] > plan["upper"]:
+        refuse(document, f"{where}/evidence_needed/lower", f"expected at most the upper bound, {plan['upper']}")
 
 
 def _check_target(document: Document, pointer: str, target: Mapping[str, str] | None) -> None:
@@ -116,15 +166,11 @@ def _check_engines(document: Document, where: str, point: Mapping[str, Any]) -> 
         refuse(document, f"{where}/second_engine", f"expected at most {furthest} away from the probability")
 
 
-def _check_point(document: Document, pointer: str, point: Mapping[str, Any]) -> None:
-    rounded = document.content["settings"].get("round_transitions") is not None
-    if not is_probability(point["probability"]) and not rounded:
-        refuse(document, f"{pointer}/probability", f"expected a probability, got {point['probability']}")
-    if "exact" in point:
-        try:
-            fraction_of(point["exact"])
-        except ValueError:
-            refuse(document, f"{pointer}/exact", f"expected a fraction, got {shown(point['exact'])}")
+def _check_worst_point(document: Document, pointer: str, requirement: Mapping[str, Any]) -> None:
+    stated = stated_requirement(requirement)
+    worst = stated.points.index(stated.worst)
+    if requirement["worst"] != worst:
+        refuse(document, pointer, f"expected {worst}, the worst scenario, got {requirement['worst']}")
 
 
 def _fraction(document: Document, pointer: str, text: str) -> Fraction:
@@ -246,9 +292,12 @@ def _check_compare(document: Document) -> None:
                 for n, point in enumerate(entry["points"]):
                     pointer = f"{where}/entries/{k}/points/{n}"
                     check_part(document, pointer, point, run, "/$defs/point")
-                    _check_point(document, pointer, point)
+                    for element, message in numbers_apart(point, mine):
+                        refuse(document, pointer + element, message)
                     check_resting(document, pointer, point, each["target"], mine, channel)
                 check_over(document, f"{where}/entries/{k}/verdict", entry["verdict"], entry["points"])
+                asked = {name: each[name] for name in ("name", "formula", "target")}
+                _check_worst_point(document, f"{where}/entries/{k}/worst", entry | asked)
                 check_condition(document, f"{where}/entries/{k}/condition", entry, entry["points"])
             for k, course in enumerate(each["courses"]):
                 _check_course(document, f"{where}/courses/{k}", course, contenders)
@@ -308,14 +357,16 @@ def _check_ranking(document: Document, where: str, ranking: Mapping[str, Any], d
 
 
 def _check_curves(document: Document) -> None:
-    tables = [("", document.content)] if document.kind == "curves" else [
-        (f"/metrics/{at}", each) for at, each in enumerate(document.content["metrics"])
-    ]  # fmt: skip
-    for where, table in tables:
+    curves_of(document.content, document.name)
+
+
+def _check_trade_offs(document: Document) -> None:
+    for at, table in enumerate(document.content["metrics"]):
         for k, curve in enumerate(table["curves"]):
-            lengths = {len(curve[name]) for name in ("sensitivity", "safety", "efficiency")}
-            if len(lengths) > 1:
-                refuse(document, f"{where}/curves/{k}", "sensitivity, safety and efficiency differ in length")
+            try:
+                TradeOffCurve(*(np.array(curve[name], dtype=np.float64) for name in NUMBERS))
+            except ValueError as error:
+                refuse(document, f"/metrics/{at}/curves/{k}", str(error))
 
 
 def _check_rate(document: Document) -> None:
@@ -342,7 +393,7 @@ CHECKS: Mapping[str, Callable[[Document], None]] = MappingProxyType(
         "compare": _check_compare,
         "collision": _check_collision,
         "curves": _check_curves,
-        "trade_offs": _check_curves,
+        "trade_offs": _check_trade_offs,
         "confusion": _check_confusion,
         "rate": _check_rate,
     }
