@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -17,7 +18,7 @@ from verifier.closedloop.curves import TradeOffCurve
 from verifier.confusion.document_reader import DocumentReader
 from verifier.errors import InputError, Place, shown
 from verifier.evidence.documents import Document, checked_document, schema_of
-from verifier.evidence.points import SOLVING, is_probability, numbers_apart
+from verifier.evidence.points import ROUNDING, SOLVING, is_probability, numbers_apart, scenario_text
 from verifier.evidence.resting import (
     check_basis,
     check_channel,
@@ -118,8 +119,18 @@ def _extreme_numbers(value: Any, pointer: str) -> Iterator[tuple[str, float | in
 
 def _check_run(document: Document) -> None:
     check_basis(document, document.content["settings"])
+    scenarios: dict[str, list[str]] = {}
+    _check_once(
+        document, "/requirements", [(each["name"], each["planner"]) for each in document.content["requirements"]]
+    )
     for at, each in enumerate(document.content["requirements"]):
         where = f"/requirements/{at}"
+        mine = [scenario_text(point) for point in each["points"]]
+        _check_once(document, f"{where}/points", mine)
+        if scenarios.setdefault(each["planner"], mine) != mine:
+            refuse(
+                document, f"{where}/points", "expected the scenarios that the first requirement of this planner has"
+            )
         _check_target(document, f"{where}/target", each["target"])
         _check_index(document, f"{where}/worst", each["worst"], len(each["points"]))
         if "strategies" in each and len(each["strategies"]) != len(each["points"]):
@@ -128,7 +139,7 @@ def _check_run(document: Document) -> None:
             if "sureness" in point and document.content["settings"]["confidence"] is None:
                 refuse(document, f"{where}/points/{k}/sureness", "expected none, as the settings have no confidence")
             check_judged(document, f"{where}/points/{k}", point, each["target"])
-            _check_engines(document, f"{where}/points/{k}", point)
+            _check_difference(document, "", [(f"{where}/points/{k}", point)])
         _check_strategies(document, where, each)
     for u, unanswered in enumerate(document.content.get("unanswered", ())):
         for k, point in enumerate(unanswered["finished"]):
@@ -144,6 +155,24 @@ def _check_run(document: Document) -> None:
     check_channel(document, "/channel", document.content["channel"], document.content.get("matrices", {}), drawn)
 
 
+def _check_once(document: Document, pointer: str, names: Sequence[Any]) -> None:
+    """Each element of a list is there once."""
+    for at, name in enumerate(names):
+        if name in names[:at]:
+            refuse(document, f"{pointer}/{at}", f"expected it once, found it also at {names.index(name)}")
+
+
+def _check_difference(document: Document, where: str, points: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+    """The engines differ at no point by more than the document says; where all are listed, at one by so much."""
+    differences = [abs(point["probability"] - point["second_engine"]) for _, point in points]
+    furthest = document.content.get("engines", {}).get("largest_difference")
+    for (pointer, _), difference in zip(points, differences, strict=True):
+        if furthest is not None and difference > furthest:
+            refuse(document, f"{pointer}/second_engine", f"expected at most {furthest} away from the probability")
+    if where and furthest != max(differences, default=0.0):
+        refuse(document, where, f"expected {max(differences, default=0.0)}, the largest, found {furthest}")
+
+
 def _check_strategies(document: Document, where: str, requirement: Mapping[str, Any]) -> None:
     """Each range over strategies is one, and holds the probability under the strategy that was checked."""
     for k, (range_, point) in enumerate(zip(requirement.get("strategies", ()), requirement["points"], strict=False)):
@@ -157,13 +186,6 @@ def _check_strategies(document: Document, where: str, requirement: Mapping[str, 
 def _check_target(document: Document, pointer: str, target: Mapping[str, str] | None) -> None:
     if target is not None and not 0 <= _fraction(document, f"{pointer}/probability", target["probability"]) <= 1:
         refuse(document, f"{pointer}/probability", "expected a probability from 0 to 1")
-
-
-def _check_engines(document: Document, where: str, point: Mapping[str, Any]) -> None:
-    """No value of the two engines is further apart than the document says."""
-    furthest = document.content["engines"]["largest_difference"]
-    if abs(point["probability"] - point["second_engine"]) > furthest:
-        refuse(document, f"{where}/second_engine", f"expected at most {furthest} away from the probability")
 
 
 def _check_worst_point(document: Document, pointer: str, requirement: Mapping[str, Any]) -> None:
@@ -203,6 +225,7 @@ def _check_explain(document: Document) -> None:
                 check_part(document, f"{where}/{name}", each[name], run, inner + name)
         _check_target(document, f"{where}/target", each["target"])
         check_judged(document, f"{where}/point", each["point"], each["target"])
+        _check_violation(document, where, each)
         check_worst(document, f"{where}/verdict", each["verdict"], [each["point"]])
         if each["condition"] is None and each["point"]["condition"] is not None and each["verdict"] == "satisfied":
             refuse(document, f"{where}/condition", "expected that of the scenario, which is satisfied on a condition")
@@ -216,6 +239,20 @@ def _check_explain(document: Document) -> None:
                     _check_index(document, pointer, thing["bin"], bins)
         if each["map"] is not None:
             _check_map(document, f"{where}/map", each["map"])
+
+
+def _check_violation(document: Document, where: str, explanation: Mapping[str, Any]) -> None:
+    """The violation is what is missing to 1, or P itself where the formula says what is unwanted; runs share it."""
+    found, value = explanation["violation"], explanation["point"]["probability"]
+    expected = value if found["satisfies_the_formula"] else 1 - value
+    if abs(found["probability"] - expected) > SOLVING + found["error"]:
+        refuse(document, f"{where}/violation/probability", f"expected {expected}, got {found['probability']}")
+    shares = [run["share"] for run in found["runs"]]
+    for k, run in enumerate(found["runs"]):
+        if abs(run["share"] * found["probability"] - run["probability"]) > SOLVING:
+            refuse(document, f"{where}/violation/runs/{k}/share", "expected the run's share of the violation")
+    if found["covered"] is not None and abs(sum(shares) - found["covered"]) > SOLVING:
+        refuse(document, f"{where}/violation/covered", f"expected {sum(shares)}, the sum over the runs")
 
 
 def _check_map(document: Document, pointer: str, found: Mapping[str, Any]) -> None:
@@ -254,12 +291,16 @@ def _check_require(document: Document) -> None:
         for k, cell in enumerate(each["cells"]):
             if cell["required"] is not None:
                 _fraction(document, f"{where}/cells/{k}/required", cell["required"])
-            if cell["measured"]["hits"] > cell["measured"]["items"]:
+            hits, items, recall = (cell["measured"][name] for name in ("hits", "items", "recall"))
+            if hits > items:
                 refuse(document, f"{where}/cells/{k}/measured/hits", "more hits than items")
+            if recall is not None and items and abs(recall - hits / items) > ROUNDING:
+                refuse(document, f"{where}/cells/{k}/measured/recall", f"expected {hits / items}, hits by items")
         for name in ("measured", "at_place", "perfect"):
             if each[name] is not None:
                 check_part(document, f"{where}/{name}", each[name], run, "/$defs/point")
                 check_model_verdict(document, f"{where}/{name}", each[name])
+                _check_difference(document, "", [(f"{where}/{name}", each[name])])
         drawn = channel_test(document.content["channel"]["classes"], each["measured"]["draws"])
         if each["condition"] is None and channel_condition(drawn) is not None:
             refuse(document, f"{where}/condition", f"expected {shown(channel_condition(drawn))}, found nothing")
@@ -280,6 +321,11 @@ def _check_compare(document: Document) -> None:
             if len(each["entries"]) != contenders:
                 refuse(document, f"{where}/entries", "expected one entry per contender")
             for k, entry in enumerate(each["entries"]):
+                for name in ("detector", "planner"):
+                    if entry[name] != spec["contenders"][k][name]:
+                        refuse(document, f"{where}/entries/{k}/{name}", f"expected {spec['contenders'][k][name]}")
+                if entry["interval"] is not None and entry["interval"]["lower"] > entry["interval"]["upper"]:
+                    refuse(document, f"{where}/entries/{k}/interval", "expected the lower end below the upper")
                 _check_index(document, f"{where}/entries/{k}/worst", entry["worst"], len(entry["points"]))
                 detector = entry["detector"]
                 try:
@@ -304,8 +350,20 @@ def _check_compare(document: Document) -> None:
         for name in ("non_dominated", "chances"):
             if spec["pareto"] is not None and len(spec["pareto"][name]) != contenders:
                 refuse(document, f"/specs/{s}/pareto/{name}", "expected one entry per contender")
+    _check_difference(document, "/engines/largest_difference", _compared_points(document))
     if document.content["gate"] is not None:
         _fraction(document, "/gate/max_drop", document.content["gate"]["max_drop"])
+
+
+def _compared_points(document: Document) -> list[tuple[str, Mapping[str, Any]]]:
+    """Pointer and values of every point of a comparison."""
+    return [
+        (f"/specs/{s}/requirements/{r}/entries/{k}/points/{n}", point)
+        for s, spec in enumerate(document.content["specs"])
+        for r, requirement in enumerate(spec["requirements"])
+        for k, entry in enumerate(requirement["entries"])
+        for n, point in enumerate(entry["points"])
+    ]
 
 
 def _check_course(document: Document, where: str, course: Mapping[str, Any], contenders: int) -> None:
@@ -376,9 +434,47 @@ def _check_rate(document: Document) -> None:
     if content["acceptance"] is not None:
         limit = _fraction(document, "/acceptance/per_hour", content["acceptance"]["per_hour"])
     check_criterion(document, limit)
+    total = 0.0
     for k, term in enumerate(document.content["terms"]):
-        if term["exposure"]["hours"] is not None:
-            _fraction(document, f"/terms/{k}/exposure/hours", term["exposure"]["hours"])
+        exposure, where = term["exposure"], f"/terms/{k}/exposure"
+        if exposure["per_hour"] is not None and not exposure["lower"] <= exposure["per_hour"] <= exposure["upper"]:
+            refuse(document, f"{where}/per_hour", "expected a rate within its own bounds")
+        if exposure["lower"] > exposure["upper"]:
+            refuse(document, f"{where}/lower", f"expected at most the upper bound, {exposure['upper']}")
+        if exposure["hours"] is not None:
+            hours = _fraction(document, f"{where}/hours", exposure["hours"])
+            if hours <= 0 or not _near(float(exposure["encounters"] / hours), exposure["per_hour"]):
+                refuse(document, f"{where}/per_hour", "expected encounters by hours")
+        total += term["probability"] * (exposure["per_hour"] or 0.0)
+    if content["per_hour"] is not None and not _near(total, content["per_hour"]):
+        refuse(document, "/per_hour", f"expected {total}, the sum of probability and exposure over the terms")
+    _check_once(
+        document, "/other_bounds", [content["bounds"]["source"], *(b["source"] for b in content["other_bounds"])]
+    )
+    for pointer, bounds in (
+        ("/bounds", content["bounds"]),
+        *((f"/other_bounds/{k}", each) for k, each in enumerate(content["other_bounds"])),
+    ):
+        if bounds["lower"] > bounds["upper"]:
+            refuse(document, f"{pointer}/lower", f"expected at most the upper bound, {bounds['upper']}")
+        errors = bounds["error_probability"], bounds["error_exposure"]
+        if None not in (bounds["level"], *errors) and not _near(1 - sum(errors), bounds["level"]):
+            refuse(document, f"{pointer}/level", f"expected {1 - sum(errors)}, 1 minus both errors")
+
+
+def _near(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=ROUNDING, abs_tol=ROUNDING)
+
+
+def _check_mutate(document: Document) -> None:
+    """The totals are those of the images."""
+    images, counts = document.content["images"], document.content["counts"]
+    _check_once(document, "/images", [image["file"] for image in images])
+    written = sum(len(image["outputs"]) for image in images)
+    failures = sum(len(image["failures"]) for image in images)
+    for name, expected in (("images", len(images)), ("written", written), ("failures", failures)):
+        if counts[name] != expected:
+            refuse(document, f"/counts/{name}", f"expected {expected}, as the images have, got {counts[name]}")
 
 
 def _check_confusion(document: Document) -> None:
@@ -396,6 +492,7 @@ CHECKS: Mapping[str, Callable[[Document], None]] = MappingProxyType(
         "trade_offs": _check_trade_offs,
         "confusion": _check_confusion,
         "rate": _check_rate,
+        "mutate": _check_mutate,
     }
 )
 """Kind of document -> what is checked beyond its schema."""

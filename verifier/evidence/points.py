@@ -157,10 +157,10 @@ def numbers_apart(point: Content, settings: Content) -> Iterator[tuple[str, str]
     for name in ("probability", "lower", "upper", "second_engine"):
         if not is_probability(point[name]) and settings.get("round_transitions") is None:
             yield f"/{name}", f"expected a probability, got {point[name]}"
-    if point["lower"] > point["upper"]:
-        yield "/lower", f"expected at most the upper bound, {point['upper']}, got {point['lower']}"
     if not point["lower"] - ROUNDING <= value <= point["upper"] + ROUNDING:
         yield "/probability", f"expected a value within its own bounds, {point['lower']} to {point['upper']}"
+    if point["lower"] > point["upper"]:
+        yield "/lower", f"expected at most the upper bound, {point['upper']}, got {point['lower']}"
     if "exact" in point:
         try:
             exact = fraction_of(point["exact"])
