@@ -36,7 +36,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SPEC = ROOT / "specs/car_pedestrian.ltl"
 CONFUSION = ROOT / "examples/nuscenes_yolov3_class.json"
-SHIPPED_RUN = ["-m", "verifier.cli", "run", str(SPEC), "--cm", str(CONFUSION)]
+SHIPPED_RUN = ["-m", "verifier", "run", str(SPEC), "--cm", str(CONFUSION)]
 IMPORTS = ["-c", "import stormpy, numpy, scipy.sparse, lark"]
 
 

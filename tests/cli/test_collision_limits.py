@@ -170,7 +170,7 @@ def test_the_bytes_do_not_depend_on_the_folder(run, tmp_path, monkeypatch):
 
 def test_an_interrupted_run_leaves_nothing(tmp_path):
     (tmp_path / "far.csv").write_text(table(1, 1.5, 0.05, images=3000))
-    command = [sys.executable, "-m", "verifier.cli", "collision", "far.csv", "--distances", "1..50:0.1",
+    command = [sys.executable, "-m", "verifier", "collision", "far.csv", "--distances", "1..50:0.1",
                "--bootstrap", "3000", "--output", "found.json", "--csv", "found.csv", "--closed-loop", "20",
                "--empty-bins", "neighbour"]  # fmt: skip
     run = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -395,7 +395,7 @@ def started(folder, *arguments, limit=None):
         if limit is not None:
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
-    command = [sys.executable, "-m", "verifier.cli", "mutate", *map(str, arguments)]
+    command = [sys.executable, "-m", "verifier", "mutate", *map(str, arguments)]
     return subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=limited
     )

@@ -64,7 +64,7 @@ def test_every_swept_constant_is_a_line_of_the_plot(root):
 
 
 def whole(root, redirection):
-    command = f"{sys.executable} -m verifier.cli run {SPEC} --cm {CM} {redirection}"
+    command = f"{sys.executable} -m verifier run {SPEC} --cm {CM} {redirection}"
     return subprocess.run(["sh", "-c", command], cwd=root, capture_output=True, text=True, timeout=60)
 
 
@@ -74,7 +74,7 @@ def test_closed_and_full_streams_are_no_verdict(root):
     assert full.returncode == ExitCode.INTERNAL
     assert full.stderr == "verify: standard output cannot be written: No space left on device\n"
     missing = subprocess.run(
-        ["sh", "-c", f"{sys.executable} -m verifier.cli run /no/such.ltl --cm {CM} 2>/dev/full"], cwd=root, timeout=60
+        ["sh", "-c", f"{sys.executable} -m verifier run /no/such.ltl --cm {CM} 2>/dev/full"], cwd=root, timeout=60
     )
     assert missing.returncode == ExitCode.BAD_INPUT
 

@@ -17,7 +17,7 @@ from verifier.cli import _parser, main
 from verifier.cli.invocation import FILES, NAMED, OUTPUTS, invocation, with_provenance
 from verifier.closedloop.logfiles import write_logs
 from verifier.errors import ExitCode
-from verifier.evidence.documents import read_document
+from verifier.evidence.consistency import read_document
 
 SPEC, CM = "specs/car_pedestrian.ltl", "examples/nuscenes_yolov3_class.json"
 OTHER_CM = "examples/nuscenes_yolov3_proposition.json"

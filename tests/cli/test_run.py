@@ -344,7 +344,7 @@ def test_nothing_is_written_when_the_run_fails(run, tmp_path):
 
 def whole_process(root, *arguments, **options):
     return subprocess.run(
-        [sys.executable, "-m", "verifier.cli", *arguments],
+        [sys.executable, "-m", "verifier", *arguments],
         cwd=root,
         capture_output=True,
         text=True,
@@ -378,7 +378,7 @@ def test_a_reader_that_goes_away_is_no_crash(root):
     reading, writing = os.pipe()
     os.close(reading)
     found = subprocess.run(
-        [sys.executable, "-m", "verifier.cli", "run", SPEC, "--cm", BY_CLASS],
+        [sys.executable, "-m", "verifier", "run", SPEC, "--cm", BY_CLASS],
         cwd=root, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=60,
     )  # fmt: skip
     os.close(writing)

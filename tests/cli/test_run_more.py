@@ -133,7 +133,7 @@ def test_over_endless_runs_a_perfect_detector_keeps_every_promise(run, tmp_path)
 
 
 def command(*arguments):
-    return [sys.executable, "-m", "verifier.cli", "run", *map(str, arguments)]
+    return [sys.executable, "-m", "verifier", "run", *map(str, arguments)]
 
 
 def on_a_terminal(arguments, root, out):

@@ -14,7 +14,7 @@ import pytest
 
 from verifier.cli import main
 from verifier.errors import ExitCode
-from verifier.evidence.documents import read_document
+from verifier.evidence.consistency import read_document
 from verifier.evidence.sarif import requirement_places
 from verifier.specs import read_spec
 

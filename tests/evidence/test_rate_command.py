@@ -6,7 +6,7 @@ import pytest
 from run_documents import point, requirement, run
 
 from verifier.cli import main
-from verifier.evidence.documents import read_document
+from verifier.evidence.consistency import read_document
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from verifier.evidence.rates.demonstration import encounters_needed, hours_neede
 from verifier.evidence.rates.document import rate_document, rate_text
 from verifier.evidence.rates.exposure import Exposure, float_above, float_below, garwood
 from verifier.evidence.rates.hazard import EVERY, Acceptance, RateQuestion, hazard_rate
-from verifier.evidence.report.consistency import check_documents
+from verifier.evidence.consistency import check_documents
 
 TWELVE = {EVERY: Exposure.stated(Fraction(12))}
 

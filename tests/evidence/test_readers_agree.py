@@ -27,7 +27,7 @@ from verifier.evidence.intoto import statement
 from verifier.evidence.junit import junit_xml
 from verifier.evidence.points import scenario_text
 from verifier.evidence.report import csv_report, html_report, markdown_report
-from verifier.evidence.report.consistency import check_documents
+from verifier.evidence.consistency import check_documents
 from verifier.evidence.sarif import sarif_log
 
 OVER = [{"kind": "ended", "text": "the episode is over before it begins"}]

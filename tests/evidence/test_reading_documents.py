@@ -7,7 +7,8 @@ import jsonschema
 import pytest
 
 from verifier.errors import InputError
-from verifier.evidence.documents import SCHEMAS, read_document, schema_of
+from verifier.evidence.consistency import read_document
+from verifier.evidence.documents import SCHEMAS, schema_of
 
 
 @pytest.fixture(scope="module")

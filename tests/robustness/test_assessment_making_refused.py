@@ -138,7 +138,7 @@ def test_a_full_disk_leaves_whole_files_and_no_result(source, cache, tmp_path):
     """No file may grow beyond 6000 bytes: a follow-up image cannot be written, and nothing partial stays."""
     words = ["assess", str(source / "car.toml"), "--make", str(tmp_path / "made"), "--cache", str(cache)]
     done = subprocess.run(
-        [sys.executable, "-m", "verifier.cli", *words, "--output", str(tmp_path / "out.json")],
+        [sys.executable, "-m", "verifier", *words, "--output", str(tmp_path / "out.json")],
         capture_output=True,
         text=True,
         timeout=100,

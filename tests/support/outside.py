@@ -24,7 +24,7 @@ class Watched:
 
 
 def verify_command(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "verifier.cli", *map(str, arguments)]
+    return [sys.executable, "-m", "verifier", *map(str, arguments)]
 
 
 def descendants(pid: int) -> list[int]:

@@ -12,7 +12,8 @@ from pathlib import Path
 from PIL import Image
 
 from verifier.cli import main
-from verifier.evidence.documents import Document, read_document
+from verifier.evidence.consistency import read_document
+from verifier.evidence.documents import Document
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SPEC = str(ROOT / "specs/car_pedestrian.ltl")

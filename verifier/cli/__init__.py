@@ -16,7 +16,7 @@ from types import FrameType
 
 from verifier import __version__
 from verifier.cli.invocation import invocation
-from verifier.errors import ExitCode, UsageError, VerifierError, one_line, shown
+from verifier.errors import ExitCode, InputError, Place, UsageError, VerifierError, one_line, shown
 
 DESCRIPTION = """\
 How likely does a system that acts on what a detector sees meet its requirements?
@@ -31,6 +31,8 @@ exit codes:
   6 no answer within the limits of time, memory and size
 """
 
+UNUSABLE_NAMES = (errno.ENAMETOOLONG, errno.ELOOP)
+"""Errors of a file's name alone, which a user gave: too long, or links that lead in a circle."""
 LAST_SECOND = 253_402_300_799
 """Of the year 9999, the last one that dates of Python reach."""
 
@@ -72,6 +74,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(error, OSError) and error.filename is None and error.errno in (errno.ENOSPC, errno.EIO):
             _complain(f"standard output cannot be written: {error.strerror}")
             return int(ExitCode.INTERNAL)
+        if isinstance(error, OSError) and error.filename is not None and error.errno in UNUSABLE_NAMES:
+            name = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else str(error.filename)
+            _complain(str(InputError(f"no file can have this name: {error.strerror}", Place(one_line(name)))))
+            return int(ExitCode.BAD_INPUT)
         if os.environ.get("VERIFIER_DEBUG"):
             traceback.print_exc()
         _complain(

@@ -90,7 +90,7 @@ def compare_options(arguments: argparse.Namespace) -> CompareOptions:
     Raises:
         UsageError: an argument that cannot be read; InputError: a baseline that cannot.
     """
-    from verifier.compare.gate import read_baseline
+    from verifier.cli.gates import read_baseline
     from verifier.compare.story import CompareOptions
 
     drop = largest_drop(arguments.max_drop, arguments.baseline)

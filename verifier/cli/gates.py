@@ -11,10 +11,11 @@ from typing import Any
 from verifier.checking.process import StormProcess
 from verifier.cli.ci_arguments import drop_rule, largest_drop, share
 from verifier.compare.floor import Floor, floor_of
-from verifier.compare.gate import Baseline, Drop, Gate, baseline_of_run, read_baseline, rule_words
+from verifier.compare.gate import Baseline, Drop, Gate, baseline_of_document, baseline_of_run, rule_words
 from verifier.compare.gating import gate_of_run
 from verifier.compare.story import CompareOptions, compare
 from verifier.errors import UsageError, one_line
+from verifier.evidence.consistency import read_document
 from verifier.options import RunOptions
 from verifier.pipeline import Inputs, read_inputs, verified
 from verifier.results import InputFile, RunResult
@@ -80,6 +81,12 @@ class Gates:
                 del each["detector"]  # a run has one
             found["regression"] = {**document, "compared": self.compared, "not_in_baseline": new}
         return {"gates": found} if found else {}
+
+
+def read_baseline(path: str) -> Baseline:
+    """An earlier result; InputError as `verifier.evidence.consistency.read_document` and `baseline_of_document`."""
+    document = read_document(path)
+    return baseline_of_document(document.content, path, document.sha256)
 
 
 def asked_gates(arguments: argparse.Namespace) -> Asked:

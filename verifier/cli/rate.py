@@ -12,15 +12,15 @@ from verifier.cli.rate_arguments import exposures, question
 from verifier.cli.sources import check_writable, is_one_of
 from verifier.cli.tables import aligned
 from verifier.errors import UsageError, one_line
+from verifier.evidence.consistency import read_document
 from verifier.evidence.context import CaseContext
 from verifier.evidence.context_reader import read_context
-from verifier.evidence.documents import Document, read_document
+from verifier.evidence.documents import Document
 from verifier.evidence.grounds import reason_text
 from verifier.evidence.rates.chances import requirement_of, unwanted
 from verifier.evidence.rates.document import rate_document, rate_text
 from verifier.evidence.rates.exposure import float_above, float_below
 from verifier.evidence.rates.hazard import EVERY, Acceptance, Bounds, HazardRate, RateQuestion, hazard_rate
-from verifier.evidence.report.consistency import check_documents
 from verifier.evidence.rounding import level_text
 from verifier.evidence.words import rate_interval_text
 from verifier.textfiles import write_text
@@ -40,7 +40,6 @@ def rate_command(arguments: argparse.Namespace) -> int:
     _check_target(arguments)
     context = CaseContext() if arguments.context is None else read_context(arguments.context)
     run = read_document(arguments.result)
-    check_documents([run])
     if asked.acceptance is None:
         asked = replace(asked, acceptance=_stated_acceptance(context, run, asked))
     given = given or context.exposures_for(run.content.get("settings", {}).get("environments", ()))

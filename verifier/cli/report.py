@@ -8,7 +8,7 @@ from pathlib import Path
 
 from verifier.cli.sources import check_writable, is_one_of
 from verifier.errors import UsageError, one_line
-from verifier.evidence.documents import read_document
+from verifier.evidence.consistency import read_document
 from verifier.evidence.report import csv_report, html_report, markdown_report
 from verifier.textfiles import write_text
 

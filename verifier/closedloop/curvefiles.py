@@ -63,7 +63,7 @@ def read_curves(path: str | Path) -> CurveFile:
         title, curves = "", tuple(_from_csv(text, name))
     else:
         document, raw = read_json(path)
-        title, curves = _from_json(document, name)
+        title, curves = curves_of(document, name)
     if not curves:
         raise InputError("there is no curve in it", Place(name))
     return CurveFile(name, hashlib.sha256(raw).hexdigest(), title, curves)
@@ -98,7 +98,9 @@ def curves_csv(curves: Sequence[NamedCurve]) -> str:
     return stream.getvalue()
 
 
-def _from_json(document: Any, file: str) -> tuple[str, tuple[NamedCurve, ...]]:
+def curves_of(document: Any, file: str) -> tuple[str, tuple[NamedCurve, ...]]:
+    """Title and curves of a decoded JSON document; InputError as `read_curves`, `file` being its name."""
+
     def fail(path: str, message: str, hint: str | None = None) -> InputError:
         return InputError(message, Place(file, path=path or "the document"), hint)
 

@@ -32,6 +32,7 @@ from verifier.closedloop.logs import FARTHEST_M, Bools, Detections, Floats, Ints
 from verifier.closedloop.plausible import LogLimits, check_plausible
 from verifier.closedloop.tables import SUFFIXES, Kind, Table, read_table, table_bytes
 from verifier.detections.columns import faulty_boxes
+from verifier.detections.reading import Plausible
 from verifier.errors import InputError, Place, UsageError, shown
 from verifier.textfiles import read_text, write_bytes, write_text
 
@@ -51,8 +52,8 @@ def read_logs(folder: str | Path, limits: LogLimits | None = None) -> Logs:
 
     Raises:
         InputError: a table is missing or cannot be read, names a log or image that is not there or one image twice;
-            two images of a log have the same time; a strength is not a finite number; a log without images, with a
-            gap or with a jump.
+            two images of a log have the same time; a strength is not a finite number or too large; a log without
+            images, with a gap or with a jump.
     """
     root = Path(folder)
     if not root.is_dir():
@@ -224,7 +225,10 @@ def _boxes(table: Table) -> Floats | None:
 
 def _detections(path: Path, index: _Index) -> Detections:
     table = read_table(path, KEY | STRENGTH | POINT, BOX)
-    return Detections(index.image_of(table), table.columns["strength"], _points(table), _boxes(table))
+    strength = table.columns["strength"]
+    large = np.abs(strength) > Plausible().score
+    _refuse(table, large, lambda row: f"a strength of {strength[row]:g}, too large to be a score")
+    return Detections(index.image_of(table), strength, _points(table), _boxes(table))
 
 
 def _one(root: Path, name: str) -> Path:

@@ -17,6 +17,8 @@ from verifier.libraries import library
 from verifier.textfiles import read_text
 
 Ints = NDArray[np.int64]
+MISSING = frozenset({"nan", "<na>", "nat", "none", "null", "inf", "-inf"})
+"""What programs write, in any case, where they have no value; it names nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +81,7 @@ class ColumnTable:
         """The different texts of a column in the order in which they first occur, and (n,) the index of each row's.
 
         Raises:
-            InputError: a cell is empty.
+            InputError: a cell is empty, or holds what programs write for a missing value.
         """
         found: dict[str, int] = {}
         texts = ["" if cell is None else str(cell) for cell in self.cells[name].tolist()]
@@ -87,6 +89,10 @@ class ColumnTable:
         if "" in found:
             row = int((index == found[""]).argmax())
             raise InputError(f"{self.own[name]}: the cell is empty", self.place(row, name))
+        for text, number in found.items():
+            if text.casefold() in MISSING:
+                place = self.place(int((index == number).argmax()), name)
+                raise InputError(f"{self.own[name]}: expected a name, got {shown(text)}, a missing value", place)
         return tuple(found), index
 
 

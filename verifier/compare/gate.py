@@ -15,17 +15,14 @@ chance:C    the drop is larger than allowed with at least the chance C, by commo
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
-from verifier.errors import InputError, Place, shown
+from verifier.errors import InputError, Place
 from verifier.results import InputFile, RunResult
 from verifier.scenarios import number_text
-from verifier.textfiles import read_json
 
 _RUN, _COMPARE = "verifier.run", "verifier.compare"
 
@@ -160,61 +157,47 @@ def worst_of_points(points: list[dict[str, Any]], larger_is_better: bool, formul
     return Worst(worst["probability"], worst["lower"], worst["upper"], scenarios, larger_is_better, formula)
 
 
-def read_baseline(path: str | Path) -> Baseline:
+def baseline_of_document(document: Mapping[str, Any], place: str, sha256: str) -> Baseline:
     """The worst probabilities of an earlier `verify run` or `verify compare`.
 
+    Args:
+        document: validated, as `verifier.evidence.consistency.read_document` gives it.
+        place: the file's name, for messages.
+        sha256: of its bytes.
+
     Raises:
-        InputError: the file is no such document; the message names the offending element.
+        InputError: it is of another command, or does not name its spec and its matrices.
     """
-    document, raw = read_json(path)
-    place = str(path)
-    if not isinstance(document, dict) or document.get("schema") not in (_RUN, _COMPARE):
+    if document["schema"] not in (_RUN, _COMPARE):
         raise InputError("expected the JSON of a verify run or a verify compare", Place(place, path="/schema"))
-    file = InputFile.of("baseline", place, hashlib.sha256(raw).hexdigest())
-    try:
-        files = [(each["role"], each["name"], each["sha256"]) for each in document["inputs"]]
-        hashes = [sha for role, _, sha in files if role == "confusion"]
-        if document["schema"] == _RUN:
-            detectors = {"": hashes[0]}
-            (spec,) = (name for role, name, _ in files if role == "spec")
-            worst = dict(_of_requirements(spec, document["requirements"], place))
-        else:
-            detectors = dict(zip((each["name"] for each in document["detectors"]), hashes, strict=True))
-            worst = {}
-            for found in document["specs"]:
-                for each in found["requirements"]:
-                    shared = {name: each[name] for name in ("name", "target", "formula")}
-                    entries = [entry | shared for entry in each["entries"]]
-                    worst.update(_of_requirements(found["spec"], entries, place))
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise InputError(
-            f"not the document of a finished verify run or verify compare ({type(error).__name__}: {error})",
-            Place(place),
-        ) from None
-    for _, name, detector, _ in worst:
-        if detector not in detectors:
-            raise InputError(f"requirement {shown(name)} is of an unknown detector {shown(detector)}", Place(place))
-    return Baseline(file, detectors, worst)
+    files = [(each["role"], each["name"], each["sha256"]) for each in document["inputs"]]
+    hashes = [sha for role, _, sha in files if role == "confusion"]
+    specs = [name for role, name, _ in files if role == "spec"]
+    names = [each["name"] for each in document.get("detectors", [{"name": ""}])]
+    if not specs or len(hashes) != len(names):
+        message = f"expected a spec and {len(names)} files of matrices, got {len(specs)} and {len(hashes)}"
+        raise InputError(message, Place(place, path="/inputs"))
+    if document["schema"] == _RUN:
+        worst = dict(_of_requirements(specs[0], document["requirements"]))
+    else:
+        worst = {}
+        for found in document["specs"]:
+            for each in found["requirements"]:
+                shared = {name: each[name] for name in ("name", "target", "formula")}
+                worst.update(_of_requirements(found["spec"], [entry | shared for entry in each["entries"]]))
+    return Baseline(InputFile.of("baseline", place, sha256), dict(zip(names, hashes, strict=True)), worst)
 
 
 def baseline_of_run(run: RunResult, file: InputFile) -> Baseline:
     """A run of this program as a baseline; `file` is what it was verified from."""
     (matrices,) = (each.sha256 for each in run.inputs if each.role == "confusion")
     (spec,) = (each.name for each in run.inputs if each.role == "spec")
-    return Baseline(file, {"": matrices}, dict(_of_requirements(spec, run.document()["requirements"], file.name)))
+    return Baseline(file, {"": matrices}, dict(_of_requirements(spec, run.document()["requirements"])))
 
 
-def _of_requirements(
-    spec: str, found: list[dict[str, Any]], place: str
-) -> Iterator[tuple[tuple[str, str, str, str], Worst]]:
+def _of_requirements(spec: str, found: list[dict[str, Any]]) -> Iterator[tuple[tuple[str, str, str, str], Worst]]:
     for each in found:
         target = each["target"]
         larger = target is None or target["comparison"] not in ("<=", "<")
         worst = worst_of_points(each["points"], larger, str(each["formula"]))
-        for name in ("probability", "lower", "upper"):
-            value = getattr(worst, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not -1e-9 <= value <= 1 + 1e-9:
-                raise InputError(
-                    f"expected a probability, got {shown(value)}", Place(place, path=f"{each['name']}/{name}")
-                )
         yield (spec, each["name"], each.get("detector", ""), each["planner"]), worst

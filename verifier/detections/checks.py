@@ -42,6 +42,9 @@ class Checks:
             if values is not None:
                 bad = np.isinf(values) | (np.isnan(values) if name == "score" else values < 0)
                 rows = self.without(rows, bad, "faulty_boxes", _value_text(f"{kind} with {name}", values))
+        for name in rows.attributes or {}:
+            values = (rows.attributes or {})[name]
+            rows = self.without(rows, np.isinf(values), "faulty_boxes", _value_text(f"{kind} with {name}", values))
         for name in ("box_2d", "box_3d"):
             box = getattr(rows, name)
             if box is not None:
@@ -64,6 +67,8 @@ class Checks:
             rows = self._beyond(rows, kind, turn, limits.turn_rad, "turned by {:g} rad; are these degrees?")
         if rows.distance_m is not None:
             rows = self._beyond(rows, kind, rows.distance_m, limits.reach_m, "{:g} m away; are these metres?")
+        if rows.score is not None:
+            rows = self._beyond(rows, kind, np.abs(rows.score), limits.score, "with a score of size {:g}; is it one?")
         if rows.box_2d is not None:
             rows = self._pixels(rows, kind, rows.box_2d)
         return rows

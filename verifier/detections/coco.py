@@ -47,7 +47,7 @@ def coco(
     images = elements(document, file, "images", "images")
     frames, index = _frames(images)
     categories = elements(document, file, "categories", "categories")
-    names = _unique(categories, "id", dict(zip(categories.values("id"), categories.texts("name"), strict=True)))
+    names = _unique(categories, "id", dict(zip(_ids(categories, "id"), categories.texts("name"), strict=True)))
     truth = _rows(elements(document, file, "annotations", "annotations"), index, names, 0)
     truth = _annotation_columns(truth, document["annotations"], file, distance_field)
     found_document, found_raw = load_json(results)

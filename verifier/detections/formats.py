@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from verifier.detections.coco import coco
 from verifier.detections.columns import DetectionSet
 from verifier.detections.kitti import kitti_object, kitti_tracking
@@ -61,4 +63,5 @@ def read_detections(
         if name not in chosen.options:
             message, hint = unknown_name(f"option of the format '{format_name}'", name, chosen.options)
             raise UsageError(f"{message}\n  hint: {hint}")
-    return chosen.reader(annotations, detections, reading, **options)
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows or is no number is refused, naming its place
+        return chosen.reader(annotations, detections, reading, **options)

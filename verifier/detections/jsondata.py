@@ -5,7 +5,6 @@ When something does not fit, the elements are looked at one by one, to name the 
 
 from __future__ import annotations
 
-import json
 from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 from verifier.detections.sources import read_bytes
 from verifier.errors import InputError, Place, shown
 from verifier.libraries import library
-from verifier.textfiles import decoded
+from verifier.textfiles import decoded, json_value
 
 
 @dataclass(frozen=True)
@@ -115,20 +114,10 @@ def load_json(path: Any) -> tuple[Any, bytes]:
     try:
         return orjson.loads(raw), raw
     except orjson.JSONDecodeError:
-        pass
-    text = decoded(raw, Place(str(path)))
+        text = decoded(raw, Place(str(path)))
     if not text.strip():
         raise InputError("the file is empty", Place(str(path)))
-    try:
-        return json.loads(text), raw
-    except json.JSONDecodeError as error:
-        lines = text.split("\n")
-        source = lines[error.lineno - 1] if error.lineno <= len(lines) else ""
-        raise InputError(f"not JSON: {error.msg}", Place(str(path), error.lineno, error.colno, text=source)) from None
-    except RecursionError:
-        raise InputError("not accepted: nested too deeply", Place(str(path))) from None
-    except ValueError as error:
-        raise InputError(f"not accepted: {error}", Place(str(path))) from None
+    return json_value(text, Place(str(path))), raw
 
 
 def elements(document: Any, file: str, what: str, key: str = "") -> Elements:

@@ -41,7 +41,7 @@ EGO = "rectified camera 0: x forward, y left, z up"
 
 BOX: dict[str, Kind] = dict.fromkeys(("x1", "y1", "x2", "y2"), "number")
 SIZE: dict[str, Kind] = dict.fromkeys(("h", "w", "l", "x", "y", "z", "rotation_y"), "number")
-OBJECT: dict[str, Kind] = {"type": "text", "truncated": "number", "occluded": "number", "alpha": "number"}
+OBJECT: dict[str, Kind] = {"type": "text", "truncated": "finite", "occluded": "finite", "alpha": "finite"}
 OBJECT |= BOX | SIZE
 TRACKING: dict[str, Kind] = {"frame": "whole", "track": "whole"}
 TRACKING |= OBJECT

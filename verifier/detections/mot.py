@@ -44,9 +44,9 @@ CLASSES = {
 BOX: dict[str, Kind] = {"frame": "whole", "track": "whole"}
 BOX |= dict.fromkeys(("left", "top", "width", "height"), "number")
 PLACE: dict[str, Kind] = dict.fromkeys(("x", "y", "z"), "number")
-FLAG: dict[str, Kind] = {"flag": "number"}
+FLAG: dict[str, Kind] = {"flag": "finite"}
 SCORE: dict[str, Kind] = {"score": "number"}
-CLASS: dict[str, Kind] = {"class": "whole", "visibility": "number"}
+CLASS: dict[str, Kind] = {"class": "whole", "visibility": "finite"}
 
 
 def mot(

@@ -19,7 +19,7 @@ IGNORABLE = {
     "missing_frames": "frames of the ground truth for which the detector's output has no entry",
     "unknown_classes": "objects whose class no rule of the class map fits, or that the format does not know",
     "faulty_boxes": "boxes that are partly NaN, infinite or of negative size; scores that are not finite",
-    "implausible_boxes": "boxes too large or too far away to be in the stated units",
+    "implausible_boxes": "boxes too large or too far away to be in the stated units; scores too large to be any",
     "unknown_depth": "annotations in whose rectangle the depth map knows no depth; they become regions not judged",
 }
 """What `Reading.ignore` may name, and what is then left out."""
@@ -30,13 +30,15 @@ class Plausible:
     """Limits beyond which a box cannot be in the stated units.
 
     `reach_m` distance of a centre from the ego; `size_m` length, width or height (the longest road vehicles
-    measure 54 m); `pixels` an image coordinate; `turn_rad` a yaw (degrees are larger).
+    measure 54 m); `pixels` an image coordinate; `turn_rad` a yaw (degrees are larger); `score` the size of a score
+    (probabilities, per cent, margins and logits are far below; beyond it differences of scores are rounded away).
     """
 
     reach_m: float = 1000.0
     size_m: float = 60.0
     pixels: float = 100_000.0
     turn_rad: float = 10.0
+    score: float = 1e9
 
     def __post_init__(self) -> None:
         if not all(limit > 0 and not math.isnan(limit) for limit in vars(self).values()):

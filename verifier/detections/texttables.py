@@ -6,6 +6,7 @@ the first faulty one.
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,7 @@ from verifier.errors import InputError, Place, shown
 from verifier.libraries import library
 from verifier.textfiles import decoded
 
-Kind = Literal["text", "whole", "number"]
+Kind = Literal["text", "whole", "number", "finite"]
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 WHOLE = re.compile(r"[+-]?\d{1,15}(\.0*)?", re.ASCII)
 NAN_TEXTS = [sign + text for sign in ("", "-", "+") for text in ("nan", "NaN", "NAN", "Nan")]
@@ -57,7 +58,8 @@ class TextTable:
 def read_tables(members: Sequence[Member], layouts: Sequence[Layout]) -> TextTable:
     """All rows of all files. The layout is the one that fits the first line that is not blank.
 
-    NaN and infinities are read as such, for whoever knows which column may hold them.
+    NaN and infinities are read as such in a column of numbers, for whoever knows which may hold them, and refused in
+    one of finite numbers.
 
     Raises:
         InputError: naming file, line and column of the first field that does not fit the layout.
@@ -170,6 +172,8 @@ def _suspicious(columns: Mapping[str, NDArray[Any]], layout: Layout) -> bool:
             bad = values < 0
         elif kind == "whole":
             bad = ~(np.abs(values) < 1e15) | (values != np.floor(values))
+        elif kind == "finite":
+            bad = ~np.isfinite(values)
         else:
             bad = np.isnan(values)
         if bad.any():
@@ -193,10 +197,11 @@ def _check_line(line: str, layout: Layout, file: str, number: int) -> None:
     for text, (name, kind) in zip(fields, layout.columns.items(), strict=True):
         position = line.index(text, position) if text else position
         word = text.strip()
-        pattern = {"text": None, "whole": WHOLE, "number": NUMBER}[kind]
-        if (pattern is None and word) or (pattern is not None and pattern.fullmatch(word)):
+        pattern = {"text": None, "whole": WHOLE, "number": NUMBER, "finite": NUMBER}[kind]
+        fits = bool(word) if pattern is None else pattern.fullmatch(word) is not None
+        if fits and (kind != "finite" or math.isfinite(float(word))):
             position += len(text) + (layout.separator is not None)
             continue
-        wanted = {"text": "a name", "whole": "a whole number", "number": "a number"}[kind]
+        wanted = {"text": "name", "whole": "whole number", "number": "number", "finite": "finite number"}[kind]
         place = Place(file, number, position + 1, text=line)
-        raise InputError(f"{name}: expected {wanted}, got {shown(word)}", place)
+        raise InputError(f"{name}: expected a {wanted}, got {shown(word)}", place)

@@ -18,7 +18,6 @@ from typing import Any, NoReturn, TypeAlias
 
 from verifier.errors import InputError, Place, nearest_name, shown
 from verifier.libraries import library
-from verifier.textfiles import read_json
 
 Content: TypeAlias = Mapping[str, Any]
 """A JSON object of a document that was validated; its keys are those of the schema."""
@@ -57,18 +56,6 @@ class Document:
     sha256: str
 
 
-def read_document(path: str | Path) -> Document:
-    """Read and validate a document.
-
-    Raises:
-        InputError: the file cannot be read, is no JSON, is no document of this program, or does not keep to its
-            schema; the message names the offending element.
-        UsageError: the library jsonschema is missing.
-    """
-    content, raw = read_json(path)
-    return checked_document(content, raw, str(path))
-
-
 def checked_document(content: Any, raw: bytes, file: str) -> Document:
     """Validate decoded JSON as a document.
 
@@ -78,7 +65,8 @@ def checked_document(content: Any, raw: bytes, file: str) -> Document:
         file: its name, for messages; folders in it do not reach the document.
 
     Raises:
-        InputError: as `read_document`.
+        InputError: no document of this program, or it does not keep to its schema; the message names the element.
+        UsageError: the library jsonschema is missing.
     """
     name = content.get("schema") if isinstance(content, dict) else None
     if not isinstance(name, str) or name not in SCHEMAS:

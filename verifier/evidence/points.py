@@ -16,6 +16,8 @@ from verifier.provenance import data_assumption
 
 ROUNDING = 1e-9
 """By which a value may stand outside its bounds, or 0..1, because it was rounded."""
+SOLVING = 1e-6
+"""By which the value of a single matrix may stand outside its bounds, because it was solved for in doubles."""
 LONGEST_FRACTION = 1_000_000
 """Characters of an exact probability."""
 
@@ -130,25 +132,17 @@ def contradictions(
         settings: of the run; they say what decides verdicts.
         channel: of the run; None for a point of a document whose verdicts say nothing of the channel.
     """
-    value = point["probability"]
-    if not is_probability(value) and settings.get("round_transitions") is None:
-        yield "/probability", f"expected a probability, got {value}"
-    if not point["lower"] - ROUNDING <= value <= point["upper"] + ROUNDING:
-        yield "/probability", f"expected a value within its own bounds, {point['lower']} to {point['upper']}"
-    if "exact" in point:
-        try:
-            exact = fraction_of(point["exact"])
-        except ValueError as error:
-            yield "/exact", f"expected a fraction: {error}"
-            return
-        if abs(exact - Fraction(value)) > ROUNDING:
-            yield "/exact", f"expected what rounds to {value}"
+    apart = list(numbers_apart(point, settings))
+    yield from apart
+    if apart:
+        return
     yield from _disordered(point, settings)
     if channel is None:
         ends = held_ends(point, settings.get("verdict_from", "point"))
         model = None if target is None else verdict_of(*ends, target["comparison"], Fraction(target["probability"]))
         yield from _otherwise("verdict", point["verdict"], (model or Verdict.NO_TARGET).value)
         return
+    value = point["probability"]
     if abs(point.get("whatever_predicted", value) - value) > ROUNDING:
         yield "/whatever_predicted", f"expected the probability, {value}, or nothing"
     decision = following_verdict(point, target, settings, channel)
@@ -157,17 +151,55 @@ def contradictions(
         yield from _otherwise(name, point[name], getattr(decision, name))
 
 
+def numbers_apart(point: Content, settings: Content) -> Iterator[tuple[str, str]]:
+    """As `contradictions`, of the numbers of both engines alone."""
+    value = point["probability"]
+    for name in ("probability", "lower", "upper", "second_engine"):
+        if not is_probability(point[name]) and settings.get("round_transitions") is None:
+            yield f"/{name}", f"expected a probability, got {point[name]}"
+    if not point["lower"] - ROUNDING <= value <= point["upper"] + ROUNDING:
+        yield "/probability", f"expected a value within its own bounds, {point['lower']} to {point['upper']}"
+    if point["lower"] > point["upper"]:
+        yield "/lower", f"expected at most the upper bound, {point['upper']}, got {point['lower']}"
+    if "exact" in point:
+        try:
+            exact = fraction_of(point["exact"])
+        except ValueError as error:
+            yield "/exact", f"expected a fraction: {error}"
+            return
+        if abs(exact - Fraction(value)) > ROUNDING:
+            yield "/exact", f"expected what rounds to {value}"
+
+
 def _otherwise(name: str, found: Any, following: Any) -> Iterator[tuple[str, str]]:
     if found != following:
         yield f"/{name}", f"expected {following}, which follows from the numbers beside it, got {found}"
 
 
 def _disordered(point: Content, settings: Content) -> Iterator[tuple[str, str]]:
+    if "sureness" not in point:
+        return
+    sure, asked = point["sureness"], settings["confidence"]
     for kind in ("interval", "confidence_bounds"):
-        ends = point.get("sureness", {}).get(kind)
-        if ends is not None and ends["lower"] > ends["upper"]:
+        ends = sure[kind]
+        if ends["lower"] > ends["upper"]:
             yield f"/sureness/{kind}", f"expected the lower end below the upper, got {ends['lower']}, {ends['upper']}"
-    if "sureness" in point:
-        found, tier = point["sureness"]["confidence_bounds"]["tier"], settings["confidence"]["bounds"]["tier"]
-        if found != tier:
-            yield "/sureness/confidence_bounds/tier", f"expected {tier}, as in the settings of the run, got {found}"
+    for end in ("lower", "upper"):
+        low, high = sure["interval"][f"{end}_range"]
+        if not low <= sure["interval"][end] <= high:
+            yield f"/sureness/interval/{end}_range", f"expected a range that holds the end, {sure['interval'][end]}"
+        found, bounds = sure["confidence_bounds"][f"attained_{end}"], sure["confidence_bounds"]
+        if not bounds["lower"] - SOLVING <= found <= bounds["upper"] + SOLVING:
+            told = f"{bounds['lower']} to {bounds['upper']}"
+            yield (
+                f"/sureness/confidence_bounds/attained_{end}",
+                f"expected a value within the bounds, {told}, got {found}",
+            )
+    for name, told, expected in (
+        ("level", sure["level"], asked["level"]),
+        ("interval/kind", sure["interval"]["kind"], asked["interval"]),
+        ("interval/draws", sure["interval"]["draws"], asked["draws"]),
+        ("confidence_bounds/tier", sure["confidence_bounds"]["tier"], asked["bounds"]["tier"]),
+    ):
+        if told != expected:
+            yield f"/sureness/{name}", f"expected {expected}, as in the settings of the run, got {told}"

@@ -15,7 +15,7 @@ from lark import Lark, Token, Transformer, v_args
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 from lark.parsers.lalr_interactive_parser import InteractiveParser
 
-from verifier.errors import InputError, nearest_name, shown
+from verifier.errors import InputError, Place, nearest_name, shown
 from verifier.expressions.complaints import unexpected_character, unexpected_token
 from verifier.expressions.kinds import ARITIES, misuse, operand_kind, result_kind
 from verifier.expressions.source import Source, advance
@@ -87,8 +87,9 @@ def read(parser: Lark, text: str, source: Source, start: Position, end: str) -> 
     state = interactive.parser_state
     count = 0
     try:
-        for token in _tokens(interactive):
-            _shift(token, start)
+        for plain in _tokens(interactive):
+            _shift(plain, start)
+            token = _Placed.of(plain, source)
             if len(state.value_stack) > _DEEPEST_STACK:
                 raise too_deep(position_of(token))
             interactive.feed_token(token)
@@ -128,9 +129,22 @@ def _tokens(interactive: InteractiveParser) -> Iterator[Token]:
     yield from interactive.lexer_thread.lex(interactive.parser_state)  # type: ignore[no-untyped-call]
 
 
+class _Placed(Token):
+    """A token that knows the text it stands in, so that a node can be traced to its file wherever it is used."""
+
+    source: Source | None = None
+
+    @classmethod
+    def of(cls, token: Token, source: Source) -> _Placed:
+        """The same token, of this text."""
+        placed = cls.new_borrow_pos(token.type, token.value, token)
+        placed.source = source
+        return placed
+
+
 def position_of(token: Token) -> Position:
     """Where a token begins."""
-    return Position(token.line or 1, token.column or 1)
+    return Position(token.line or 1, token.column or 1, token.source if isinstance(token, _Placed) else None)
 
 
 def _shift(token: Token, start: Position) -> None:
@@ -142,7 +156,7 @@ def _shift(token: Token, start: Position) -> None:
 
 def problem(message: str, position: Position | None, hint: str | None = None) -> InputError:
     """An error of an action, which knows positions but not the text; `read` adds the text."""
-    return Source("").error(message, position, hint)
+    return InputError(message, None if position is None else Place(None, position.line, position.column), hint)
 
 
 def too_deep(position: Position | None) -> InputError:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from verifier.errors import InputError, Place
-from verifier.expressions.syntax import Position
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Line and column, both from 1, in the text a node was read from; `source` is that text where it is known."""
+
+    line: int
+    column: int
+    source: Source | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -24,9 +32,14 @@ class Source:
     path: str | None = None
 
     def place(self, position: Position | None) -> Place:
-        """Where `position` is, with its line of text; the text as a whole when there is no position."""
+        """Where `position` is, with its line of text; the text as a whole when there is no position.
+
+        A source without a file stands for none: then the position says itself what text it is in.
+        """
         if position is None:
             return Place(self.file, path=self.path)
+        if self.file is None and position.source is not None and position.source != self:
+            return position.source.place(position)
         lines = self.text.split("\n", position.line)
         text = lines[position.line - 1] if position.line <= len(lines) else ""
         line = position.line if self.path is None else None

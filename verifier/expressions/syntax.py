@@ -20,6 +20,8 @@ from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any, TypeAlias, TypeVar
 
+from verifier.expressions.source import Position as Position
+
 T = TypeVar("T")
 
 ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "neg"})
@@ -31,14 +33,6 @@ TEMPORAL_WORDS = frozenset({"G", "F", "X", "U", "R", "W", "M", "next", "always",
 RESERVED = FUNCTIONS | TEMPORAL_WORDS | {"true", "false", "True", "False"}
 RESERVED |= {"not", "and", "or", "xor", "implies", "iff"}
 """Words that name an operator, a constant or a function; as a name they stand in double quotes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """Line and column in the text a node was read from, both from 1."""
-
-    line: int
-    column: int
 
 
 def _below(node: _Value) -> tuple[Node, ...]:

@@ -6,8 +6,9 @@ inputs -> request -> results and certificates -> derived files -> manifest -> wr
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from verifier.blocks import clock_of
@@ -22,7 +23,7 @@ from verifier.evidence.bundle.making import Progress, make_results, planned, rea
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, digest_of
 from verifier.evidence.bundle.parts import document_of, read_parts
 from verifier.evidence.bundle.request import REQUEST_FILE, Request, request_of
-from verifier.evidence.bundle.system import Rebuilt, unpacked_inputs
+from verifier.evidence.bundle.system import Rebuilt, files_named, unpacked_inputs
 from verifier.evidence.bundle.writing import check_target, write_bundle
 from verifier.options import RunOptions
 from verifier.specs import read_spec
@@ -94,8 +95,8 @@ def build_bundle(
 def make_bundle(sources: Sources, options: RunOptions = RunOptions(), progress: Progress = iter) -> Bundle:
     """Make a bundle in memory; errors as `build_bundle`."""
     with StormProcess() as storm:  # starts at once, so that Storm loads while the files are read
-        request, inputs, about = _copied(sources, options)
-        with unpacked_inputs(inputs, request) as read:
+        request, inputs, about, own = _copied(sources, options)
+        with files_named(partial(_by_own_names, own)), unpacked_inputs(inputs, request) as read:
             # The options as whoever checks will read them; limits are not among them.
             asked = request_of(json.loads(request.json_text())).options
             kept = replace(asked, limits=options.limits, engines=replace(options.engines, exact=asked.engines.exact))
@@ -136,8 +137,17 @@ def _check_count(rebuilt: Rebuilt) -> None:
         )
 
 
-def _copied(sources: Sources, options: RunOptions) -> tuple[Request, dict[str, bytes], dict[str, str]]:
-    """The request, and path -> bytes and words of every input."""
+def _by_own_names(own: Mapping[str, Path], text: str) -> str:
+    """A message that calls the inputs as the user does; their paths in the bundle are not there yet."""
+    for path, file in own.items():
+        text = text.replace(path, str(file))
+    return text
+
+
+def _copied(
+    sources: Sources, options: RunOptions
+) -> tuple[Request, dict[str, bytes], dict[str, str], Mapping[str, Path]]:
+    """The request, and path -> bytes, words and own name of every input."""
     spec = read_spec(sources.spec)
     found = input_paths(spec, sources.matrices, sources.context, tuple(sources.given))
     paths = list(found)
@@ -148,9 +158,9 @@ def _copied(sources: Sources, options: RunOptions) -> tuple[Request, dict[str, b
     if spec.sha256 != digest_of(files[request.spec]):
         raise InputError("changed while it was read", Place(str(sources.spec)))
     for path in given:
-        document_of(files[path], path)
+        document_of(files[path], str(found[path]))
     about = input_words(request)
-    return request, {REQUEST_FILE: request.json_text().encode(), **files}, about
+    return request, {REQUEST_FILE: request.json_text().encode(), **files}, about, found
 
 
 def input_words(request: Request) -> dict[str, str]:

@@ -28,9 +28,12 @@ from verifier.evidence.bundle.numbers import (
 )
 from verifier.evidence.bundle.parts import Parts
 from verifier.evidence.bundle.policies import alternatives, is_alike
-from verifier.evidence.bundle.stated import check_conclusions
 from verifier.evidence.bundle.system import Rebuilt
+from verifier.evidence.stated import check_conclusions
 from verifier.options import RunOptions
+
+DECIDING = ("verdict_from", "strict", "assume_memoryless")
+"""The options that decide a verdict from its numbers."""
 
 
 def check_runs(parts: Parts, log: Log) -> dict[tuple[int, int], Proven]:
@@ -102,7 +105,8 @@ def _check_alike(
         log.findings += missing
         if others:
             log.until_anew.append(f"{others} remarks of {path}, which only the model checker can have made")
-        log.findings += shape or check_conclusions(path, content, options)
+        asked = {**content["settings"], **{name: getattr(options, name) for name in DECIDING}}
+        log.findings += shape or check_conclusions(path, content, asked)
         if not shape:
             fitting.append(path)
     if rebuilt.options.decimals is not None:

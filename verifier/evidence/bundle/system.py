@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -145,7 +145,7 @@ def unpacked_inputs(files: Mapping[str, bytes], request: Request) -> Iterator[Un
             target = folder / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(files[path])
-        with _places_in_the_bundle():
+        with files_named(without_folder):
             inputs = read_inputs(folder / request.spec, folder / request.matrices, request.options)
             if inputs.spec.model.resolve() != (folder / request.model).resolve():
                 named = shown(inputs.spec.model_name)
@@ -163,10 +163,12 @@ def without_folder(text: str) -> str:
 
 
 @contextlib.contextmanager
-def _places_in_the_bundle() -> Iterator[None]:
+def files_named(name: Callable[[str], str]) -> Iterator[None]:
+    """Within it errors call files as `name` says, which is given every text that may hold the name of one."""
     try:
         yield
     except InputError as error:
-        raise InputError(without_folder(str(error))) from None
+        file = None if error.place.file is None else name(error.place.file)
+        raise type(error)(name(error.message), replace(error.place, file=file), error.hint) from None
     except VerifierError as error:
-        raise type(error)(without_folder(str(error))) from None
+        raise type(error)(name(str(error))) from None

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
+from verifier.evidence.consistency import check_documents
 from verifier.evidence.documents import Document
 from verifier.evidence.report.assumptions import assumptions_section
 from verifier.evidence.report.blocks import Page, Section
 from verifier.evidence.report.comparing import compare_section, compare_sentences
-from verifier.evidence.report.consistency import check_documents
 from verifier.evidence.report.flat import flat_text
 from verifier.evidence.report.gates import gate_sentences, gates_section
 from verifier.evidence.report.html import html_text

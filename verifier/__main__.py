@@ -1,4 +1,4 @@
-"""`python -m verifier.cli` is `verify`."""
+"""`python -m verifier` is `verify`."""
 
 import sys
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from verifier.analysis.channel_test import channel_condition, channel_test
-from verifier.checking.verdicts import Verdict
+from verifier.closedloop.curvefiles import NUMBERS, curves_of
+from verifier.closedloop.curves import TradeOffCurve
 from verifier.confusion.document_reader import DocumentReader
 from verifier.errors import InputError, Place, shown
-from verifier.evidence.documents import Document, schema_of
-from verifier.evidence.points import fraction_of, is_probability
-from verifier.evidence.report.resting import (
+from verifier.evidence.documents import Document, checked_document, schema_of
+from verifier.evidence.points import ROUNDING, SOLVING, is_probability, numbers_apart, scenario_text
+from verifier.evidence.resting import (
     check_basis,
     check_channel,
     check_condition,
@@ -27,9 +32,44 @@ from verifier.evidence.report.resting import (
     check_worst,
     refuse,
 )
+from verifier.evidence.stated import check_conclusions, stated_requirement
+from verifier.textfiles import read_json
 
 LARGEST_NUMBER = 1e300
 """In size; a larger one is no count, length or probability of anything."""
+
+
+def read_document(path: str | Path) -> Document:
+    """Read a document of this program, and refuse it unless its parts fit together.
+
+    Raises:
+        InputError: the file cannot be read, is no JSON, is no document of this program, does not keep to its schema,
+            or contradicts itself; the message names the offending element.
+        UsageError: the library jsonschema is missing.
+    """
+    content, raw = read_json(path)
+    document = checked_document(content, raw, str(path))
+    check_document(document, str(path))
+    return document
+
+
+def check_document(document: Document, file: str | None = None) -> None:
+    """Refuse a document whose parts do not fit together.
+
+    Args:
+        document: validated by its schema.
+        file: what messages call it; its name if left out.
+
+    Raises:
+        InputError: an element contradicts another; it is named.
+    """
+    document = replace(document, name=file or document.name)
+    _check_numbers(document)
+    said = document.content.get("matrices", {})
+    if "dependence" in said:
+        schema = schema_of("verifier.confusion")
+        check_part(document, "/matrices/dependence", said["dependence"], schema, "/properties/dependence")
+    CHECKS.get(document.kind, _nothing)(document)
 
 
 def check_documents(documents: Sequence[Document]) -> None:
@@ -49,12 +89,7 @@ def check_documents(documents: Sequence[Document]) -> None:
                 "name every document once",
             )
         seen[each.sha256] = each.name
-        _check_numbers(each)
-        said = each.content.get("matrices", {})
-        if "dependence" in said:
-            schema = schema_of("verifier.confusion")
-            check_part(each, "/matrices/dependence", said["dependence"], schema, "/properties/dependence")
-        CHECKS.get(each.kind, _nothing)(each)
+        check_document(each)
 
 
 def _nothing(document: Document) -> None:
@@ -84,8 +119,18 @@ def _extreme_numbers(value: Any, pointer: str) -> Iterator[tuple[str, float | in
 
 def _check_run(document: Document) -> None:
     check_basis(document, document.content["settings"])
+    scenarios: dict[str, list[str]] = {}
+    _check_once(
+        document, "/requirements", [(each["name"], each["planner"]) for each in document.content["requirements"]]
+    )
     for at, each in enumerate(document.content["requirements"]):
         where = f"/requirements/{at}"
+        mine = [scenario_text(point) for point in each["points"]]
+        _check_once(document, f"{where}/points", mine)
+        if scenarios.setdefault(each["planner"], mine) != mine:
+            refuse(
+                document, f"{where}/points", "expected the scenarios that the first requirement of this planner has"
+            )
         _check_target(document, f"{where}/target", each["target"])
         _check_index(document, f"{where}/worst", each["worst"], len(each["points"]))
         if "strategies" in each and len(each["strategies"]) != len(each["points"]):
@@ -94,15 +139,48 @@ def _check_run(document: Document) -> None:
             if "sureness" in point and document.content["settings"]["confidence"] is None:
                 refuse(document, f"{where}/points/{k}/sureness", "expected none, as the settings have no confidence")
             check_judged(document, f"{where}/points/{k}", point, each["target"])
-            _check_engines(document, f"{where}/points/{k}", point)
-        check_over(document, f"{where}/verdict", each["verdict"], each["points"])
-        check_condition(document, f"{where}/condition", each, each["points"])
-        check_over(document, f"{where}/worst", each["points"][each["worst"]]["verdict"], each["points"])
-    missing = [{"verdict": Verdict.NO_ANSWER.value}] if "unanswered" in document.content else []
-    check_worst(document, "/verdict", document.content["verdict"], [*document.content["requirements"], *missing])
-    check_condition(document, "/condition", document.content, document.content["requirements"])
+            _check_difference(document, "", [(f"{where}/points/{k}", point)])
+        _check_strategies(document, where, each)
+    for u, unanswered in enumerate(document.content.get("unanswered", ())):
+        for k, point in enumerate(unanswered["finished"]):
+            for element, message in numbers_apart(point, document.content["settings"]):
+                refuse(document, f"/unanswered/{u}/finished/{k}{element}", message)
+    for name, gate in document.content.get("gates", {}).items():
+        least = "least" if name == "fail_under" else "max_drop"
+        if not 0 <= _fraction(document, f"/gates/{name}/{least}", gate[least]) <= 1:
+            refuse(document, f"/gates/{name}/{least}", "expected a probability from 0 to 1")
+    for finding in check_conclusions(document.name, document.content, document.content["settings"]):
+        refuse(document, finding.where, f"expected {finding.expected}, found {finding.found}")
     drawn = {name for each in document.content["requirements"] for point in each["points"] for name in point["draws"]}
     check_channel(document, "/channel", document.content["channel"], document.content.get("matrices", {}), drawn)
+
+
+def _check_once(document: Document, pointer: str, names: Sequence[Any]) -> None:
+    """Each element of a list is there once."""
+    for at, name in enumerate(names):
+        if name in names[:at]:
+            refuse(document, f"{pointer}/{at}", f"expected it once, found it also at {names.index(name)}")
+
+
+def _check_difference(document: Document, where: str, points: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+    """The engines differ at no point by more than the document says; where all are listed, at one by so much."""
+    differences = [abs(point["probability"] - point["second_engine"]) for _, point in points]
+    furthest = document.content.get("engines", {}).get("largest_difference")
+    for (pointer, _), difference in zip(points, differences, strict=True):
+        if furthest is not None and difference > furthest:
+            refuse(document, f"{pointer}/second_engine", f"expected at most {furthest} away from the probability")
+    if where and furthest != max(differences, default=0.0):
+        refuse(document, where, f"expected {max(differences, default=0.0)}, the largest, found {furthest}")
+
+
+def _check_strategies(document: Document, where: str, requirement: Mapping[str, Any]) -> None:
+    """Each range over strategies is one, and holds the probability under the strategy that was checked."""
+    for k, (range_, point) in enumerate(zip(requirement.get("strategies", ()), requirement["points"], strict=False)):
+        if not range_["smallest"] - SOLVING <= point["probability"] <= range_["largest"] + SOLVING:
+            refuse(document, f"{where}/strategies/{k}", f"expected a range that holds {point['probability']}")
+    plan = requirement.get("evidence_needed")
+    if plan is not None and plan["lower"] > plan["upper"]:
+        refuse(document, f"{where}/evidence_needed/lower", f"expected at most the upper bound, {plan['upper']}")
 
 
 def _check_target(document: Document, pointer: str, target: Mapping[str, str] | None) -> None:
@@ -110,22 +188,11 @@ def _check_target(document: Document, pointer: str, target: Mapping[str, str] | 
         refuse(document, f"{pointer}/probability", "expected a probability from 0 to 1")
 
 
-def _check_engines(document: Document, where: str, point: Mapping[str, Any]) -> None:
-    """No value of the two engines is further apart than the document says."""
-    furthest = document.content["engines"]["largest_difference"]
-    if abs(point["probability"] - point["second_engine"]) > furthest:
-        refuse(document, f"{where}/second_engine", f"expected at most {furthest} away from the probability")
-
-
-def _check_point(document: Document, pointer: str, point: Mapping[str, Any]) -> None:
-    rounded = document.content["settings"].get("round_transitions") is not None
-    if not is_probability(point["probability"]) and not rounded:
-        refuse(document, f"{pointer}/probability", f"expected a probability, got {point['probability']}")
-    if "exact" in point:
-        try:
-            fraction_of(point["exact"])
-        except ValueError:
-            refuse(document, f"{pointer}/exact", f"expected a fraction, got {shown(point['exact'])}")
+def _check_worst_point(document: Document, pointer: str, requirement: Mapping[str, Any]) -> None:
+    stated = stated_requirement(requirement)
+    worst = stated.points.index(stated.worst)
+    if requirement["worst"] != worst:
+        refuse(document, pointer, f"expected {worst}, the worst scenario, got {requirement['worst']}")
 
 
 def _fraction(document: Document, pointer: str, text: str) -> Fraction:
@@ -158,6 +225,7 @@ def _check_explain(document: Document) -> None:
                 check_part(document, f"{where}/{name}", each[name], run, inner + name)
         _check_target(document, f"{where}/target", each["target"])
         check_judged(document, f"{where}/point", each["point"], each["target"])
+        _check_violation(document, where, each)
         check_worst(document, f"{where}/verdict", each["verdict"], [each["point"]])
         if each["condition"] is None and each["point"]["condition"] is not None and each["verdict"] == "satisfied":
             refuse(document, f"{where}/condition", "expected that of the scenario, which is satisfied on a condition")
@@ -195,6 +263,17 @@ def _check_causes(document: Document, where: str, found: Mapping[str, Any]) -> N
         for k, each in enumerate(found[name]):
             if not abs(each["share"] * found["probability"] - each["probability"]) <= 1e-12:
                 refuse(document, f"{where}/{name}/{k}/share", "expected the share of the violation")
+    listed = math.fsum(pattern["share"] for pattern in found["patterns"])
+    if found["covered"] is not None and abs(listed - found["covered"]) > SOLVING:
+        refuse(document, f"{where}/covered", f"expected {listed}, the sum over the patterns, got {found['covered']}")
+
+
+def _check_violation(document: Document, where: str, explanation: Mapping[str, Any]) -> None:
+    """The violation is what is missing to 1, or P itself where the formula says what is unwanted."""
+    found, value = explanation["violation"], explanation["point"]["probability"]
+    expected = value if found["satisfies_the_formula"] else 1 - value
+    if abs(found["probability"] - expected) > SOLVING + found["error"]:
+        refuse(document, f"{where}/violation/probability", f"expected {expected}, got {found['probability']}")
 
 
 def _check_map(document: Document, pointer: str, found: Mapping[str, Any]) -> None:
@@ -233,12 +312,16 @@ def _check_require(document: Document) -> None:
         for k, cell in enumerate(each["cells"]):
             if cell["required"] is not None:
                 _fraction(document, f"{where}/cells/{k}/required", cell["required"])
-            if cell["measured"]["hits"] > cell["measured"]["items"]:
+            hits, items, recall = (cell["measured"][name] for name in ("hits", "items", "recall"))
+            if hits > items:
                 refuse(document, f"{where}/cells/{k}/measured/hits", "more hits than items")
+            if recall is not None and items and abs(recall - hits / items) > ROUNDING:
+                refuse(document, f"{where}/cells/{k}/measured/recall", f"expected {hits / items}, hits by items")
         for name in ("measured", "at_place", "perfect"):
             if each[name] is not None:
                 check_part(document, f"{where}/{name}", each[name], run, "/$defs/point")
                 check_model_verdict(document, f"{where}/{name}", each[name])
+                _check_difference(document, "", [(f"{where}/{name}", each[name])])
         drawn = channel_test(document.content["channel"]["classes"], each["measured"]["draws"])
         if each["condition"] is None and channel_condition(drawn) is not None:
             refuse(document, f"{where}/condition", f"expected {shown(channel_condition(drawn))}, found nothing")
@@ -259,6 +342,11 @@ def _check_compare(document: Document) -> None:
             if len(each["entries"]) != contenders:
                 refuse(document, f"{where}/entries", "expected one entry per contender")
             for k, entry in enumerate(each["entries"]):
+                for name in ("detector", "planner"):
+                    if entry[name] != spec["contenders"][k][name]:
+                        refuse(document, f"{where}/entries/{k}/{name}", f"expected {spec['contenders'][k][name]}")
+                if entry["interval"] is not None and entry["interval"]["lower"] > entry["interval"]["upper"]:
+                    refuse(document, f"{where}/entries/{k}/interval", "expected the lower end below the upper")
                 _check_index(document, f"{where}/entries/{k}/worst", entry["worst"], len(entry["points"]))
                 detector = entry["detector"]
                 try:
@@ -271,17 +359,32 @@ def _check_compare(document: Document) -> None:
                 for n, point in enumerate(entry["points"]):
                     pointer = f"{where}/entries/{k}/points/{n}"
                     check_part(document, pointer, point, run, "/$defs/point")
-                    _check_point(document, pointer, point)
+                    for element, message in numbers_apart(point, mine):
+                        refuse(document, pointer + element, message)
                     check_resting(document, pointer, point, each["target"], mine, channel)
                 check_over(document, f"{where}/entries/{k}/verdict", entry["verdict"], entry["points"])
+                asked = {name: each[name] for name in ("name", "formula", "target")}
+                _check_worst_point(document, f"{where}/entries/{k}/worst", entry | asked)
                 check_condition(document, f"{where}/entries/{k}/condition", entry, entry["points"])
             for k, course in enumerate(each["courses"]):
                 _check_course(document, f"{where}/courses/{k}", course, contenders)
         for name in ("non_dominated", "chances"):
             if spec["pareto"] is not None and len(spec["pareto"][name]) != contenders:
                 refuse(document, f"/specs/{s}/pareto/{name}", "expected one entry per contender")
+    _check_difference(document, "/engines/largest_difference", _compared_points(document))
     if document.content["gate"] is not None:
         _fraction(document, "/gate/max_drop", document.content["gate"]["max_drop"])
+
+
+def _compared_points(document: Document) -> list[tuple[str, Mapping[str, Any]]]:
+    """Pointer and values of every point of a comparison."""
+    return [
+        (f"/specs/{s}/requirements/{r}/entries/{k}/points/{n}", point)
+        for s, spec in enumerate(document.content["specs"])
+        for r, requirement in enumerate(spec["requirements"])
+        for k, entry in enumerate(requirement["entries"])
+        for n, point in enumerate(entry["points"])
+    ]
 
 
 def _check_course(document: Document, where: str, course: Mapping[str, Any], contenders: int) -> None:
@@ -333,14 +436,16 @@ def _check_ranking(document: Document, where: str, ranking: Mapping[str, Any], d
 
 
 def _check_curves(document: Document) -> None:
-    tables = [("", document.content)] if document.kind == "curves" else [
-        (f"/metrics/{at}", each) for at, each in enumerate(document.content["metrics"])
-    ]  # fmt: skip
-    for where, table in tables:
+    curves_of(document.content, document.name)
+
+
+def _check_trade_offs(document: Document) -> None:
+    for at, table in enumerate(document.content["metrics"]):
         for k, curve in enumerate(table["curves"]):
-            lengths = {len(curve[name]) for name in ("sensitivity", "safety", "efficiency")}
-            if len(lengths) > 1:
-                refuse(document, f"{where}/curves/{k}", "sensitivity, safety and efficiency differ in length")
+            try:
+                TradeOffCurve(*(np.array(curve[name], dtype=np.float64) for name in NUMBERS))
+            except ValueError as error:
+                refuse(document, f"/metrics/{at}/curves/{k}", str(error))
 
 
 def _check_rate(document: Document) -> None:
@@ -350,9 +455,47 @@ def _check_rate(document: Document) -> None:
     if content["acceptance"] is not None:
         limit = _fraction(document, "/acceptance/per_hour", content["acceptance"]["per_hour"])
     check_criterion(document, limit)
+    total = 0.0
     for k, term in enumerate(document.content["terms"]):
-        if term["exposure"]["hours"] is not None:
-            _fraction(document, f"/terms/{k}/exposure/hours", term["exposure"]["hours"])
+        exposure, where = term["exposure"], f"/terms/{k}/exposure"
+        if exposure["per_hour"] is not None and not exposure["lower"] <= exposure["per_hour"] <= exposure["upper"]:
+            refuse(document, f"{where}/per_hour", "expected a rate within its own bounds")
+        if exposure["lower"] > exposure["upper"]:
+            refuse(document, f"{where}/lower", f"expected at most the upper bound, {exposure['upper']}")
+        if exposure["hours"] is not None:
+            hours = _fraction(document, f"{where}/hours", exposure["hours"])
+            if hours <= 0 or not _near(float(exposure["encounters"] / hours), exposure["per_hour"]):
+                refuse(document, f"{where}/per_hour", "expected encounters by hours")
+        total += term["probability"] * (exposure["per_hour"] or 0.0)
+    if content["per_hour"] is not None and not _near(total, content["per_hour"]):
+        refuse(document, "/per_hour", f"expected {total}, the sum of probability and exposure over the terms")
+    _check_once(
+        document, "/other_bounds", [content["bounds"]["source"], *(b["source"] for b in content["other_bounds"])]
+    )
+    for pointer, bounds in (
+        ("/bounds", content["bounds"]),
+        *((f"/other_bounds/{k}", each) for k, each in enumerate(content["other_bounds"])),
+    ):
+        if bounds["lower"] > bounds["upper"]:
+            refuse(document, f"{pointer}/lower", f"expected at most the upper bound, {bounds['upper']}")
+        errors = bounds["error_probability"], bounds["error_exposure"]
+        if None not in (bounds["level"], *errors) and not _near(1 - sum(errors), bounds["level"]):
+            refuse(document, f"{pointer}/level", f"expected {1 - sum(errors)}, 1 minus both errors")
+
+
+def _near(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=ROUNDING, abs_tol=ROUNDING)
+
+
+def _check_mutate(document: Document) -> None:
+    """The totals are those of the images."""
+    images, counts = document.content["images"], document.content["counts"]
+    _check_once(document, "/images", [image["file"] for image in images])
+    written = sum(len(image["outputs"]) for image in images)
+    failures = sum(len(image["failures"]) for image in images)
+    for name, expected in (("images", len(images)), ("written", written), ("failures", failures)):
+        if counts[name] != expected:
+            refuse(document, f"/counts/{name}", f"expected {expected}, as the images have, got {counts[name]}")
 
 
 def _check_confusion(document: Document) -> None:
@@ -367,9 +510,10 @@ CHECKS: Mapping[str, Callable[[Document], None]] = MappingProxyType(
         "compare": _check_compare,
         "collision": _check_collision,
         "curves": _check_curves,
-        "trade_offs": _check_curves,
+        "trade_offs": _check_trade_offs,
         "confusion": _check_confusion,
         "rate": _check_rate,
+        "mutate": _check_mutate,
     }
 )
 """Kind of document -> what is checked beyond its schema."""
