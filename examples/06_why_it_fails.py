@@ -3,9 +3,10 @@
 The feedback planner at up to three cells per step, with YOLOv3's detections on nuScenes by distance (Badithela,
 Wongpiromsarn and Murray 2022). The car stops for the pedestrian one time in 132. Why?
 
-There are only three ways to fail, and all are lost within the last ten metres, at the first look that misses. So
-nothing that the detector does farther away matters to this planner, and P is the third power of one recall. Measuring
-more would hardly change the number; seeing pedestrians would.
+There is one cause: the pedestrian is missed within the last ten metres. The three ways to fail differ only in when,
+so they are one pattern, whose total probability is that of failing. So nothing that the detector does farther away
+matters to this planner, and P is the third power of one recall. Measuring more would hardly change the number; seeing
+pedestrians would.
 
 Run it from anywhere: python examples/06_why_it_fails.py [PLOT.png]
 """
@@ -13,6 +14,7 @@ Run it from anywhere: python examples/06_why_it_fails.py [PLOT.png]
 import sys
 from pathlib import Path
 
+from verifier.analysis.explanation import ExplainSettings
 from verifier.confusion.matrices import label_text
 from verifier.explain.story import explain_spec
 from verifier.options import RunOptions
@@ -25,32 +27,36 @@ result = explain_spec(
     HERE.parent / "specs/car_pedestrian.ltl",
     HERE / "nuscenes_yolov3_class.json",
     RunOptions(SELECTION, confidence=None),
+    ExplainSettings(members=9),
 )
 names = [label_text(label) for label in result.labels]
 (each,) = result.explained
 found = each.explanation
 print(f"P({each.result.name}) = {each.point.probability:.6f} from {each.point.scenario}")
 
-print(f"It fails in {len(found.runs)} ways, which are {found.covered:.0%} of the violation:")
-for run in found.runs:
-    last = run.steps[run.irrevocable - 1]
-    ((label, at),) = last.there
-    print(
-        f"  {run.exact} = {run.probability:.4f}: from x={last.before['x']} v={last.before['v']} the "
-        f"{'+'.join(label)} in {result.bins[at]} is missed, and nothing can help any more"
-    )
 
-print("Where it is lost:")
-for cell in each.cells:
-    seen = f"{names[cell.true]} in {result.bins[cell.bin]} reported as {names[cell.predicted]}"
-    print(f"  {cell.decisive:.0%} with {seen} ({cell.items} times in the data)")
+def told(report):
+    """A wrong report in words."""
+    return f"{names[report.true]} in {result.bins[report.bin]} reported as {names[report.predicted]}"
+
+
+print(f"It fails with probability {found.violation:.6f}. The causes add up to that:")
+for one in found.causes:
+    reports = " and ".join(told(report) for report in one.cause.reports) or "no wrong report: planner and dynamics"
+    print(f"  {one.cause.probability:.6f}: {reports}; if correct, P would be {one.corrected:g}")
+
+for one in found.patterns:
+    print(f"Pattern of losing runs, {one.pattern.probability / found.violation:.0%} of the violation, whenever:")
+    for run in one.members:
+        last = run.steps[run.irrevocable - 1]
+        print(f"  {run.exact} = {run.probability:.4f}: lost from x={last.before['x']} v={last.before['v']}")
 
 print(f"With perfect perception P = {found.fixes.perfect:g}, so the planner is not the limit. What to fix first:")
 for fix in found.fixes.single:
-    seen = f"{names[fix.true]} in {result.bins[fix.bin]} reported as {names[fix.predicted]}"
-    print(f"  {seen}: P would be {fix.probability:.4f}")
+    print(f"  {told(fix)}: P would be {fix.probability:.4f}")
 
-print(f"Standard deviation of P from the limited data: {found.columns.deviation:.4f}. Where to label more:")
+deviation = f"{found.columns.deviation:.4f} if items are independent"
+print(f"Standard deviation of P from the limited data: {deviation}. Where to label more:")
 for at, true, items, share in zip(
     found.columns.bins, found.columns.columns, found.columns.items, found.columns.share, strict=True
 ):
@@ -63,13 +69,13 @@ if len(sys.argv) > 1:
 
 # Expected output:
 # P(stops_for_pedestrians) = 0.007553 from ped x=1 v=3
-# It fails in 3 ways, which are 100% of the violation:
-#   127/158 = 0.8038: from x=49 v=3 the ped in [0, 10) m is missed, and nothing can help any more
-#   3937/24964 = 0.1577: from x=52 v=2 the ped in [0, 10) m is missed, and nothing can help any more
-#   122047/3944312 = 0.0309: from x=55 v=1 the ped in [0, 10) m is missed, and nothing can help any more
-# Where it is lost:
-#   100% with ped in [0, 10) m reported as empty (127 times in the data)
+# It fails with probability 0.992447. The causes add up to that:
+#   0.992447: ped in [0, 10) m reported as empty; if correct, P would be 1
+# Pattern of losing runs, 100% of the violation, whenever:
+#   127/158 = 0.8038: lost from x=49 v=3
+#   3937/24964 = 0.1577: lost from x=52 v=2
+#   122047/3944312 = 0.0309: lost from x=55 v=1
 # With perfect perception P = 1, so the planner is not the limit. What to fix first:
 #   ped in [0, 10) m reported as empty: P would be 1.0000
-# Standard deviation of P from the limited data: 0.0036. Where to label more:
+# Standard deviation of P from the limited data: 0.0036 if items are independent. Where to label more:
 #   ped in [0, 10) m (158 items): 100% of the variance

@@ -150,6 +150,6 @@ with tempfile.TemporaryDirectory() as name:
 #    56 certificates proven in rational arithmetic about the rebuilt chains
 #    72 confidence bounds held against what certificates prove
 #    60 probabilities, with their numerical bounds, that certificates prove
-#     3 violating runs replayed on the rebuilt system, 3 with the formula
+#     2 violating runs replayed on the rebuilt system, 2 with the formula
 #     2 documents of required recalls held against spec and run
 #    14 derived files made again and compared byte for byte

@@ -76,8 +76,8 @@ def _gradients(objective: Objective, matrices: ConfusionMatrices, rounds: int) -
 
 
 def most_probable_runs() -> Measured:
-    """The 100 most probable violating runs on 10^5 states, values solved and shares included, against Storm's own
-    generator of the most probable paths, its model being there."""
+    """The 100 most probable violating runs on 10^5 states, values solved, against Storm's own generator of the most
+    probable paths, its model being there."""
     from stormpy.developer.utility import ShortestPathsGenerator
 
     objective, matrices = corridor("G !(x = 9000)")

@@ -181,12 +181,14 @@ def test_how_it_fails_and_what_would_help_stand_with_the_requirement_they_are_of
     headings = [each.text for each in violated.all("h4")]
     assert headings == ["How it fails", "What to improve"]
     steps = [each.text for each in violated.all("li")]
-    assert steps[0] == "Steps 1 to 54: what is reported makes no difference. Then x = 55, v = 1."
-    assert steps[1] == (
+    assert steps[0].startswith("Cause of 100 % of the violation: ped in [0, 10) m reported as empty (if correct, P ")
+    assert steps[1] == "Steps 1 to 54: what is reported makes no difference. Then x = 55, v = 1."
+    assert steps[2] == (
         "Step 55: ped in [0, 10) m is there, and nothing that the planner asks about is reported (chance 0.803797). "
         "Then x = 56, v = 1. From here nothing can help any more."
     )
-    assert table(violated, "Critical cells")[1] == ["ped", "[0, 10) m", "empty", "100 %", "0.8038", "127", "1"]
+    assert "1. Probability 0.803797, 100 % of it: ped in [0, 10) m reported as empty." in violated.text
+    assert "P has a standard deviation of about 0.0314, to first order, if items are independent" in violated.text
     assert table(violated, "What to fix first")[1][:5] == ["ped", "[0, 10) m", "empty", "0.8038", "1"]
     assert table(violated, "Recall by cell")[1] == [
         "ped", "[0, 10) m", "0.1962", "31 of 158", "0.95", "+0.7538", "0.950001",

@@ -240,7 +240,7 @@ def explain(
     groups, exact = with_exact(
         objective.skeleton,
         [
-            graph.runs(start, settings.members, settings.whole_runs, losses.symbol, pattern.symbols)
+            graph.runs(start, settings.members + 1, settings.whole_runs, losses.symbol, pattern.symbols)
             for pattern in patterns.patterns
         ],
         counts,
@@ -267,7 +267,7 @@ def explain(
             losses.attribution(start, total), objective, values.rates, start, patterns, satisfying, settings.moves
         ),
         tuple(
-            ToldPattern(pattern, tuple(map(teller.run, runs)), len(runs) < settings.members)
+            ToldPattern(pattern, tuple(map(teller.run, runs[: settings.members])), len(runs) <= settings.members)
             for pattern, runs in zip(patterns.patterns, groups, strict=True)
         ),
         patterns.complete,
