@@ -326,7 +326,7 @@ def staying_claimed(rng, side):
         "claimed": [1.0 if side == "lower" else 0.0] * len(content["subject"]["starts"]),
         "tree": 0,
     }
-    content["boxes"] = [{"value": [0.0] * size, "order": [0] * size, "component": [0] * size}]
+    content["boxes"] = [{"unit": 1, "value": [0.0] * size, "order": [0] * size, "component": [0] * size}]
     return content
 
 

@@ -144,6 +144,8 @@ def read_region(given: Any) -> Columns:
     unit = whole(given["unit"], "/region/unit", shape[::2], 1)
     places = [(index, true) for index in range(shape[0]) for true in range(shape[2])]
     columns = {(k, t): ([row[t] for row in lower[k]], [row[t] for row in upper[k]], unit[k][t]) for k, t in places}
+    fits = all(max(high) <= one for _, high, one in columns.values())
+    demand(fits, "/region/upper", "expected a whole number up to the unit of the column")
     demand(not is_empty(columns), "/region", "no rates lie between the ends of some column")
     if given["evidence"] is not None:
         demand(all(one == BILLION for _, _, one in columns.values()), "/region/unit", "expected billionths")

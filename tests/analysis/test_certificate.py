@@ -130,7 +130,9 @@ def test_the_kernel_is_one_file_that_imports_the_standard_library_only():
     imported = {node.module for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)}
     plain = (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import))
     imported |= {name.name for node in plain for name in node.names}
-    assert imported <= {"collections.abc", "fractions", "json", "pathlib", "sys", "typing", "zipfile"}
+    assert imported <= {
+        "collections.abc", "decimal", "fractions", "json", "math", "pathlib", "sys", "typing", "zipfile"
+    }  # fmt: skip
     assert imported <= {*sys.stdlib_module_names, "collections.abc"}
 
 

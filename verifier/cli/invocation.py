@@ -26,7 +26,7 @@ OUTPUTS: Mapping[str, frozenset[str]] = MappingProxyType(
         "run": frozenset(_WRITTEN | {"csv", "plot", "plot_scale", "export", "points", "parse"} | _CI),
         "explain": frozenset(_WRITTEN | {"plot"}),
         "require": frozenset(_WRITTEN | {"csv"}),
-        "compare": frozenset(_WRITTEN | {"csv", "plot", "pairs"}),
+        "compare": frozenset(_WRITTEN | {"csv", "plot", "pairs", "certificates"}),
         "confusion": frozenset(_WRITTEN | {"plot", "record", "checkpoint"}),
         "confusion merge": frozenset(_WRITTEN),
         "collision": frozenset(
