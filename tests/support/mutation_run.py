@@ -63,7 +63,12 @@ SWAPS = {
     "logical_or": "logical_and", "logical_and": "logical_or", "argmin": "argmax", "argmax": "argmin",
 }  # fmt: skip
 
-EQUIVALENT: dict[tuple[str, str, str], str] = {}
+_BOTH = "if bounds.lower is not None and bounds.upper is not None:"
+EQUIVALENT = {
+    ("verifier/checking/enclosure.py", _BOTH, "lower"): "both are given, or none",
+    ("verifier/checking/enclosure.py", _BOTH, "upper"): "both are given, or none",
+    ("verifier/checking/enclosure.py", _BOTH, "and"): "both are given, or none",
+}
 """(module, line, token) -> why the fault changes nothing that is computed."""
 
 

@@ -137,18 +137,24 @@ class PolicySearch:
             return value
         rough = roughly and len(self._owners) >= _MANY
         noise, residual = (_ROUGH, _ROUGH / 16) if rough else (_NOISE, _RESIDUAL)
-        capping = bool(np.any(cost[self.open]))
+        capping, fresh = bool(np.any(cost[self.open])), True
         self._cap(np.zeros_like(self._capped))
-        for number in range(MOST_ITERATIONS):
+        for _ in range(MOST_ITERATIONS):
             old = value[self.open]
             self._solve(value, cost, residual)
-            if capping:
-                self._cap(self._capped | (value[self._owners] >= 1))
-                value[self.open] = np.minimum(value[self.open], 1)
-            grown = number == 0 or bool(np.any(value[self.open] > old * (1 + _STILL)))
+            # Where nodes were capped since, other values fall first.
+            grown = fresh or bool(np.any(value[self.open] > old * (1 + _STILL)))
+            fresh = capping and self._cap_at_one(value)
             if not grown or not self._improve(value, cost, noise):
                 break
         return value
+
+    def _cap_at_one(self, value: Floats) -> bool:
+        """Cap the nodes that have reached 1, and their values; whether there are new ones."""
+        before = self._capped
+        self._cap(before | (value[self._owners] >= 1))
+        value[self.open] = np.minimum(value[self.open], 1)
+        return bool(np.any(before != self._capped))
 
     def _cap(self, capped: Mask) -> None:
         self._switched += int(np.count_nonzero(capped != self._capped))
