@@ -414,7 +414,7 @@ def test_every_target_accepts_its_files(targets, tmp_path, monkeypatch):
 
 
 def test_a_few_edits_of_every_kind_of_file_end_in_no_internal_error(targets, tmp_path, monkeypatch):
-    assert not faults(targets, 150, 1, tmp_path, monkeypatch)
+    assert not faults(targets, 80, 1, tmp_path, monkeypatch)
 
 
 @pytest.mark.slow
