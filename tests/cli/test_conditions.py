@@ -14,8 +14,8 @@ from scipy.stats import beta
 
 from verifier.cli import main
 from verifier.errors import ExitCode, InputError
-from verifier.evidence.points import contradictions
 from verifier.evidence.consistency import check_documents
+from verifier.evidence.points import contradictions
 from verifier.evidence.rounding import interval_text, number_text
 
 CLASSES = "Pedestrian -> ped\nPerson* -> ped\nCar -> obs\nVan -> obs\nDontCare -> dont_care\n* -> ignore\n"

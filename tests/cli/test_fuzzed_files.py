@@ -20,7 +20,6 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 import report_documents
-import run_documents
 from fuzzed_files import fuzzed
 from made_runs import every_verdict
 from small_bundles import MATRICES, MODEL, SPEC, write_inputs
@@ -33,7 +32,6 @@ from verifier.closedloop.logfiles import write_logs
 from verifier.errors import ExitCode, UsageError
 from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.evidence.bundle.manifest import Entry, manifest_of, read_manifest
-from verifier.evidence.bundle.writing import write_bundle
 from verifier.options import RunOptions
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -165,7 +163,8 @@ def readers_of_detections():
     words = (
         "confusion --format kitti_tracking --annotations d/annotations --detections d/detections --class-map map.txt"
     )
-    words += " --frames n.csv --groups g.csv --affinity iou_2d --bins 0,inf --outside drop --accept nothing-matched -o out/c.json"
+    words += " --frames n.csv --groups g.csv --affinity iou_2d --bins 0,inf --outside drop --accept nothing-matched"
+    words += " -o out/c.json"
     yield "class map, frames, drives", target(files, words, ["map.txt", "n.csv", "g.csv"], 2)
 
 
@@ -361,7 +360,7 @@ def fault_of(one, name, folder, rng):
     fine = fine and "Traceback" not in complained
     told = complained.startswith(("verify: ", "usage: ")) and not said
     if name == "bundle":  # a check prints what it finds
-        told = told or (code == ExitCode.BAD_INPUT and "findings" in said or "finding:" in said)
+        told = told or ((code == ExitCode.BAD_INPUT and "findings" in said) or "finding:" in said)
     if not fine or (refused and (left or not told)):
         return {
             "target": name,
@@ -415,7 +414,7 @@ def test_every_target_accepts_its_files(targets, tmp_path, monkeypatch):
 
 
 def test_a_few_edits_of_every_kind_of_file_end_in_no_internal_error(targets, tmp_path, monkeypatch):
-    assert not faults(targets, 150, 1, tmp_path, monkeypatch)
+    assert not faults(targets, 80, 1, tmp_path, monkeypatch)
 
 
 @pytest.mark.slow

@@ -8,11 +8,11 @@ from run_documents import channel, document, point, requirement, run
 
 from verifier.checking.verdicts import Verdict
 from verifier.errors import LimitError, UsageError
+from verifier.evidence.consistency import check_documents
 from verifier.evidence.rates.demonstration import encounters_needed, hours_needed
 from verifier.evidence.rates.document import rate_document, rate_text
 from verifier.evidence.rates.exposure import Exposure, float_above, float_below, garwood
 from verifier.evidence.rates.hazard import EVERY, Acceptance, RateQuestion, hazard_rate
-from verifier.evidence.consistency import check_documents
 
 TWELVE = {EVERY: Exposure.stated(Fraction(12))}
 

@@ -22,12 +22,12 @@ from run_documents import tried
 from verifier.errors import InputError
 from verifier.evidence.bundle.trace import Traced, trace_rows
 from verifier.evidence.case import CaseContext, build_case, gsn_yaml
+from verifier.evidence.consistency import check_documents
 from verifier.evidence.defeaters.finding import find_defeaters
 from verifier.evidence.intoto import statement
 from verifier.evidence.junit import junit_xml
 from verifier.evidence.points import scenario_text
 from verifier.evidence.report import csv_report, html_report, markdown_report
-from verifier.evidence.consistency import check_documents
 from verifier.evidence.sarif import sarif_log
 
 OVER = [{"kind": "ended", "text": "the episode is over before it begins"}]

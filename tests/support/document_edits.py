@@ -1,4 +1,4 @@
-"""Single random edits of JSON documents: of a number, a type, a key, an element; each with the way to what changed."""
+"""Single random edits of JSON documents, of a number, a type, a key or an element, with the way to what changed."""
 
 import copy
 

@@ -119,18 +119,11 @@ def _extreme_numbers(value: Any, pointer: str) -> Iterator[tuple[str, float | in
 
 def _check_run(document: Document) -> None:
     check_basis(document, document.content["settings"])
-    scenarios: dict[str, list[str]] = {}
-    _check_once(
-        document, "/requirements", [(each["name"], each["planner"]) for each in document.content["requirements"]]
-    )
+    asked = document.content["requirements"]
+    _check_once(document, "/requirements", [(each["name"], each["planner"]) for each in asked])
     for at, each in enumerate(document.content["requirements"]):
         where = f"/requirements/{at}"
-        mine = [scenario_text(point) for point in each["points"]]
-        _check_once(document, f"{where}/points", mine)
-        if scenarios.setdefault(each["planner"], mine) != mine:
-            refuse(
-                document, f"{where}/points", "expected the scenarios that the first requirement of this planner has"
-            )
+        _check_once(document, f"{where}/points", [scenario_text(point) for point in each["points"]])
         _check_target(document, f"{where}/target", each["target"])
         _check_index(document, f"{where}/worst", each["worst"], len(each["points"]))
         if "strategies" in each and len(each["strategies"]) != len(each["points"]):
@@ -149,7 +142,14 @@ def _check_run(document: Document) -> None:
         least = "least" if name == "fail_under" else "max_drop"
         if not 0 <= _fraction(document, f"/gates/{name}/{least}", gate[least]) <= 1:
             refuse(document, f"/gates/{name}/{least}", "expected a probability from 0 to 1")
-    for finding in check_conclusions(document.name, document.content, document.content["settings"]):
+        rule = gate.get("drop_from", "point")
+        if rule != "point":
+            _fraction(document, f"/gates/{name}/drop_from", rule.removeprefix("chance:"))
+    try:
+        findings = check_conclusions(document.name, document.content, document.content["settings"])
+    except ValueError as error:  # a floor of 0, or one for bounds that are not there
+        refuse(document, "/gates/fail_under", str(error))
+    for finding in findings:
         refuse(document, finding.where, f"expected {finding.expected}, found {finding.found}")
     drawn = {name for each in document.content["requirements"] for point in each["points"] for name in point["draws"]}
     check_channel(document, "/channel", document.content["channel"], document.content.get("matrices", {}), drawn)
@@ -464,18 +464,16 @@ def _check_rate(document: Document) -> None:
             refuse(document, f"{where}/lower", f"expected at most the upper bound, {exposure['upper']}")
         if exposure["hours"] is not None:
             hours = _fraction(document, f"{where}/hours", exposure["hours"])
-            if hours <= 0 or not _near(float(exposure["encounters"] / hours), exposure["per_hour"]):
+            counted = exposure["encounters"], exposure["per_hour"]
+            if None in counted or not _near(float(counted[0]), counted[1] * float(hours)):
                 refuse(document, f"{where}/per_hour", "expected encounters by hours")
         total += term["probability"] * (exposure["per_hour"] or 0.0)
     if content["per_hour"] is not None and not _near(total, content["per_hour"]):
         refuse(document, "/per_hour", f"expected {total}, the sum of probability and exposure over the terms")
-    _check_once(
-        document, "/other_bounds", [content["bounds"]["source"], *(b["source"] for b in content["other_bounds"])]
-    )
-    for pointer, bounds in (
-        ("/bounds", content["bounds"]),
-        *((f"/other_bounds/{k}", each) for k, each in enumerate(content["other_bounds"])),
-    ):
+    listed = [("/bounds", content["bounds"])]
+    listed += [(f"/other_bounds/{k}", each) for k, each in enumerate(content["other_bounds"])]
+    _check_once(document, "/other_bounds", [bounds["source"] for _, bounds in listed])
+    for pointer, bounds in listed:
         if bounds["lower"] > bounds["upper"]:
             refuse(document, f"{pointer}/lower", f"expected at most the upper bound, {bounds['upper']}")
         errors = bounds["error_probability"], bounds["error_exposure"]

@@ -153,6 +153,11 @@ def contradictions(
 
 def numbers_apart(point: Content, settings: Content) -> Iterator[tuple[str, str]]:
     """As `contradictions`, of the numbers of both engines alone."""
+    for name, text in point["constants"].items():
+        try:
+            fraction_of(text)
+        except ValueError as error:
+            yield f"/constants/{name}", f"expected a number: {error}"
     value = point["probability"]
     for name in ("probability", "lower", "upper", "second_engine"):
         if not is_probability(point[name]) and settings.get("round_transitions") is None:

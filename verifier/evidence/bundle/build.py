@@ -25,6 +25,7 @@ from verifier.evidence.bundle.parts import document_of, read_parts
 from verifier.evidence.bundle.request import REQUEST_FILE, Request, request_of
 from verifier.evidence.bundle.system import Rebuilt, files_named, unpacked_inputs
 from verifier.evidence.bundle.writing import check_target, write_bundle
+from verifier.evidence.consistency import check_document
 from verifier.options import RunOptions
 from verifier.specs import read_spec
 from verifier.textfiles import read_text
@@ -158,7 +159,7 @@ def _copied(
     if spec.sha256 != digest_of(files[request.spec]):
         raise InputError("changed while it was read", Place(str(sources.spec)))
     for path in given:
-        document_of(files[path], str(found[path]))
+        check_document(document_of(files[path], str(found[path])), str(found[path]))
     about = input_words(request)
     return request, {REQUEST_FILE: request.json_text().encode(), **files}, about, found
 

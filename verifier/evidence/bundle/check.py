@@ -36,6 +36,7 @@ from verifier.evidence.bundle.names import check_paths
 from verifier.evidence.bundle.parts import Parts, read_parts
 from verifier.evidence.bundle.request import REQUEST_FILE, Request, request_of
 from verifier.evidence.bundle.system import Rebuilt, Unpacked, unpacked_inputs
+from verifier.evidence.consistency import check_document
 from verifier.options import RunOptions
 from verifier.systems.scene import Limits
 from verifier.textfiles import json_of
@@ -198,6 +199,7 @@ def _looked_into(
     with unpacked_inputs(files, request) as read:
         parts = _parts(files, request, Rebuilt(read.inputs, limits.around(request.options)), read, log)
         before = len(log.findings)
+        _fit_together(parts, log)
         check_contents(parts, log)
         if len(log.findings) > before:
             log.unchecked.append("derived files, because results and inputs do not fit together")
@@ -209,6 +211,17 @@ def _looked_into(
             log.unchecked += [*log.until_anew, NOT_ANEW]
         _graded(parts, anew is not None, log)
         return str(parts.run.content["verdict"])
+
+
+def _fit_together(parts: Parts, log: Log) -> None:
+    """Whether each document follows from itself; the runs are looked at number by number beside their inputs."""
+    for path, document in parts.documents.items():
+        if document.kind == "run" and path not in parts.request.given:
+            continue
+        try:
+            check_document(document, path)
+        except InputError as error:
+            log.findings.append(replace(_refusal(error, path), kind=Kind.CONTENT))
 
 
 def _graded(parts: Parts, anew: bool, log: Log) -> None:
