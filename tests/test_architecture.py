@@ -40,7 +40,8 @@ ORDER = [
     "evidence",
     "cli",
 ]
-MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+ENTRANCES = (PACKAGE / "__init__.py", PACKAGE / "__main__.py")
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path not in ENTRANCES)
 
 
 def part_of(module):

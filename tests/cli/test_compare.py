@@ -383,13 +383,13 @@ def test_a_gate_that_compares_nothing_is_refused(compare, baseline, looks, tmp_p
 
 
 BASELINES = [
-    ("[]", "expected the JSON of a verify run or a verify compare"),
-    ('{"schema": "verifier.confusion"}', "expected the JSON of a verify run or a verify compare"),
-    ('{"schema": "verifier.run"}', "not the document of a finished verify run"),
-    ('{"schema": "verifier.run", "inputs": 3, "requirements": []}', "not the document of a finished verify run"),
+    ("[]", "write one with --"),
+    ('{"schema": "verifier.confusion"}', "not a document of schema verifier.confusion"),
+    ('{"schema": "verifier.run"}', "not a document of schema verifier.run"),
+    ('{"schema": "verifier.run", "inputs": 3, "requirements": []}', "not a document of schema verifier.run"),
     (
         '{"schema": "verifier.compare", "inputs": [], "detectors": [], "specs": [{}]}',
-        "not the document of a finished",
+        "not a document of schema verifier.compare",
     ),
     ("{", "not JSON"),
 ]
@@ -413,7 +413,7 @@ def test_a_baseline_whose_detectors_do_not_fit_is_refused(compare, tmp_path):
     data["specs"][0]["requirements"][0]["entries"][0]["detector"] = "elsewhere"
     path.write_text(json.dumps(data))
     code, _, err = compare(*GATE, "--baseline", path, "--max-drop", "0")
-    assert (code, "is of an unknown detector 'elsewhere'" in err) == (ExitCode.BAD_INPUT, True)
+    assert (code, "/specs/0/requirements/0/entries/0/detector: expected " in err) == (ExitCode.BAD_INPUT, True)
 
 
 @pytest.mark.parametrize("value", ["NaN", "1.5", "true", '"much"'])
@@ -425,7 +425,7 @@ def test_a_baseline_with_a_probability_that_is_none_is_refused(compare, baseline
     baseline.write_text(json.dumps(data))
     code, _, err = compare(*GATE, "--baseline", baseline, "--max-drop", "0")
     assert code == ExitCode.BAD_INPUT
-    assert "expected a probability" in err
+    assert "run.json: /requirements/0/points/0/probability: " in err
 
 
 # ------------------------------------------------------------------------------------------ outputs and bad input

@@ -187,6 +187,7 @@ def readers_of_counts():
     yield "record", target(car, f"explain {words} --record r.csv", ["r.csv"])
     drives = {
         "a.json": counted("c.json"),
+        "b.json": counted("c.json") + "\n",
         "g.json": '{"sequence": {"0000": "monday"}}',
         "g.csv": "sequence,drive\n0000,monday\n",
     }
@@ -197,7 +198,7 @@ def readers_of_counts():
             f"drives {name}",
             target(
                 drives,
-                f"confusion merge a.json a.json --same-sequences add --groups {name} -o out/m.json",
+                f"confusion merge a.json b.json --same-sequences add --groups {name} -o out/m.json",
                 ["a.json", name],
             ),
         )

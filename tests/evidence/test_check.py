@@ -135,8 +135,7 @@ def test_a_faulty_context_is_refused_before_anything_is_computed_or_written(tmp_
     (tmp_path / "case.toml").write_text("[exposure.ped]\nencounters = 3\n")
     assert main([*build, "--context", str(tmp_path / "case.toml")]) == 4
     complaint = capsys.readouterr().err
-    assert "inputs/context/case.toml" in complaint
-    assert str(tmp_path) not in complaint
+    assert complaint.startswith(f"verify: {tmp_path}/case.toml:1: exposure.ped: expected one way")
     assert not (tmp_path / "b").exists()
 
 

@@ -266,10 +266,10 @@ def test_an_explanation_of_other_inputs_or_settings_is_not_joined(change):
 
 
 def test_an_explanation_of_another_scenario_is_not_joined():
-    """That of the worst one is; that of an easier one would tell of another failure."""
+    """That of the worst one is; that of another start would tell of another failure."""
     content = json.loads(json.dumps(document("run").content))
-    each = content["requirements"][3]  # without a target, so that any scenario may be called the worst
-    each["worst"] = 1
+    asked = content["requirements"][3]
+    asked["points"][asked["worst"]]["initial"]["x"] = 9
     root = read_page(html_report([document_of(content, "run.json"), document("explain")]))
     assert "How it fails" in section(root, "r2").text
     assert "How it fails" not in section(root, "r4").text
@@ -380,7 +380,10 @@ def test_gates_are_told_in_the_summary_and_in_a_section():
     one = {"requirement": "stops", "planner": "p", "scenario": "ped x=1", "value": 0.25, "failed": True}
     one |= {"condition": None, "reason": ""}
     drop = {"spec": "s", "requirement": "stops", "planner": "p", "before": 0.5, "now": 0.25, "drop": 0.25}
-    content = every_verdict()
+    told = [requirement("stops", "violated", [point("violated", 0.25)])]
+    told.append(requirement("holds", "satisfied", [point("satisfied", 0.999)]))
+    content = run_content(told, "violated")
+    content["settings"]["verdict_from"] = "point"
     content["gates"] = {
         "fail_under": {
             "least": "0.9",

@@ -303,6 +303,7 @@ def test_a_trap_about_which_the_solver_lied_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("verifier.analysis.robust_graph.component_values", lambda *given: np.array([True]))
     monkeypatch.setattr("verifier.analysis.provable.Provable.__call__", lambda *given: True)
     monkeypatch.setattr("verifier.analysis.robust._refuse_outside", lambda *given: None)
+    monkeypatch.setattr("verifier.evidence.consistency.CHECKS", {})
     made = make_bundle(Sources(*inputs), FEW)
     monkeypatch.undo()
     assert json.loads(made.files[RUN])["requirements"][0]["points"][0]["sureness"]["confidence_bounds"]["lower"] == 1
@@ -394,7 +395,8 @@ def test_another_probability_in_an_answer_about_recall_is_found(point, name, bun
 
 def test_what_only_repeating_everything_can_find_is_found_then(bundle):
     def narrowed(run):
-        run["requirements"][0]["points"][0]["sureness"]["interval"].update(lower=0.93)
+        interval = run["requirements"][0]["points"][0]["sureness"]["interval"]
+        interval.update(lower=0.93, lower_range=[0.93, 0.93])
 
     path = "results/require/01_stops.json"
     document = {"schema": "verifier.omitted", "version": 1, "omitted": [{"path": path, "reason": "no need"}]}

@@ -181,6 +181,8 @@ def test_the_end_is_called_what_follows_the_text():
     ids=lambda text: text[:5],
 )
 def test_depth_is_limited_without_recursion(text):
+    parse_formula("G a")  # the grammar is read once
+
     def refused():
         with pytest.raises(InputError, match="nested too deeply: at most 200 operators"):
             parse_formula(text)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from verifier.cli.bounds_arguments import (
     add_bounds_arguments,
     bounds_settings,
-    refuse_what_moves_bounds,
     refuse_without_bounds,
+    source_of_verdicts,
 )
 from verifier.errors import UsageError, shown
 
@@ -317,9 +317,7 @@ def _confidence(arguments: argparse.Namespace) -> ConfidenceSettings | None:
 
 def _verdict_from(arguments: argparse.Namespace) -> str:
     """What is held against the targets; UsageError where that is asked for and not made."""
-    asked: str | None = arguments.verdict_from
-    if asked in ("point", "interval"):
-        refuse_what_moves_bounds(arguments, f"--verdict-from {asked}")
+    asked = source_of_verdicts(arguments)
     if asked in (None, "point"):
         return asked or "bounds"
     for given, option in (

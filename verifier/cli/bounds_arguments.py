@@ -75,15 +75,19 @@ def refuse_without_bounds(arguments: argparse.Namespace) -> None:
             raise UsageError(f"{option} needs what --no-confidence leaves out: name one of the two")
 
 
-def refuse_what_moves_bounds(arguments: argparse.Namespace, judging: str) -> None:
-    """Refuse, where verdicts are not from the bounds, an option that moves these: the verdict would ignore it.
+def source_of_verdicts(arguments: argparse.Namespace) -> str | None:
+    """What is asked to be held against the targets, None where nothing is asked.
 
     Raises:
-        UsageError: naming it.
+        UsageError: verdicts are not from the bounds, and an option moves these: the verdict would ignore it.
     """
+    source: str | None = arguments.verdict_from
     for name, plain in (("shift", 0), ("looks", 1)):
-        if getattr(arguments, name, plain) != plain:
-            raise UsageError(f"--{name} moves the confidence bounds, and {judging} ignores them: name one of the two")
+        if source in ("point", "interval") and getattr(arguments, name, plain) != plain:
+            raise UsageError(
+                f"--{name} moves the confidence bounds, and --verdict-from {source} ignores them: name one of the two"
+            )
+    return source
 
 
 def bounds_settings(arguments: argparse.Namespace) -> dict[str, Any]:

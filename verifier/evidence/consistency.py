@@ -5,32 +5,37 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from verifier.analysis.channel_test import channel_condition, channel_test
-from verifier.closedloop.curvefiles import NUMBERS, curves_of
-from verifier.closedloop.curves import TradeOffCurve
-from verifier.confusion.document_reader import DocumentReader
 from verifier.errors import InputError, Place, shown
 from verifier.evidence.documents import Document, checked_document, schema_of
+from verifier.evidence.measured import (
+    check_collision,
+    check_confusion,
+    check_curves,
+    check_mutate,
+    check_rate,
+    check_trade_offs,
+)
 from verifier.evidence.points import ROUNDING, SOLVING, is_probability, numbers_apart, scenario_text
 from verifier.evidence.resting import (
     check_basis,
     check_channel,
     check_condition,
-    check_criterion,
+    check_index,
     check_judged,
     check_model_verdict,
+    check_once,
     check_over,
     check_part,
     check_resting,
+    check_target,
     check_worst,
     refuse,
+    stated_fraction,
 )
 from verifier.evidence.stated import check_conclusions, stated_requirement
 from verifier.textfiles import read_json
@@ -120,12 +125,12 @@ def _extreme_numbers(value: Any, pointer: str) -> Iterator[tuple[str, float | in
 def _check_run(document: Document) -> None:
     check_basis(document, document.content["settings"])
     asked = document.content["requirements"]
-    _check_once(document, "/requirements", [(each["name"], each["planner"]) for each in asked])
+    check_once(document, "/requirements", [(each["name"], each["planner"]) for each in asked])
     for at, each in enumerate(document.content["requirements"]):
         where = f"/requirements/{at}"
-        _check_once(document, f"{where}/points", [scenario_text(point) for point in each["points"]])
-        _check_target(document, f"{where}/target", each["target"])
-        _check_index(document, f"{where}/worst", each["worst"], len(each["points"]))
+        check_once(document, f"{where}/points", [scenario_text(point) for point in each["points"]])
+        check_target(document, f"{where}/target", each["target"])
+        check_index(document, f"{where}/worst", each["worst"], len(each["points"]))
         if "strategies" in each and len(each["strategies"]) != len(each["points"]):
             refuse(document, f"{where}/strategies", "expected one entry per point")
         for k, point in enumerate(each["points"]):
@@ -140,11 +145,11 @@ def _check_run(document: Document) -> None:
                 refuse(document, f"/unanswered/{u}/finished/{k}{element}", message)
     for name, gate in document.content.get("gates", {}).items():
         least = "least" if name == "fail_under" else "max_drop"
-        if not 0 <= _fraction(document, f"/gates/{name}/{least}", gate[least]) <= 1:
+        if not 0 <= stated_fraction(document, f"/gates/{name}/{least}", gate[least]) <= 1:
             refuse(document, f"/gates/{name}/{least}", "expected a probability from 0 to 1")
         rule = gate.get("drop_from", "point")
         if rule != "point":
-            _fraction(document, f"/gates/{name}/drop_from", rule.removeprefix("chance:"))
+            stated_fraction(document, f"/gates/{name}/drop_from", rule.removeprefix("chance:"))
     try:
         findings = check_conclusions(document.name, document.content, document.content["settings"])
     except ValueError as error:  # a floor of 0, or one for bounds that are not there
@@ -153,13 +158,6 @@ def _check_run(document: Document) -> None:
         refuse(document, finding.where, f"expected {finding.expected}, found {finding.found}")
     drawn = {name for each in document.content["requirements"] for point in each["points"] for name in point["draws"]}
     check_channel(document, "/channel", document.content["channel"], document.content.get("matrices", {}), drawn)
-
-
-def _check_once(document: Document, pointer: str, names: Sequence[Any]) -> None:
-    """Each element of a list is there once."""
-    for at, name in enumerate(names):
-        if name in names[:at]:
-            refuse(document, f"{pointer}/{at}", f"expected it once, found it also at {names.index(name)}")
 
 
 def _check_difference(document: Document, where: str, points: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
@@ -183,30 +181,11 @@ def _check_strategies(document: Document, where: str, requirement: Mapping[str, 
         refuse(document, f"{where}/evidence_needed/lower", f"expected at most the upper bound, {plan['upper']}")
 
 
-def _check_target(document: Document, pointer: str, target: Mapping[str, str] | None) -> None:
-    if target is not None and not 0 <= _fraction(document, f"{pointer}/probability", target["probability"]) <= 1:
-        refuse(document, f"{pointer}/probability", "expected a probability from 0 to 1")
-
-
 def _check_worst_point(document: Document, pointer: str, requirement: Mapping[str, Any]) -> None:
     stated = stated_requirement(requirement)
     worst = stated.points.index(stated.worst)
     if requirement["worst"] != worst:
         refuse(document, pointer, f"expected {worst}, the worst scenario, got {requirement['worst']}")
-
-
-def _fraction(document: Document, pointer: str, text: str) -> Fraction:
-    try:
-        value = Fraction(text)
-        float(value)
-        return value
-    except (ValueError, ZeroDivisionError, OverflowError):
-        refuse(document, pointer, f"expected a fraction, got {shown(text)}")
-
-
-def _check_index(document: Document, pointer: str, index: int, count: int) -> None:
-    if not 0 <= index < count:
-        refuse(document, pointer, f"expected a position below {count}, got {index}")
 
 
 def _check_explain(document: Document) -> None:
@@ -223,7 +202,7 @@ def _check_explain(document: Document) -> None:
         for name in ("target", "evidence_needed", "tipping_points"):
             if name in each:
                 check_part(document, f"{where}/{name}", each[name], run, inner + name)
-        _check_target(document, f"{where}/target", each["target"])
+        check_target(document, f"{where}/target", each["target"])
         check_judged(document, f"{where}/point", each["point"], each["target"])
         _check_violation(document, where, each)
         check_worst(document, f"{where}/verdict", each["verdict"], [each["point"]])
@@ -232,13 +211,13 @@ def _check_explain(document: Document) -> None:
         _check_causes(document, f"{where}/violation", each["violation"])
         for kind in ("fixes", "moves", "label_more", "gradient"):
             for k, cell in enumerate(each[kind]):
-                _check_index(document, f"{where}/{kind}/{k}/bin", cell["bin"], bins)
+                check_index(document, f"{where}/{kind}/{k}/bin", cell["bin"], bins)
         for k, pattern in enumerate(each["violation"]["patterns"]):
             for r, told in enumerate(pattern["members"]):
                 for n, step in enumerate(told["steps"]):
                     for m, thing in enumerate(step["there"]):
                         pointer = f"{where}/violation/patterns/{k}/members/{r}/steps/{n}/there/{m}/bin"
-                        _check_index(document, pointer, thing["bin"], bins)
+                        check_index(document, pointer, thing["bin"], bins)
         if each["map"] is not None:
             _check_map(document, f"{where}/map", each["map"])
 
@@ -247,15 +226,15 @@ def _check_causes(document: Document, where: str, found: Mapping[str, Any]) -> N
     """Causes and patterns speak of the listed kinds of wrong reports, and the causes add up to the violation."""
     bins, kinds = len(document.content["bins"]), len(found["wrong_reports"])
     for k, kind in enumerate(found["wrong_reports"]):
-        _check_index(document, f"{where}/wrong_reports/{k}/bin", kind["bin"], bins)
+        check_index(document, f"{where}/wrong_reports/{k}/bin", kind["bin"], bins)
     for name in ("causes", "corrections"):
         for k, each in enumerate(found[name]):
             for n, number in enumerate(each["wrong_reports"]):
-                _check_index(document, f"{where}/{name}/{k}/wrong_reports/{n}", number, kinds)
+                check_index(document, f"{where}/{name}/{k}/wrong_reports/{n}", number, kinds)
     for k, pattern in enumerate(found["patterns"]):
         for n, step in enumerate(pattern["steps"]):
             for number in (number for reports in step for number in reports):
-                _check_index(document, f"{where}/patterns/{k}/steps/{n}", number, kinds)
+                check_index(document, f"{where}/patterns/{k}/steps/{n}", number, kinds)
     total = math.fsum([found["rest"], *(cause["probability"] for cause in found["causes"])])
     if not abs(total - found["probability"]) <= 1e-12:
         refuse(document, f"{where}/causes", f"expected causes that add up to {found['probability']}, found {total}")
@@ -292,7 +271,7 @@ def _check_map(document: Document, pointer: str, found: Mapping[str, Any]) -> No
 
 
 def _check_require(document: Document) -> None:
-    _check_target(document, "/requirement", document.content["requirement"])
+    check_target(document, "/requirement", document.content["requirement"])
     constants = document.content["settings"].get("constants", {})
     run = schema_of("verifier.run")
     check_part(document, "/settings/constants", constants, run, "/$defs/numbers")
@@ -303,15 +282,15 @@ def _check_require(document: Document) -> None:
         if floors is not None and len(floors) != len(each["cells"]):
             refuse(document, f"{where}/box/floors", "expected one floor per cell")
         for k, number in enumerate(floors or ()):
-            _fraction(document, f"{where}/box/floors/{k}", number)
+            stated_fraction(document, f"{where}/box/floors/{k}", number)
         if each["place"] is not None:
-            _fraction(document, f"{where}/place", each["place"])
+            stated_fraction(document, f"{where}/place", each["place"])
         for k, ends in enumerate(each["gaps"]):
             for n, end in enumerate(ends):
-                _fraction(document, f"{where}/gaps/{k}/{n}", end)
+                stated_fraction(document, f"{where}/gaps/{k}/{n}", end)
         for k, cell in enumerate(each["cells"]):
             if cell["required"] is not None:
-                _fraction(document, f"{where}/cells/{k}/required", cell["required"])
+                stated_fraction(document, f"{where}/cells/{k}/required", cell["required"])
             hits, items, recall = (cell["measured"][name] for name in ("hits", "items", "recall"))
             if hits > items:
                 refuse(document, f"{where}/cells/{k}/measured/hits", "more hits than items")
@@ -338,7 +317,7 @@ def _check_compare(document: Document) -> None:
         channels = {drawn["detector"]: drawn["channel"] for drawn in spec["drawn"]}
         for r, each in enumerate(spec["requirements"]):
             where = f"/specs/{s}/requirements/{r}"
-            _check_target(document, f"{where}/target", each["target"])
+            check_target(document, f"{where}/target", each["target"])
             if len(each["entries"]) != contenders:
                 refuse(document, f"{where}/entries", "expected one entry per contender")
             for k, entry in enumerate(each["entries"]):
@@ -347,7 +326,7 @@ def _check_compare(document: Document) -> None:
                         refuse(document, f"{where}/entries/{k}/{name}", f"expected {spec['contenders'][k][name]}")
                 if entry["interval"] is not None and entry["interval"]["lower"] > entry["interval"]["upper"]:
                     refuse(document, f"{where}/entries/{k}/interval", "expected the lower end below the upper")
-                _check_index(document, f"{where}/entries/{k}/worst", entry["worst"], len(entry["points"]))
+                check_index(document, f"{where}/entries/{k}/worst", entry["worst"], len(entry["points"]))
                 detector = entry["detector"]
                 try:
                     mine, channel = settings[spec["spec"]][detector], channels[detector]
@@ -364,7 +343,8 @@ def _check_compare(document: Document) -> None:
                     check_resting(document, pointer, point, each["target"], mine, channel)
                 check_over(document, f"{where}/entries/{k}/verdict", entry["verdict"], entry["points"])
                 asked = {name: each[name] for name in ("name", "formula", "target")}
-                _check_worst_point(document, f"{where}/entries/{k}/worst", entry | asked)
+                if mine["verdict_from"] == "point":  # else by bounds, which are not in the document
+                    _check_worst_point(document, f"{where}/entries/{k}/worst", entry | asked)
                 check_condition(document, f"{where}/entries/{k}/condition", entry, entry["points"])
             for k, course in enumerate(each["courses"]):
                 _check_course(document, f"{where}/courses/{k}", course, contenders)
@@ -373,7 +353,7 @@ def _check_compare(document: Document) -> None:
                 refuse(document, f"/specs/{s}/pareto/{name}", "expected one entry per contender")
     _check_difference(document, "/engines/largest_difference", _compared_points(document))
     if document.content["gate"] is not None:
-        _fraction(document, "/gate/max_drop", document.content["gate"]["max_drop"])
+        stated_fraction(document, "/gate/max_drop", document.content["gate"]["max_drop"])
 
 
 def _compared_points(document: Document) -> list[tuple[str, Mapping[str, Any]]]:
@@ -390,114 +370,13 @@ def _compared_points(document: Document) -> list[tuple[str, Mapping[str, Any]]]:
 def _check_course(document: Document, where: str, course: Mapping[str, Any], contenders: int) -> None:
     places = len(course["places"])
     for k, place in enumerate(course["places"]):
-        _fraction(document, f"{where}/places/{k}", place)
+        stated_fraction(document, f"{where}/places/{k}", place)
     for name in ("probability", "lower", "upper"):
         if [len(row) for row in course[name]] != [contenders] * places:
             refuse(document, f"{where}/{name}", "expected one number per place and contender")
     for k, flip in enumerate(course["flips"]):
         for name, count in (("first", contenders), ("second", contenders), ("before", places), ("after", places)):
-            _check_index(document, f"{where}/flips/{k}/{name}", flip[name], count)
-
-
-def _check_collision(document: Document) -> None:
-    grid = document.content["grid"]
-    shape = len(grid["distances_m"]), len(grid["speeds_mps"])
-    for p, policy in enumerate(document.content["policies"]):
-        where, detectors = f"/policies/{p}", len(policy["detectors"])
-        for d, detector in enumerate(policy["detectors"]):
-            for name in ("probability", "reason", "trust"):
-                _check_shape(document, f"{where}/detectors/{d}/{name}", detector[name], shape)
-            for k, row in enumerate(detector["probability"]):
-                if not all(each is None or is_probability(each) for each in row):
-                    refuse(document, f"{where}/detectors/{d}/probability/{k}", "expected probabilities")
-        for k, pair in enumerate(policy["comparisons"]):
-            for name in ("first", "second"):
-                _check_index(document, f"{where}/comparisons/{k}/{name}", pair[name], detectors)
-            for name in ("area", "p_value"):
-                _check_shape(document, f"{where}/comparisons/{k}/{name}", pair[name], shape)
-        if policy["ranking"] is not None:
-            _check_ranking(document, f"{where}/ranking", policy["ranking"], detectors)
-
-
-def _check_shape(document: Document, pointer: str, rows: Sequence[Sequence[Any]], shape: tuple[int, int]) -> None:
-    if len(rows) != shape[0] or any(len(row) != shape[1] for row in rows):
-        refuse(document, pointer, f"expected {shape[0]} x {shape[1]} cells")
-
-
-def _check_ranking(document: Document, where: str, ranking: Mapping[str, Any], detectors: int) -> None:
-    for k, each in enumerate(ranking["crossings"]):
-        for name in ("better_below", "better_above"):
-            _check_index(document, f"{where}/crossings/{k}/{name}", each[name], detectors)
-    for k, ratio in enumerate(ranking["ratios"]):
-        for n, at in enumerate(ratio["order"]):
-            _check_index(document, f"{where}/ratios/{k}/order/{n}", at, detectors)
-        if len(ratio["best_share"]) != detectors:
-            refuse(document, f"{where}/ratios/{k}/best_share", "expected one share per detector")
-
-
-def _check_curves(document: Document) -> None:
-    curves_of(document.content, document.name)
-
-
-def _check_trade_offs(document: Document) -> None:
-    for at, table in enumerate(document.content["metrics"]):
-        for k, curve in enumerate(table["curves"]):
-            try:
-                TradeOffCurve(*(np.array(curve[name], dtype=np.float64) for name in NUMBERS))
-            except ValueError as error:
-                refuse(document, f"/metrics/{at}/curves/{k}", str(error))
-
-
-def _check_rate(document: Document) -> None:
-    content = document.content
-    check_part(document, "/reason", content["reason"], schema_of("verifier.run"), "/$defs/reason")
-    limit = None
-    if content["acceptance"] is not None:
-        limit = _fraction(document, "/acceptance/per_hour", content["acceptance"]["per_hour"])
-    check_criterion(document, limit)
-    total = 0.0
-    for k, term in enumerate(document.content["terms"]):
-        exposure, where = term["exposure"], f"/terms/{k}/exposure"
-        if exposure["per_hour"] is not None and not exposure["lower"] <= exposure["per_hour"] <= exposure["upper"]:
-            refuse(document, f"{where}/per_hour", "expected a rate within its own bounds")
-        if exposure["lower"] > exposure["upper"]:
-            refuse(document, f"{where}/lower", f"expected at most the upper bound, {exposure['upper']}")
-        if exposure["hours"] is not None:
-            hours = _fraction(document, f"{where}/hours", exposure["hours"])
-            counted = exposure["encounters"], exposure["per_hour"]
-            if None in counted or not _near(float(counted[0]), counted[1] * float(hours)):
-                refuse(document, f"{where}/per_hour", "expected encounters by hours")
-        total += term["probability"] * (exposure["per_hour"] or 0.0)
-    if content["per_hour"] is not None and not _near(total, content["per_hour"]):
-        refuse(document, "/per_hour", f"expected {total}, the sum of probability and exposure over the terms")
-    listed = [("/bounds", content["bounds"])]
-    listed += [(f"/other_bounds/{k}", each) for k, each in enumerate(content["other_bounds"])]
-    _check_once(document, "/other_bounds", [bounds["source"] for _, bounds in listed])
-    for pointer, bounds in listed:
-        if bounds["lower"] > bounds["upper"]:
-            refuse(document, f"{pointer}/lower", f"expected at most the upper bound, {bounds['upper']}")
-        errors = bounds["error_probability"], bounds["error_exposure"]
-        if None not in (bounds["level"], *errors) and not _near(1 - sum(errors), bounds["level"]):
-            refuse(document, f"{pointer}/level", f"expected {1 - sum(errors)}, 1 minus both errors")
-
-
-def _near(one: float, other: float) -> bool:
-    return math.isclose(one, other, rel_tol=ROUNDING, abs_tol=ROUNDING)
-
-
-def _check_mutate(document: Document) -> None:
-    """The totals are those of the images."""
-    images, counts = document.content["images"], document.content["counts"]
-    _check_once(document, "/images", [image["file"] for image in images])
-    written = sum(len(image["outputs"]) for image in images)
-    failures = sum(len(image["failures"]) for image in images)
-    for name, expected in (("images", len(images)), ("written", written), ("failures", failures)):
-        if counts[name] != expected:
-            refuse(document, f"/counts/{name}", f"expected {expected}, as the images have, got {counts[name]}")
-
-
-def _check_confusion(document: Document) -> None:
-    DocumentReader(document.name).counts(dict(document.content))
+            check_index(document, f"{where}/flips/{k}/{name}", flip[name], count)
 
 
 CHECKS: Mapping[str, Callable[[Document], None]] = MappingProxyType(
@@ -506,12 +385,12 @@ CHECKS: Mapping[str, Callable[[Document], None]] = MappingProxyType(
         "explain": _check_explain,
         "require": _check_require,
         "compare": _check_compare,
-        "collision": _check_collision,
-        "curves": _check_curves,
-        "trade_offs": _check_trade_offs,
-        "confusion": _check_confusion,
-        "rate": _check_rate,
-        "mutate": _check_mutate,
+        "collision": check_collision,
+        "curves": check_curves,
+        "trade_offs": check_trade_offs,
+        "confusion": check_confusion,
+        "rate": check_rate,
+        "mutate": check_mutate,
     }
 )
 """Kind of document -> what is checked beyond its schema."""

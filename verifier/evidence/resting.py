@@ -149,3 +149,35 @@ def check_criterion(document: Document, limit: Fraction | None) -> None:
         refuse(document, "/verdict", f"expected {' or '.join(sorted(models)) or 'inconclusive'}, got {said}")
     if content["condition"] is not None and content["verdict"] not in ("satisfied", "violated"):
         refuse(document, "/condition", f"expected none of a verdict {content['verdict']}")
+
+
+def check_target(document: Document, pointer: str, target: Mapping[str, str] | None) -> None:
+    """A target is a probability."""
+    if (
+        target is not None
+        and not 0 <= stated_fraction(document, f"{pointer}/probability", target["probability"]) <= 1
+    ):
+        refuse(document, f"{pointer}/probability", "expected a probability from 0 to 1")
+
+
+def stated_fraction(document: Document, pointer: str, text: str) -> Fraction:
+    """The value of a text such as 19/20; refuses one that is none."""
+    try:
+        value = Fraction(text)
+        float(value)
+        return value
+    except (ValueError, ZeroDivisionError, OverflowError):
+        refuse(document, pointer, f"expected a fraction, got {shown(text)}")
+
+
+def check_index(document: Document, pointer: str, index: int, count: int) -> None:
+    """A position is one in a list of that many."""
+    if not 0 <= index < count:
+        refuse(document, pointer, f"expected a position below {count}, got {index}")
+
+
+def check_once(document: Document, pointer: str, names: Sequence[Any]) -> None:
+    """Each element of a list is there once."""
+    for at, name in enumerate(names):
+        if name in names[:at]:
+            refuse(document, f"{pointer}/{at}", f"expected it once, found it also at {names.index(name)}")

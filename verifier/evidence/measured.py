@@ -1,0 +1,129 @@
+"""Whether the parts of results that were measured fit together: collision maps, curves, rates, images, matrices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from verifier.closedloop.curvefiles import NUMBERS, curves_of
+from verifier.closedloop.curves import TradeOffCurve
+from verifier.confusion.document_reader import DocumentReader
+from verifier.evidence.documents import Document, schema_of
+from verifier.evidence.points import ROUNDING, is_probability
+from verifier.evidence.resting import (
+    check_criterion,
+    check_index,
+    check_once,
+    check_part,
+    refuse,
+    stated_fraction,
+)
+
+
+def check_collision(document: Document) -> None:
+    """Maps have the shape of the grid, and rankings the detectors of the study."""
+    grid = document.content["grid"]
+    shape = len(grid["distances_m"]), len(grid["speeds_mps"])
+    for p, policy in enumerate(document.content["policies"]):
+        where, detectors = f"/policies/{p}", len(policy["detectors"])
+        for d, detector in enumerate(policy["detectors"]):
+            for name in ("probability", "reason", "trust"):
+                _check_shape(document, f"{where}/detectors/{d}/{name}", detector[name], shape)
+            for k, row in enumerate(detector["probability"]):
+                if not all(each is None or is_probability(each) for each in row):
+                    refuse(document, f"{where}/detectors/{d}/probability/{k}", "expected probabilities")
+        for k, pair in enumerate(policy["comparisons"]):
+            for name in ("first", "second"):
+                check_index(document, f"{where}/comparisons/{k}/{name}", pair[name], detectors)
+            for name in ("area", "p_value"):
+                _check_shape(document, f"{where}/comparisons/{k}/{name}", pair[name], shape)
+        if policy["ranking"] is not None:
+            _check_ranking(document, f"{where}/ranking", policy["ranking"], detectors)
+
+
+def _check_shape(document: Document, pointer: str, rows: Sequence[Sequence[Any]], shape: tuple[int, int]) -> None:
+    if len(rows) != shape[0] or any(len(row) != shape[1] for row in rows):
+        refuse(document, pointer, f"expected {shape[0]} x {shape[1]} cells")
+
+
+def _check_ranking(document: Document, where: str, ranking: Mapping[str, Any], detectors: int) -> None:
+    for k, each in enumerate(ranking["crossings"]):
+        for name in ("better_below", "better_above"):
+            check_index(document, f"{where}/crossings/{k}/{name}", each[name], detectors)
+    for k, ratio in enumerate(ranking["ratios"]):
+        for n, at in enumerate(ratio["order"]):
+            check_index(document, f"{where}/ratios/{k}/order/{n}", at, detectors)
+        if len(ratio["best_share"]) != detectors:
+            refuse(document, f"{where}/ratios/{k}/best_share", "expected one share per detector")
+
+
+def check_curves(document: Document) -> None:
+    """Curves are read as `robroc` reads them."""
+    curves_of(document.content, document.name)
+
+
+def check_trade_offs(document: Document) -> None:
+    """Every curve has its entries."""
+    for at, table in enumerate(document.content["metrics"]):
+        for k, curve in enumerate(table["curves"]):
+            try:
+                TradeOffCurve(*(np.array(curve[name], dtype=np.float64) for name in NUMBERS))
+            except ValueError as error:
+                refuse(document, f"/metrics/{at}/curves/{k}", str(error))
+
+
+def check_rate(document: Document) -> None:
+    """Bounds, factors and verdict of a rate follow from each other."""
+    content = document.content
+    check_part(document, "/reason", content["reason"], schema_of("verifier.run"), "/$defs/reason")
+    limit = None
+    if content["acceptance"] is not None:
+        limit = stated_fraction(document, "/acceptance/per_hour", content["acceptance"]["per_hour"])
+    check_criterion(document, limit)
+    total = 0.0
+    for k, term in enumerate(document.content["terms"]):
+        exposure, where = term["exposure"], f"/terms/{k}/exposure"
+        if exposure["per_hour"] is not None and not exposure["lower"] <= exposure["per_hour"] <= exposure["upper"]:
+            refuse(document, f"{where}/per_hour", "expected a rate within its own bounds")
+        if exposure["lower"] > exposure["upper"]:
+            refuse(document, f"{where}/lower", f"expected at most the upper bound, {exposure['upper']}")
+        if exposure["hours"] is not None:
+            hours = stated_fraction(document, f"{where}/hours", exposure["hours"])
+            counted = exposure["encounters"], exposure["per_hour"]
+            if None in counted or not _near(float(counted[0]), counted[1] * float(hours)):
+                refuse(document, f"{where}/per_hour", "expected encounters by hours")
+        total += term["probability"] * (exposure["per_hour"] or 0.0)
+    if content["per_hour"] is not None and not _near(total, content["per_hour"]):
+        refuse(document, "/per_hour", f"expected {total}, the sum of probability and exposure over the terms")
+    listed = [("/bounds", content["bounds"])]
+    listed += [(f"/other_bounds/{k}", each) for k, each in enumerate(content["other_bounds"])]
+    check_once(document, "/other_bounds", [bounds["source"] for _, bounds in listed])
+    for pointer, bounds in listed:
+        if bounds["lower"] > bounds["upper"]:
+            refuse(document, f"{pointer}/lower", f"expected at most the upper bound, {bounds['upper']}")
+        errors = bounds["error_probability"], bounds["error_exposure"]
+        if None not in (bounds["level"], *errors) and not _near(1 - sum(errors), bounds["level"]):
+            refuse(document, f"{pointer}/level", f"expected {1 - sum(errors)}, 1 minus both errors")
+
+
+def _near(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=ROUNDING, abs_tol=ROUNDING)
+
+
+def check_mutate(document: Document) -> None:
+    """The totals are those of the images."""
+    images, counts = document.content["images"], document.content["counts"]
+    check_once(document, "/images", [image["file"] for image in images])
+    written = sum(len(image["outputs"]) for image in images)
+    failures = sum(len(image["failures"]) for image in images)
+    for name, expected in (("images", len(images)), ("written", written), ("failures", failures)):
+        if counts[name] != expected:
+            refuse(document, f"/counts/{name}", f"expected {expected}, as the images have, got {counts[name]}")
+
+
+def check_confusion(document: Document) -> None:
+    """Counts are read as `run` reads them."""
+    DocumentReader(document.name).counts(dict(document.content))
