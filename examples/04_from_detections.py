@@ -76,12 +76,12 @@ with tempfile.TemporaryDirectory() as name:
 
 # Expected output:
 # near  recall of pedestrians by distance: 0.82 0.49 0.09 0.00 0.00
-#       stops_only_for_pedestrians   P = 1.0000  inconclusive
-#       stops_for_pedestrians        P = 0.0009  inconclusive
+#       stops_only_for_pedestrians   P = 1.0000  satisfied
+#       stops_for_pedestrians        P = 0.0009  violated
 #       never_stalls_early           P = 1.0000  satisfied
 #       all_three                    P = 0.0009  no target
 # far   recall of pedestrians by distance: 0.79 0.80 0.66 0.32 0.13
-#       stops_only_for_pedestrians   P = 0.9900  inconclusive
-#       stops_for_pedestrians        P = 0.2113  inconclusive
+#       stops_only_for_pedestrians   P = 0.9900  violated
+#       stops_for_pedestrians        P = 0.2113  violated
 #       never_stalls_early           P = 1.0000  satisfied
 #       all_three                    P = 0.2113  no target
