@@ -41,7 +41,7 @@ EVERYTHING = made_logs(
     person_m=np.array(UNKNOWN),
     person_box_2d=BOXES,
     detections={
-        "yolo v3": Detections(np.array([3, 0]), np.array([-1e8, -5e-324]), np.array(UNKNOWN), BOXES),
+        "yolo v3": Detections(np.array([3, 0]), np.array([1e8, -5e-324]), np.array(UNKNOWN), BOXES),
         "nothing": made_detections([]),
     },
     remarks=("The path is made up.", "So are the people."),
@@ -164,7 +164,7 @@ FOUND = "log,image,strength,x_m,y_m\n"
         ({"people": "log,image,x_m,y_m\nsouth,8,1,1\n"}, r"people\.csv:2: log 'south' has no image 8"),
         ({"people": "log,image,x_m,y_m\nsouth,71,1,1\n"}, r"people\.csv:2: log 'south' has no image 71"),
         ({"people": "log,image,x_m,y_m\nsouth,9,1,\n"}, r"people\.csv:2: one of x_m and y_m is empty"),
-        ({"people": "log,image,x_m,y_m\nsouth,9,1,--1e8\n"}, r"people\.csv:2: a coordinate of -1e\+300 m; at most"),
+        ({"people": "log,image,x_m,y_m\nsouth,9,1,-1e300\n"}, r"people\.csv:2: a coordinate of -1e\+300 m; at most"),
         ({"images": HEAD + "north,70,0,2e9,5\nsouth,9,1,1,0\n"}, r"images\.csv:2: a coordinate of 2e\+09 m; at most"),
         ({"people": "log,image,x_m,y_m\nsouth,9,1,nan\n"}, r"people\.csv:2: y_m: expected a finite number, got nan"),
         ({"people": "log,image,x_m,y_m,x1\nsouth,9,1,1,1\n"}, r"people\.csv:1: no column 'y1', but 'x1'"),
