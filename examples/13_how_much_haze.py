@@ -188,9 +188,11 @@ for each in found["surely_before"]:
 # how much haze it takes
 #   AP, change at most 0.1: down to 40 m, no longer at 25 m, surely
 #   recall, change at most 0.1: down to 40 m, no longer at 25 m, surely
-#   slow_near_people, P >= 0.95: down to 25 m, no longer at 15 m, perhaps by luck
-#   stops_for_people, P >= 0.95: down to 15 m, no longer at 10 m, perhaps by luck
+#   slow_near_people, P >= 0.95: down to 25 m, no longer at 15 m, surely
+#   stops_for_people, P >= 0.95: down to 15 m, no longer at 10 m, surely
 #   goes_on_alone, P >= 0.99: all that was tried
 # seen first by AP, recall
 # then by slow_near_people
 # then by stops_for_people
+# whatever the luck of these scenes, AP fails before slow_near_people
+# whatever the luck of these scenes, recall fails before slow_near_people

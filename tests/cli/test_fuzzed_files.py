@@ -187,7 +187,7 @@ def readers_of_counts():
     yield "record", target(car, f"explain {words} --record r.csv", ["r.csv"])
     drives = {
         "a.json": counted("c.json"),
-        "b.json": counted("c.json") + "\n",
+        "b.json": counted("c.json") + b"\n",
         "g.json": '{"sequence": {"0000": "monday"}}',
         "g.csv": "sequence,drive\n0000,monday\n",
     }
