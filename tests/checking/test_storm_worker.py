@@ -1,5 +1,6 @@
 """The worker is killed, crashes, is orphaned and interrupted, and the caller never pays for it."""
 
+import fcntl
 import os
 import resource
 import signal
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 from verifier.chains.chain import MarkovChain
+from verifier.checking import folders
 from verifier.checking import process as process_module
 from verifier.checking import worker as worker_module
 from verifier.checking.process import StormProcess
@@ -367,3 +369,19 @@ def test_an_orphaned_worker_ends_and_takes_its_file_along():
     assert not Path(folder).exists()
     with pytest.raises(ProcessLookupError):
         os.kill(int(worker), 0)
+
+
+def test_a_folder_that_is_being_made_is_not_taken_for_an_abandoned_one(tmp_path, monkeypatch):
+    lock = fcntl.flock
+
+    def swept_before(*arguments):
+        if arguments[1] == fcntl.LOCK_EX:  # the owner's, who waits; whoever sweeps does not
+            folders.sweep([tmp_path])
+        lock(*arguments)
+
+    monkeypatch.setattr(fcntl, "flock", swept_before)
+    with folders.private_folder(tmp_path) as name:
+        assert Path(name).is_dir()
+        folders.sweep([tmp_path])
+        assert Path(name).is_dir()
+    assert list(tmp_path.iterdir()) == []

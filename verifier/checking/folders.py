@@ -26,9 +26,11 @@ def private_folder(above: Path) -> Iterator[str]:
     """A new folder in `above`, removed at the end of the block; OSError where none can be made."""
     folder = tempfile.TemporaryDirectory(prefix=PREFIX, dir=above, ignore_cleanup_errors=True)
     with folder as name:
-        lock = os.open(Path(name) / _LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        making = Path(name) / f"{_LOCK}.new"
+        lock = os.open(making, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
+            making.rename(Path(name) / _LOCK)  # who sweeps never meets it unlocked
             yield name
         finally:
             os.close(lock)
