@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from verifier.chains.chain import MarkovChain
-from verifier.checking import folders
 from verifier.checking import process as process_module
 from verifier.checking import worker as worker_module
+from verifier.checking.folders import private_folder, sweep
 from verifier.checking.process import StormProcess
 from verifier.errors import EngineError, InputError, NoAnswerError
 
@@ -376,12 +376,12 @@ def test_a_folder_that_is_being_made_is_not_taken_for_an_abandoned_one(tmp_path,
 
     def swept_before(*arguments):
         if arguments[1] == fcntl.LOCK_EX:  # the owner's, who waits; whoever sweeps does not
-            folders.sweep([tmp_path])
+            sweep([tmp_path])
         lock(*arguments)
 
     monkeypatch.setattr(fcntl, "flock", swept_before)
-    with folders.private_folder(tmp_path) as name:
+    with private_folder(tmp_path) as name:
         assert Path(name).is_dir()
-        folders.sweep([tmp_path])
+        sweep([tmp_path])
         assert Path(name).is_dir()
     assert list(tmp_path.iterdir()) == []

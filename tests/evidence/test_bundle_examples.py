@@ -25,6 +25,8 @@ SHOWN = """
 })
 """
 
+pytestmark = pytest.mark.slow  # four bundles are built; small ones are in test_bundle.py
+
 
 def built(example, folder):
     """Run an example that leaves its bundle in the folder; gives the bundle's path."""

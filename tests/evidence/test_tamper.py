@@ -81,7 +81,13 @@ def test_the_bundle_itself_is_sound(bundle):
     assert any(path.startswith("case/") for path in bundle.files)
 
 
-@pytest.mark.parametrize("alteration", ALTERATIONS)
+@pytest.mark.parametrize(
+    "alteration",
+    [
+        name if name in ("one digit", "truncated") else pytest.param(name, marks=pytest.mark.slow)
+        for name in ALTERATIONS
+    ],
+)
 def test_every_file_altered_in_any_way_is_found_and_named(alteration, bundle):
     manifest = read_manifest(bundle.files["manifest.json"])
     for path, raw in bundle.files.items():
