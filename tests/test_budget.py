@@ -1,7 +1,6 @@
 """Limits of time and memory: what they end, what they leave alone, what they put back."""
 
 import multiprocessing
-import resource
 import signal
 import subprocess
 import sys
@@ -10,12 +9,12 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-import numpy as np
 import pytest
+from memory_checks import not_widened, refused_beyond_the_limit, shared_with_the_worker
 from small_chains import chain_of
 
 from verifier import budget
-from verifier.budget import Clock, memory_left, memory_limit, share_of_memory
+from verifier.budget import Clock, memory_limit
 from verifier.checking.process import RefusedError, StormProcess
 from verifier.errors import ExitCode, LimitError, NoAnswerError
 
@@ -131,51 +130,12 @@ def test_memory_beyond_the_limit_is_refused_and_the_limit_is_put_back():
     in_a_new_process(refused_beyond_the_limit)
 
 
-def refused_beyond_the_limit():
-    before = resource.getrlimit(resource.RLIMIT_DATA)
-    with memory_limit(300 * MIB):
-        kept = np.zeros(100 * MIB, dtype=np.uint8)
-        assert memory_left() <= 200 * MIB
-    assert resource.getrlimit(resource.RLIMIT_DATA) == before
-    with (
-        pytest.raises(NoAnswerError, match="more memory is needed than the limit of 50 MiB") as caught,
-        memory_limit(50 * MIB),
-    ):
-        np.zeros(60 * MIB, dtype=np.uint8)
-    assert "--max-memory" in caught.value.hint
-    assert resource.getrlimit(resource.RLIMIT_DATA) == before
-    assert kept.nbytes == 100 * MIB
-    np.zeros(400 * MIB, dtype=np.uint8)
-
-
 def test_a_limit_within_a_limit_does_not_widen_it():
     in_a_new_process(not_widened)
 
 
-def not_widened():
-    with memory_limit(100 * MIB):
-        outer = resource.getrlimit(resource.RLIMIT_DATA)
-        with memory_limit(1000 * MIB):
-            assert resource.getrlimit(resource.RLIMIT_DATA) == outer
-            with pytest.raises(MemoryError):
-                np.zeros(150 * MIB, dtype=np.uint8)
-
-
 def test_half_of_what_is_left_goes_to_the_worker_as_long_as_it_works():
     in_a_new_process(shared_with_the_worker)
-
-
-def shared_with_the_worker():
-    with share_of_memory() as share:
-        assert share is None  # no limit, no share
-    with memory_limit(400 * MIB):
-        left = memory_left()
-        with share_of_memory() as share:
-            assert abs(share - left / 2) <= MIB
-            assert abs(memory_left() - left / 2) <= MIB
-            with pytest.raises(MemoryError):
-                np.zeros(250 * MIB, dtype=np.uint8)
-        np.zeros(250 * MIB, dtype=np.uint8)
 
 
 def test_a_worker_started_under_a_limit_does_not_inherit_it():

@@ -1,0 +1,50 @@
+"""Limits of memory, tried in a process of its own: what a process holds moves while others' memory is given back."""
+
+import resource
+
+import numpy as np
+import pytest
+
+from verifier.budget import memory_left, memory_limit, share_of_memory
+from verifier.errors import NoAnswerError
+
+MIB = 2**20
+
+
+def refused_beyond_the_limit():
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    with memory_limit(300 * MIB):
+        kept = np.zeros(100 * MIB, dtype=np.uint8)
+        assert memory_left() <= 200 * MIB
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+    with (
+        pytest.raises(NoAnswerError, match="more memory is needed than the limit of 50 MiB") as caught,
+        memory_limit(50 * MIB),
+    ):
+        np.zeros(60 * MIB, dtype=np.uint8)
+    assert "--max-memory" in caught.value.hint
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+    assert kept.nbytes == 100 * MIB
+    np.zeros(400 * MIB, dtype=np.uint8)
+
+
+def not_widened():
+    with memory_limit(100 * MIB):
+        outer = resource.getrlimit(resource.RLIMIT_DATA)
+        with memory_limit(1000 * MIB):
+            assert resource.getrlimit(resource.RLIMIT_DATA) == outer
+            with pytest.raises(MemoryError):
+                np.zeros(150 * MIB, dtype=np.uint8)
+
+
+def shared_with_the_worker():
+    with share_of_memory() as share:
+        assert share is None  # no limit, no share
+    with memory_limit(400 * MIB):
+        left = memory_left()
+        with share_of_memory() as share:
+            assert abs(share - left / 2) <= MIB
+            assert abs(memory_left() - left / 2) <= MIB
+            with pytest.raises(MemoryError):
+                np.zeros(250 * MIB, dtype=np.uint8)
+        np.zeros(250 * MIB, dtype=np.uint8)
