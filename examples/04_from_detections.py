@@ -12,14 +12,14 @@ from pathlib import Path
 
 import numpy as np
 
-from verifier.confusion import write_confusion
-from verifier.confusion.bins import Bins
-from verifier.confusion.job import count_job
-from verifier.confusion.recall import recalls
-from verifier.confusion.rules import CountingRule
-from verifier.detections import read_detections
-from verifier.matching import MatchingPolicy
 from verifier.options import RunOptions
+from verifier.perception.confusion import write_confusion
+from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.job import count_job
+from verifier.perception.confusion.recall import recalls
+from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.detections import read_detections
+from verifier.perception.matching import MatchingPolicy
 from verifier.pipeline import verify_spec
 from verifier.scenarios import Selection
 

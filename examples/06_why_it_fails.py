@@ -14,10 +14,10 @@ Run it from anywhere: python examples/06_why_it_fails.py [PLOT.png]
 import sys
 from pathlib import Path
 
-from verifier.analysis.explanation import ExplainSettings
-from verifier.confusion.matrices import label_text
-from verifier.explain.story import explain_spec
+from verifier.analysis.counterexamples.explanation import ExplainSettings
 from verifier.options import RunOptions
+from verifier.perception.confusion.matrices import label_text
+from verifier.questions.explain.story import explain_spec
 from verifier.scenarios import Selection
 
 HERE = Path(__file__).resolve().parent

@@ -11,8 +11,8 @@ Run it from anywhere: python examples/07_what_perception_must_do.py
 from pathlib import Path
 
 from verifier.options import RunOptions
-from verifier.require.question import Question
-from verifier.require.story import require
+from verifier.questions.require.question import Question
+from verifier.questions.require.story import require
 from verifier.scenarios import Selection
 
 HERE = Path(__file__).resolve().parent

@@ -22,7 +22,7 @@ from verifier.closedloop.pathifier import Radii
 from verifier.closedloop.study import study
 from verifier.closedloop.study_settings import StudySettings
 from verifier.closedloop.vehicle import VehicleSettings
-from verifier.matching import MatchingPolicy
+from verifier.perception.matching import MatchingPolicy
 
 LOGS, SPACING_M, LENGTH_M = 60, 0.5, 40.0
 CONDITIONS = {"baseline": "", "fog": "mild", "sun": "severe"}

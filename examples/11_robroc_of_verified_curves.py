@@ -21,10 +21,10 @@ import numpy as np
 from verifier.checking.process import StormProcess
 from verifier.closedloop.comparison import NamedCurve, compare
 from verifier.closedloop.curves import TradeOffCurve
-from verifier.confusion import write_confusion
-from verifier.confusion.bins import Bins
-from verifier.confusion.counts import ConfusionCounts
 from verifier.options import RunOptions
+from verifier.perception.confusion import write_confusion
+from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.pipeline import read_inputs, verified
 
 MODEL = """

@@ -17,16 +17,16 @@ import tempfile
 from pathlib import Path
 
 from verifier.analysis.settings import ConfidenceSettings
-from verifier.compare.story import CompareOptions, compare
-from verifier.confusion import write_confusion
-from verifier.confusion.bins import Bins
-from verifier.confusion.job import count_job
-from verifier.confusion.rules import CountingRule
-from verifier.detections import Reading, class_map, read_detections
 from verifier.evidence.bundle.build import Sources, build_bundle
 from verifier.evidence.bundle.check import check_bundle
-from verifier.matching import MatchingPolicy
 from verifier.options import RunOptions
+from verifier.perception.confusion import write_confusion
+from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.job import count_job
+from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.detections import Reading, class_map, read_detections
+from verifier.perception.matching import MatchingPolicy
+from verifier.questions.compare.story import CompareOptions, compare
 from verifier.scenarios import Selection
 
 SPEC = Path(__file__).resolve().parent.parent / "specs/car_pedestrian.ltl"

@@ -9,8 +9,8 @@ from published_matrices import NAMES, PERFECT, write_matrix
 
 from verifier.chains.filled import markov_chain
 from verifier.checking.results import EngineSettings
-from verifier.confusion import read_confusion
 from verifier.options import RunOptions
+from verifier.perception.confusion import read_confusion
 from verifier.pipeline import verify_spec
 from verifier.scenarios import Selection
 from verifier.systems.reader import read_model

@@ -11,12 +11,13 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.any_dependence import any_dependence
-from verifier.analysis.channel_test import Drawn, classes_drawn
-from verifier.analysis.measured import Measured, measured
+from verifier.analysis.dependence.channel_test import Drawn, classes_drawn
+from verifier.analysis.intervals.measured import Measured, measured
 from verifier.analysis.objective import Objective, build_objective
+from verifier.analysis.robust.any_dependence import any_dependence
 from verifier.analysis.vacuity import Vacuity, find_vacuity
-from verifier.budget import Clock
+from verifier.base.budget import Clock
+from verifier.base.errors import EngineError, LimitError, NoAnswerError, UsageError
 from verifier.chains import DecisionProcess, MarkovChain
 from verifier.chains.filled import assumed_columns, decision_process, filled_counts, markov_chain
 from verifier.checking.linear import ROUNDOFF
@@ -24,11 +25,10 @@ from verifier.checking.process import StormProcess
 from verifier.checking.requirements import AbstractFormula, abstracted, answers_within_limits
 from verifier.checking.results import TwoEngineValues
 from verifier.checking.strategies import StrategyRange, strategy_range
-from verifier.confusion import ConfusionMatrices
-from verifier.errors import EngineError, LimitError, NoAnswerError, UsageError
-from verifier.expressions import to_text
-from verifier.expressions.syntax import Node
+from verifier.language.expressions import to_text
+from verifier.language.expressions.syntax import Node
 from verifier.options import RunOptions
+from verifier.perception.confusion import ConfusionMatrices
 from verifier.provenance import block_remarks, start_remarks
 from verifier.scenarios import Block, Grid
 from verifier.systems.scene import SkeletonOptions

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from verifier.analysis.channel_test import ClassTest, channel_test
 from verifier.analysis.confidence import Confidence, Data
+from verifier.analysis.dependence.channel_test import ClassTest, channel_test
+from verifier.analysis.intervals.rate_intervals import RateIntervals
 from verifier.analysis.objective import Objective
 from verifier.analysis.planning import EvidencePlan, Question, evidence_needed
-from verifier.analysis.rate_intervals import RateIntervals
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.analysis.tipping import (
     TippingPoints,
@@ -22,14 +22,14 @@ from verifier.analysis.tipping import (
 )
 from verifier.blocks import CheckedBlock
 from verifier.checking.verdicts import Decision, Verdict, VerdictRule, decide, verdict_of
-from verifier.confusion import ConfusionMatrices
-from verifier.confusion.matrices import label_text
-from verifier.expressions import to_text
+from verifier.language.expressions import to_text
+from verifier.language.specs.specification import Requirement
 from verifier.options import RunOptions
+from verifier.perception.confusion import ConfusionMatrices
+from verifier.perception.confusion.matrices import label_text
 from verifier.provenance import data_assumption
 from verifier.results import Point, RequirementResult, Scenario, Sureness, Unanswered
 from verifier.scenarios import Block, Grid
-from verifier.specs.specification import Requirement
 
 LARGEST_TIPPED = 2_000
 """Product states; tipping points are searched for with some twenty bounds each."""

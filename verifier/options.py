@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from verifier.analysis.intervals.tiers import Weights
 from verifier.analysis.settings import ConfidenceSettings
-from verifier.analysis.tiers import Weights
+from verifier.base.errors import UsageError
 from verifier.checking.results import EngineSettings
 from verifier.checking.verdicts import VerdictRule
-from verifier.errors import UsageError
 from verifier.scenarios import Selection
 from verifier.systems.scene import Limits
 
@@ -79,7 +79,7 @@ class RunOptions:
 
     @property
     def weights(self) -> Weights:
-        """What the rates are rates of, see `verifier.analysis.drive_items`."""
+        """What the rates are rates of, see `verifier.analysis.intervals.drive_items`."""
         return self.point_weights if self.confidence is None else self.confidence.weights
 
     def point_alone(self) -> RunOptions:

@@ -13,24 +13,26 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from verifier.analysis.channel_test import channel_document, class_tests, drawn_together
 from verifier.analysis.confidence import Confidence, Data, confidence, data_of_run
-from verifier.analysis.drive_items import weighted_matrices
-from verifier.analysis.measured import measured
+from verifier.analysis.dependence.channel_test import channel_document, class_tests, drawn_together
+from verifier.analysis.intervals.drive_items import weighted_matrices
+from verifier.analysis.intervals.measured import measured
 from verifier.analysis.mixed import mixed_data
 from verifier.analysis.objective import Objective
 from verifier.analysis.settings import ConfidenceSettings
+from verifier.base.budget import memory_limit
+from verifier.base.errors import LimitError, NoAnswerError, UsageError
 from verifier.blocks import CheckedBlock, block_chain, block_objectives, check_block, clock_of
-from verifier.budget import memory_limit
 from verifier.chains import write_chain
 from verifier.checking.process import StormProcess
 from verifier.collection import Judging, collected, interval_remarks, unanswered_requirement, with_plans
-from verifier.confusion import ConfusionFile, ConfusionMatrices, read_confusion
-from verifier.confusion.counts import Sequences
-from verifier.confusion.mix import MixedMatrices
-from verifier.errors import LimitError, NoAnswerError, UsageError
-from verifier.expressions import Source, check_type
+from verifier.language.expressions import Source, check_type
+from verifier.language.specs import Specification, check_names, read_spec
+from verifier.language.specs.specification import expand_lets
 from verifier.options import RunOptions
+from verifier.perception.confusion import ConfusionFile, ConfusionMatrices, read_confusion
+from verifier.perception.confusion.counts import Sequences
+from verifier.perception.confusion.mix import MixedMatrices
 from verifier.provenance import (
     grid_remarks,
     input_files,
@@ -42,8 +44,6 @@ from verifier.provenance import (
 )
 from verifier.results import RunResult, Unanswered
 from verifier.scenarios import Block, Grid, make_grid
-from verifier.specs import Specification, check_names, read_spec
-from verifier.specs.specification import expand_lets
 from verifier.systems.model import SystemModel
 from verifier.systems.reader import read_model
 
@@ -63,7 +63,7 @@ def verify_spec(
         progress: wraps the list of blocks, for a progress bar.
 
     Raises:
-        VerifierError: see `verifier.errors`; each says what to do.
+        VerifierError: see `verifier.base.errors`; each says what to do.
     """
     with StormProcess() as storm:  # starts at once, so that Storm loads while the files are read
         return verified(read_inputs(spec_path, confusion_path, options), options, storm, progress)

@@ -13,25 +13,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier import __version__
-from verifier.analysis.channel_test import ClassTest
 from verifier.analysis.confidence import Data
-from verifier.analysis.dependence import dependence_remark
-from verifier.analysis.intervals import LARGEST_DRAWS, alpha_of, fewest_draws
-from verifier.analysis.rate_differences import difference_remark
+from verifier.analysis.dependence.channel_test import ClassTest
+from verifier.analysis.dependence.dependence import dependence_remark
+from verifier.analysis.intervals.intervals import LARGEST_DRAWS, alpha_of, fewest_draws
+from verifier.analysis.intervals.rate_differences import difference_remark
+from verifier.analysis.intervals.tiers import RESAMPLED, BoundsBasis
 from verifier.analysis.settings import ConfidenceSettings
-from verifier.analysis.tiers import RESAMPLED, BoundsBasis
 from verifier.checking.results import TwoEngineValues
 from verifier.checking.strategies import StrategyRange
 from verifier.checking.verdicts import INDEPENDENT_ITEMS
-from verifier.confusion import EMPTY, ConfusionFile, ConfusionMatrices
-from verifier.confusion.matrices import label_text
-from verifier.confusion.sanity import remark_texts
-from verifier.expressions import to_text
-from verifier.ltl import read_otherwise_by_prism
+from verifier.language.expressions import to_text
+from verifier.language.ltl import read_otherwise_by_prism
+from verifier.language.specs import Specification
 from verifier.options import RunOptions
+from verifier.perception.confusion import EMPTY, ConfusionFile, ConfusionMatrices
+from verifier.perception.confusion.matrices import label_text
+from verifier.perception.confusion.sanity import remark_texts
 from verifier.results import InputFile
 from verifier.scenarios import Block, Grid, number_text
-from verifier.specs import Specification
 from verifier.systems.model import EMPTY_CLASS, SystemModel
 from verifier.systems.skeleton import Skeleton
 
@@ -152,7 +152,7 @@ def _settings_of(settings: ConfidenceSettings, data: Data) -> dict[str, Any]:
 
 
 DROPPED = "the matrices were made without unmatched detections (false alarms)"
-"""Then column `empty` is held by convention (`verifier.analysis.measured`)."""
+"""Then column `empty` is held by convention (`verifier.analysis.intervals.measured`)."""
 OF_THE_MEAN = (
     "P, intervals and bounds are for the mean matrix over drives: where drives differ, errors in successive steps "
     "depend on each other through the drive, and the mean of P over drives is another number"

@@ -15,9 +15,9 @@ from typing import Any
 from verifier.analysis.planning import EvidencePlan
 from verifier.analysis.tipping import TippingPoints
 from verifier.analysis.vacuity import Vacuity
+from verifier.base.files import document_text
 from verifier.checking.verdicts import Verdict, condition_over, verdict_over, verdict_text, worst_verdict
 from verifier.scenarios import number_text
-from verifier.textfiles import document_text
 
 SCHEMA_NAME = "verifier.run"
 SCHEMA_VERSION = 1
@@ -45,14 +45,14 @@ class Sureness:
 
     Attributes:
         level: of the interval and of the confidence bounds.
-        kind: of the interval, "credible" or "bootstrap"; see `verifier.analysis.intervals.Interval`.
+        kind: of the interval, "credible" or "bootstrap"; see `verifier.analysis.intervals.intervals.Interval`.
         lower, upper: the interval.
         lower_range, upper_range: what drawing leaves open of its ends.
         draws: how many matrices were drawn for it.
         bounds_lower, bounds_upper: confidence bounds; all of a run hold at once, unless the tier is approximate.
         attained_lower, attained_upper: probabilities that single matrices within the confidence region have.
         conservative: whether the confidence bounds are known to be wider than what some matrices attain.
-        tier: what the confidence bounds assume, see `verifier.analysis.tiers`.
+        tier: what the confidence bounds assume, see `verifier.analysis.intervals.tiers`.
     """
 
     level: float
@@ -241,7 +241,7 @@ class RunResult:
         versions: of this program and of what it computed with.
         remarks: what a reader must know to read the numbers rightly.
         matrices: what the matrices are and how they were made; empty where that is not said.
-        channel: the test of the memoryless channel, see `verifier.analysis.channel_test.channel_document`.
+        channel: the test of the memoryless channel, see `verifier.analysis.dependence.channel_test.channel_document`.
         unanswered: what has no answer within the limits; also among the remarks.
     """
 

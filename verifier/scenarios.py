@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from verifier.errors import InputError, LimitError, Place, UsageError, VerifierError, unknown_name
-from verifier.expressions.syntax import Node, Operation, conjunction
-from verifier.specs import Requirement, Specification
+from verifier.base.errors import InputError, LimitError, Place, UsageError, VerifierError, unknown_name
+from verifier.language.expressions.syntax import Node, Operation, conjunction
+from verifier.language.specs import Requirement, Specification
 from verifier.systems.model import Planner, Setting, System, SystemModel
 
 LARGEST_GRID = 100_000

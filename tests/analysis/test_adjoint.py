@@ -15,8 +15,15 @@ from hypothesis import strategies as st
 from random_ltl import formulas
 from small_objectives import channel_of, objective_of, random_objective, random_rates
 
-from verifier.analysis.adjoint import expected_visits, flow_derivatives, gradient, state_values, told_by, unions
-from verifier.ltl.progression import ACCEPT, REJECT
+from verifier.analysis.sensitivity.adjoint import (
+    expected_visits,
+    flow_derivatives,
+    gradient,
+    state_values,
+    told_by,
+    unions,
+)
+from verifier.language.ltl.progression import ACCEPT, REJECT
 
 
 def solved(objective, rates):

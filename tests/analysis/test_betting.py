@@ -10,9 +10,9 @@ from counted_work import calls_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from verifier import kernel
-from verifier.analysis import betting
-from verifier.analysis.betting import UNIT, capital_reaches, ceiling, lower_ends
+from verifier.analysis import kernel
+from verifier.analysis.intervals.betting import UNIT, capital_reaches, ceiling, lower_ends
+from verifier.analysis.intervals.intervals import betting
 
 TAIL = Fraction(1, 40)
 

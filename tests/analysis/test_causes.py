@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from plain_causes import PlainSystem, corrected
 from small_objectives import channel_of, objective_of, random_objective, random_rates
 
-from verifier.analysis.adjoint import state_values
-from verifier.analysis.causes import Losses, WrongReport
-from verifier.analysis.counterexamples import RunGraph, prospects, violation_probability
-from verifier.analysis.priorities import corrected_probabilities
+from verifier.analysis.counterexamples.causes import Losses, WrongReport
+from verifier.analysis.counterexamples.counterexamples import RunGraph, prospects, violation_probability
+from verifier.analysis.sensitivity.adjoint import state_values
+from verifier.analysis.sensitivity.priorities import corrected_probabilities
 
 NOTHING, A, B = 0, 1, 2
 

@@ -15,12 +15,12 @@ from interval_models import RECURRENT, SIMPLE, Model, random_model, random_regio
 from recall_chains import binary, product_of_recalls
 from small_objectives import channel_of, objective_of, random_objective
 
-from verifier import kernel
-from verifier.analysis.betting import UNIT
-from verifier.analysis.certificate import Box, Certificate, Split, digest_of, document
-from verifier.analysis.region import Region, confidence_region
-from verifier.analysis.robust import Effort, robust_bounds
-from verifier.analysis.subject import Subject
+from verifier.analysis import kernel
+from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.robust.certificate import Box, Certificate, Split, digest_of, document
+from verifier.analysis.robust.region import Region, confidence_region
+from verifier.analysis.robust.solutions import Effort, robust_bounds
+from verifier.analysis.robust.subject import Subject
 
 TWO = ((), ("a",))
 

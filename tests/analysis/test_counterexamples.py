@@ -16,20 +16,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_objectives import channel_of, objective_of, random_objective, random_rates
 
-from verifier.analysis.adjoint import state_values
-from verifier.analysis.counterexamples import (
+from verifier.analysis.counterexamples.counterexamples import (
     counterexamples,
     exact_entries,
     exact_probability,
     prospects,
     violation_probability,
 )
-from verifier.analysis.replay import Replay, replay
-from verifier.analysis.walks import CheapestWalks
-from verifier.confusion import rates as rates_of
-from verifier.errors import EngineError
-from verifier.expressions.syntax import Name
-from verifier.ltl import parse_formula
+from verifier.analysis.counterexamples.paths import CheapestWalks
+from verifier.analysis.counterexamples.replay import Replay, replay
+from verifier.analysis.sensitivity.adjoint import state_values
+from verifier.base.errors import EngineError
+from verifier.language.expressions.syntax import Name
+from verifier.language.ltl import parse_formula
+from verifier.perception.confusion import rates as rates_of
 
 NOTHING, A, B = frozenset(), frozenset("a"), frozenset("b")
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from drive_populations import Population
 
-from verifier.analysis.betting import UNIT, log_capital, lower_ends
-from verifier.analysis.phantom import phantom_interval
-from verifier.analysis.rate_intervals import clopper_pearson
+from verifier.analysis.intervals.betting import UNIT, log_capital, lower_ends
+from verifier.analysis.intervals.phantom import phantom_interval
+from verifier.analysis.intervals.rate_intervals import clopper_pearson
 
 TAIL = Fraction(1, 40)
 REPLICATIONS = 300

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from recall_chains import measured_of, product_of_recalls
 
-from verifier.analysis.drive_items import DriveItems
-from verifier.analysis.intervals import percentile_interval
+from verifier.analysis.intervals.drive_items import DriveItems
+from verifier.analysis.intervals.intervals import percentile_interval
+from verifier.analysis.intervals.posterior import matrix_draws
 from verifier.analysis.phantom_draws import DriveData, drive_intervals
-from verifier.analysis.posterior import matrix_draws
 
 DATA_SETS, DRAWS, LEVEL = 1000, 1000, 0.95
 COLUMNS = np.array([[0, 1], [1, 1]])

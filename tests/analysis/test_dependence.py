@@ -16,22 +16,28 @@ from hypothesis import strategies as st
 from plain_counter import Object, Report, detection_set
 from scipy.stats import binomtest, kstest
 
-from verifier.analysis import dependence as module
-from verifier.analysis.channel_test import class_tests
-from verifier.analysis.dependence import Dependence, Outcomes, classes_tested, dependence, dependence_remark
-from verifier.analysis.tracks import dependence_document, frame_numbers, track_numbers, track_outcomes
-from verifier.confusion.bins import Bins
-from verifier.confusion.counting import count_and_observe
-from verifier.confusion.document import confusion_text
-from verifier.confusion.document_reader import DocumentReader
-from verifier.confusion.job import count_job
-from verifier.confusion.merging import merge
-from verifier.confusion.rules import CountingRule
-from verifier.detections import Reading, class_map, read_detections
-from verifier.errors import InputError
-from verifier.matching import MatchingPolicy
+from verifier.analysis.dependence.channel_test import class_tests
+from verifier.analysis.dependence.dependence import (
+    Dependence,
+    Outcomes,
+    classes_tested,
+    dependence,
+    dependence_remark,
+)
+from verifier.analysis.dependence.dependence import dependence as module
+from verifier.analysis.dependence.tracks import dependence_document, frame_numbers, track_numbers, track_outcomes
+from verifier.base.errors import InputError
+from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.counting import count_and_observe
+from verifier.perception.confusion.document import confusion_text
+from verifier.perception.confusion.document_reader import DocumentReader
+from verifier.perception.confusion.job import count_job
+from verifier.perception.confusion.merging import merge
+from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.detections import Reading, class_map, read_detections
+from verifier.perception.matching import MatchingPolicy
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "verifier/confusion/confusion.schema.json").read_text())
+SCHEMA = json.loads((Path(__file__).parents[2] / "verifier/perception/confusion/confusion.schema.json").read_text())
 
 
 def outcomes_of(tracks, strata=None, labels=None, thresholds=1):

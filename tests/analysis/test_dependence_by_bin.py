@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, combine_pvalues, kstest
 
-from verifier.analysis import dependence as module
-from verifier.analysis.channel_test import channel_test, class_tests, drawn_together
-from verifier.analysis.dependence import BinDependence, Outcomes, dependence
+from verifier.analysis.dependence.channel_test import channel_test, class_tests, drawn_together
+from verifier.analysis.dependence.dependence import BinDependence, Outcomes, dependence
+from verifier.analysis.dependence.dependence import dependence as module
+from verifier.base.errors import InputError
 from verifier.checking.verdicts import ChannelTest
-from verifier.confusion.bins import Bins, Variable
-from verifier.confusion.document_dependence import combined_dependence, fisher
-from verifier.confusion.document_reader import DocumentReader
-from verifier.errors import InputError
+from verifier.perception.confusion.bins import Bins, Variable
+from verifier.perception.confusion.document_dependence import combined_dependence, fisher
+from verifier.perception.confusion.document_reader import DocumentReader
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "verifier/confusion/confusion.schema.json").read_text())
+SCHEMA = json.loads((Path(__file__).parents[2] / "verifier/perception/confusion/confusion.schema.json").read_text())
 
 
 def simulated(rng, sticky=(), tracks=40, frames=24, bins=3, missed=0.4):

@@ -14,25 +14,25 @@ from recall_chains import measured_of, product_of_recalls, told
 from scipy.stats import beta
 from small_objectives import channel_of, objective_of
 
-from verifier import kernel
-from verifier.analysis.betting import UNIT, lower_ends
-from verifier.analysis.certificate import document
+from verifier.analysis import kernel
 from verifier.analysis.confidence import bounds_of_chain, confidence, data_of_run
-from verifier.analysis.drive_items import divided, drive_items, weighted_matrices
-from verifier.analysis.measured import measured
-from verifier.analysis.rate_differences import difference_remark, rate_differences
-from verifier.analysis.rate_intervals import Event, RateIntervals, effective_items
-from verifier.analysis.region import Evidence, events_of, region_of
-from verifier.analysis.robust import Effort, robust_bounds
+from verifier.analysis.intervals.betting import UNIT, lower_ends
+from verifier.analysis.intervals.drive_items import divided, drive_items, weighted_matrices
+from verifier.analysis.intervals.measured import measured
+from verifier.analysis.intervals.rate_differences import difference_remark, rate_differences
+from verifier.analysis.intervals.rate_intervals import Event, RateIntervals, effective_items
+from verifier.analysis.robust.certificate import document
+from verifier.analysis.robust.region import Evidence, events_of, region_of
+from verifier.analysis.robust.solutions import Effort, robust_bounds
 from verifier.analysis.settings import ConfidenceSettings
-from verifier.confusion import ConfusionMatrices
-from verifier.confusion.bins import Bins
-from verifier.confusion.job import count_job
-from verifier.confusion.rules import CountingRule
-from verifier.confusion.tracks import Tracks
-from verifier.detections import Reading, class_map, read_detections
-from verifier.errors import InputError, UsageError
-from verifier.matching import MatchingPolicy
+from verifier.base.errors import InputError, UsageError
+from verifier.perception.confusion import ConfusionMatrices
+from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.job import count_job
+from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.confusion.tracks import Tracks
+from verifier.perception.detections import Reading, class_map, read_detections
+from verifier.perception.matching import MatchingPolicy
 
 DRIVES = [(9, 10), (40, 40), (3, 5), (0, 2), (18, 20), (100, 140), (7, 7), (55, 60)]
 

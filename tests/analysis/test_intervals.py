@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifier.analysis.intervals import (
+from verifier.analysis.intervals.intervals import (
     RANGE_LEVEL,
     Interval,
     PercentileStream,
@@ -18,7 +18,7 @@ from verifier.analysis.intervals import (
     fewest_draws,
     percentile_interval,
 )
-from verifier.errors import LimitError, UsageError
+from verifier.base.errors import LimitError, UsageError
 
 
 def ladder(draws):

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from recall_cases import MILLION, binary, cells_of, chance, problem
 from small_objectives import random_objective, random_rates
 
-from verifier.analysis.least_cost import Improvement, _slack, least_cost
-from verifier.analysis.requirements import Problem, Target
+from verifier.analysis.recall.least_cost import Improvement, _slack, least_cost
+from verifier.analysis.recall.requirements import Problem, Target
 
 
 def improvement(objectives, recalls, comparison, target, costs, whole=MILLION):

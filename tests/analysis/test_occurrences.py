@@ -9,13 +9,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plain_counter import detection_set
 
-from verifier.analysis.occurrences import document_bins, occurrences
-from verifier.confusion.bins import Bins, Variable
-from verifier.confusion.counting import confusion_counts, count_and_observe
-from verifier.confusion.record import record_table, write_record
-from verifier.confusion.record_reader import read_record
-from verifier.errors import InputError, UsageError
-from verifier.matching import MatchingPolicy
+from verifier.analysis.sensitivity.occurrences import document_bins, occurrences
+from verifier.base.errors import InputError, UsageError
+from verifier.perception.confusion.bins import Bins, Variable
+from verifier.perception.confusion.counting import confusion_counts, count_and_observe
+from verifier.perception.confusion.record import record_table, write_record
+from verifier.perception.confusion.record_reader import read_record
+from verifier.perception.matching import MatchingPolicy
 
 EMPTY, PED, OBS = frozenset(), frozenset({"ped"}), frozenset({"obs"})
 

@@ -9,12 +9,12 @@ from recall_chains import LABELS, product_of_recalls
 from scipy.stats import beta
 from small_objectives import channel_of, objective_of
 
-from verifier.analysis.drive_items import DriveItems
-from verifier.analysis.interval_choice import Choice, choose_interval
-from verifier.analysis.measured import Measured
-from verifier.analysis.phantom import phantom_interval
+from verifier.analysis.intervals.drive_items import DriveItems
+from verifier.analysis.intervals.interval_choice import Choice, choose_interval
+from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.phantom import phantom_interval
 from verifier.analysis.phantom_draws import DriveData, common_draws, drive_draws, drive_intervals
-from verifier.errors import UsageError
+from verifier.base.errors import UsageError
 
 ONE = np.array([[0, 1]])
 # Section 8 of the specification: X / N by drive, then [lower, upper] by drive and by item, at 95 %.

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from recall_chains import binary, product_of_recalls
 from scipy.stats import beta
 
-from verifier.analysis.betting import lower_ends
-from verifier.analysis.drive_items import DriveItems
-from verifier.analysis.measured import Measured
+from verifier.analysis.intervals.betting import lower_ends
+from verifier.analysis.intervals.drive_items import DriveItems
+from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.rate_intervals import RateIntervals
 from verifier.analysis.planning import (
     Question,
     _greatest_change,
@@ -19,9 +20,8 @@ from verifier.analysis.planning import (
     evidence_needed,
     planned_counts,
 )
-from verifier.analysis.rate_intervals import RateIntervals
-from verifier.analysis.region import confidence_region, events_of
-from verifier.analysis.robust import robust_bounds
+from verifier.analysis.robust.region import confidence_region, events_of
+from verifier.analysis.robust.solutions import robust_bounds
 from verifier.checking.verdicts import Verdict, verdict_of
 
 

@@ -9,8 +9,8 @@ from certified_systems import greatest_lost
 from interval_models import RECURRENT, SIMPLE, Model, random_model
 from second_checker import complaint
 
-from verifier import kernel
-from verifier.analysis.point_certificate import point_certificates
+from verifier.analysis import kernel
+from verifier.analysis.robust.point_certificate import point_certificates
 
 TWO = ((), ("a",))
 

@@ -13,18 +13,18 @@ from scipy.optimize import brentq
 from scipy.stats import beta, kstest, pearsonr
 from small_objectives import channel_of, objective_of
 
-from verifier.analysis import posterior
-from verifier.analysis.drawing import NeededColumns, blocks
-from verifier.analysis.measured import measured
-from verifier.analysis.posterior import (
+from verifier.analysis.intervals.drawing import NeededColumns, blocks
+from verifier.analysis.intervals.intervals import posterior
+from verifier.analysis.intervals.measured import measured
+from verifier.analysis.intervals.posterior import (
     credible_interval,
     default_draws,
     matrix_draws,
     prior_weight,
     probability_draws,
 )
-from verifier.confusion import ConfusionMatrices
-from verifier.errors import UsageError
+from verifier.base.errors import UsageError
+from verifier.perception.confusion import ConfusionMatrices
 
 ONE = np.array([[0, 1]])
 

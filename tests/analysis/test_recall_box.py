@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from recall_cases import MILLION, binary, cells_of, chance, problem
 from small_objectives import channel_of, objective_of, random_objective, random_rates
 
-from verifier.analysis.recall_box import BoxFamily, least_floors
-from verifier.analysis.requirements import Problem, Target
-from verifier.confusion import exact_rates
+from verifier.analysis.recall.box import BoxFamily, least_floors
+from verifier.analysis.recall.requirements import Problem, Target
+from verifier.perception.confusion import exact_rates
 
 
 def family(task, cells, *, begin=None, held=None, exact=None, whole=MILLION, semantics="every_state"):

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_objectives import channel_of, objective_of
 
-from verifier.analysis.betting import UNIT
-from verifier.analysis.measured import Measured
-from verifier.analysis.rate_intervals import Event, clopper_pearson
-from verifier.analysis.region import Region, confidence_region, events_of
-from verifier.confusion import rates
-from verifier.errors import UsageError
-from verifier.kernel import MOST_ITEMS, Rejected, tail_is_at_most
+from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.rate_intervals import Event, clopper_pearson
+from verifier.analysis.kernel import MOST_ITEMS, Rejected, tail_is_at_most
+from verifier.analysis.robust.region import Region, confidence_region, events_of
+from verifier.base.errors import UsageError
+from verifier.perception.confusion import rates
 
 LABELS = ((), ("a",), ("b",), ("c",))
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from recall_cases import LABELS, MILLION, binary, cells_of, chance, problem
 from small_objectives import channel_of, objective_of, random_objective, random_rates
 
-from verifier.analysis.recall_cells import counts_with_recall, relevant_columns, with_recall
-from verifier.analysis.requirements import Evaluated, Path, Problem, Target, search
-from verifier.confusion import exact_rates, rates
+from verifier.analysis.recall.cells import counts_with_recall, relevant_columns, with_recall
+from verifier.analysis.recall.requirements import Evaluated, Path, Problem, Target, search
+from verifier.perception.confusion import exact_rates, rates
 
 
 def level(cells, whole=MILLION):

@@ -21,24 +21,24 @@ from interval_models import (
 from scipy.stats import beta
 from small_objectives import channel_of, objective_of, random_objective
 
-from verifier.analysis import robust_graph
-from verifier.analysis.adjoint import state_values
-from verifier.analysis.betting import UNIT
-from verifier.analysis.measured import measured
+from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.intervals.measured import measured
 from verifier.analysis.objective import build_objective
-from verifier.analysis.region import Region, confidence_region, events_of, groups_of
-from verifier.analysis.robust import Effort, robust_bounds
-from verifier.analysis.robust_bound import bound_sides
-from verifier.analysis.robust_graph import end_components
-from verifier.analysis.robust_step import greatest_masses, inner_masses, uncertain_step
+from verifier.analysis.robust.bound import bound_sides
+from verifier.analysis.robust.graph import end_components
+from verifier.analysis.robust.region import Region, confidence_region, events_of, groups_of
+from verifier.analysis.robust.solutions import Effort, robust_bounds
+from verifier.analysis.robust.solutions import graph as robust_graph
+from verifier.analysis.robust.step import greatest_masses, inner_masses, uncertain_step
+from verifier.analysis.sensitivity.adjoint import state_values
+from verifier.base.errors import EngineError
 from verifier.blocks import block_skeleton
 from verifier.chains.chain import MarkovChain
 from verifier.chains.decision_process import DecisionProcess
 from verifier.checking.process import StormProcess
 from verifier.checking.requirements import abstracted
 from verifier.checking.strategies import optimal_probabilities
-from verifier.errors import EngineError
-from verifier.ltl import parse_formula, to_storm
+from verifier.language.ltl import parse_formula, to_storm
 from verifier.options import RunOptions
 from verifier.pipeline import read_inputs
 from verifier.scenarios import Selection
@@ -618,7 +618,7 @@ def test_a_value_that_a_matrix_beats_is_an_error_of_the_program(monkeypatch):
     model = Model(TWO, [[1, 2], [1] * 2, [2] * 2], {"g": {2}}, {0: [(f("0.2"), f("0.4")), (f("0.6"), f("0.8"))]})
     objective = model.objective("F g")
     region = model.region(objective)
-    monkeypatch.setattr("verifier.analysis.robust.claimed_bound", lambda side, value: 0.7)
+    monkeypatch.setattr("verifier.analysis.robust.solutions.claimed_bound", lambda side, value: 0.7)
     with pytest.raises(EngineError, match=r"lower bound at initial state 0 is 0\.7, and a matrix"):
         robust_bounds(objective, region)
 

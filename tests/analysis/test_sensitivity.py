@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from scipy import stats
 from small_objectives import channel_of, objective_of, random_objective
 
-from verifier.analysis.measured import Measured
-from verifier.analysis.priorities import column_shares, fixes
-from verifier.analysis.sensitivity import moves, sensitivity
-from verifier.confusion import rates as rates_of
+from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.sensitivity.priorities import column_shares, fixes
+from verifier.analysis.sensitivity.sensitivity import moves, sensitivity
+from verifier.perception.confusion import rates as rates_of
 
 NOTHING, A, B = frozenset(), frozenset("a"), frozenset("b")
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from exact_oracle import reach_probabilities
 
-from verifier.analysis.state_map import StateMap, state_map
+from verifier.analysis.sensitivity.state_map import StateMap, state_map
+from verifier.base.errors import LimitError, UsageError
 from verifier.checking.requirements import abstracted
-from verifier.confusion import ConfusionMatrices, exact_rates, rates, read_confusion
-from verifier.errors import LimitError, UsageError
-from verifier.ltl import parse_formula
+from verifier.language.ltl import parse_formula
+from verifier.perception.confusion import ConfusionMatrices, exact_rates, rates, read_confusion
 from verifier.systems.reader import read_model
 from verifier.systems.scene import SkeletonOptions
 from verifier.systems.skeleton import build_skeleton
@@ -87,7 +87,7 @@ def test_variables_must_be_the_models(road, variables, message):
 
 
 def test_maps_too_large_to_draw_are_refused(road, monkeypatch):
-    monkeypatch.setattr("verifier.analysis.state_map.LARGEST_MAP", 7)
+    monkeypatch.setattr("verifier.analysis.sensitivity.state_map.LARGEST_MAP", 7)
     with pytest.raises(LimitError, match="x and seen has 8 places; at most 7"):
         mapped(road, "F (x = 3)")
 

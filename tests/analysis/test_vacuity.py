@@ -17,10 +17,10 @@ from verifier.chains.filled import markov_chain
 from verifier.checking.batch import satisfaction_probabilities
 from verifier.checking.product import build_product
 from verifier.checking.requirements import abstracted
-from verifier.confusion import ConfusionMatrices
-from verifier.expressions import substitute
-from verifier.expressions.syntax import Name
-from verifier.ltl import parse_formula
+from verifier.language.expressions import substitute
+from verifier.language.expressions.syntax import Name
+from verifier.language.ltl import parse_formula
+from verifier.perception.confusion import ConfusionMatrices
 from verifier.systems.reader import read_model
 from verifier.systems.skeleton import build_skeleton
 

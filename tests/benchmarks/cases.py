@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from verifier.chains.chain import MarkovChain
 from verifier.chains.filled import filled_counts, markov_chain
 from verifier.checking.requirements import abstracted
-from verifier.confusion import ConfusionMatrices, rates, read_confusion
-from verifier.ltl import to_storm
+from verifier.language.ltl import to_storm
+from verifier.language.specs import read_spec
+from verifier.perception.confusion import ConfusionMatrices, rates, read_confusion
 from verifier.scenarios import Block, Grid, Selection, make_grid
-from verifier.specs import read_spec
 from verifier.systems.reader import read_model
 from verifier.systems.scene import SkeletonOptions, predicted_bytes
 from verifier.systems.skeleton import Skeleton, build_skeleton
@@ -358,7 +358,7 @@ def random_walk(side: int = 40) -> Measured:
 def _one_large_chain(chain: MarkovChain) -> Measured:
     from verifier.checking.batch import check
     from verifier.checking.process import StormProcess
-    from verifier.expressions.syntax import Name, Temporal
+    from verifier.language.expressions.syntax import Name, Temporal
 
     found = check(chain, Temporal("F", (Name("goal"),)))
     peak = peak_mib()

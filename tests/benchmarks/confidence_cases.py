@@ -12,10 +12,10 @@ import numpy as np
 from cases import Measured, labels_of, peak_mib, shipped_grid, skeleton_of
 from numpy.typing import NDArray
 
-from verifier.analysis.intervals import Interval, PercentileStream
-from verifier.analysis.measured import measured
+from verifier.analysis.intervals.intervals import Interval, PercentileStream
+from verifier.analysis.intervals.measured import measured
+from verifier.analysis.intervals.posterior import matrix_draws, probability_draws
 from verifier.analysis.objective import Objective, build_objective
-from verifier.analysis.posterior import matrix_draws, probability_draws
 from verifier.chains.chain import MarkovChain
 from verifier.checking.process import StormProcess
 from verifier.checking.requirements import abstracted

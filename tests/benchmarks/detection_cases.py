@@ -24,14 +24,14 @@ import numpy as np
 from cases import Measured, alternately, peak_mib
 from made_up_boxes import DRIVE_CLASSES, image_set, nuscenes_set, write_drives
 
-from verifier.confusion.bins import Bins
-from verifier.confusion.counting import Count, confusion_counts, count_detections
-from verifier.confusion.document import write_confusion
-from verifier.confusion.rules import CountingRule
-from verifier.confusion.streaming import StreamFiles, count_chunks
-from verifier.detections import stream_tables
-from verifier.detections.columns import Boxes, DetectionSet
-from verifier.matching import MatchingPolicy, convention
+from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.counting import Count, confusion_counts, count_detections
+from verifier.perception.confusion.document import write_confusion
+from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.confusion.streaming import StreamFiles, count_chunks
+from verifier.perception.detections import stream_tables
+from verifier.perception.detections.columns import Boxes, DetectionSet
+from verifier.perception.matching import MatchingPolicy, convention
 
 BINS = Bins((*np.arange(0.0, 110.0, 10.0).tolist(), np.inf))
 DRIVES = MatchingPolicy("centre_bev", 2.0)

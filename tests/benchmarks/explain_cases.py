@@ -15,14 +15,14 @@ sys.path.insert(0, str(HERE))
 
 from cases import CONFUSION, Measured, alternately, peak_mib, shipped_grid, skeleton_of  # noqa: E402
 
-from verifier.analysis.adjoint import state_values  # noqa: E402
-from verifier.analysis.counterexamples import counterexamples  # noqa: E402
+from verifier.analysis.counterexamples.counterexamples import counterexamples  # noqa: E402
 from verifier.analysis.objective import Objective, build_objective  # noqa: E402
-from verifier.analysis.sensitivity import sensitivity  # noqa: E402
+from verifier.analysis.sensitivity.adjoint import state_values  # noqa: E402
+from verifier.analysis.sensitivity.sensitivity import sensitivity  # noqa: E402
 from verifier.checking.requirements import abstracted  # noqa: E402
-from verifier.confusion import ConfusionMatrices, rates, read_confusion  # noqa: E402
-from verifier.expressions import Source, parse_expression  # noqa: E402
-from verifier.ltl import parse_formula  # noqa: E402
+from verifier.language.expressions import Source, parse_expression  # noqa: E402
+from verifier.language.ltl import parse_formula  # noqa: E402
+from verifier.perception.confusion import ConfusionMatrices, rates, read_confusion  # noqa: E402
 from verifier.systems.reader import read_model  # noqa: E402
 from verifier.systems.scene import SkeletonOptions  # noqa: E402
 from verifier.systems.skeleton import build_skeleton  # noqa: E402

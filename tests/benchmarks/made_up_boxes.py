@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.detections.columns import Boxes, DetectionSet
+from verifier.perception.detections.columns import Boxes, DetectionSet
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

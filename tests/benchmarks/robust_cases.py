@@ -17,10 +17,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "support"))
 
 from small_objectives import channel_of, objective_of
 
-from verifier.analysis.betting import UNIT
+from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.objective import Objective
-from verifier.analysis.region import Region, groups_of
-from verifier.analysis.robust import RobustBounds, robust_bounds
+from verifier.analysis.robust.region import Region, groups_of
+from verifier.analysis.robust.solutions import RobustBounds, robust_bounds
 
 STATES, BINS = 100_000, 20
 

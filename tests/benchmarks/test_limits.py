@@ -8,7 +8,7 @@ from looping_systems import FORMULAS, write_system
 from outside import verify_command, watched
 
 from verifier.checking.batch import check
-from verifier.ltl import parse_formula
+from verifier.language.ltl import parse_formula
 
 TIMEOUT_S, LIMIT_GIB = 5, 0.5
 

@@ -10,10 +10,10 @@ import time
 import numpy as np
 import pytest
 
-from verifier.detections.coco import coco
-from verifier.detections.geometry import motion
-from verifier.detections.jsondata import load_json
-from verifier.detections.nuscenes import result_rows
+from verifier.perception.detections.coco import coco
+from verifier.perception.detections.geometry import motion
+from verifier.perception.detections.jsondata import load_json
+from verifier.perception.detections.nuscenes import result_rows
 
 pytestmark = pytest.mark.benchmark
 OBJECTS = 180_000
@@ -108,7 +108,7 @@ writer.close()
 STREAM = """
 import re, sys
 from pathlib import Path
-from verifier.detections import stream_tables
+from verifier.perception.detections import stream_tables
 chunks = stream_tables(sys.argv[1], sys.argv[2], classes=("ped", "car"))
 rows = sum(len(chunk.data.annotations) for chunk in chunks)
 # Not ru_maxrss: a child process inherits that of its parent.

@@ -10,9 +10,9 @@ from counted_work import calls_of
 from random_ltl import F, G, U, X, a, b, neg, op, temporal
 from small_chains import chain_of
 
+from verifier.base.errors import LimitError
 from verifier.checking.batch import check
-from verifier.errors import LimitError
-from verifier.expressions.syntax import FALSE, TRUE, Node, conjunction
+from verifier.language.expressions.syntax import FALSE, TRUE, Node, conjunction
 
 half = Fraction(1, 2)
 

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from slow_chains import ladder
 from small_chains import chain_of
 
+from verifier.base.errors import EngineError, NoAnswerError
 from verifier.checking import enclosure
 from verifier.checking.batch import BatchResult
 from verifier.checking.enclosure import AGREEMENT, BOUND_ROUNDOFF, doubles_around, intersection, outwards
 from verifier.checking.process import StormProcess
 from verifier.checking.requirements import check_formulas
 from verifier.checking.results import CheckedValues, EngineSettings, NoProbabilityError
-from verifier.errors import EngineError, NoAnswerError
-from verifier.ltl import parse_formula
+from verifier.language.ltl import parse_formula
 
 FORMULA = parse_formula("F a")
 probabilities = st.floats(0, 1)

@@ -8,12 +8,12 @@ from formula_strategies import formulas
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from verifier.base.errors import NoAnswerError
 from verifier.chains.chain import MarkovChain
 from verifier.checking.process import StormProcess
 from verifier.checking.requirements import abstracted, check_formulas
 from verifier.checking.results import EngineSettings
-from verifier.errors import NoAnswerError
-from verifier.ltl import holds_on_lasso
+from verifier.language.ltl import holds_on_lasso
 
 NAMES = ("a", "b", "c")
 

@@ -9,11 +9,11 @@ import pytest
 from random_ltl import F, G, U, X, a, b, c, neg, op, random_formula
 from small_chains import chain_of
 
+from verifier.base.errors import LimitError
 from verifier.checking import product as product_module
 from verifier.checking.product import build_product
-from verifier.errors import LimitError
-from verifier.expressions.syntax import Name, Operation
-from verifier.ltl.progression import ACCEPT, REJECT
+from verifier.language.expressions.syntax import Name, Operation
+from verifier.language.ltl.progression import ACCEPT, REJECT
 
 
 def product_of(chain, formula, **limits):

@@ -15,8 +15,8 @@ from small_chains import chain_of
 from verifier.checking.batch import check
 from verifier.checking.process import StormProcess
 from verifier.checking.requirements import check_formulas
-from verifier.expressions import Source
-from verifier.ltl import parse_formula
+from verifier.language.expressions import Source
+from verifier.language.ltl import parse_formula
 
 
 def parsed(text):

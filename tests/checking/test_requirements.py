@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from verifier.base.errors import EngineError
 from verifier.chains.chain import MarkovChain
 from verifier.checking.on_product import product_chain
 from verifier.checking.plan import decide
@@ -15,9 +16,8 @@ from verifier.checking.process import StormProcess
 from verifier.checking.product import build_product
 from verifier.checking.requirements import abstracted, check_formulas
 from verifier.checking.results import EngineSettings
-from verifier.errors import EngineError
-from verifier.expressions.syntax import Interval
-from verifier.ltl import parse_formula
+from verifier.language.expressions.syntax import Interval
+from verifier.language.ltl import parse_formula
 
 
 @pytest.fixture(scope="module")

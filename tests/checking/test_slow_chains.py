@@ -15,7 +15,7 @@ from verifier.checking.batch import check, satisfaction_probabilities
 from verifier.checking.process import StormProcess
 from verifier.checking.product import build_product
 from verifier.checking.requirements import check_formulas
-from verifier.ltl import parse_formula
+from verifier.language.ltl import parse_formula
 
 WIDTH = 1e-9
 

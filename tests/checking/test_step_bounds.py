@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from small_chains import chain_of
 
+from verifier.base.errors import ExitCode, NoAnswerError
 from verifier.checking import powers, step_bounds
 from verifier.checking.batch import satisfaction_probabilities
 from verifier.checking.linear import ROUNDOFF
@@ -19,9 +20,8 @@ from verifier.checking.product import build_product
 from verifier.checking.requirements import check_formulas
 from verifier.checking.results import EngineSettings
 from verifier.checking.step_bounds import counted, long_window
-from verifier.errors import ExitCode, NoAnswerError
-from verifier.expressions import Source
-from verifier.ltl import parse_formula
+from verifier.language.expressions import Source
+from verifier.language.ltl import parse_formula
 
 
 def parsed(text):

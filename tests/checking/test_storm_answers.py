@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from verifier.base.errors import EngineError
 from verifier.chains.chain import MarkovChain
 from verifier.chains.decision_process import DecisionProcess
 from verifier.checking.process import StormProcess
-from verifier.errors import EngineError
 
 
 def ints(*values):

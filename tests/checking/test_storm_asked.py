@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from small_chains import chain_of
 
+from verifier.base.errors import EngineError
 from verifier.checking import process as process_module
 from verifier.checking.process import StormProcess
-from verifier.errors import EngineError
 
 # From 0 to 1 with 1/3, to 2 with 2/3; both stay.
 ROWS = [{1: Fr(1, 3), 2: Fr(2, 3)}, {1: Fr(1)}, {2: Fr(1)}]

@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from verifier.base.errors import EngineError
 from verifier.checking.results import PROBABILITY_TOLERANCE, CheckedValues
-from verifier.errors import EngineError
 
 
 def answer(value, lower=None, upper=None, fractions=None):

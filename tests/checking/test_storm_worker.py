@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from verifier.base.errors import EngineError, InputError, NoAnswerError
 from verifier.chains.chain import MarkovChain
 from verifier.checking import process as process_module
 from verifier.checking import worker as worker_module
 from verifier.checking.folders import private_folder, sweep
 from verifier.checking.process import StormProcess
-from verifier.errors import EngineError, InputError, NoAnswerError
 
 LOADS_WHEN_TOLD = """
 import pathlib, time

@@ -15,9 +15,9 @@ from verifier.chains.filled import decision_process, filled_counts, markov_chain
 from verifier.checking.process import StormProcess
 from verifier.checking.requirements import abstracted
 from verifier.checking.strategies import optimal_probabilities, strategy_range
-from verifier.confusion import read_confusion
-from verifier.ltl import parse_formula
-from verifier.specs import read_spec
+from verifier.language.ltl import parse_formula
+from verifier.language.specs import read_spec
+from verifier.perception.confusion import read_confusion
 from verifier.systems.reader import read_model
 from verifier.systems.scene import SkeletonOptions
 from verifier.systems.skeleton import build_skeleton

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import pytest
 
+from verifier.base.errors import ExitCode
 from verifier.checking.verdicts import (
     ChannelTest,
     Decision,
@@ -16,7 +17,6 @@ from verifier.checking.verdicts import (
     verdict_over,
     worst_verdict,
 )
-from verifier.errors import ExitCode
 
 S, V, U, VACUOUS, NO = Verdict.SATISFIED, Verdict.VIOLATED, Verdict.INCONCLUSIVE, Verdict.VACUOUS, Verdict.NO_TARGET
 

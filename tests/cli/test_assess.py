@@ -9,7 +9,7 @@ import jsonschema
 import numpy as np
 import pytest
 
-from verifier.errors import ExitCode
+from verifier.base.errors import ExitCode
 from verifier.robustness.assessment.datasets import computed_distances
 from verifier.robustness.assessment.follow_up import make_follow_up
 from verifier.robustness.assessment.image_distances import ssim
@@ -317,7 +317,7 @@ def test_small_images_name_the_level_of_cw_ssim(run, images, tmp_path):
 
 
 def test_follow_up_images_never_mix_with_others(images, tmp_path):
-    from verifier.errors import InputError
+    from verifier.base.errors import InputError
 
     (car,) = read_assessment(images).assessments
     plan = follow_up_plan(car.circumstances, ["a.png"], occurrence="independent")

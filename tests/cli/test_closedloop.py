@@ -14,10 +14,10 @@ import pytest
 from small_logs import made_logs, straight
 
 import verifier.closedloop
+from verifier.base.errors import ExitCode
 from verifier.cli import main
 from verifier.closedloop.logfiles import write_logs
-from verifier.confusion.document import read_counts, write_confusion
-from verifier.errors import ExitCode
+from verifier.perception.confusion.document import read_counts, write_confusion
 
 SCHEMA = json.loads((Path(verifier.closedloop.__file__).parent / "trade_offs.schema.json").read_text())
 # Two logs towards a person at 33 m (with a control radius of 2 m in the way from 31 m on), two free ones of 40 m; an

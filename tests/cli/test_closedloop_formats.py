@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import verifier.closedloop
+from verifier.base.errors import ExitCode
 from verifier.cli import main
 from verifier.closedloop.logfiles import read_logs
 from verifier.closedloop.readers.fieldsafe import _utm
-from verifier.confusion.bins import Bins
-from verifier.confusion.counts import ConfusionCounts
-from verifier.confusion.document import write_confusion
-from verifier.errors import ExitCode
+from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.counts import ConfusionCounts
+from verifier.perception.confusion.document import write_confusion
 
 SCHEMA = json.loads((Path(verifier.closedloop.__file__).parent / "trade_offs.schema.json").read_text())
 COMMON = ["--control-radius", "2", "--safety-radius", "1.5", "--match-distance", "1", "--levels", "9", "--draws", "0"]

@@ -10,9 +10,9 @@ import jsonschema
 import numpy as np
 import pytest
 
+from verifier.base.errors import ExitCode
 from verifier.cli import main
 from verifier.cli.collision import _Bars
-from verifier.errors import ExitCode
 
 # Twenty images with an object at 5 m and twenty with one at 15 m, each reported where it is. S(25 mph) = 10.22 m.
 PERFECT = "image,true_m,predicted_m\n" + "".join(
@@ -77,7 +77,7 @@ probability that does not rise with the reported distance
 
 
 def schema(root):
-    return json.loads((root / "verifier/collision.schema.json").read_text())
+    return json.loads((root / "verifier/collision/collision.schema.json").read_text())
 
 
 TWO = ["--pairs", "far=far.csv", "--pairs", "wide=wide.csv", "--distances", "4..36:4", "--speeds", "10..50:10 mph",

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from verifier import kernel
+from verifier.analysis import kernel
+from verifier.base.errors import ExitCode
 from verifier.cli import main
-from verifier.errors import ExitCode
 
 SPEC = "specs/car_pedestrian.ltl"
 BY_CLASS = "examples/nuscenes_yolov3_class.json"
@@ -432,7 +432,7 @@ def test_a_baseline_with_a_probability_that_is_none_is_refused(compare, baseline
 
 
 def test_the_document_matches_its_schema_and_is_stable(compare, root, tmp_path, baseline):
-    schema = json.loads((root / "verifier/compare/compare.schema.json").read_text())
+    schema = json.loads((root / "verifier/questions/compare/compare.schema.json").read_text())
     arguments = (*GATE, "--pareto", "stops_for_pedestrians,never_stalls_early")
     cms = (f"class={BY_CLASS}", f"set={BY_SET}")
     _, first, _ = compare(*arguments, "--json", "--sweep", "vmax=1..2", cm=cms)
@@ -529,7 +529,7 @@ def test_the_same_spec_twice_is_refused(compare):
 
 
 def test_draws_that_do_not_fit_are_refused_with_the_number(compare, monkeypatch):
-    monkeypatch.setattr("verifier.compare.scores.MEMORY_BYTES", 10_000)
+    monkeypatch.setattr("verifier.questions.compare.scores.MEMORY_BYTES", 10_000)
     code, _, err = compare(*GATE)
     assert code == ExitCode.NO_ANSWER
     assert "300 draws at" in err

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from made_runs import document_of
 from scipy.stats import beta
 
+from verifier.base.errors import ExitCode, InputError
 from verifier.cli import main
-from verifier.errors import ExitCode, InputError
 from verifier.evidence.consistency import check_documents
 from verifier.evidence.points import contradictions
 from verifier.evidence.rounding import interval_text, number_text

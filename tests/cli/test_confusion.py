@@ -10,14 +10,14 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+from verifier.base.errors import ExitCode
 from verifier.cli import main
-from verifier.confusion.document import read_counts
-from verifier.errors import ExitCode
 from verifier.options import RunOptions
+from verifier.perception.confusion.document import read_counts
 from verifier.pipeline import verify_spec
 
 # Two drives, two bins. Drive a, frame 0: ped at 5 m seen, ped at 8 m missed; obs at 12 m reported as ped. Frame 1 of
-# drive a: nothing but an obs reported at 15 m. Drive b, frame 0: obs at 10 m seen. Counts as in tests/confusion.
+# drive a: nothing but an obs reported at 15 m. Drive b, frame 0: obs at 10 m seen. Counts as in tests/perception.
 ANNOTATIONS = """\
 sequence,frame,class,x,y,occluded
 a,0,ped,5,0,0
@@ -95,7 +95,9 @@ obs in [10, 20) m (2), ped in [10, 20) m (0), empty in [10, 20) m (1)
 """
     )
     document = json.loads((tmp_path / "results.json").read_text())
-    jsonschema.validate(document, json.loads((root / "verifier/confusion/confusion.schema.json").read_text()))
+    jsonschema.validate(
+        document, json.loads((root / "verifier/perception/confusion/confusion.schema.json").read_text())
+    )
     assert [each["counts"] for each in document["bins"]] == [
         [[0, 0, 0], [0, 1, 0], [0, 1, 2]],
         [[1, 0, 0], [1, 0, 0], [0, 0, 1]],

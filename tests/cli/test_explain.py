@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from drive_tables import write_drives
 
+from verifier.base.errors import ExitCode
 from verifier.cli import main
-from verifier.confusion import read_confusion
-from verifier.errors import ExitCode
+from verifier.perception.confusion import read_confusion
 
 SPEC = "specs/car_pedestrian.ltl"
 BY_CLASS = "examples/nuscenes_yolov3_class.json"
@@ -37,7 +37,7 @@ def run(root, monkeypatch, capfd):
 @pytest.fixture
 def schema(root):
     """The published schema."""
-    return json.loads((root / "verifier/explain/explain.schema.json").read_text())
+    return json.loads((root / "verifier/questions/explain/explain.schema.json").read_text())
 
 
 @pytest.fixture

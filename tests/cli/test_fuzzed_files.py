@@ -26,10 +26,10 @@ from small_bundles import MATRICES, MODEL, SPEC, write_inputs
 from small_logs import HAND
 
 from verifier.analysis.settings import ConfidenceSettings
+from verifier.base.errors import ExitCode, UsageError
 from verifier.blocks import block_skeleton
 from verifier.cli import main
 from verifier.closedloop.logfiles import write_logs
-from verifier.errors import ExitCode, UsageError
 from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.evidence.bundle.manifest import Entry, manifest_of, read_manifest
 from verifier.options import RunOptions

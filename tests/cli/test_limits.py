@@ -8,9 +8,9 @@ import pytest
 from looping_systems import FORMULAS, write_system
 from outside import verify_command, watched
 
-from verifier.budget import Clock
+from verifier.base.budget import Clock
+from verifier.base.errors import ExitCode
 from verifier.cli import main
-from verifier.errors import ExitCode
 
 GIB = 2**30
 
@@ -174,14 +174,14 @@ def forever(*_, **__):
 @pytest.mark.parametrize(
     ("command", "module", "work", "said"),
     [
-        (["explain", "S", "--cm", "M"], "verifier.explain.story", "_explain_worst", "explaining wanted"),
+        (["explain", "S", "--cm", "M"], "verifier.questions.explain.story", "_explain_worst", "explaining wanted"),
         (
             ["require", "S", "--cm", "M"],
-            "verifier.require.story",
+            "verifier.questions.require.story",
             "answer",
             "the search for what wanted requires",
         ),
-        (["compare", "S", "--cm", "mine=M"], "verifier.compare.story", "shared_draws", "the comparison"),
+        (["compare", "S", "--cm", "mine=M"], "verifier.questions.compare.story", "shared_draws", "the comparison"),
         (
             ["evidence", "build", "S", "--cm", "M", "-o", "B"],
             "verifier.evidence.bundle.build",

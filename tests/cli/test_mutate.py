@@ -17,8 +17,8 @@ import pytest
 pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
 from PIL import Image
 
+from verifier.base.errors import ExitCode
 from verifier.cli.mutate_arguments import DENSIFYING, IMAGE_SUFFIXES, LISTS
-from verifier.errors import ExitCode
 from verifier.robustness.detectors import images as images_module
 from verifier.robustness.mutators import MUTATORS, PUBLISHED
 from verifier.robustness.mutators.densify import METHODS
@@ -415,7 +415,7 @@ def test_a_full_disk(run, images, monkeypatch, number):
     def full(_):
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr("verifier.textfiles.os.fsync", full)
+    monkeypatch.setattr("verifier.base.files.os.fsync", full)
     code, out, err = run("images", "--mutation", BLUR, "-o", "out")
     assert (code, out) == (ExitCode.BAD_INPUT, "")
     assert f"cannot be written: {os.strerror(number)}" in err

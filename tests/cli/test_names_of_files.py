@@ -6,7 +6,7 @@ import sys
 import pytest
 from small_bundles import SPEC, write_inputs
 
-from verifier.errors import ExitCode
+from verifier.base.errors import ExitCode
 
 LONG = "x" * 300
 

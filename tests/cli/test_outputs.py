@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
+from verifier.base.errors import ExitCode
 from verifier.cli import main
-from verifier.errors import ExitCode
 
 SPEC, CM = "specs/car_pedestrian.ltl", "examples/nuscenes_yolov3_class.json"
 

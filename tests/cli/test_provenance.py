@@ -13,10 +13,10 @@ import pytest
 from PIL import Image
 from small_logs import made_logs, straight
 
+from verifier.base.errors import ExitCode
 from verifier.cli import _parser, main
 from verifier.cli.invocation import FILES, NAMED, OUTPUTS, invocation, with_provenance
 from verifier.closedloop.logfiles import write_logs
-from verifier.errors import ExitCode
 from verifier.evidence.consistency import read_document
 
 SPEC, CM = "specs/car_pedestrian.ltl", "examples/nuscenes_yolov3_class.json"

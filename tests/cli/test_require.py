@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from run_documents import channel
 
-from verifier.analysis.channel_test import channel_condition, channel_test
+from verifier.analysis.dependence.channel_test import channel_condition, channel_test
+from verifier.base.errors import ExitCode
 from verifier.checking.verdicts import Verdict, verdict_text
 from verifier.cli import main
-from verifier.confusion import read_confusion
-from verifier.errors import ExitCode
 from verifier.options import RunOptions
+from verifier.perception.confusion import read_confusion
 from verifier.pipeline import verify_spec
-from verifier.require.results import Answer, Outcome, RequireResult
+from verifier.questions.require.results import Answer, Outcome, RequireResult
 from verifier.results import Point, Scenario
 from verifier.scenarios import Selection
 
@@ -177,7 +177,7 @@ def test_the_labels_of_proposition_matrices(require):
 
 @pytest.mark.parametrize("planner", ["published", "feedback", "cautious"])
 def test_verify_run_confirms_the_answer_and_refutes_one_part_less(require, root, tmp_path, planner):
-    from verifier.confusion import write_confusion
+    from verifier.perception.confusion import write_confusion
 
     arguments = [*STOPS, "--planner", planner, "--set", "vmax=3", "--env", "ped"]
     _, found = answer(require, *arguments)
@@ -201,7 +201,7 @@ def test_verify_run_confirms_the_answer_and_refutes_one_part_less(require, root,
 
 
 def test_the_certified_floor_holds_for_matrices_that_never_were_measured(require, root, tmp_path):
-    from verifier.confusion import write_confusion
+    from verifier.perception.confusion import write_confusion
 
     # A detector that takes every obstacle that it misses for a pedestrian: as measured none does.
     arguments = ["--requirement", "stops_only_for_pedestrians", "--env", "obs", "--planner", "correct"]
@@ -296,7 +296,7 @@ def test_targets_0_and_1(require):
 
 
 def test_the_document_matches_its_schema_and_is_stable(require, root, tmp_path):
-    schema = json.loads((root / "verifier/require/require.schema.json").read_text())
+    schema = json.loads((root / "verifier/questions/require/require.schema.json").read_text())
     arguments = [*STOPS, "--planner", "all", "--set", "vmax=2", "--box"]
     _, first, _ = require(*arguments, "--json")
     _, again, _ = require(*arguments, "--json", "--output", tmp_path / "a.json", "--csv", tmp_path / "a.csv")
@@ -406,9 +406,9 @@ def test_a_column_without_items_is_refused_until_a_policy_is_named(require, root
 
 
 def test_the_command_line_offers_what_there_is():
-    from verifier.analysis.robust import SEMANTICS as KNOWN
+    from verifier.analysis.robust.solutions import SEMANTICS as KNOWN
     from verifier.cli import arguments, require_arguments
-    from verifier.require import question
+    from verifier.questions.require import question
 
     assert require_arguments.MODES == question.MODES
     assert tuple(each.replace("-", "_") for each in arguments.SEMANTICS) == question.SEMANTICS == tuple(KNOWN)

@@ -13,8 +13,8 @@ import pytest
 import scipy.stats
 import stormpy
 
+from verifier.base.errors import ExitCode
 from verifier.cli import main
-from verifier.errors import ExitCode
 
 SPEC = "specs/car_pedestrian.ltl"
 BY_CLASS = "examples/nuscenes_yolov3_class.json"

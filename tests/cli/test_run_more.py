@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 from published_matrices import PERFECT, write_matrix
 
+from verifier.base.errors import ExitCode
 from verifier.checking import asking
 from verifier.cli import main
-from verifier.errors import ExitCode
 
 SPEC = "specs/car_pedestrian.ltl"
 BY_CLASS = "examples/nuscenes_yolov3_class.json"

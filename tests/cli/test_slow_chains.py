@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 from walk_files import winning_chance, write_walk
 
-from verifier.analysis.robust_policy import PolicySearch
+from verifier.analysis.robust.policy import PolicySearch
 
 WIDTH = 1e-9
 

@@ -6,8 +6,8 @@ import re
 import jsonschema
 import pytest
 
+from verifier.base.errors import ExitCode
 from verifier.cli import main
-from verifier.errors import ExitCode
 from verifier.evidence.rounding import level_text
 
 SPEC = "specs/car_pedestrian.ltl"
@@ -97,7 +97,7 @@ def test_an_explanation_of_what_is_inconclusive_follows_its_schema(run, root):
     assert code == ExitCode.INCONCLUSIVE
     found = json.loads(out)
     assert found["explanations"][0]["evidence_needed"]["verdict"] == "satisfied"
-    jsonschema.validate(found, json.loads((root / "verifier/explain/explain.schema.json").read_text()))
+    jsonschema.validate(found, json.loads((root / "verifier/questions/explain/explain.schema.json").read_text()))
 
 
 def test_a_comparison_says_whose_matrices_are_empty(root, monkeypatch, capfd, tmp_path):

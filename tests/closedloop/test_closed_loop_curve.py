@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_courses import course, random_course
 
+from verifier.base.errors import InputError
 from verifier.closedloop.bootstrap import closed_loop_sums
 from verifier.closedloop.closed_loop_curve import (
     ClosedLoopSettings,
@@ -20,7 +21,6 @@ from verifier.closedloop.closed_loop_curve import (
 )
 from verifier.closedloop.simulator import simulate
 from verifier.closedloop.vehicle import VehicleSettings
-from verifier.errors import InputError
 
 VEHICLE = VehicleSettings()
 EXACT = ClosedLoopSettings(VEHICLE, "events")

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from verifier.base.errors import UsageError
 from verifier.closedloop.bootstrap import Draws, LogSums
 from verifier.closedloop.comparison import NamedCurve, compare, winners
 from verifier.closedloop.curves import TradeOffCurve
 from verifier.closedloop.decisions import flips_between_metrics, flips_under_mutation
-from verifier.errors import UsageError
 
 
 def named(detector, condition, *points, metric="m", severity=""):

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import verifier.closedloop
+from verifier.base.errors import InputError
 from verifier.closedloop.comparison import NamedCurve
 from verifier.closedloop.curvefiles import curves_csv, curves_json, read_curves
 from verifier.closedloop.curves import TradeOffCurve
-from verifier.errors import InputError
 
 SCHEMA = json.loads((Path(verifier.closedloop.__file__).parent / "curves.schema.json").read_text())
 CURVES = [

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from plain_curves import Plain
 from small_logs import HAND, made_detections, made_logs, random_logs, straight
 
+from verifier.base.errors import InputError, UsageError
 from verifier.closedloop.curves import (
     PathifierMetric,
     RoboticizerMetric,
@@ -22,8 +23,7 @@ from verifier.closedloop.curves import (
 from verifier.closedloop.logs import Detections
 from verifier.closedloop.paths import PathSettings
 from verifier.closedloop.roboticizer import Standardizer
-from verifier.errors import InputError, UsageError
-from verifier.matching import MatchingPolicy
+from verifier.perception.matching import MatchingPolicy
 
 TWO_METRES = MatchingPolicy("centre_bev", 2.0)
 LEVELS = [0.1, 0.2, 0.4, 0.6, 0.8, 1.0]

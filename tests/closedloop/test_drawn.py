@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from small_logs import HAND, made_logs, straight
 
+from verifier.base.errors import InputError, UsageError
 from verifier.closedloop.drawn import Drawing, drawn_detections
-from verifier.confusion.bins import Bins
-from verifier.confusion.counts import ConfusionCounts
-from verifier.errors import InputError, UsageError
+from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.counts import ConfusionCounts
 
 PED, CAR, NOTHING = frozenset({"ped"}), frozenset({"car"}), frozenset()
 NEAR_FAR = Bins((0.0, 10.0, 20.0))

@@ -18,7 +18,7 @@ from verifier.closedloop.roboticizer import Standardizer
 from verifier.closedloop.study import study
 from verifier.closedloop.study_settings import METRICS, StudySettings
 from verifier.closedloop.vehicle import VehicleSettings
-from verifier.matching import MatchingPolicy
+from verifier.perception.matching import MatchingPolicy
 
 ONE_METRE = MatchingPolicy("centre_bev", 1.0)
 STANDARD = Standardizer.from_validation(np.linspace(0.05, 0.95, 19), 40)

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_logs import HAND, made_detections, made_logs, random_logs, straight
 
+from verifier.base.errors import InputError, UsageError
 from verifier.closedloop.cutting import in_view, positive_by_path, selected, windows
 from verifier.closedloop.logs import Detections, Logs
 from verifier.closedloop.plausible import LogLimits, check_plausible
-from verifier.errors import InputError, UsageError
 
 
 def test_what_logs_hold():

@@ -9,11 +9,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from small_logs import HAND, at_arc, lattice_drives, made_logs, plain_distance, plain_path, random_logs, straight
 
+from verifier.base.errors import InputError, UsageError
 from verifier.closedloop.cutting import positive_by_path
 from verifier.closedloop.pathifier import Radii, courses, pathified_distance, violation_m
 from verifier.closedloop.paths import PathSettings, paths_of
 from verifier.closedloop.roboticizer import Standardizer
-from verifier.errors import InputError, UsageError
 
 NONE = math.inf
 SHORT = PathSettings(extension_m=0)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_logs import made_logs, straight
 
+from verifier.base.errors import InputError
 from verifier.closedloop.paths import PathSettings, paths_of
-from verifier.errors import InputError
 
 
 def direction(drive, settings=None, **more):

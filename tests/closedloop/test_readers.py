@@ -8,11 +8,11 @@ import zipfile
 import numpy as np
 import pytest
 
+from verifier.base.errors import InputError, UsageError
 from verifier.closedloop.logfiles import read_logs, write_logs
 from verifier.closedloop.plausible import LogLimits
 from verifier.closedloop.readers import fieldsafe_logs, kitti_tracking_logs, nuscenes_logs
 from verifier.closedloop.readers.fieldsafe import _utm
-from verifier.errors import InputError, UsageError
 
 DETECTORS = {
     "centerpoint": "det_centerpoint",

@@ -24,11 +24,11 @@ from verifier.closedloop.pathifier import courses
 from verifier.closedloop.paths import PathSettings
 from verifier.closedloop.readers import fieldsafe_logs, nuscenes_logs
 from verifier.closedloop.roboticizer import standardizer_of
-from verifier.confusion.bins import Bins
-from verifier.confusion.job import count_job
-from verifier.confusion.rules import CountingRule
-from verifier.detections import Reading, class_map, read_detections
-from verifier.matching import MatchingPolicy
+from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.job import count_job
+from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.detections import Reading, class_map, read_detections
+from verifier.perception.matching import MatchingPolicy
 
 TAU = np.geomspace(1e-4, 1.0, 100)
 TWO_METRES = MatchingPolicy("centre_bev", 2.0)

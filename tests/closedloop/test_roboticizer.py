@@ -12,10 +12,10 @@ from hypothesis.extra.numpy import arrays
 from PIL import Image
 from small_logs import HAND, made_logs
 
+from verifier.base.errors import UsageError
 from verifier.closedloop.roboticizer import Standardizer, localize, standardizer_of, to_ground
-from verifier.detections import read_detections, with_depth
-from verifier.errors import UsageError
-from verifier.matching import MatchingPolicy
+from verifier.perception.detections import read_detections, with_depth
+from verifier.perception.matching import MatchingPolicy
 
 CAMERA = np.array([[4.0, 0, 3], [0, 2, 2], [0, 0, 1]])
 

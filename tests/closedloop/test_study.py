@@ -11,6 +11,7 @@ from plain_area import rectangle_area, worst_case
 from plain_vehicle import drive
 from small_logs import made_detections, made_logs, straight
 
+from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.closedloop.closed_loop_curve import ClosedLoopSettings, standard_sensitivities
 from verifier.closedloop.comparison import BASELINE
 from verifier.closedloop.cutting import in_view, positive_by_path, windows
@@ -23,12 +24,11 @@ from verifier.closedloop.study import sources_of, study
 from verifier.closedloop.study_settings import METRICS, StudySettings
 from verifier.closedloop.truth_driven import never_stopped
 from verifier.closedloop.vehicle import VehicleSettings
-from verifier.confusion.bins import Bins
-from verifier.confusion.job import count_job
-from verifier.confusion.rules import CountingRule
-from verifier.detections import Reading, class_map, read_detections
-from verifier.errors import InputError, LimitError, UsageError
-from verifier.matching import MatchingPolicy
+from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.job import count_job
+from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.detections import Reading, class_map, read_detections
+from verifier.perception.matching import MatchingPolicy
 
 TWO_METRES = MatchingPolicy("centre_bev", 2.0)
 

@@ -9,6 +9,7 @@ from collision_world import WIDE
 from hypothesis import given
 from hypothesis import strategies as st
 
+from verifier.base.errors import LimitError, UsageError
 from verifier.collision import bootstrap
 from verifier.collision.bootstrap import Weighted, bootstrap_intervals, image_draws
 from verifier.collision.estimator import EstimatorSettings, Grid, collision_map
@@ -16,7 +17,6 @@ from verifier.collision.intervals import IntervalKind, end_quantiles
 from verifier.collision.oracle import oracle_map
 from verifier.collision.pairs import Pairs
 from verifier.collision.stopping import BrakingPolicy
-from verifier.errors import LimitError, UsageError
 
 POLICY = BrakingPolicy(6.86, 0.1)
 GRID = Grid(np.array([8.0, 14.0, 25.0]), np.array([25, 40]) * 0.44704)

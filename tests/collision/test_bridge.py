@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_approach import Drive, comes_closer, reporter, stops_too_late
 
+from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.checking.process import StormProcess
 from verifier.checking.requirements import check_formulas
 from verifier.checking.results import EngineSettings
@@ -19,7 +20,6 @@ from verifier.collision.distance_channel import ChannelSettings, distance_channe
 from verifier.collision.pairs import Pairs
 from verifier.collision.pairs_reader import ReadPairs
 from verifier.collision.stopping import BrakingPolicy
-from verifier.errors import InputError, LimitError, UsageError
 
 WIDE = ChannelSettings(bin_m=1000.0)
 # Cells of a T^2 / 2 = 1 m, speeds of 1 m/s; S(v) = v^2 / 4 without a reaction time.

@@ -10,6 +10,7 @@ import pytest
 from collision_world import WIDE, World
 from scipy import stats
 
+from verifier.base.errors import UsageError
 from verifier.collision import bootstrap, kernel
 from verifier.collision.combination import combine, trusted
 from verifier.collision.comparison import Area, areas, bootstrap_p_values, compare, p_values
@@ -20,7 +21,6 @@ from verifier.collision.ranking import Crossing, Ranking, rank
 from verifier.collision.score import Score, Weight, score
 from verifier.collision.stopping import BrakingPolicy
 from verifier.collision.subsampling import Subsampling
-from verifier.errors import UsageError
 
 POLICY = BrakingPolicy(6.86, 0.1)
 GRID = Grid(np.arange(8.0, 32, 4), np.array([20, 25, 33]) * 0.44704)

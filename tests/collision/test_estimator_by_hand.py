@@ -13,12 +13,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from verifier.base.errors import LimitError, UsageError
 from verifier.collision.estimator import EstimatorSettings, Grid, collision_map
 from verifier.collision.kernel import Reason
 from verifier.collision.oracle import oracle_map
 from verifier.collision.pairs import Pairs
 from verifier.collision.stopping import BrakingPolicy
-from verifier.errors import LimitError, UsageError
 
 HALVING = EstimatorSettings(bandwidth="fixed", width_m=1 / math.sqrt(2 * math.log(2)))
 POLICY = BrakingPolicy(0.5, 0.0)

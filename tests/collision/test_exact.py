@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from verifier.base.errors import UsageError
 from verifier.collision.estimator import EstimatorSettings, Grid, collision_map
 from verifier.collision.exact import clopper_pearson, exact_interval, image_minima, window_counts
 from verifier.collision.intervals import IntervalKind
 from verifier.collision.pairs import Pairs
 from verifier.collision.stopping import BrakingPolicy
 from verifier.collision.trust import Trust, confidence, contradicted
-from verifier.errors import UsageError
 
 POLICY = BrakingPolicy(6.86, 0.1)
 

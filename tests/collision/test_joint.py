@@ -9,9 +9,9 @@ import pytest
 from collision_strategies import some_pairs
 from hypothesis import given
 
+from verifier.base.errors import UsageError
 from verifier.collision.joint import joined
 from verifier.collision.pairs import Pairs
-from verifier.errors import UsageError
 
 
 def pairs_of(*rows, images, names=()):

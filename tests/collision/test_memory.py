@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from collision_world import WIDE
 
+from verifier.base.errors import LimitError
 from verifier.collision import bootstrap, kernel
 from verifier.collision.bootstrap import bootstrap_intervals
 from verifier.collision.comparison import compare
@@ -15,7 +16,6 @@ from verifier.collision.estimator import EstimatorSettings, Grid, collision_map
 from verifier.collision.memory import predicted_bytes
 from verifier.collision.stopping import BrakingPolicy
 from verifier.collision.subsampling import subsampling_interval
-from verifier.errors import LimitError
 
 POLICY = BrakingPolicy(6.86, 0.1)
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from verifier.base.errors import UsageError
 from verifier.collision.pairs import Pairs, split
 from verifier.collision.stopping import SPEED_UNITS, BrakingPolicy, speed_mps
-from verifier.errors import UsageError
 
 
 def some_pairs(**changes):

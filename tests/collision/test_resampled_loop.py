@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from verifier.base.errors import UsageError
 from verifier.checking.process import StormProcess
 from verifier.collision.approach import DriveSettings
 from verifier.collision.bridge import closed_loop
@@ -15,7 +16,6 @@ from verifier.collision.pairs import Pairs
 from verifier.collision.pairs_reader import ReadPairs
 from verifier.collision.resampled_loop import closed_loop_intervals
 from verifier.collision.stopping import BrakingPolicy
-from verifier.errors import UsageError
 
 CHANNEL = ChannelSettings(3.0, empty_bins="neighbour")
 METRES = DriveSettings(BrakingPolicy(2.0, 0.0), period_s=1.0)

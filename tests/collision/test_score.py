@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from verifier.base.errors import UsageError
 from verifier.collision.estimator import EstimatorSettings, Grid, collision_map
 from verifier.collision.oracle import EVEN, PRINTED, Penalty, oracle_map
 from verifier.collision.pairs import Pairs
 from verifier.collision.score import Score, Weight, common_points, score, weight_on
 from verifier.collision.stopping import BrakingPolicy
-from verifier.errors import UsageError
 
 POLICY = BrakingPolicy(6.86, 0.1)
 SQUARE = Grid(np.array([10.0, 20.0]), np.array([5.0, 10.0]))

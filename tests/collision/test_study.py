@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from plain_collision import collision_probability
 
+from verifier.base.errors import UsageError
 from verifier.cli import main
 from verifier.collision.estimator import EstimatorSettings, Grid, collision_map
 from verifier.collision.joint import joined
@@ -16,9 +17,8 @@ from verifier.collision.pairs_reader import ReadPairs, read_pairs
 from verifier.collision.remarks import study_remarks
 from verifier.collision.stopping import BrakingPolicy, speed_mps
 from verifier.collision.study import StudySettings, collision_study
-from verifier.detections import read_detections
-from verifier.errors import UsageError
-from verifier.matching import MatchingPolicy
+from verifier.perception.detections import read_detections
+from verifier.perception.matching import MatchingPolicy
 
 GRID = Grid(np.arange(2.0, 40.0, 4.0), np.array([speed_mps(each, "mph") for each in (15, 25, 40)]))
 BRAKING = BrakingPolicy(6.86, 0.1)
@@ -174,7 +174,7 @@ def test_a_study_of_two_detectors_on_kitti(kitti, root, tmp_path, monkeypatch, c
     out, err = capfd.readouterr()
     assert err == ""
     document = json.loads((tmp_path / "study.json").read_text())
-    jsonschema.validate(document, json.loads((root / "verifier/collision.schema.json").read_text()))
+    jsonschema.validate(document, json.loads((root / "verifier/collision/collision.schema.json").read_text()))
     assert [(each["title"], each["objects"]) for each in document["inputs"]] == [
         ("regression", 1630),
         ("M3D-RPN", 8322),

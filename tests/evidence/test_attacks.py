@@ -12,10 +12,10 @@ from forged_bundles import forged, rewritten
 from small_bundles import MATRICES, write_inputs
 
 from verifier.analysis.settings import ConfidenceSettings
+from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.blocks import check_block
 from verifier.cli import main
 from verifier.cli.terminal import progress_bar
-from verifier.errors import InputError, LimitError, UsageError
 from verifier.evidence.bundle import build as building
 from verifier.evidence.bundle.archive import read_bundle
 from verifier.evidence.bundle.build import Sources, build_bundle, make_bundle

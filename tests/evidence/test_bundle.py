@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from small_bundles import MATRICES, SPEC, write_inputs
 
 from verifier.analysis.settings import ConfidenceSettings
+from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.cli import main
-from verifier.errors import InputError, LimitError, UsageError
 from verifier.evidence.bundle.archive import read_bundle
 from verifier.evidence.bundle.build import Sources, build_bundle, make_bundle
 from verifier.evidence.bundle.check import check_bundle, check_files
 from verifier.evidence.bundle.request import Request, request_of
 from verifier.evidence.bundle.writing import write_bundle
-from verifier.expressions import Source, parse_expression
+from verifier.language.expressions import Source, parse_expression
 from verifier.options import RunOptions
 from verifier.scenarios import Selection
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifier.errors import InputError, LimitError
+from verifier.base.errors import InputError, LimitError
 from verifier.evidence.bundle.archive import DEFAULT_LIMITS, ReadingLimits, read_bundle
 from verifier.evidence.bundle.names import collision_in, fault_of
 from verifier.evidence.bundle.writing import write_bundle, zip_bytes

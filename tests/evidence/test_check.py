@@ -9,23 +9,23 @@ import pytest
 from small_bundles import MODEL, write_inputs
 
 from verifier.analysis.settings import ConfidenceSettings
+from verifier.base.errors import LimitError
 from verifier.cli import main
 from verifier.cli.evidence import check_text
-from verifier.errors import LimitError
 from verifier.evidence.bundle.anew import check_anew
 from verifier.evidence.bundle.archive import ReadingLimits
 from verifier.evidence.bundle.build import Sources, input_words, make_bundle
 from verifier.evidence.bundle.check import CheckLimits, check_bundle, check_files
 from verifier.evidence.bundle.derived import derived_row
-from verifier.evidence.bundle.findings import CheckReport, Finding, Grades, Kind, Log
 from verifier.evidence.bundle.layout import input_paths
 from verifier.evidence.bundle.making import planned_words
 from verifier.evidence.bundle.parts import read_parts
 from verifier.evidence.bundle.request import Request, request_of
 from verifier.evidence.bundle.system import Rebuilt, unpacked_inputs
 from verifier.evidence.bundle.writing import write_bundle
+from verifier.evidence.findings import CheckReport, Finding, Grades, Kind, Log
+from verifier.language.specs import read_spec
 from verifier.options import RunOptions
-from verifier.specs import read_spec
 from verifier.systems.scene import Limits
 
 FEW = RunOptions(confidence=ConfidenceSettings(draws=500))

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from verifier.base.errors import ExitCode
 from verifier.cli import main
-from verifier.errors import ExitCode
 from verifier.evidence.consistency import read_document
 from verifier.evidence.sarif import requirement_places
-from verifier.specs import read_spec
+from verifier.language.specs import read_spec
 
 SPEC, CM, MODEL = "specs/car_pedestrian.ltl", "examples/nuscenes_yolov3_class.json", "models/car_pedestrian.toml"
 NAMES = {"--output": "run.json", "--junit": "run.xml", "--sarif": "run.sarif", "--in-toto": "run.intoto.json"}

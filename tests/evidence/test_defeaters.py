@@ -18,7 +18,7 @@ from run_documents import (
 )
 from run_documents import channel as channel_of_ped
 
-from verifier.errors import InputError
+from verifier.base.errors import InputError
 from verifier.evidence.context import CaseContext, Detector
 from verifier.evidence.defeaters import about_data, about_settings, about_verdicts
 from verifier.evidence.defeaters.finding import find_defeaters

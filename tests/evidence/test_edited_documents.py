@@ -16,8 +16,8 @@ import pytest
 import report_documents
 from document_edits import edited, pattern
 
+from verifier.base.errors import ExitCode, InputError
 from verifier.cli import main
-from verifier.errors import ExitCode, InputError
 from verifier.evidence.consistency import read_document
 from verifier.evidence.report import csv_report, markdown_report
 

@@ -13,11 +13,11 @@ from report_documents import CURVES
 from run_documents import channel
 
 from verifier.analysis.vacuity import Vacuity
+from verifier.base.errors import ExitCode
 from verifier.checking.verdicts import Verdict
 from verifier.cli import main
-from verifier.compare.floor import floor_of
-from verifier.errors import ExitCode
 from verifier.evidence.consistency import read_document
+from verifier.questions.compare.floor import floor_of
 from verifier.results import Point, RequirementResult, RunResult, Scenario, Sureness
 
 SPEC = "specs/car_pedestrian.ltl"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from run_documents import MODEL, SPEC, document, made_with, matrices, point, requirement, run, satisfied_run
 from run_documents import channel as channel_of_ped
 
-from verifier.errors import UsageError
+from verifier.base.errors import UsageError
 from verifier.evidence.case import Case, CaseContext, Element, Kind, Status, build_case, gsn_yaml
 from verifier.evidence.case.elements import worst_status
 from verifier.evidence.context import Detector

@@ -6,8 +6,8 @@ from fractions import Fraction
 import pytest
 from run_documents import channel, document, point, requirement, run
 
+from verifier.base.errors import LimitError, UsageError
 from verifier.checking.verdicts import Verdict
-from verifier.errors import LimitError, UsageError
 from verifier.evidence.consistency import check_documents
 from verifier.evidence.rates.demonstration import encounters_needed, hours_needed
 from verifier.evidence.rates.document import rate_document, rate_text

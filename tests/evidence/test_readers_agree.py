@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from made_runs import BOUNDS, CONFIDENCE, document_of, point, requirement, run_content, sureness
 from run_documents import tried
 
-from verifier.errors import InputError
+from verifier.base.errors import InputError
 from verifier.evidence.bundle.trace import Traced, trace_rows
 from verifier.evidence.case import CaseContext, build_case, gsn_yaml
 from verifier.evidence.consistency import check_documents

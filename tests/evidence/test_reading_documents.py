@@ -6,7 +6,7 @@ import json
 import jsonschema
 import pytest
 
-from verifier.errors import InputError
+from verifier.base.errors import InputError
 from verifier.evidence.consistency import read_document
 from verifier.evidence.documents import SCHEMAS, schema_of
 

@@ -12,7 +12,7 @@ from html_reading import read_page, section, table
 from made_runs import document_of, every_verdict, point, requirement, run_content, sureness
 from report_documents import EVERY_KIND, document, documents
 
-from verifier.errors import InputError
+from verifier.base.errors import InputError
 from verifier.evidence.report import csv_report, html_report, markdown_report
 
 

@@ -10,8 +10,8 @@ from made_runs import document_of, every_verdict
 from report_documents import document, documents, path
 from run_documents import matrices
 
+from verifier.base.errors import ExitCode, InputError
 from verifier.cli import main
-from verifier.errors import ExitCode, InputError
 from verifier.evidence.documents import Document
 from verifier.evidence.report import csv_report, html_report, markdown_report
 

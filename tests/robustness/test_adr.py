@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lanes import lane_set
 
-from verifier.errors import InputError, UsageError
-from verifier.matching import MatchingPolicy
+from verifier.base.errors import InputError, UsageError
+from verifier.perception.matching import MatchingPolicy
 from verifier.robustness.adr import LEVELS, AdrSettings, adr_study, detection_rates, pick_thresholds
 from verifier.robustness.adr_intervals import adr_intervals
 from verifier.robustness.detection_metrics import count_hits
@@ -101,7 +101,7 @@ def test_what_cannot_be_judged_counts_nowhere():
     nan = [math.nan] * 4
     box = np.array([[0, 0, 10, 10], nan], dtype=float)
     boxes = {"frame": [0, 0], "class": [0, 0], "box_2d": box}
-    from verifier.detections import from_arrays
+    from verifier.perception.detections import from_arrays
 
     data = from_arrays(["person"], ["a"], boxes, {**boxes, "score": [0.5, 0.9]})
     found = judged(data, AdrSettings().policy)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from made_assessment import matched
 
+from verifier.base.errors import ExitCode
 from verifier.cli import main
-from verifier.detections import read_detections
-from verifier.errors import ExitCode
+from verifier.perception.detections import read_detections
 from verifier.robustness.assessment.making import Workshop, check_made, make
 from verifier.robustness.assessment.reader import read_assessment
 from verifier.robustness.detection_metrics import coco_metrics

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from verifier.base.errors import InputError
 from verifier.checking.verdicts import Verdict
-from verifier.errors import InputError
 from verifier.robustness.assessment.breaks import Criterion, break_of, in_order, interpolated, surely_before
 from verifier.robustness.assessment.definition import Assessment
 from verifier.robustness.assessment.degradation import Degradation, Level, SystemModelRun

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from verifier.errors import InputError
+from verifier.base.errors import InputError
 from verifier.robustness.assessment.cw_ssim import CwSsimSettings, bands, cw_ssim
 from verifier.robustness.assessment.feature_distances import cosine, euclidean, frechet, linkage
 from verifier.robustness.assessment.feature_files import read_features

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from made_assessment import EDGE_M, SCENES, matched, overlap
 
+from verifier.base.errors import ExitCode
 from verifier.cli import main
-from verifier.errors import ExitCode
 from verifier.robustness.assessment.circumstances import Circumstance
 from verifier.robustness.assessment.follow_up import make_follow_up
 from verifier.robustness.assessment.level_recipe import LevelRecipe

@@ -9,8 +9,8 @@ import sys
 import numpy as np
 import pytest
 
+from verifier.base.errors import ExitCode, InputError
 from verifier.cli import main
-from verifier.errors import ExitCode, InputError
 from verifier.robustness.assessment.reader import read_assessment
 from verifier.robustness.detectors import read_image
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from verifier.errors import UsageError
+from verifier.base.errors import UsageError
 from verifier.robustness.assessment.circumstances import Circumstance
 from verifier.robustness.assessment.plan import follow_up_plan
 from verifier.robustness.assessment.transformations import Span, Transformation

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifier.errors import InputError
+from verifier.base.errors import InputError
+from verifier.base.toml import read_toml
 from verifier.robustness.assessment.reader import read_assessment
 from verifier.robustness.assessment.transformations import Span
-from verifier.tomldata import read_toml
 
 GOOD = """\
 title = "one"

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from made_assessment import SCENES, matched, write_assessment
 
+from verifier.base.errors import ExitCode
 from verifier.cli import main
-from verifier.errors import ExitCode
 from verifier.robustness.assessment.level_draws import weights_of
 
 pytest.importorskip("cv2", reason="opencv-python-headless is not installed")

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
 
-from verifier.errors import InputError
+from verifier.base.errors import InputError
 from verifier.robustness.mutators import Frame, apply, mutation_of, parse_mutation
 from verifier.robustness.mutators.augmentation import APPLIED, MaiteAugmentation, NrtkPerturber
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.spatial import Delaunay
 
-from verifier.detections.depth import depth_map
-from verifier.errors import InputError, LimitError, UsageError
+from verifier.base.errors import InputError, LimitError, UsageError
+from verifier.perception.detections.depth import depth_map
 from verifier.robustness.mutators import densify as module
 from verifier.robustness.mutators.densify import LONGEST_BRIDGE_PX, METHODS, densify
 

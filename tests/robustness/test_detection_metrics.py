@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from lanes import lane_set
 from slow_matcher import crowded_scene, detection_set
 
-from verifier.detections import from_arrays
-from verifier.errors import InputError, UsageError
-from verifier.matching import MatchingPolicy, convention, match
+from verifier.base.errors import InputError, UsageError
+from verifier.perception.detections import from_arrays
+from verifier.perception.matching import MatchingPolicy, convention, match
 from verifier.robustness.detection_metrics import coco_metrics, count_hits
 
 CLASSES = ("person", "car")
@@ -218,7 +218,7 @@ def test_coco_is_that_of_a_second_computation(seed):
 
 def test_real_detections_of_kitti(shared):
     # RRC, a camera detector, on a drive of KITTI: COCO's recall at IoU .5 is the one that counting hits gives.
-    from verifier.detections import Reading, class_map, read_detections
+    from verifier.perception.detections import Reading, class_map, read_detections
 
     folder = shared / "data/kitti_tracking"
     rules = class_map({"Pedestrian": "person", "DontCare": "dont_care", "*": "ignore"})

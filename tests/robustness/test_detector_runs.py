@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from lanes import lane_set
 
-from verifier.detections import class_map
-from verifier.errors import InputError, UsageError
-from verifier.matching import MatchingPolicy, match
+from verifier.base.errors import InputError, UsageError
+from verifier.perception.detections import class_map
+from verifier.perception.matching import MatchingPolicy, match
 from verifier.robustness.detectors import Detections, Image, StoredDetector, run_detector, with_detections
 from verifier.robustness.detectors.cache import Cache, identity_digest, image_digest
 
@@ -230,7 +230,7 @@ def test_detections_beside_annotations():
 
 
 def test_the_record_of_replaced_detections_is_dropped(shared):
-    from verifier.detections import Reading, read_detections
+    from verifier.perception.detections import Reading, read_detections
 
     folder = shared / "data/kitti_tracking"
     reading = Reading(sequences=("0016",))

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lanes import lane_set
 
-from verifier.detections import class_map, from_arrays
-from verifier.errors import InputError, LimitError, UsageError
+from verifier.base.errors import InputError, LimitError, UsageError
+from verifier.perception.detections import class_map, from_arrays
 from verifier.robustness.detectors import (
     CascadePeople,
     CascadeSettings,
@@ -212,7 +212,7 @@ def test_stored_detections_need_rectangles():
 
 
 def test_stored_detections_of_other_files_are_another_detector(shared):
-    from verifier.detections import Reading, read_detections
+    from verifier.perception.detections import Reading, read_detections
 
     folder = shared / "data/kitti_tracking"
 

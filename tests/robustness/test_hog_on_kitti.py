@@ -19,12 +19,12 @@ import numpy as np
 import pytest
 from kitti_scenes import EVERYTHING, PEOPLE, KittiScenes
 
-from verifier.confusion import write_confusion
-from verifier.confusion.bins import Bins
-from verifier.confusion.job import Filters, count_job
-from verifier.confusion.rules import CountingRule
-from verifier.matching import MatchingPolicy
 from verifier.options import RunOptions
+from verifier.perception.confusion import write_confusion
+from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.job import Filters, count_job
+from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.matching import MatchingPolicy
 from verifier.pipeline import verify_spec
 from verifier.robustness.adr import AdrSettings, adr_study
 from verifier.robustness.adr_intervals import adr_intervals

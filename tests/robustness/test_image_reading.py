@@ -11,8 +11,8 @@ import pytest
 pytest.importorskip("PIL", reason="pillow is not installed")
 from PIL import Image
 
-from verifier.detections.depth import IMAGE_SUFFIXES
-from verifier.errors import InputError
+from verifier.base.errors import InputError
+from verifier.perception.detections.depth import IMAGE_SUFFIXES
 from verifier.robustness.detectors.images import read_image, read_images
 
 

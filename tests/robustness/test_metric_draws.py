@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from verifier.detections.columns import Boxes, DetectionSet
-from verifier.matching import CONVENTIONS
+from verifier.perception.detections.columns import Boxes, DetectionSet
+from verifier.perception.matching import CONVENTIONS
 from verifier.robustness.adr import AdrSettings, adr_study
 from verifier.robustness.adr_intervals import drawn_adr
 from verifier.robustness.assessment.level_draws import reaching

@@ -16,7 +16,7 @@ pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
 from image_batches import BLUR, batch, picture, saved
 from PIL import Image
 
-from verifier.errors import InputError, LimitError, UsageError
+from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.robustness.detectors.images import read_image
 from verifier.robustness.mutators import Frame, apply, parse_mutation
 from verifier.robustness.mutators import batch as batch_module
@@ -353,7 +353,7 @@ def test_haze_without_any_depth_is_refused_before_work():
 
 def failing_writes(monkeypatch, number, after, only=""):
     """From the write number `after` on, bytes do not reach the disk, half-way through a file."""
-    from verifier import textfiles
+    from verifier.base import files as textfiles
 
     real, count = textfiles.os.fsync, [0]
 

@@ -12,7 +12,7 @@ import cv2
 from image_batches import BLUR, batch, picture, saved
 from PIL import Image
 
-from verifier.errors import InputError, UsageError
+from verifier.base.errors import InputError, UsageError
 from verifier.robustness.mutators import batch as batch_module
 from verifier.robustness.mutators import parse_mutation
 from verifier.robustness.mutators.annotations import read_annotations

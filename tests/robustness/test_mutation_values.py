@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifier.errors import InputError, LimitError, UsageError
+from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.robustness.mutators import (
     MUTATORS,
     PUBLISHED,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from verifier.errors import InputError
+from verifier.base.errors import InputError
 from verifier.robustness.mutators.blurs import (
     chromatic_aberration,
     gaussian_blur,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verifier.errors import InputError, LimitError
+from verifier.base.errors import InputError, LimitError
 from verifier.robustness.mutators.defocus import LARGEST_ERROR, camera_constant, defocus, defocus_with_bound
 from verifier.robustness.mutators.haze import extinction_per_m, haze
 from verifier.robustness.mutators.lens import Lens, exact_sums

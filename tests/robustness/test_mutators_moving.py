@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifier.errors import InputError
+from verifier.base.errors import InputError
 from verifier.robustness.mutators.frames import Frame, checked_depth
 from verifier.robustness.mutators.geometric import rotate, rotate_frame, truncate_frame
 

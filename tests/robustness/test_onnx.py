@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifier.errors import InputError, UsageError
+from verifier.base.errors import InputError, UsageError
 from verifier.robustness.detectors import Image, OnnxInput, OnnxLayout, OnnxOutput, open_onnx
 from verifier.robustness.detectors.onnx_decode import Placement, decoded, network_input, placement
 

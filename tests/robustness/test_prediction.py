@@ -27,7 +27,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifier.errors import InputError, UsageError
+from verifier.base.errors import InputError, UsageError
 from verifier.robustness.prediction import IDENTITY, AdrTable, predict, r_squared
 
 DEFORMABLE = "Deformable R-FCN"

@@ -16,7 +16,7 @@ from interval_models import vertices
 from verifier.checking.graphs import components
 from verifier.checking.product import build_product
 from verifier.checking.recurrence import component_values
-from verifier.expressions.syntax import FALSE, TRUE, Interval, Name, Operation, Temporal
+from verifier.language.expressions.syntax import FALSE, TRUE, Interval, Name, Operation, Temporal
 
 MOST_CHOICES = 400
 

@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import strategies as st
 from plain_counter import Object, Plain, Report
 
-from verifier.confusion.bins import Bins, Variable
-from verifier.confusion.rules import CountingRule
-from verifier.matching import MatchingPolicy
+from verifier.perception.confusion.bins import Bins, Variable
+from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.matching import MatchingPolicy
 
 TWO_METRES = MatchingPolicy("centre_bev", 2.0)
 PED, OBS = frozenset({"ped"}), frozenset({"obs"})

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from recall_chains import measured_of
 
-from verifier.analysis.drive_items import DriveItems
-from verifier.confusion.bins import Bins
-from verifier.confusion.counts import ConfusionCounts, Sequences
-from verifier.confusion.document import write_confusion
-from verifier.confusion.tally import Tally
+from verifier.analysis.intervals.drive_items import DriveItems
+from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.counts import ConfusionCounts, Sequences
+from verifier.perception.confusion.document import write_confusion
+from verifier.perception.confusion.tally import Tally
 
 
 def sequences_of(counts, names=None):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from verifier.expressions.syntax import Boolean, Name, Node, Operation, Temporal
+from verifier.language.expressions.syntax import Boolean, Name, Node, Operation, Temporal
 
 Chain = Sequence[dict[int, Fraction]]
 

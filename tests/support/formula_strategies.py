@@ -8,7 +8,7 @@ from fractions import Fraction
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from verifier.expressions.syntax import Boolean, Call, Interval, Name, Node, Number, Operation, Temporal
+from verifier.language.expressions.syntax import Boolean, Call, Interval, Name, Node, Number, Operation, Temporal
 
 
 def formulas(

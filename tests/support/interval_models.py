@@ -13,9 +13,9 @@ from fractions import Fraction
 import numpy as np
 from small_objectives import channel_of, objective_of, random_rates
 
-from verifier.analysis.betting import UNIT
-from verifier.analysis.region import Region, groups_of
-from verifier.analysis.robust_step import greatest_masses
+from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.robust.region import Region, groups_of
+from verifier.analysis.robust.step import greatest_masses
 from verifier.chains.decision_process import DecisionProcess
 
 SIMPLE = ["F p", "G p", "p U q", "(F p) & (G !q)", "X (p | X q)", "F[0,3] p", "(!q) W p"]

@@ -9,7 +9,7 @@ off; cutting the people's rectangles out of a farther background would draw fram
 import numpy as np
 from scipy.ndimage import distance_transform_edt
 
-from verifier.detections import Reading, class_map, read_detections
+from verifier.perception.detections import Reading, class_map, read_detections
 from verifier.robustness.detectors import Image, read_image
 
 DRIVE, FRAMES = "0016", (2, 7, 12)

@@ -5,8 +5,8 @@ import resource
 import numpy as np
 import pytest
 
-from verifier.budget import memory_left, memory_limit, share_of_memory
-from verifier.errors import NoAnswerError
+from verifier.base.budget import memory_left, memory_limit, share_of_memory
+from verifier.base.errors import NoAnswerError
 
 MIB = 2**20
 

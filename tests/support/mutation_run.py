@@ -5,8 +5,8 @@ A fault changes one token: a comparison, an operator of arithmetic or logic, an 
 fail or take longer than `--most` seconds. Faults that cannot change what is computed are listed in `EQUIVALENT`, with
 the reason, and are not judged.
 
-    python tests/support/mutation_run.py --sample 50              # of all parts
-    python tests/support/mutation_run.py verifier/kernel.py       # every fault of a module
+    python tests/support/mutation_run.py --sample 50                 # of all parts
+    python tests/support/mutation_run.py verifier/analysis/kernel.py  # every fault of a module
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 PARTS = {
-    "verifier/expressions": ["tests/expressions"],
-    "verifier/ltl": ["tests/ltl"],
-    "verifier/specs": ["tests/specs"],
+    "verifier/language/expressions": ["tests/language/expressions"],
+    "verifier/language/ltl": ["tests/language/ltl"],
+    "verifier/language/specs": ["tests/language/specs"],
     "verifier/systems": ["tests/systems"],
     "verifier/chains": ["tests/chains"],
     "verifier/checking": ["tests/checking", "tests/cli/test_slow_chains.py"],
     "verifier/analysis": ["tests/analysis"],
-    "verifier/detections": ["tests/detections"],
-    "verifier/matching": ["tests/matching"],
-    "verifier/confusion": ["tests/confusion"],
-    "verifier/kernel.py": ["tests/test_kernel.py", "tests/analysis/test_certificate.py"],
+    "verifier/perception/detections": ["tests/perception/detections"],
+    "verifier/perception/matching": ["tests/perception/matching"],
+    "verifier/perception/confusion": ["tests/perception/confusion"],
+    "verifier/analysis/kernel.py": ["tests/analysis/test_kernel.py", "tests/analysis/test_certificate.py"],
 }
 """Part -> the tests that judge it."""
 

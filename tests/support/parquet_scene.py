@@ -13,13 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from verifier.confusion import write_confusion
-from verifier.confusion.bins import Bins
-from verifier.confusion.counting import confusion_counts
-from verifier.confusion.rules import CountingRule
-from verifier.confusion.streaming import StreamFiles, count_chunks, finish
-from verifier.detections import stream_tables
-from verifier.matching import MatchingPolicy
+from verifier.perception.confusion import write_confusion
+from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.counting import confusion_counts
+from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.confusion.streaming import StreamFiles, count_chunks, finish
+from verifier.perception.detections import stream_tables
+from verifier.perception.matching import MatchingPolicy
 
 CLASSES = ("ped", "obs")
 POLICY = MatchingPolicy("centre_bev", 2.0)

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from verifier.detections.columns import Boxes, DetectionSet
+from verifier.perception.detections.columns import Boxes, DetectionSet
 
 CLASSES = ("ped", "obs")
 EMPTY = frozenset()

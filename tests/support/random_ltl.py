@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from hypothesis import strategies as st
 
-from verifier.expressions.syntax import FALSE, TRUE, Interval, Name, Node, Operation, Temporal
+from verifier.language.expressions.syntax import FALSE, TRUE, Interval, Name, Node, Operation, Temporal
 
 a, b, c = Name("a"), Name("b"), Name("c")
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 from small_objectives import channel_of, objective_of
 
-from verifier.analysis.recall_cells import RecallCells
-from verifier.analysis.requirements import Problem, Target
+from verifier.analysis.recall.cells import RecallCells
+from verifier.analysis.recall.requirements import Problem, Target
 
 MILLION = 10**6
 LABELS = ((), ("a",))  # label 0 is "empty", label 1 is "a"

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from small_objectives import channel_of, objective_of
 
-from verifier.analysis.measured import Measured
-from verifier.confusion import rates
+from verifier.analysis.intervals.measured import Measured
+from verifier.perception.confusion import rates
 
 LABELS = ((), ("a",), ("b",))
 

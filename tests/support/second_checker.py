@@ -18,8 +18,8 @@ from interval_models import vertices
 from verifier.checking.graphs import components
 from verifier.checking.product import build_product
 from verifier.checking.recurrence import component_values
-from verifier.ltl import holds_on_lasso
-from verifier.ltl.progression import Obligations
+from verifier.language.ltl import holds_on_lasso
+from verifier.language.ltl.progression import Obligations
 
 BILLION = 10**9
 MOST_WAYS = 512

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import plain_boxes
 
-from verifier.detections.columns import Boxes, DetectionSet
+from verifier.perception.detections.columns import Boxes, DetectionSet
 
 CLASSES = ("car", "ped")
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from verifier.analysis.objective import Objective, _by_observation
 from verifier.checking.product import build_product
-from verifier.ltl import parse_formula
+from verifier.language.ltl import parse_formula
 from verifier.systems.channel import Channel
 from verifier.systems.skeleton import Skeleton, merged_transitions
 

@@ -12,7 +12,7 @@ from stormpy.datastructures import SparseMatrixBuilder
 from stormpy.developer import LogLevel, set_log_level
 from stormpy.models import SparseDtmc, SparseModelComponents, StateLabeling
 
-from verifier.expressions.syntax import Boolean, Name, Node, Operation, Temporal, is_temporal
+from verifier.language.expressions.syntax import Boolean, Name, Node, Operation, Temporal, is_temporal
 
 set_log_level(LogLevel.OFF)
 

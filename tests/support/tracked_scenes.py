@@ -7,9 +7,9 @@ from counting_scenes import EDGES, LEFTOVER, PLAIN, scenes
 from hypothesis import strategies as st
 from plain_counter import CLASSES
 
-from verifier.confusion.bins import Bins
-from verifier.confusion.rules import CountingRule
-from verifier.matching import MatchingPolicy
+from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.matching import MatchingPolicy
 
 THRESHOLDS = (0.15, 0.25, 0.45)
 

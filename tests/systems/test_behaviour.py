@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifier.confusion import EMPTY
+from verifier.perception.confusion import EMPTY
 from verifier.systems.behaviour import input_choices, rules_behaviour, runs_behaviour
 from verifier.systems.reader import read_model
 from verifier.systems.space import StateSpace

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifier.confusion import EMPTY, ConfusionMatrices, exact_rates, rates, read_confusion
-from verifier.errors import InputError, LimitError, UsageError
+from verifier.base.errors import InputError, LimitError, UsageError
+from verifier.perception.confusion import EMPTY, ConfusionMatrices, exact_rates, rates, read_confusion
 from verifier.systems.channel import FALSE_ALARM_POLICIES, make_channel, possible_observations
 
 PED, OBS = frozenset({"ped"}), frozenset({"obs"})

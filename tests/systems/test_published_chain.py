@@ -9,7 +9,7 @@ import published_chain
 import pytest
 
 from verifier.chains.filled import markov_chain
-from verifier.confusion import ConfusionMatrices, read_confusion
+from verifier.perception.confusion import ConfusionMatrices, read_confusion
 from verifier.systems.reader import read_model
 from verifier.systems.skeleton import build_skeleton
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifier.confusion import EMPTY, ConfusionMatrices
-from verifier.errors import ExitCode, InputError, NoAnswerError, UsageError, VerifierError
-from verifier.expressions import parse_expression
-from verifier.expressions.syntax import FALSE, TRUE, Number
-from verifier.ltl import parse_formula
+from verifier.base.errors import ExitCode, InputError, NoAnswerError, UsageError, VerifierError
+from verifier.language.expressions import parse_expression
+from verifier.language.expressions.syntax import FALSE, TRUE, Number
+from verifier.language.ltl import parse_formula
+from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.systems.model import PlacedObject, Planner, Range, Rule, Run, Variable
 from verifier.systems.reader import read_model
 from verifier.systems.skeleton import build_skeleton

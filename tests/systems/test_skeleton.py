@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.chains.filled import filled_counts, markov_chain
-from verifier.confusion import EMPTY, ConfusionMatrices, rates
-from verifier.errors import InputError, LimitError, UsageError
-from verifier.expressions import parse_expression
+from verifier.language.expressions import parse_expression
+from verifier.perception.confusion import EMPTY, ConfusionMatrices, rates
 from verifier.systems.reader import read_model
 from verifier.systems.scene import Limits, SkeletonOptions
 from verifier.systems.skeleton import build_skeleton

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verifier.confusion import EMPTY
-from verifier.errors import InputError
-from verifier.expressions import parse_expression, to_text
-from verifier.ltl import parse_formula
+from verifier.base.errors import InputError
+from verifier.language.expressions import parse_expression, to_text
+from verifier.language.ltl import parse_formula
+from verifier.perception.confusion import EMPTY
 from verifier.systems.behaviour import Moves
 from verifier.systems.model import BoundedVariable
 from verifier.systems.reader import read_model

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.betting import UNIT, ceiling
-from verifier.analysis.drive_items import DriveItems
-from verifier.analysis.intervals import alpha_of
-from verifier.analysis.measured import Measured
-from verifier.analysis.rate_intervals import Event, RateIntervals
+from verifier.analysis.intervals.betting import UNIT, ceiling
+from verifier.analysis.intervals.drive_items import DriveItems
+from verifier.analysis.intervals.intervals import alpha_of
+from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.rate_intervals import Event, RateIntervals
+from verifier.analysis.intervals.tiers import FEW_DRIVES, UNITS, BoundsBasis, LargestDrive, Tier
 from verifier.analysis.settings import ConfidenceSettings
-from verifier.analysis.tiers import FEW_DRIVES, UNITS, BoundsBasis, LargestDrive, Tier
-from verifier.errors import InputError, UsageError, shown
+from verifier.base.errors import InputError, UsageError, shown
 
 Ints = NDArray[np.int64]
 

@@ -16,23 +16,23 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.betting import UNIT
 from verifier.analysis.chosen_bounds import choose_bounds, tier_of
-from verifier.analysis.drive_items import DriveItems, drive_items
-from verifier.analysis.interval_choice import Choice as IntervalChoice
-from verifier.analysis.interval_choice import choose_interval
-from verifier.analysis.intervals import Interval, PercentileStream, alpha_of
-from verifier.analysis.measured import Measured
+from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.intervals.drive_items import DriveItems, drive_items
+from verifier.analysis.intervals.interval_choice import Choice as IntervalChoice
+from verifier.analysis.intervals.interval_choice import choose_interval
+from verifier.analysis.intervals.intervals import Interval, PercentileStream, alpha_of
+from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.posterior import default_draws, matrix_draws, probability_draws
+from verifier.analysis.intervals.rate_differences import RateDifference, rate_differences
+from verifier.analysis.intervals.rate_intervals import Event, RateIntervals
+from verifier.analysis.intervals.tiers import BoundsBasis, Tier
 from verifier.analysis.objective import Objective
 from verifier.analysis.phantom_draws import DriveData, drive_intervals
-from verifier.analysis.posterior import default_draws, matrix_draws, probability_draws
-from verifier.analysis.rate_differences import RateDifference, rate_differences
-from verifier.analysis.rate_intervals import Event, RateIntervals
-from verifier.analysis.region import Region, events_of, region_of
-from verifier.analysis.robust import Effort, RobustBounds, robust_bounds
+from verifier.analysis.robust.region import Region, events_of, region_of
+from verifier.analysis.robust.solutions import Effort, RobustBounds, robust_bounds
 from verifier.analysis.settings import ConfidenceSettings
-from verifier.analysis.tiers import BoundsBasis, Tier
-from verifier.confusion.counts import Sequences
+from verifier.perception.confusion.counts import Sequences
 from verifier.systems.skeleton import Skeleton
 
 
@@ -52,7 +52,7 @@ class Data:
     Attributes:
         measured: the counts.
         drives: what each drive holds, or None.
-        events: of all chains of the run, see `verifier.analysis.region`.
+        events: of all chains of the run, see `verifier.analysis.robust.region`.
         choice: which interval is made, and why.
         draws: how many matrices are drawn for it.
         basis: what the bounds rest on.
@@ -118,7 +118,7 @@ class Needs:
     """What the chains of a run need of its matrices.
 
     Attributes:
-        events: of all chains, see `verifier.analysis.region`.
+        events: of all chains, see `verifier.analysis.robust.region`.
         estimated: (k, 2) pairs of bin and true label of the columns that are not fixed.
         affordable: how many draws of matrices can be solved in reasonable time.
     """

@@ -1,4 +1,4 @@
-"""What a run knows where the bins of a further variable are weighed (`verifier.confusion.mix`).
+"""What a run knows where the bins of a further variable are weighed (`verifier.perception.confusion.mix`).
 
 The strata, the matrices of each bin of the variable, stand behind each other as if they were more distance bins. So
 one set of intervals and one set of draws serves them all, and alpha is divided among the chances of all strata,
@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 
 from verifier.analysis.chosen_bounds import choose_bounds, tier_of
 from verifier.analysis.confidence import Data, draws_of_run, needs_of_run
-from verifier.analysis.drive_items import DriveItems, drive_items
-from verifier.analysis.interval_choice import choose_interval
-from verifier.analysis.measured import Measured, measured
+from verifier.analysis.intervals.drive_items import DriveItems, drive_items
+from verifier.analysis.intervals.interval_choice import choose_interval
+from verifier.analysis.intervals.measured import Measured, measured
+from verifier.analysis.intervals.posterior import matrix_draws
+from verifier.analysis.intervals.rate_intervals import Event, RateIntervals
 from verifier.analysis.objective import Objective
 from verifier.analysis.phantom_draws import DriveData, mixed
-from verifier.analysis.posterior import matrix_draws
-from verifier.analysis.rate_intervals import Event, RateIntervals
-from verifier.analysis.region import Region, region_of
+from verifier.analysis.robust.region import Region, region_of
 from verifier.analysis.settings import ConfidenceSettings
-from verifier.confusion.mix import Mix, MixedMatrices, mixed_ends
-from verifier.errors import UsageError
+from verifier.base.errors import UsageError
+from verifier.perception.confusion.mix import Mix, MixedMatrices, mixed_ends
 from verifier.systems.skeleton import Skeleton
 
 Ints = NDArray[np.int64]

@@ -20,8 +20,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.adjoint import expected_visits, gradient, state_values
-from verifier.analysis.drawing import (
+from verifier.analysis.intervals.drawing import (
     BLOCK,
     PART_BYTES,
     LogGammas,
@@ -32,11 +31,12 @@ from verifier.analysis.drawing import (
     shares,
     stream,
 )
-from verifier.analysis.drive_items import DriveItems
-from verifier.analysis.intervals import Interval, PercentileStream, check_draws
-from verifier.analysis.measured import Measured
+from verifier.analysis.intervals.drive_items import DriveItems
+from verifier.analysis.intervals.intervals import Interval, PercentileStream, check_draws
+from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.posterior import Prior, prior_weight, probability_draws
 from verifier.analysis.objective import Objective
-from verifier.analysis.posterior import Prior, prior_weight, probability_draws
+from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, state_values
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -150,7 +150,7 @@ def drive_draws(data: DriveData, count: int, seed: int = 0, at_once: int = BLOCK
 
 
 def common_draws(data: DriveData, prior: Prior, count: int, seed: int = 0) -> Iterator[Floats]:
-    """Matrices for comparisons, as `verifier.analysis.posterior.matrix_draws`: what phantom drives report is drawn.
+    """Matrices for comparisons, as `analysis.intervals.posterior.matrix_draws`: what phantom drives report is drawn.
 
     Args:
         data, count, seed: as for `drive_draws`.

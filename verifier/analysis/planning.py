@@ -41,13 +41,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.adjoint import expected_visits, gradient, state_values
-from verifier.analysis.betting import drives_without_a_miss
-from verifier.analysis.measured import Measured
+from verifier.analysis.intervals.betting import drives_without_a_miss
+from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.rate_intervals import RateIntervals
 from verifier.analysis.objective import Objective
-from verifier.analysis.rate_intervals import RateIntervals
-from verifier.analysis.region import groups_of, region_of
-from verifier.analysis.robust import Effort, RobustBounds, Semantics, robust_bounds
+from verifier.analysis.robust.region import groups_of, region_of
+from verifier.analysis.robust.solutions import Effort, RobustBounds, Semantics, robust_bounds
+from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, state_values
 from verifier.checking.verdicts import Verdict, verdict_of
 
 Ints = NDArray[np.int64]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from verifier.analysis.intervals import LARGEST_DRAWS, check_draws, check_level
-from verifier.analysis.posterior import Prior, prior_weight
-from verifier.analysis.robust import Semantics
-from verifier.analysis.tiers import BOUNDS, WEIGHTS, Weights
-from verifier.errors import UsageError, shown
+from verifier.analysis.intervals.intervals import LARGEST_DRAWS, check_draws, check_level
+from verifier.analysis.intervals.posterior import Prior, prior_weight
+from verifier.analysis.intervals.tiers import BOUNDS, WEIGHTS, Weights
+from verifier.analysis.robust.solutions import Semantics
+from verifier.base.errors import UsageError, shown
 
 MOST_LOOKS = 10**6
 
@@ -20,18 +20,18 @@ class ConfidenceSettings:
 
     Attributes:
         level: of both.
-        interval: one of `verifier.analysis.phantom.CHOICES`.
-        prior: see `verifier.analysis.posterior.prior_weight`.
+        interval: one of `verifier.analysis.intervals.phantom.CHOICES`.
+        prior: see `verifier.analysis.intervals.posterior.prior_weight`.
         draws: how many matrices to draw for the interval; None for as many as the chain can afford.
         seed: of the draws.
         semantics: of the confidence bounds, see `robust_bounds`.
-        bounds: one of `verifier.analysis.tiers.BOUNDS`; "auto" is drives where the file knows them, else items.
-        weights: what a rate is the rate of, see `verifier.analysis.drive_items`.
+        bounds: one of `analysis.intervals.tiers.BOUNDS`; "auto" is drives where the file knows them, else items.
+        weights: what a rate is the rate of, see `verifier.analysis.intervals.drive_items`.
         largest_drive: the most items (or encounters) of a column that any drive may hold; None for the most seen.
         icc_at_most: intraclass correlation up to which the bounds hold.
         assume_independent_items: bounds by items, though the file knows drives.
         looks: how often the data are looked at while they grow.
-        shift: see `verifier.analysis.tiers.BoundsBasis`.
+        shift: see `verifier.analysis.intervals.tiers.BoundsBasis`.
 
     Raises:
         UsageError: a value that cannot be, or two that exclude each other.

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from verifier.analysis.betting import UNIT
 from verifier.analysis.confidence import Data
-from verifier.analysis.intervals import alpha_of
+from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.intervals.intervals import alpha_of
+from verifier.analysis.intervals.rate_intervals import RateIntervals
 from verifier.analysis.objective import Objective
 from verifier.analysis.planning import Question
-from verifier.analysis.rate_intervals import RateIntervals
-from verifier.analysis.region import region_of
-from verifier.analysis.robust import Effort, robust_bounds
+from verifier.analysis.robust.region import region_of
+from verifier.analysis.robust.solutions import Effort, robust_bounds
 from verifier.checking.verdicts import Verdict, verdict_of
 
 STEPS = 1000

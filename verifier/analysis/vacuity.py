@@ -37,9 +37,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.errors import InputError
-from verifier.expressions import to_text
-from verifier.expressions.syntax import (
+from verifier.base.errors import InputError
+from verifier.language.expressions import to_text
+from verifier.language.expressions.syntax import (
     COMPARISONS,
     CONNECTIVES,
     Boolean,
@@ -50,8 +50,8 @@ from verifier.expressions.syntax import (
     fold,
     names_in,
 )
-from verifier.ltl import abstract
-from verifier.ltl.three_valued import Settled, connective, temporal
+from verifier.language.ltl import abstract
+from verifier.language.ltl.three_valued import Settled, connective, temporal
 from verifier.systems import reachability
 from verifier.systems.model import EMPTY_CLASS
 from verifier.systems.skeleton import Skeleton

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from verifier.base.errors import UsageError
 from verifier.chains.chain import MarkovChain
 from verifier.chains.decision_process import DecisionProcess
 from verifier.chains.drn import write_drn
 from verifier.chains.prism import write_prism
 from verifier.chains.umb import write_umb
-from verifier.errors import UsageError
 
 __all__ = ["EXPORT_FORMATS", "DecisionProcess", "MarkovChain", "write_chain", "write_drn", "write_prism", "write_umb"]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from verifier.base.files import write_text
 from verifier.chains.chain import MarkovChain
 from verifier.chains.texts import (
     INITIAL_LABEL,
@@ -19,7 +20,6 @@ from verifier.chains.texts import (
     probability_texts,
     renaming_comments,
 )
-from verifier.textfiles import write_text
 
 
 def write_drn(chain: MarkovChain, path: str | Path) -> None:

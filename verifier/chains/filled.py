@@ -8,11 +8,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import InputError, UsageError
 from verifier.chains.chain import MarkovChain
 from verifier.chains.decision_process import DecisionProcess
-from verifier.confusion import ConfusionMatrices, exact_rates, rates
-from verifier.confusion.matrices import label_text
-from verifier.errors import InputError, UsageError
+from verifier.perception.confusion import ConfusionMatrices, exact_rates, rates
+from verifier.perception.confusion.matrices import label_text
 from verifier.systems.skeleton import Skeleton
 from verifier.systems.strategies import StrategySkeleton
 

@@ -16,6 +16,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import LimitError
+from verifier.base.files import write_text
 from verifier.chains.chain import MarkovChain
 from verifier.chains.texts import (
     INITIAL_LABEL,
@@ -25,8 +27,6 @@ from verifier.chains.texts import (
     probability_texts,
     renaming_comments,
 )
-from verifier.errors import LimitError
-from verifier.textfiles import write_text
 
 _MODULE = "chain"
 _LARGEST_VALUE = 2**31 - 1  # PRISM's integers have 32 bits

@@ -9,9 +9,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from verifier.base.errors import InputError, LimitError
 from verifier.chains.chain import MarkovChain
 from verifier.chains.decision_process import DecisionProcess
-from verifier.errors import InputError, LimitError
 
 Model: TypeAlias = MarkovChain | DecisionProcess
 

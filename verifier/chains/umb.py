@@ -29,9 +29,9 @@ from typing import Any, BinaryIO, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import InputError, LimitError, Place
 from verifier.chains.decision_process import DecisionProcess
 from verifier.chains.texts import Model, labels_to_write
-from verifier.errors import InputError, LimitError, Place
 
 _Parts: TypeAlias = list[bytes | NDArray[Any]]
 

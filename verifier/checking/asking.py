@@ -20,7 +20,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from verifier.budget import Clock, out_of_memory, share_of_memory
+from verifier.base.budget import Clock, out_of_memory, share_of_memory
+from verifier.base.errors import LimitError, NoAnswerError
 from verifier.chains.chain import MarkovChain
 from verifier.checking.batch import BatchResult, satisfaction_probabilities
 from verifier.checking.graphs import components
@@ -30,10 +31,9 @@ from verifier.checking.process import Answers, RefusedError, StormProcess
 from verifier.checking.product import Product, build_product
 from verifier.checking.results import CheckedValues, EngineSettings, NoProbabilityError
 from verifier.checking.step_bounds import LongWindow, counted, long_window
-from verifier.errors import LimitError, NoAnswerError
-from verifier.expressions import to_text
-from verifier.expressions.syntax import Node, Operation, Temporal, children
-from verifier.ltl import to_storm
+from verifier.language.expressions import to_text
+from verifier.language.expressions.syntax import Node, Operation, Temporal, children
+from verifier.language.ltl import to_storm
 
 STEPS_FOR_ITERATION = 5_000
 """Most expected steps with which Storm is asked to iterate: for gambler's ruin of 200 states, 10,000 steps, it gives

@@ -22,7 +22,7 @@ from verifier.checking.graphs import Integers
 from verifier.checking.linear import ROUNDOFF, Solution, solve
 from verifier.checking.plan import Decided, decide
 from verifier.checking.product import Product, build_product
-from verifier.expressions.syntax import Node
+from verifier.language.expressions.syntax import Node
 
 _CHUNK = 512
 

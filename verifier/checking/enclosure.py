@@ -21,13 +21,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import EngineError
 from verifier.chains.chain import MarkovChain
 from verifier.checking.batch import BatchResult
 from verifier.checking.linear import ROUNDOFF
 from verifier.checking.results import CheckedValues
-from verifier.errors import EngineError
-from verifier.expressions import to_text
-from verifier.expressions.syntax import Node
+from verifier.language.expressions import to_text
+from verifier.language.expressions.syntax import Node
 
 BOUND_ROUNDOFF = 2.0**-49
 """How far Storm's bounds can miss: it forms P(G p) as 1 - P(F !p), rounded, and then gives bounds without width."""

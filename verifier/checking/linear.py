@@ -64,11 +64,11 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import EngineError
 from verifier.checking.component_solving import DENSE_LIMIT, BlockSolver, Equation, add_up
 from verifier.checking.graphs import Integers
 from verifier.checking.plan import Plan
 from verifier.checking.refinement import Equations, refined
-from verifier.errors import EngineError
 
 ROUNDOFF = 2.0**-53
 """Largest relative error of one operation on doubles, and of rounding a fraction to a double."""

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from verifier.checking.graphs import Integers, Mask, components, coreachable, levels, reachable
 from verifier.checking.product import Product
 from verifier.checking.recurrence import component_values
-from verifier.ltl.progression import ACCEPT, REJECT
+from verifier.language.ltl.progression import ACCEPT, REJECT
 
 _CHUNK = 512
 _SECONDS_PER_BLOCK = 1e-4

@@ -35,10 +35,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from verifier.budget import memory_left
+from verifier.base.budget import memory_left
+from verifier.base.errors import NoAnswerError
 from verifier.chains.chain import MarkovChain
 from verifier.checking.graphs import Integers, Mask, coreachable
-from verifier.errors import NoAnswerError
 
 Floats = NDArray[np.float64]
 

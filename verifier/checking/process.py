@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from verifier.base.errors import EngineError, InputError, NoAnswerError, shown
 from verifier.chains.chain import MarkovChain
 from verifier.chains.decision_process import DecisionProcess
 from verifier.chains.texts import Model
@@ -36,7 +37,6 @@ from verifier.checking.folders import private_folder, sweep
 from verifier.checking.results import CheckedValues
 from verifier.checking.storm import formula_labels
 from verifier.checking.worker import DiedError, OverdueError, Worker
-from verifier.errors import EngineError, InputError, NoAnswerError, shown
 
 DEFAULT_TIME_LIMIT_S = 600.0
 """Seconds for one formula; building the model counts towards the first."""

@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
+from verifier.base.errors import NoAnswerError
 from verifier.checking.graphs import Integers, Mask, ranges
-from verifier.errors import NoAnswerError
-from verifier.expressions.syntax import Boolean, Name, Node, Operation
-from verifier.ltl.progression import ACCEPT, REJECT, Obligations
+from verifier.language.expressions.syntax import Boolean, Name, Node, Operation
+from verifier.language.ltl.progression import ACCEPT, REJECT, Obligations
 
 MOST_OBLIGATIONS = 100_000
 """Obligations of one formula that are told apart."""

@@ -26,10 +26,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from verifier.base.errors import EngineError, NoAnswerError
 from verifier.checking.graphs import Integers, Mask, coreachable, ranges
 from verifier.checking.product import Product
-from verifier.errors import EngineError, NoAnswerError
-from verifier.ltl.normal_form import PositiveNode
+from verifier.language.ltl.normal_form import PositiveNode
 
 EDGE_LIMIT = 50_000_000
 """Most edges of the split graph."""

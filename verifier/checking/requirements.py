@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from verifier.base.errors import LimitError
 from verifier.chains.chain import MarkovChain
 from verifier.checking.asking import Asking, Task
 from verifier.checking.linear import ROUNDOFF
 from verifier.checking.process import StormProcess
 from verifier.checking.results import EngineSettings, TwoEngineValues
 from verifier.checking.two_engines import TwoEngines
-from verifier.errors import LimitError
-from verifier.expressions import substitute
-from verifier.expressions.syntax import Name, Node
-from verifier.ltl import abstract
+from verifier.language.expressions import substitute
+from verifier.language.expressions.syntax import Name, Node
+from verifier.language.ltl import abstract
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.errors import EngineError
+from verifier.base.errors import EngineError
 
 PROBABILITY_TOLERANCE = 1e-9
 """How far from [0, 1], or outside its own bounds, a probability may lie through rounding and iteration alone."""
@@ -97,7 +97,7 @@ class EngineSettings:
         exact: let Storm compute with rational numbers.
         timeout_s: seconds for one formula, both engines together; None for no limit.
         product_states: most states of a product of chain and formula.
-        memory_bytes: what is named when memory is used up; `verifier.budget.memory_limit` enforces it.
+        memory_bytes: what is named when memory is used up; `verifier.base.budget.memory_limit` enforces it.
     """
 
     exact: bool = False

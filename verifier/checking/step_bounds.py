@@ -22,14 +22,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from verifier.base.errors import NoAnswerError
 from verifier.chains.chain import MarkovChain
 from verifier.checking.batch import BatchResult
 from verifier.checking.graphs import Integers, Mask, coreachable
 from verifier.checking.powers import NEGLIGIBLE, Expected, SubChain, after_steps
 from verifier.checking.product import MOST_OBLIGATIONS, truth_of
-from verifier.errors import NoAnswerError
-from verifier.expressions.syntax import Node
-from verifier.ltl.normal_form import FALSE_NODE, TRUE_NODE, PositiveFormula
+from verifier.language.expressions.syntax import Node
+from verifier.language.ltl.normal_form import FALSE_NODE, TRUE_NODE, PositiveFormula
 from verifier.systems.reachability import on_cycle, rows
 
 LONGEST_UNROLLED = 20_000

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import EngineError
 from verifier.chains.decision_process import DecisionProcess
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.graphs import ranges
@@ -21,11 +22,10 @@ from verifier.checking.plan import decide
 from verifier.checking.process import StormProcess
 from verifier.checking.product import Product, build_product
 from verifier.checking.results import EngineSettings
-from verifier.errors import EngineError
-from verifier.expressions import to_text
-from verifier.expressions.syntax import Node, Operation
-from verifier.ltl import to_storm
-from verifier.ltl.progression import ACCEPT, REJECT
+from verifier.language.expressions import to_text
+from verifier.language.expressions.syntax import Node, Operation
+from verifier.language.ltl import to_storm
+from verifier.language.ltl.progression import ACCEPT, REJECT
 
 Floats = NDArray[np.float64]
 

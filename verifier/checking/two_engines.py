@@ -21,17 +21,17 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.budget import Clock
+from verifier.base.budget import Clock
+from verifier.base.errors import EngineError, LimitError, NoAnswerError
 from verifier.chains.chain import MarkovChain
 from verifier.checking import enclosure
 from verifier.checking.asking import Asking, Found, Look
 from verifier.checking.enclosure import AGREEMENT, BOUND_ROUNDOFF, doubles_around
 from verifier.checking.process import RefusedError
 from verifier.checking.results import ONE_ENGINE, CheckedValues, NoProbabilityError, TwoEngineValues
-from verifier.errors import EngineError, LimitError, NoAnswerError
-from verifier.expressions import to_text
-from verifier.expressions.syntax import Operation
-from verifier.ltl import to_storm
+from verifier.language.expressions import to_text
+from verifier.language.expressions.syntax import Operation
+from verifier.language.ltl import to_storm
 
 Floats = NDArray[np.float64]
 

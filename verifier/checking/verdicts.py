@@ -33,7 +33,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias, get_args
 
-from verifier.errors import ExitCode
+from verifier.base.errors import ExitCode
 
 
 class Verdict(Enum):

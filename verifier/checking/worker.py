@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
-from verifier.errors import shown
+from verifier.base.errors import shown
 
 _START = "import sys; sys.path[:] = sys.argv[1:]; from verifier.checking.storm import main; main()"
 _KEPT_MESSAGES = 4096  # bytes of standard error kept for the error message

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from types import FrameType
 
 from verifier import __version__
+from verifier.base.errors import ExitCode, InputError, Place, UsageError, VerifierError, one_line, shown
 from verifier.cli.invocation import invocation
-from verifier.errors import ExitCode, InputError, Place, UsageError, VerifierError, one_line, shown
 
 DESCRIPTION = """\
 How likely does a system that acts on what a detector sees meet its requirements?

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from verifier.base.errors import UsageError, shown
 from verifier.cli.bounds_arguments import (
     add_bounds_arguments,
     bounds_settings,
     refuse_without_bounds,
     source_of_verdicts,
 )
-from verifier.errors import UsageError, shown
 
 if TYPE_CHECKING:
     from verifier.analysis.settings import ConfidenceSettings
@@ -330,7 +330,7 @@ def _verdict_from(arguments: argparse.Namespace) -> str:
 
 
 def _selection(arguments: argparse.Namespace) -> Selection:
-    from verifier.expressions import Source, parse_expression
+    from verifier.language.expressions import Source, parse_expression
     from verifier.scenarios import Selection
 
     initial = None

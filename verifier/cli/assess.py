@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
+from verifier.base.errors import InputError, Place, UsageError, unknown_name
+from verifier.base.files import write_bytes, write_text
 from verifier.cli.assess_tables import assess_markdown, assess_tables
 from verifier.cli.invocation import with_provenance
 from verifier.cli.plots import check_plot_target
 from verifier.cli.terminal import progress_bar
-from verifier.errors import InputError, Place, UsageError, unknown_name
 from verifier.provenance import installed_versions, program_versions
 from verifier.robustness.assessment.datasets import computed_distances, input_records, source_names
 from verifier.robustness.assessment.definition import Assessment
@@ -24,7 +25,6 @@ from verifier.robustness.assessment.reader import AssessmentFile, read_assessmen
 from verifier.robustness.assessment.result import AssessmentResult, SystemResult
 from verifier.robustness.assessment.scenes import Scenes
 from verifier.robustness.assessment.story import assess
-from verifier.textfiles import write_bytes, write_text
 
 OUTPUTS = ("output", "markdown", "plan", "plot")
 PACKAGES = ("onnxruntime", "opencv-python-headless", "opencv-python", "pillow", "pycocotools")

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from verifier.base.errors import one_line
 from verifier.cli.tables import aligned
-from verifier.errors import one_line
 from verifier.evidence.report.markdown import escaped
 
 

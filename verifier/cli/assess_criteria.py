@@ -12,6 +12,7 @@ from pathlib import Path, PurePath
 
 import numpy as np
 
+from verifier.base.errors import InputError, Place
 from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import Verdict, verdict_of
 from verifier.cli.terminal import progress_bar
@@ -23,7 +24,7 @@ from verifier.collision.estimator import CollisionMap, Grid, collision_map
 from verifier.collision.pairs import Pairs
 from verifier.collision.pairs_reader import read_pairs
 from verifier.collision.stopping import BrakingPolicy
-from verifier.errors import InputError, Place
+from verifier.language.specs import check_names, read_spec
 from verifier.options import RunOptions
 from verifier.pipeline import read_inputs, verified
 from verifier.results import RequirementResult, RunResult, engines_record
@@ -47,7 +48,6 @@ from verifier.robustness.assessment.level_draws import (
 from verifier.robustness.assessment.numbers import decimal_text
 from verifier.robustness.assessment.result import DegradationResult, degradation_result
 from verifier.scenarios import Selection, make_grid
-from verifier.specs import check_names, read_spec
 from verifier.systems.reader import read_model
 
 

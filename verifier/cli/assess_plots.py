@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from verifier.base.errors import UsageError, one_line
 from verifier.cli.plots import figure_bytes, quiet_pyplot
-from verifier.errors import UsageError, one_line
 from verifier.robustness.assessment.result import AssessmentResult, SystemResult
 
 if TYPE_CHECKING:

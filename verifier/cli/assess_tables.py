@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from verifier.base.errors import one_line
 from verifier.cli.assess_blocks import Section, markdown_lines, plain_lines
 from verifier.cli.assess_sections import ROBUST, sections
-from verifier.errors import one_line
 from verifier.evidence.report.markdown import escaped
 from verifier.robustness.assessment.result import AssessmentResult, SystemResult
 

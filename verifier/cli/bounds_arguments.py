@@ -7,7 +7,7 @@ import re
 from fractions import Fraction
 from typing import Any
 
-from verifier.errors import UsageError
+from verifier.base.errors import UsageError
 
 BOUNDS = ("auto", "drives", "approximate", "items")
 WEIGHTS = ("item", "track", "drive")

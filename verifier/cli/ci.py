@@ -9,15 +9,15 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from verifier.base.libraries import library
 from verifier.evidence.documents import checked_document
 from verifier.evidence.intoto import statement
 from verifier.evidence.junit import junit_xml, suite_name
 from verifier.evidence.points import block_text
 from verifier.evidence.sarif import requirement_places, sarif_log
-from verifier.libraries import library
+from verifier.language.specs import Specification
 from verifier.results import RunResult
 from verifier.scenarios import Block, number_text
-from verifier.specs import Specification
 
 CI_OUTPUTS = ("junit", "sarif", "in_toto")
 RESULT_FILE = "run.json"

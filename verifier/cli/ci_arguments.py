@@ -7,7 +7,7 @@ from fractions import Fraction
 from pathlib import PurePath
 from typing import Any
 
-from verifier.errors import UsageError, one_line, shown
+from verifier.base.errors import UsageError, one_line, shown
 
 
 def add_ci_arguments(group: Any) -> None:

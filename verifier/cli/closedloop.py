@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from verifier.base.errors import UsageError, shown
+from verifier.base.files import csv_text, write_bytes, write_text
 from verifier.cli.closedloop_arguments import study_settings
 from verifier.cli.closedloop_data import data_record, given_logs, input_files
 from verifier.cli.closedloop_plots import curves_plot, table_plot
@@ -25,9 +27,7 @@ from verifier.closedloop.results import TradeOffs
 from verifier.closedloop.study import Study, study, study_trace
 from verifier.closedloop.study_settings import StudySettings
 from verifier.closedloop.traces import Trace
-from verifier.errors import UsageError, shown
 from verifier.provenance import own_versions
-from verifier.textfiles import csv_text, write_bytes, write_text
 
 Item = TypeVar("Item")
 OUTPUTS = ("output", "csv", "plot", "plot_table")

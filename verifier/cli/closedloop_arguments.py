@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from verifier.base.errors import UsageError, shown
 from verifier.cli.closedloop_data_arguments import add_data_arguments, check_data_arguments
 from verifier.cli.closedloop_numbers import above_0, from_0, metres_from_0, seconds_from_0, share, whole
-from verifier.errors import UsageError, shown
 
 if TYPE_CHECKING:
     from verifier.closedloop.study_settings import StudySettings
-    from verifier.matching import MatchingPolicy
+    from verifier.perception.matching import MatchingPolicy
 
 METRICS = ("roc_a", "roc_b", "roboticizer", "pathifier", "safety_radius", "closed_loop")
 USUAL_METRICS = ("roboticizer", "pathifier", "safety_radius", "closed_loop")
@@ -294,7 +294,7 @@ def study_settings(arguments: argparse.Namespace) -> StudySettings:
 
 def matching_policy(arguments: argparse.Namespace) -> MatchingPolicy:
     """What counts as a match with a person."""
-    from verifier.matching import MatchingPolicy
+    from verifier.perception.matching import MatchingPolicy
 
     if arguments.match_distance is None:
         return MatchingPolicy("iou_2d", 0.5 if arguments.match_iou is None else arguments.match_iou)

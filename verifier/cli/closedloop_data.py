@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from verifier.base.errors import UsageError, shown
 from verifier.cli.closedloop_data_arguments import BELONGS, DRAWN, SELF
 from verifier.closedloop.cutting import in_view, positive_by_path, windows
 from verifier.closedloop.drawn import Drawing, drawn_detections
@@ -19,9 +20,8 @@ from verifier.closedloop.logfiles import read_logs
 from verifier.closedloop.logs import Logs
 from verifier.closedloop.plausible import LogLimits
 from verifier.closedloop.readers import fieldsafe_logs, kitti_tracking_logs, nuscenes_logs
-from verifier.confusion.counts import ConfusionCounts
-from verifier.confusion.document import read_counts
-from verifier.errors import UsageError, shown
+from verifier.perception.confusion.counts import ConfusionCounts
+from verifier.perception.confusion.document import read_counts
 
 TABLES = ("logs.*", "images.*", "people.*", "remarks.txt", "detections/*")
 EVERY, VIEW_DEG = 5, 45.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from verifier.base.errors import UsageError
 from verifier.cli.closedloop_numbers import above_0, angle_deg, from_0, iou, metres, metres_from_0, whole
-from verifier.errors import UsageError
 
 FORMATS = ("tables", "nuscenes", "kitti_tracking", "fieldsafe")
 SELF, DRAWN = "self", "drawn"

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import UsageError, one_line, unknown_name
 from verifier.cli.plots import figure_bytes, quiet_pyplot
 from verifier.closedloop.comparison import MetricTable, Row
 from verifier.closedloop.curves import TradeOffCurve
 from verifier.closedloop.results import TradeOffs
 from verifier.closedloop.robroc import area
-from verifier.errors import UsageError, one_line, unknown_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from verifier.base.errors import UsageError
+from verifier.base.files import csv_text, write_bytes, write_text
 from verifier.checking.process import StormProcess
 from verifier.cli.collision_arguments import DEFAULT_DECELERATION, USUAL_BOOTSTRAP
 from verifier.cli.collision_options import (
@@ -38,11 +40,9 @@ from verifier.collision.result import CollisionResult
 from verifier.collision.stopping import BrakingPolicy
 from verifier.collision.study import StudySettings, collision_study
 from verifier.collision.subsampling import Progress, Subsampling
-from verifier.detections import Reading, keep_scores, read_class_map, read_detections
-from verifier.errors import UsageError
-from verifier.matching import MatchingPolicy
+from verifier.perception.detections import Reading, keep_scores, read_class_map, read_detections
+from verifier.perception.matching import MatchingPolicy
 from verifier.provenance import program_versions
-from verifier.textfiles import csv_text, write_bytes, write_text
 
 PLOTS = {
     "plot": map_plot,

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from verifier.base.errors import UsageError, shown
 from verifier.checking.results import EngineSettings
 from verifier.cli.collision_arguments import UNITS
 from verifier.collision.approach import DriveSettings
@@ -20,7 +21,6 @@ from verifier.collision.distance_channel import ChannelSettings
 from verifier.collision.estimator import EstimatorSettings, Grid
 from verifier.collision.stopping import BrakingPolicy, speed_mps
 from verifier.collision.study import LoopSettings
-from verifier.errors import UsageError, shown
 
 USUAL_SHOWN_MPH = (25, 40)
 MOST_POINTS = 1_000_000

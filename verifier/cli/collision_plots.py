@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from verifier.base.errors import UsageError, one_line
 from verifier.cli.plots import figure_bytes, quiet_pyplot
 from verifier.collision.comparison import Area
 from verifier.collision.intervals import IntervalKind
 from verifier.collision.result import CollisionResult
 from verifier.collision.study import DetectorResult, PolicyResult
-from verifier.errors import UsageError, one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

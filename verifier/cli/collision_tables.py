@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from verifier.base.errors import one_line
 from verifier.cli.tables import aligned
 from verifier.collision.bridge import ClosedLoop
 from verifier.collision.combination import Combination
@@ -17,7 +18,6 @@ from verifier.collision.ranking import Ranking
 from verifier.collision.result import CollisionResult
 from verifier.collision.study import Compared, DetectorResult, PolicyResult
 from verifier.collision.trust import Trust
-from verifier.errors import one_line
 
 SHOWN_DISTANCES = 8
 """Distances that a table shows beside those next to S(v), evenly spaced."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from verifier.base.errors import UsageError
+from verifier.base.files import csv_text, write_bytes, write_text
 from verifier.cli.arguments import run_options
 from verifier.cli.compare_arguments import compare_options, detectors
 from verifier.cli.compare_plots import compare_plot
@@ -12,11 +14,9 @@ from verifier.cli.invocation import with_provenance
 from verifier.cli.plots import check_plot_target
 from verifier.cli.sources import check_writable, is_one_of, with_models
 from verifier.cli.terminal import progress_bar
-from verifier.compare.story import compare
-from verifier.errors import UsageError
 from verifier.evidence.bundle.certificates import certificates_of_comparison
 from verifier.evidence.bundle.writing import zip_bytes
-from verifier.textfiles import csv_text, write_bytes, write_text
+from verifier.questions.compare.story import compare
 
 
 def compare_command(arguments: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from verifier.base.errors import UsageError, shown
 from verifier.cli.arguments import (
     add_channel_arguments,
     add_confidence_arguments,
@@ -17,10 +18,9 @@ from verifier.cli.arguments import (
     add_scenario_arguments,
 )
 from verifier.cli.ci_arguments import add_drop_rule, drop_rule, largest_drop
-from verifier.errors import UsageError, shown
 
 if TYPE_CHECKING:
-    from verifier.compare.story import CompareOptions
+    from verifier.questions.compare.story import CompareOptions
 
 DESCRIPTION = """\
 Compare planners and detectors under one or several specs: probabilities by Storm, and from common draws of the
@@ -73,7 +73,7 @@ def _add_output_arguments(group: Any) -> None:
     group.add_argument(
         "--certificates",
         metavar="FILE",
-        help="write the proof of every probability (.zip), which verifier/kernel.py checks",
+        help="write the proof of every probability (.zip), which verifier/analysis/kernel.py checks",
     )
     group.add_argument("--pairs", action="store_true", help="show the chances of all pairs, too")
 
@@ -91,7 +91,7 @@ def compare_options(arguments: argparse.Namespace) -> CompareOptions:
         UsageError: an argument that cannot be read; InputError: a baseline that cannot.
     """
     from verifier.cli.gates import read_baseline
-    from verifier.compare.story import CompareOptions
+    from verifier.questions.compare.story import CompareOptions
 
     drop = largest_drop(arguments.max_drop, arguments.baseline)
     return CompareOptions(

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from verifier.base.errors import UsageError, one_line
 from verifier.cli.compare_tables import short_name
 from verifier.cli.plots import figure_bytes, quiet_pyplot
-from verifier.compare.results import CompareResult
-from verifier.compare.tables import Course, ParetoView, RequirementComparison, SpecComparison
-from verifier.errors import UsageError, one_line
+from verifier.questions.compare.results import CompareResult
+from verifier.questions.compare.tables import Course, ParetoView, RequirementComparison, SpecComparison
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
+from verifier.base.errors import one_line
 from verifier.cli.run_summary import remark_lines
 from verifier.cli.tables import aligned, probability_text
-from verifier.compare.gate import Gate, rule_words
-from verifier.compare.results import CompareResult
-from verifier.compare.tables import Contender, Course, RequirementComparison, SpecComparison
-from verifier.errors import one_line
 from verifier.evidence.grounds import bounds_told, channel_lines
 from verifier.evidence.rounding import interval_text, level_text
 from verifier.evidence.words import counted
+from verifier.questions.compare.gate import Gate, rule_words
+from verifier.questions.compare.results import CompareResult
+from verifier.questions.compare.tables import Contender, Course, RequirementComparison, SpecComparison
 from verifier.scenarios import number_text
 
 MOST_FLIPS = 6

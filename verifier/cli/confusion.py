@@ -10,27 +10,27 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from verifier.analysis.tracks import dependence_document
+from verifier.analysis.dependence.tracks import dependence_document
+from verifier.base.errors import UsageError
+from verifier.base.files import write_text
 from verifier.cli.confusion_arguments import counting_rule, filters, matching_policy, reader_options, reading
 from verifier.cli.confusion_tables import audit_table, counts_table
 from verifier.cli.invocation import with_provenance
 from verifier.cli.plots import check_plot_target
 from verifier.cli.recall_plot import write_recall_plot
 from verifier.cli.terminal import is_watched, progress_bar
-from verifier.confusion.counting import confusion_counts
-from verifier.confusion.counts import ConfusionCounts
-from verifier.confusion.document import confusion_text, read_hashed_counts
-from verifier.confusion.drives import frames_in_drives, read_drives, sequences_in_drives
-from verifier.confusion.job import count_job, default_measure, default_policy
-from verifier.confusion.merging import merge
-from verifier.confusion.record import check_record_target, record_table, write_record
-from verifier.confusion.sanity import refuse_absurd
-from verifier.confusion.streaming import StreamFiles, count_chunks, finish
-from verifier.detections import DetectionSet, read_detections, stream_tables, with_depth, with_distances
-from verifier.errors import UsageError
-from verifier.matching import MatchingPolicy
+from verifier.perception.confusion.counting import confusion_counts
+from verifier.perception.confusion.counts import ConfusionCounts
+from verifier.perception.confusion.document import confusion_text, read_hashed_counts
+from verifier.perception.confusion.drives import frames_in_drives, read_drives, sequences_in_drives
+from verifier.perception.confusion.job import count_job, default_measure, default_policy
+from verifier.perception.confusion.merging import merge
+from verifier.perception.confusion.record import check_record_target, record_table, write_record
+from verifier.perception.confusion.sanity import refuse_absurd
+from verifier.perception.confusion.streaming import StreamFiles, count_chunks, finish
+from verifier.perception.detections import DetectionSet, read_detections, stream_tables, with_depth, with_distances
+from verifier.perception.matching import MatchingPolicy
 from verifier.provenance import own_versions
-from verifier.textfiles import write_text
 
 
 def count_command(arguments: argparse.Namespace) -> int:
@@ -115,8 +115,8 @@ def _give(arguments: argparse.Namespace, counts: ConfusionCounts) -> None:
 
 
 def _audit(arguments: argparse.Namespace, data: DetectionSet, measure: str) -> int:
-    from verifier.audit import audit
     from verifier.options import RunOptions
+    from verifier.questions.audit import audit
 
     rule = counting_rule(arguments, data.classes, measure)
     options = RunOptions(empty_columns=arguments.empty_columns, confidence=None)

@@ -10,13 +10,13 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from verifier.errors import UsageError, shown
+from verifier.base.errors import UsageError, shown
 
 if TYPE_CHECKING:
-    from verifier.confusion.job import Filters
-    from verifier.confusion.rules import CountingRule
-    from verifier.detections import Reading
-    from verifier.matching import MatchingPolicy
+    from verifier.perception.confusion.job import Filters
+    from verifier.perception.confusion.rules import CountingRule
+    from verifier.perception.detections import Reading
+    from verifier.perception.matching import MatchingPolicy
 
 FORMATS = ("kitti_object", "kitti_tracking", "nuscenes", "nuscenes_compact", "coco", "mot", "table")
 MEASURES = ("euclidean_3d", "ground_plane", "forward", "given")
@@ -220,7 +220,7 @@ def _merge(arguments: argparse.Namespace) -> int:
 
 def reading(arguments: argparse.Namespace) -> Reading:
     """How to read, as the arguments say."""
-    from verifier.detections import Reading, read_class_map
+    from verifier.perception.detections import Reading, read_class_map
 
     return Reading(
         None if arguments.class_map is None else read_class_map(arguments.class_map),
@@ -240,7 +240,7 @@ def reader_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def filters(arguments: argparse.Namespace, measure: str) -> Filters:
     """The filters that the arguments ask for."""
-    from verifier.confusion.job import Filters
+    from verifier.perception.confusion.job import Filters
 
     bounds: dict[str, tuple[float, float]] = {}
     for name, value in (_bound(text, "--min") for text in arguments.min):
@@ -259,7 +259,7 @@ def filters(arguments: argparse.Namespace, measure: str) -> Filters:
 
 def matching_policy(arguments: argparse.Namespace, usual: MatchingPolicy) -> MatchingPolicy:
     """The policy that the arguments name, starting from a convention or from what is usual for the data."""
-    from verifier.matching import convention
+    from verifier.perception.matching import convention
 
     policy = usual if arguments.convention is None else convention(arguments.convention)
     changes: dict[str, Any] = {}
@@ -283,8 +283,8 @@ def matching_policy(arguments: argparse.Namespace, usual: MatchingPolicy) -> Mat
 
 def counting_rule(arguments: argparse.Namespace, classes: tuple[str, ...], measure: str) -> CountingRule:
     """The rule that the arguments name, for data with these classes."""
-    from verifier.confusion.bins import Bins, parse_edges, parse_variable
-    from verifier.confusion.rules import CountingRule
+    from verifier.perception.confusion.bins import Bins, parse_edges, parse_variable
+    from verifier.perception.confusion.rules import CountingRule
 
     named = classes
     if arguments.classes is not None:

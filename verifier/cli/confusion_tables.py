@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from verifier.analysis.dependence import classes_tested, dependence_remark
-from verifier.audit import Audited
+from verifier.analysis.dependence.dependence import classes_tested, dependence_remark
 from verifier.cli.tables import aligned
-from verifier.confusion.counts import ConfusionCounts
-from verifier.confusion.matrices import ConfusionMatrices, label_text
-from verifier.confusion.recall import THIN_COLUMN, recalls, thin_columns
-from verifier.confusion.sanity import remark_texts
-from verifier.confusion.weights import WORTH_SAYING, rate_differences
+from verifier.perception.confusion.counts import ConfusionCounts
+from verifier.perception.confusion.matrices import ConfusionMatrices, label_text
+from verifier.perception.confusion.recall import THIN_COLUMN, recalls, thin_columns
+from verifier.perception.confusion.sanity import remark_texts
+from verifier.perception.confusion.weights import WORTH_SAYING, rate_differences
+from verifier.questions.audit import Audited
 
 MOST_THIN = 6
 MOST_DIFFERENCES = 12

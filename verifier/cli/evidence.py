@@ -10,17 +10,17 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
+from verifier.base.errors import one_line
+from verifier.base.files import document_text
 from verifier.cli.arguments import run_options
 from verifier.cli.invocation import with_provenance
 from verifier.cli.terminal import progress_bar
-from verifier.errors import one_line
 from verifier.evidence.bundle.build import Bundle, Sources, build_bundle
 from verifier.evidence.bundle.check import CheckLimits, check_bundle
 from verifier.evidence.bundle.derived import TRACE_FILE
-from verifier.evidence.bundle.findings import CheckReport
+from verifier.evidence.findings import CheckReport
 from verifier.provenance import program_versions
 from verifier.systems.scene import Limits
-from verifier.textfiles import document_text
 
 _RESULTS_BAR = partial(progress_bar, what="results")
 SCHEMA_NAME = "verifier.bundle_check"

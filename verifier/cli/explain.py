@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from verifier.budget import memory_limit
+from verifier.base.budget import memory_limit
+from verifier.base.errors import UsageError
+from verifier.base.files import write_bytes, write_text
 from verifier.checking.process import StormProcess
 from verifier.cli.arguments import run_options
 from verifier.cli.explain_arguments import explain_settings
@@ -14,10 +16,8 @@ from verifier.cli.invocation import with_provenance
 from verifier.cli.plots import check_plot_target
 from verifier.cli.sources import check_writable, is_one_of, with_models
 from verifier.cli.terminal import progress_bar
-from verifier.errors import UsageError
-from verifier.explain.story import explained, read_traced
 from verifier.pipeline import read_inputs
-from verifier.textfiles import write_bytes, write_text
+from verifier.questions.explain.story import explained, read_traced
 
 
 def explain_command(arguments: argparse.Namespace) -> int:

@@ -14,7 +14,7 @@ from verifier.cli.arguments import (
 )
 
 if TYPE_CHECKING:
-    from verifier.analysis.explanation import ExplainSettings
+    from verifier.analysis.counterexamples.explanation import ExplainSettings
 
 EXPLAIN_DESCRIPTION = """\
 Say why each requirement of SPEC has the probability it has: which wrong reports, alone or together, it is lost by
@@ -73,8 +73,8 @@ def _add_output_arguments(group: Any) -> None:
 
 def explain_settings(arguments: argparse.Namespace) -> ExplainSettings:
     """How much is to be said; a map is made where it can be seen."""
-    from verifier.analysis.explanation import ExplainSettings
-    from verifier.analysis.posterior import prior_weight
+    from verifier.analysis.counterexamples.explanation import ExplainSettings
+    from verifier.analysis.intervals.posterior import prior_weight
 
     variables = () if arguments.map is None else tuple(part.strip() for part in arguments.map.split(","))
     seen = bool(arguments.json or arguments.output or arguments.plot or variables)

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.state_map import StateMap
+from verifier.analysis.sensitivity.state_map import StateMap
+from verifier.base.errors import UsageError, one_line
 from verifier.cli.plots import MOST_ROWS, figure_bytes, quiet_pyplot
-from verifier.confusion.matrices import label_text
-from verifier.errors import UsageError, one_line
-from verifier.explain.results import Explained, ExplainResult
+from verifier.perception.confusion.matrices import label_text
+from verifier.questions.explain.results import Explained, ExplainResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

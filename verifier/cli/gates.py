@@ -8,19 +8,19 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
+from verifier.base.errors import UsageError, one_line
+from verifier.base.files import read_json
 from verifier.checking.process import StormProcess
 from verifier.cli.ci_arguments import drop_rule, largest_drop, share
-from verifier.compare.floor import Floor, floor_of
-from verifier.compare.gate import Baseline, Drop, Gate, baseline_of_document, baseline_of_run, rule_words
-from verifier.compare.gating import gate_of_run
-from verifier.compare.story import CompareOptions, compare
-from verifier.errors import UsageError, one_line
 from verifier.evidence.consistency import read_document
 from verifier.options import RunOptions
 from verifier.pipeline import Inputs, read_inputs, verified
+from verifier.questions.compare.floor import Floor, floor_of
+from verifier.questions.compare.gate import Baseline, Drop, Gate, baseline_of_document, baseline_of_run, rule_words
+from verifier.questions.compare.gating import gate_of_run
+from verifier.questions.compare.story import CompareOptions, compare
 from verifier.results import InputFile, RunResult
 from verifier.scenarios import number_text
-from verifier.textfiles import read_json
 
 PAIRED = "worst probabilities, both verified here; chances from common draws of the two files of matrices"
 SAME = "worst probabilities, both verified here; the matrices are the same, so every drop is 0 in every draw"

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from verifier.base.errors import ExitCode, InputError, Place, UsageError, one_line, shown, unknown_name
+from verifier.base.files import write_bytes, write_text
 from verifier.cli.invocation import with_provenance
 from verifier.cli.mutate_tables import left_over_note, mutate_table, shown_mutations
 from verifier.cli.terminal import is_watched
-from verifier.detections.depth import UNITS_PER_M
-from verifier.detections.given import LARGEST_M
-from verifier.errors import ExitCode, InputError, Place, UsageError, one_line, shown, unknown_name
+from verifier.perception.detections.depth import UNITS_PER_M
+from verifier.perception.detections.given import LARGEST_M
 from verifier.provenance import installed_versions, program_versions
 from verifier.robustness.mutators import PUBLISHED, AnyMutation, parse_mutation, parse_sweep, published
 from verifier.robustness.mutators.annotations import read_annotations
@@ -23,7 +24,6 @@ from verifier.robustness.mutators.batch_result import BatchResult, BatchSettings
 from verifier.robustness.mutators.imagefiles import DepthSource, image_files
 from verifier.robustness.mutators.published import GROUPS
 from verifier.robustness.mutators.sheet import contact_sheet
-from verifier.textfiles import write_bytes, write_text
 
 RESULT_FILE = "mutate.json"
 PACKAGES = ("opencv-python-headless", "opencv-python", "pillow")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from verifier.base.errors import one_line
 from verifier.cli.tables import aligned
-from verifier.errors import one_line
 from verifier.robustness.mutators import MUTATORS, AnyMutation
 from verifier.robustness.mutators.batch_result import BatchResult
 from verifier.robustness.mutators.catalogue import Parameter

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from verifier.errors import UsageError, one_line
+from verifier.base.errors import UsageError, one_line
 from verifier.evidence.rounding import level_text
 from verifier.results import Point, RequirementResult, RunResult
 

@@ -6,12 +6,13 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import replace
 
+from verifier.base.errors import UsageError, one_line
+from verifier.base.files import write_text
 from verifier.checking.verdicts import Verdict, verdict_text
 from verifier.cli.invocation import with_provenance
 from verifier.cli.rate_arguments import exposures, question
 from verifier.cli.sources import check_writable, is_one_of
 from verifier.cli.tables import aligned
-from verifier.errors import UsageError, one_line
 from verifier.evidence.consistency import read_document
 from verifier.evidence.context import CaseContext
 from verifier.evidence.context_reader import read_context
@@ -23,7 +24,6 @@ from verifier.evidence.rates.exposure import float_above, float_below
 from verifier.evidence.rates.hazard import EVERY, Acceptance, Bounds, HazardRate, RateQuestion, hazard_rate
 from verifier.evidence.rounding import level_text
 from verifier.evidence.words import rate_interval_text
-from verifier.textfiles import write_text
 
 CRITERION = {
     Verdict.SATISFIED: "met",

@@ -10,7 +10,7 @@ import re
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from verifier.errors import UsageError, shown
+from verifier.base.errors import UsageError, shown
 
 if TYPE_CHECKING:
     from verifier.evidence.rates.exposure import Exposure

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from verifier.base.files import write_bytes
 from verifier.cli.plots import figure_bytes
-from verifier.confusion.matrices import ConfusionMatrices
-from verifier.confusion.recall import class_names, recalls
-from verifier.textfiles import write_bytes
+from verifier.perception.confusion.matrices import ConfusionMatrices
+from verifier.perception.confusion.recall import class_names, recalls
 
 
 def write_recall_plot(matrices: ConfusionMatrices, path: str | Path) -> None:

@@ -6,11 +6,11 @@ import argparse
 import os
 from pathlib import Path
 
+from verifier.base.errors import UsageError, one_line
+from verifier.base.files import write_text
 from verifier.cli.sources import check_writable, is_one_of
-from verifier.errors import UsageError, one_line
 from verifier.evidence.consistency import read_document
 from verifier.evidence.report import csv_report, html_report, markdown_report
-from verifier.textfiles import write_text
 
 ENDINGS = (".html", ".md", ".csv")
 

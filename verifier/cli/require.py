@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from functools import partial
 
-from verifier.budget import memory_limit
+from verifier.base.budget import memory_limit
+from verifier.base.errors import UsageError
+from verifier.base.files import csv_text, write_text
 from verifier.checking.process import StormProcess
 from verifier.cli.arguments import run_options
 from verifier.cli.invocation import with_provenance
@@ -13,10 +15,8 @@ from verifier.cli.require_arguments import question
 from verifier.cli.require_tables import require_table
 from verifier.cli.sources import check_writable, is_one_of, with_models
 from verifier.cli.terminal import progress_bar
-from verifier.errors import UsageError
 from verifier.pipeline import read_inputs
-from verifier.require.story import required
-from verifier.textfiles import csv_text, write_text
+from verifier.questions.require.story import required
 
 WITHOUT_ROWS = ("requirement", "planner", "outcome", "bin", "label", "required_recall")
 """Columns of the table where nothing is required of any cell."""

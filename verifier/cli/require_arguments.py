@@ -10,17 +10,17 @@ import re
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from verifier.base.errors import UsageError, shown
 from verifier.cli.arguments import (
     SEMANTICS,
     add_channel_arguments,
     add_engine_arguments,
     add_scenario_arguments,
 )
-from verifier.errors import UsageError, shown
 
 if TYPE_CHECKING:
-    from verifier.analysis.requirements import Target
-    from verifier.require.question import Question
+    from verifier.analysis.recall.requirements import Target
+    from verifier.questions.require.question import Question
 
 MODES = ("common", "factor", "bin", "cell", "cost")
 
@@ -117,7 +117,7 @@ def question(arguments: argparse.Namespace) -> Question:
     Raises:
         UsageError: an argument that cannot be read; InputError: a price file that cannot.
     """
-    from verifier.require.question import Question, read_prices
+    from verifier.questions.require.question import Question, read_prices
 
     if arguments.cost is not None and arguments.mode not in ("common", "cost"):
         raise UsageError(f"--cost belongs to --mode cost, not to --mode {arguments.mode}")
@@ -141,7 +141,7 @@ def question(arguments: argparse.Namespace) -> Question:
 
 def parse_target(text: str) -> Target:
     """The target that `0.95`, `>= 0.95`, `< 1/3` means."""
-    from verifier.analysis.requirements import Target
+    from verifier.analysis.recall.requirements import Target
 
     found = re.fullmatch(r"\s*(>=|>|<=|<)?\s*(\d{1,30}(?:\.\d{1,30})?)(?:/(\d{1,30}))?\s*", text)
     if not found or (found[3] is not None and int(found[3]) == 0):

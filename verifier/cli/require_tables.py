@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
+from verifier.base.errors import one_line
 from verifier.cli.run_summary import remark_lines
 from verifier.cli.tables import aligned, probability_text
-from verifier.errors import one_line
 from verifier.evidence.grounds import channel_lines
-from verifier.require.results import Answer, Outcome, RequireResult
+from verifier.questions.require.results import Answer, Outcome, RequireResult
 from verifier.results import Point
 from verifier.scenarios import number_text
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any
 
+from verifier.base.errors import UsageError, unknown_name
 from verifier.cli.closedloop import check_targets, give
 from verifier.cli.closedloop_arguments import groups, severities
 from verifier.cli.closedloop_data import named_paths
@@ -15,7 +16,6 @@ from verifier.cli.sources import with_models
 from verifier.closedloop.comparison import NamedCurve, compare
 from verifier.closedloop.curvefiles import read_curves
 from verifier.closedloop.results import TradeOffs
-from verifier.errors import UsageError, unknown_name
 from verifier.provenance import own_versions
 
 

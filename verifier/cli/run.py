@@ -7,6 +7,8 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+from verifier.base.errors import ExitCode, InputError, UsageError, one_line
+from verifier.base.files import csv_text, write_bytes, write_text
 from verifier.chains import EXPORT_FORMATS
 from verifier.checking.process import StormProcess
 from verifier.cli.arguments import run_options
@@ -17,14 +19,12 @@ from verifier.cli.plots import check_plot_target, run_plot
 from verifier.cli.sources import check_writable, is_one_of, with_models
 from verifier.cli.tables import run_table
 from verifier.cli.terminal import progress_bar, wants_colour
-from verifier.errors import ExitCode, InputError, UsageError, one_line
-from verifier.expressions import to_text
+from verifier.language.expressions import to_text
+from verifier.language.specs import read_spec
 from verifier.options import RunOptions
 from verifier.pipeline import Inputs, export_chain, read_inputs, require_one_block, verified
 from verifier.results import RunResult
 from verifier.scenarios import number_text
-from verifier.specs import read_spec
-from verifier.textfiles import csv_text, write_bytes, write_text
 
 
 def run_command(arguments: argparse.Namespace) -> int:

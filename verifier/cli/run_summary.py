@@ -6,10 +6,10 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from verifier.analysis.tiers import UNITS
+from verifier.analysis.intervals.tiers import UNITS
+from verifier.base.errors import one_line
 from verifier.checking.results import ONE_ENGINE
 from verifier.checking.verdicts import Verdict
-from verifier.errors import one_line
 from verifier.evidence.grounds import looks_text, tipping_sentences, why
 from verifier.evidence.rounding import level_text
 from verifier.evidence.words import counted

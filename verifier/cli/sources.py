@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from verifier.errors import InputError, Place
-from verifier.specs import read_spec
+from verifier.base.errors import InputError, Place
+from verifier.language.specs import read_spec
 
 
 def with_models(specs: Iterable[str]) -> Iterator[str]:
-    """Specs, each with the model that it names; InputError as `verifier.specs.read_spec`."""
+    """Specs, each with the model that it names; InputError as `verifier.language.specs.read_spec`."""
     for path in specs:
         yield path
         yield str(read_spec(path).model)

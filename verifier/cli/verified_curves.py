@@ -16,19 +16,19 @@ from typing import Any
 
 import numpy as np
 
+from verifier.base.errors import InputError, Place, UsageError, unknown_name
 from verifier.checking.process import StormProcess
 from verifier.cli.arguments import add_run_arguments, run_options
 from verifier.cli.robroc import Gathered
 from verifier.cli.terminal import progress_bar
 from verifier.closedloop.comparison import BASELINE, NamedCurve
 from verifier.closedloop.curves import TradeOffCurve
-from verifier.confusion.document import read_counts
-from verifier.errors import InputError, Place, UsageError, unknown_name
+from verifier.language.specs import read_spec
 from verifier.options import RunOptions
+from verifier.perception.confusion.document import read_counts
 from verifier.pipeline import read_inputs, verified
 from verifier.provenance import own_versions
 from verifier.results import RunResult, engines_record
-from verifier.specs import read_spec
 
 
 @dataclass(frozen=True)

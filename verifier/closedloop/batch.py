@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import LimitError
 from verifier.closedloop.course import Course
 from verifier.closedloop.vehicle import VehicleSettings
-from verifier.errors import LimitError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -22,11 +22,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import InputError
 from verifier.closedloop.course import Course
 from verifier.closedloop.curves import TradeOffCurve
 from verifier.closedloop.simulator import EngineName, Outcomes, simulate
 from verifier.closedloop.vehicle import VehicleSettings
-from verifier.errors import InputError
 
 Floats = NDArray[np.float64]
 

@@ -16,10 +16,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import UsageError, shown, unknown_name
 from verifier.closedloop.bootstrap import Draws, LogSums, interval
 from verifier.closedloop.curves import TradeOffCurve
 from verifier.closedloop.robroc import area, areas, robroc, robustness, worst_case
-from verifier.errors import UsageError, shown, unknown_name
 
 Floats = NDArray[np.float64]
 BASELINE = "baseline"

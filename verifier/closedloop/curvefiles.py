@@ -26,10 +26,10 @@ from typing import Any
 
 import numpy as np
 
+from verifier.base.errors import InputError, Place, nearest_name, shown
+from verifier.base.files import document_text, read_json, read_text
 from verifier.closedloop.comparison import NamedCurve
 from verifier.closedloop.curves import TradeOffCurve
-from verifier.errors import InputError, Place, nearest_name, shown
-from verifier.textfiles import document_text, read_json, read_text
 
 SCHEMA_NAME = "verifier.curves"
 SCHEMA_VERSION = 1

@@ -33,7 +33,7 @@ from verifier.closedloop.logs import Floats, Logs
 from verifier.closedloop.matched import IOU_HALF
 from verifier.closedloop.paths import PathSettings
 from verifier.closedloop.roboticizer import Standardizer
-from verifier.matching import MatchingPolicy
+from verifier.perception.matching import MatchingPolicy
 
 __all__ = [
     "FPR_MAX",

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from verifier.base.errors import InputError, UsageError, shown
 from verifier.closedloop.logs import Bools, Detections, Floats, Ints, Logs
 from verifier.closedloop.pathifier import pathified_distance
 from verifier.closedloop.paths import PathSettings, paths_of
-from verifier.errors import InputError, UsageError, shown
 
 
 def windows(logs: Logs, length_s: float) -> Logs:

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
+from verifier.base.errors import InputError, UsageError, shown, unknown_name
 from verifier.closedloop.logs import Detections, Floats, Ints, Logs
-from verifier.confusion.counts import ConfusionCounts
-from verifier.confusion.matrices import EMPTY, ConfusionMatrices, rates
-from verifier.errors import InputError, UsageError, shown, unknown_name
+from verifier.perception.confusion.counts import ConfusionCounts
+from verifier.perception.confusion.matrices import EMPTY, ConfusionMatrices, rates
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import LimitError
 from verifier.closedloop.batch import Batch
 from verifier.closedloop.vehicle import VehicleSettings
-from verifier.errors import LimitError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

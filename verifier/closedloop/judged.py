@@ -12,14 +12,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from verifier.base.errors import InputError
 from verifier.closedloop.logs import Bools, Floats, Ints, Logs
 from verifier.closedloop.matched import IOU_HALF, PersonMatches, person_matches
 from verifier.closedloop.nearby import near_pairs
 from verifier.closedloop.pathifier import pathified_distance, people_ahead
 from verifier.closedloop.paths import PathSettings, paths_of
 from verifier.closedloop.roboticizer import Standardizer
-from verifier.errors import InputError
-from verifier.matching import MatchingPolicy
+from verifier.perception.matching import MatchingPolicy
 
 
 @dataclass(frozen=True, eq=False)

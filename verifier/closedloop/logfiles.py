@@ -28,13 +28,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import InputError, Place, UsageError, shown
+from verifier.base.files import read_text, write_bytes, write_text
 from verifier.closedloop.logs import FARTHEST_M, Bools, Detections, Floats, Ints, Logs
 from verifier.closedloop.plausible import LogLimits, check_plausible
 from verifier.closedloop.tables import SUFFIXES, Kind, Table, read_table, table_bytes
-from verifier.detections.columns import faulty_boxes
-from verifier.detections.reading import Plausible
-from verifier.errors import InputError, Place, UsageError, shown
-from verifier.textfiles import read_text, write_bytes, write_text
+from verifier.perception.detections.columns import faulty_boxes
+from verifier.perception.detections.reading import Plausible
 
 KEY: dict[str, Kind] = {"log": "text", "image": "whole"}
 POSITION: dict[str, Kind] = {"x_m": "number", "y_m": "number"}

@@ -18,8 +18,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.detections.columns import faulty_boxes
-from verifier.errors import UsageError, unknown_name
+from verifier.base.errors import UsageError, unknown_name
+from verifier.perception.detections.columns import faulty_boxes
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from verifier.base.errors import UsageError
 from verifier.closedloop.logs import Bools, Floats, Ints, Logs
-from verifier.detections.columns import Boxes, DetectionSet
-from verifier.errors import UsageError
-from verifier.matching import MatchingPolicy, match
+from verifier.perception.detections.columns import Boxes, DetectionSet
+from verifier.perception.matching import MatchingPolicy, match
 
 IOU_HALF = MatchingPolicy("iou_2d", 0.5)
 """IoU of image rectangles from 0.5, the surest detection chooses first. The paper does not state its threshold."""

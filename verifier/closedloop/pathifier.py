@@ -19,12 +19,12 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import InputError, shown
 from verifier.closedloop.course import Course
 from verifier.closedloop.logs import Logs
 from verifier.closedloop.nearby import near_pairs
 from verifier.closedloop.paths import LONGEST_M, Paths, PathSettings, paths_of
 from verifier.closedloop.roboticizer import Standardizer
-from verifier.errors import InputError, shown
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

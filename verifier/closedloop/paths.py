@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import InputError, shown
 from verifier.closedloop.logs import Logs
-from verifier.errors import InputError, shown
 
 Floats = NDArray[np.float64]
 LONGEST_M = 1e6

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from verifier.base.errors import InputError, Place, shown
 from verifier.closedloop.logs import Bools, Logs
-from verifier.errors import InputError, Place, shown
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from verifier.base.files import document_text
 from verifier.closedloop.comparison import Cell, MetricTable, NamedCurve, Row
 from verifier.closedloop.decisions import Flip, flips_between_metrics, flips_under_mutation
 from verifier.closedloop.robroc import area
-from verifier.textfiles import document_text
 
 SCHEMA_NAME = "verifier.trade_offs"
 SCHEMA_VERSION = 1

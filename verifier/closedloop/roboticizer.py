@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from verifier.closedloop.logs import Logs
 from verifier.closedloop.matched import IOU_HALF, person_matches
-from verifier.matching import MatchingPolicy
+from verifier.perception.matching import MatchingPolicy
 
 Floats = NDArray[np.float64]
 

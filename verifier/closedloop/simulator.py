@@ -15,13 +15,13 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import LimitError
 from verifier.closedloop.batch import make_batch
 from verifier.closedloop.course import Course
 from verifier.closedloop.events import EventEngine
 from verifier.closedloop.fleet import Engine, Fleet
 from verifier.closedloop.stretches import NEAR, Ramp, ramp
 from verifier.closedloop.vehicle import VehicleSettings, safe_speed_mps
-from verifier.errors import LimitError
 
 Floats = NDArray[np.float64]
 EngineName: TypeAlias = Literal["steps", "events"]

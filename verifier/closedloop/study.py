@@ -16,6 +16,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from verifier.base.errors import InputError, LimitError, UsageError, shown, unknown_name
 from verifier.closedloop.bootstrap import FEWEST_LOGS, Draws, LogSums, closed_loop_sums, draw_logs, judged_sums
 from verifier.closedloop.closed_loop_curve import ClosedLoop, check_logs, closed_loop
 from verifier.closedloop.comparison import BASELINE, MetricTable, NamedCurve, compare
@@ -38,7 +39,6 @@ from verifier.closedloop.robroc import area
 from verifier.closedloop.study_settings import DRIVEN, Metric, StudySettings
 from verifier.closedloop.traces import Trace, trace
 from verifier.closedloop.truth_driven import never_stopped
-from verifier.errors import InputError, LimitError, UsageError, shown, unknown_name
 
 Progress: TypeAlias = Callable[[Sequence["Source"]], Iterable["Source"]]
 LARGEST_BOOTSTRAP = 2 * 10**8

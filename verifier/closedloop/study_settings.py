@@ -13,7 +13,7 @@ from verifier.closedloop.logs import Floats
 from verifier.closedloop.matched import IOU_HALF
 from verifier.closedloop.pathifier import Radii
 from verifier.closedloop.paths import PathSettings
-from verifier.matching import MatchingPolicy
+from verifier.perception.matching import MatchingPolicy
 
 Metric: TypeAlias = Literal["roc_a", "roc_b", "roboticizer", "pathifier", "safety_radius", "closed_loop"]
 NeverStops: TypeAlias = Literal["safe", "drop"]

@@ -12,10 +12,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.detections.sources import Member, read_bytes
-from verifier.detections.texttables import NUMBER, lines_of
-from verifier.errors import InputError, Place, nearest_name, shown
-from verifier.libraries import library
+from verifier.base.errors import InputError, Place, nearest_name, shown
+from verifier.base.libraries import library
+from verifier.perception.detections.sources import Member, read_bytes
+from verifier.perception.detections.texttables import NUMBER, lines_of
 
 Kind: TypeAlias = Literal["text", "whole", "flag", "number", "measured"]
 """Text; a whole number; 0 or 1; a finite number; a finite number or an empty cell (NaN)."""

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import LimitError
 from verifier.closedloop.course import Course
 from verifier.closedloop.stretches import NEAR
 from verifier.closedloop.vehicle import VehicleSettings, safe_speed_mps
-from verifier.errors import LimitError
 
 Floats = NDArray[np.float64]
 MOST_STEPS = 1_000_000

@@ -32,11 +32,11 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import LimitError, UsageError
 from verifier.chains.chain import MarkovChain
 from verifier.checking.graphs import reachable
 from verifier.collision.distance_channel import DistanceChannel
 from verifier.collision.stopping import BrakingPolicy
-from verifier.errors import LimitError, UsageError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

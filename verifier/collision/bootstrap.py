@@ -18,12 +18,12 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import UsageError
 from verifier.collision.estimator import CollisionMap, EstimatorSettings, Grid
 from verifier.collision.intervals import IntervalKind, IntervalMap, check_level, end_quantiles
 from verifier.collision.memory import check_memory
 from verifier.collision.pairs import Pairs
 from verifier.collision.subsampling import Progress
-from verifier.errors import UsageError
 
 Array = NDArray[np.float64]
 

@@ -30,6 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import UsageError
 from verifier.checking.process import StormProcess
 from verifier.checking.requirements import check_formulas
 from verifier.checking.results import EngineSettings
@@ -37,8 +38,7 @@ from verifier.collision.approach import CLOSER, Approach, DriveSettings, approac
 from verifier.collision.distance_channel import ChannelSettings, DistanceChannel, distance_channel
 from verifier.collision.pairs_reader import ReadPairs
 from verifier.collision.subsampling import Progress
-from verifier.errors import UsageError
-from verifier.expressions.syntax import Name, Operation, Temporal
+from verifier.language.expressions.syntax import Name, Operation, Temporal
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -26,6 +26,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import UsageError
 from verifier.collision.bootstrap import (
     REPLICATES,
     Weighted,
@@ -47,7 +48,6 @@ from verifier.collision.oracle import EVEN, Penalty, oracle_map
 from verifier.collision.pairs import Pairs
 from verifier.collision.stopping import BrakingPolicy
 from verifier.collision.subsampling import RATE, ROOT_N, Progress, Subsampling, subsample_blocks
-from verifier.errors import UsageError
 
 Array = NDArray[np.float64]
 

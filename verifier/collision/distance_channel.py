@@ -21,8 +21,8 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.collision.pairs_reader import ReadPairs
-from verifier.errors import InputError, LimitError, UsageError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
+from verifier.base.errors import UsageError
 from verifier.collision.estimator import Grid
 from verifier.collision.intervals import IntervalKind, IntervalMap, check_level
 from verifier.collision.memory import check_memory
 from verifier.collision.pairs import Pairs
 from verifier.collision.stopping import BrakingPolicy
-from verifier.errors import UsageError
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]

@@ -22,7 +22,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.errors import UsageError
+from verifier.base.errors import UsageError
 
 Array = NDArray[np.float64]
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import UsageError
 from verifier.collision.pairs import Pairs
-from verifier.errors import UsageError
 
 SAME_M = 0.001
 """Metres by which the true distances of one object may differ between two files, for each of two roundings."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from verifier.base.errors import LimitError
 from verifier.collision.kernel import BLOCK_BYTES
-from verifier.errors import LimitError
 
 MEMORY_LIMIT = 2**30
 """Bytes; what is predicted to need more is refused."""

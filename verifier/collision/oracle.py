@@ -22,9 +22,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import UsageError
 from verifier.collision.estimator import CollisionMap, filled
 from verifier.collision.pairs import Pairs
-from verifier.errors import UsageError
 
 Array = NDArray[np.float64]
 

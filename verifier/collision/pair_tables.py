@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.detections.sources import read_bytes
-from verifier.errors import InputError, Place, nearest_name, shown
-from verifier.libraries import library
-from verifier.textfiles import read_text
+from verifier.base.errors import InputError, Place, nearest_name, shown
+from verifier.base.files import read_text
+from verifier.base.libraries import library
+from verifier.perception.detections.sources import read_bytes
 
 Ints = NDArray[np.int64]
 MISSING = frozenset({"nan", "<na>", "nat", "none", "null", "inf", "-inf"})

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.errors import UsageError
+from verifier.base.errors import UsageError
 
 
 @dataclass(frozen=True, eq=False)

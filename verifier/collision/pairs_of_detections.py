@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import UsageError, unknown_name
 from verifier.collision.pairs_reader import Objects, ReadPairs, made_pairs
-from verifier.detections import DetectionSet, distance
-from verifier.errors import UsageError, unknown_name
-from verifier.matching import MatchingPolicy, match
-from verifier.matching.affinity import iou_2d, iou_3d
+from verifier.perception.detections import DetectionSet, distance
+from verifier.perception.matching import MatchingPolicy, match
+from verifier.perception.matching.affinity import iou_2d, iou_3d
 
 Ints = NDArray[np.int64]
 
@@ -48,7 +48,7 @@ def pairs_of_detections(
     Args:
         data: annotations and detections.
         classes: only objects of these classes; all if empty.
-        measure: of both distances, a name that `verifier.detections.distance` knows.
+        measure: of both distances, a name that `verifier.perception.detections.distance` knows.
         policy: how objects and detections are matched; None for the paper's rule.
         same_class: a report of another class is no report.
         title: what the pairs are, for people.

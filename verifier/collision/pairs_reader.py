@@ -25,9 +25,9 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import InputError, LimitError, Place, UsageError, shown, unknown_name
 from verifier.collision.pair_tables import ColumnTable, read_columns
 from verifier.collision.pairs import Pairs
-from verifier.errors import InputError, LimitError, Place, UsageError, shown, unknown_name
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -9,11 +9,11 @@ from types import MappingProxyType
 
 import numpy as np
 
+from verifier.base.errors import InputError, Place
 from verifier.collision.estimator import Grid
 from verifier.collision.pair_tables import column_names, read_columns
 from verifier.collision.score import Weight
 from verifier.collision.stopping import SPEED_UNITS
-from verifier.errors import InputError, Place
 
 SPEED_COLUMNS: Mapping[str, str] = MappingProxyType(
     {"speed_mps": "m/s", "speed_kmh": "km/h", "speed_mph": "mph", "speed_kn": "kn"}

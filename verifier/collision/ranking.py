@@ -21,6 +21,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import UsageError
 from verifier.collision.bootstrap import Weighted, check_bootstrap, image_draws, replicate_blocks
 from verifier.collision.estimator import DEFAULT, CollisionMap, EstimatorSettings, Grid, with_common_width
 from verifier.collision.intervals import check_level, end_quantiles
@@ -30,7 +31,6 @@ from verifier.collision.pairs import Pairs
 from verifier.collision.score import Score, Weight, common_points, score, weight_on
 from verifier.collision.stopping import BrakingPolicy
 from verifier.collision.subsampling import Progress
-from verifier.errors import UsageError
 
 Array = NDArray[np.float64]
 

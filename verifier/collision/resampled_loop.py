@@ -19,13 +19,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import UsageError
 from verifier.collision.approach import Approach, DriveSettings, approach
 from verifier.collision.bootstrap import image_draws
 from verifier.collision.bridge import cars_near
 from verifier.collision.distance_channel import ChannelSettings, distance_channel
 from verifier.collision.intervals import check_level, end_quantiles
 from verifier.collision.pairs_reader import ReadPairs
-from verifier.errors import UsageError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import UsageError
 from verifier.collision.estimator import CollisionMap, Grid
 from verifier.collision.oracle import Penalty
-from verifier.errors import UsageError
 
 Array = NDArray[np.float64]
 

@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import UsageError
 from verifier.collision.bandwidth import NORMAL_REFERENCE
-from verifier.errors import UsageError
 
 Array = NDArray[np.float64]
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from verifier.errors import UsageError, unknown_name
+from verifier.base.errors import UsageError, unknown_name
 
 SPEED_UNITS: Mapping[str, Fraction] = MappingProxyType(
     {

@@ -12,6 +12,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import UsageError
 from verifier.checking.process import StormProcess
 from verifier.checking.results import EngineSettings
 from verifier.collision.approach import DriveSettings
@@ -34,7 +35,6 @@ from verifier.collision.score import Score, Weight, score
 from verifier.collision.stopping import BrakingPolicy
 from verifier.collision.subsampling import ROOT_N, Progress, Subsampling
 from verifier.collision.trust import Confidence, confidence
-from verifier.errors import UsageError
 
 Array = NDArray[np.float64]
 Stages = Callable[[str], Progress]

@@ -22,12 +22,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import UsageError
 from verifier.collision.estimator import CollisionMap, Grid
 from verifier.collision.intervals import IntervalKind, IntervalMap, check_level, end_quantiles
 from verifier.collision.kernel import Samples, estimate, rows_per_block, samples_of
 from verifier.collision.memory import check_memory, predicted_bytes
 from verifier.collision.pairs import Pairs
-from verifier.errors import UsageError
 
 Array = NDArray[np.float64]
 Progress = Callable[[int, int], None]

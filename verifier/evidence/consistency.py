@@ -9,8 +9,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from verifier.analysis.channel_test import channel_condition, channel_test
-from verifier.errors import InputError, Place, shown
+from verifier.analysis.dependence.channel_test import channel_condition, channel_test
+from verifier.base.errors import InputError, Place, shown
+from verifier.base.files import read_json
 from verifier.evidence.documents import Document, checked_document, schema_of
 from verifier.evidence.measured import (
     check_collision,
@@ -38,7 +39,6 @@ from verifier.evidence.resting import (
     stated_fraction,
 )
 from verifier.evidence.stated import check_conclusions, stated_requirement
-from verifier.textfiles import read_json
 
 LARGEST_NUMBER = 1e300
 """In size; a larger one is no count, length or probability of anything."""

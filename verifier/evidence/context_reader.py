@@ -32,10 +32,10 @@ from __future__ import annotations
 from fractions import Fraction
 from pathlib import Path, PurePath
 
+from verifier.base.toml import Element, read_toml
 from verifier.evidence.context import DUTIES, CaseContext, Detector
 from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure
 from verifier.evidence.rates.hazard import Acceptance
-from verifier.tomldata import Element, read_toml
 
 TABLES = ("system", "odd", "detector", "dataset", "exposure", "acceptance", "responsible")
 

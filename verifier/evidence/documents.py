@@ -16,8 +16,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn, TypeAlias
 
-from verifier.errors import InputError, Place, nearest_name, shown
-from verifier.libraries import library
+from verifier.base.errors import InputError, Place, nearest_name, shown
+from verifier.base.libraries import library
 
 Content: TypeAlias = Mapping[str, Any]
 """A JSON object of a document that was validated; its keys are those of the schema."""

@@ -22,8 +22,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from verifier.base.errors import one_line
 from verifier.checking.verdicts import verdict_text
-from verifier.errors import one_line
 from verifier.evidence.checked import checked, gated, run_grounds
 from verifier.evidence.documents import Document
 

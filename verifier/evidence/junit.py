@@ -27,7 +27,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
-from verifier.errors import one_line
+from verifier.base.errors import one_line
 from verifier.evidence.checked import Checked, Gated, checked, gated, grounds_of, run_grounds
 from verifier.evidence.documents import Document
 

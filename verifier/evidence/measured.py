@@ -10,7 +10,6 @@ import numpy as np
 
 from verifier.closedloop.curvefiles import NUMBERS, curves_of
 from verifier.closedloop.curves import TradeOffCurve
-from verifier.confusion.document_reader import DocumentReader
 from verifier.evidence.documents import Document, schema_of
 from verifier.evidence.points import ROUNDING, is_probability
 from verifier.evidence.resting import (
@@ -21,6 +20,7 @@ from verifier.evidence.resting import (
     refuse,
     stated_fraction,
 )
+from verifier.perception.confusion.document_reader import DocumentReader
 
 
 def check_collision(document: Document) -> None:

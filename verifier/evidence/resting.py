@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence, Set
 from fractions import Fraction
 from typing import Any, NoReturn
 
-from verifier.analysis.channel_test import channel_document, class_tests
-from verifier.analysis.tiers import basis_of
+from verifier.analysis.dependence.channel_test import channel_document, class_tests
+from verifier.analysis.intervals.tiers import basis_of
+from verifier.base.errors import InputError, Place, shown
 from verifier.checking.verdicts import Decision, Verdict, condition_over, verdict_of, verdict_over, worst_verdict
-from verifier.errors import InputError, Place, shown
 from verifier.evidence.documents import Content, Document, first_fault, schema_of
 from verifier.evidence.points import contradictions, decided, following_verdict
 

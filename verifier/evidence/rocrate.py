@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from verifier import __version__
-from verifier.errors import one_line
+from verifier.base.errors import one_line
 
 METADATA_FILE = "ro-crate-metadata.json"
 NO_DATE = "1970-01-01"

@@ -19,11 +19,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from verifier.base.errors import one_line
 from verifier.checking.verdicts import Verdict, condition_over, worst_verdict
-from verifier.errors import one_line
 from verifier.evidence.checked import Checked, Gated, gated, grounds_of, run_grounds, worst_of
 from verifier.evidence.documents import Document
-from verifier.specs import Specification
+from verifier.language.specs import Specification
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 LEVELS = {"violated": "error", "inconclusive": "warning", "vacuous": "warning"}

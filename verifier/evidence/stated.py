@@ -9,11 +9,11 @@ from typing import Any, cast
 
 from verifier.analysis.vacuity import Vacuity
 from verifier.checking.verdicts import Decision, Verdict, condition_over, worst_verdict
-from verifier.compare.floor import floor_of
-from verifier.compare.gate import worst_of_points
-from verifier.evidence.bundle.differences import differing
-from verifier.evidence.bundle.findings import Finding
+from verifier.evidence.differences import differing
+from verifier.evidence.findings import Finding
 from verifier.evidence.points import following_verdict, fraction_of
+from verifier.questions.compare.floor import floor_of
+from verifier.questions.compare.gate import worst_of_points
 from verifier.results import Point, RequirementResult, RunResult, Scenario, Sureness
 
 FOLLOWS = ", which follows from the numbers beside it"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
-from verifier.errors import one_line
+from verifier.base.errors import one_line
 from verifier.evidence.rounding import interval_text, rounded
 
 DIGITS = 6

@@ -24,11 +24,11 @@ from typing import Any
 
 import numpy as np
 
+from verifier.base.errors import InputError, UsageError
 from verifier.closedloop.matched import IOU_HALF
 from verifier.closedloop.roboticizer import Standardizer
-from verifier.detections.columns import DetectionSet
-from verifier.errors import InputError, UsageError
-from verifier.matching import MatchingPolicy
+from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.matching import MatchingPolicy
 from verifier.robustness.judged import Floats, judged
 
 LEVELS = tuple(float(level) for level in np.logspace(-3, -1, 9))

@@ -17,9 +17,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import UsageError
 from verifier.closedloop.bootstrap import interval
-from verifier.detections.columns import DetectionSet
-from verifier.errors import UsageError
+from verifier.perception.detections.columns import DetectionSet
 from verifier.robustness.adr import AdrSettings
 from verifier.robustness.judged import Floats, Ints, Judged, judged
 from verifier.robustness.metric_draws import image_weights

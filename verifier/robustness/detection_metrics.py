@@ -23,11 +23,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.detections.columns import ANY_CLASS, Boxes, DetectionSet
-from verifier.detections.filters import keep_scores
-from verifier.errors import InputError, UsageError
-from verifier.libraries import library
-from verifier.matching import CONVENTIONS, Matches, MatchingPolicy, match
+from verifier.base.errors import InputError, UsageError
+from verifier.base.libraries import library
+from verifier.perception.detections.columns import ANY_CLASS, Boxes, DetectionSet
+from verifier.perception.detections.filters import keep_scores
+from verifier.perception.matching import CONVENTIONS, Matches, MatchingPolicy, match
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]

@@ -8,8 +8,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.detections.columns import Boxes, DetectionSet
-from verifier.matching import MatchingPolicy, match
+from verifier.perception.detections.columns import Boxes, DetectionSet
+from verifier.perception.matching import MatchingPolicy, match
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -42,7 +42,7 @@ def judged(data: DetectionSet, policy: MatchingPolicy) -> Judged:
     wrong. A detection in a region to ignore (`MatchingPolicy.ignore_overlap`) is no false positive.
 
     Raises:
-        UsageError: as `verifier.matching.match`.
+        UsageError: as `verifier.perception.matching.match`.
     """
     matches = match(data, policy)
     score = np.asarray(data.detections.score)

@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.detections.columns import DetectionSet
-from verifier.matching import MatchingPolicy
+from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.matching import MatchingPolicy
 from verifier.robustness.detection_metrics import COCO_MOST, COCO_SIZES, TABLE_6, coco_evaluation, right_detections
 
 Floats: TypeAlias = NDArray[np.float64]

@@ -14,9 +14,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.confusion.matrices import Label
-from verifier.expressions import evaluate, resolve_sees
-from verifier.expressions.syntax import Node, labels_seen, names_in
+from verifier.language.expressions import evaluate, resolve_sees
+from verifier.language.expressions.syntax import Node, labels_seen, names_in
+from verifier.perception.confusion.matrices import Label
 from verifier.systems.model import EMPTY_CLASS, BoundedVariable, Planner, Rule, Run, System
 from verifier.systems.reachability import reachable, rows
 from verifier.systems.space import StateSpace, successors, truth

@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.confusion import EMPTY, ConfusionMatrices
-from verifier.confusion.matrices import Label
-from verifier.errors import LimitError, UsageError
+from verifier.base.errors import LimitError, UsageError
+from verifier.perception.confusion import EMPTY, ConfusionMatrices
+from verifier.perception.confusion.matrices import Label
 
 FALSE_ALARM_POLICIES = {
     "as_counted": "column 'empty' as the file has it, where nothing stands",

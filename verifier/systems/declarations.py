@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from verifier.errors import InputError
-from verifier.expressions import Source, check_type
-from verifier.expressions.syntax import Name, Node, fold, labels_seen
+from verifier.base.errors import InputError
+from verifier.language.expressions import Source, check_type
+from verifier.language.expressions.syntax import Name, Node, fold, labels_seen
 from verifier.systems.model import EMPTY_CLASS, Planner, Rule, Run, SystemModel, Type, Variable
 
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.confusion.matrices import Label
-from verifier.errors import InputError
-from verifier.expressions import evaluate, resolve_sees
-from verifier.expressions.syntax import Node
+from verifier.base.errors import InputError
+from verifier.language.expressions import evaluate, resolve_sees
+from verifier.language.expressions.syntax import Node
+from verifier.perception.confusion.matrices import Label
 from verifier.systems.model import BoundedVariable, Planner, System
 from verifier.systems.scene import Scene, state_text
 from verifier.systems.space import whole_in_range

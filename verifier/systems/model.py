@@ -20,9 +20,9 @@ from graphlib import CycleError, TopologicalSorter
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
-from verifier.errors import UsageError, unknown_name
-from verifier.expressions import Source, evaluate, exact_number, substitute, to_text
-from verifier.expressions.syntax import FALSE, Boolean, Node, Number, names_in
+from verifier.base.errors import UsageError, unknown_name
+from verifier.language.expressions import Source, evaluate, exact_number, substitute, to_text
+from verifier.language.expressions.syntax import FALSE, Boolean, Node, Number, names_in
 
 EMPTY_CLASS = "empty"
 PICKS = {

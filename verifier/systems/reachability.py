@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from verifier.errors import LimitError
+from verifier.base.errors import LimitError
 
 Ints = NDArray[np.int64]
 Numbers: TypeAlias = "NDArray[np.int64] | NDArray[np.int32]"

@@ -15,13 +15,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from verifier.errors import InputError, Place, nearest_name, shown
-from verifier.expressions import Source, parse_expression
-from verifier.expressions.syntax import FALSE, RESERVED, TRUE, Node, Number
-from verifier.ltl import parse_formula
+from verifier.base.errors import InputError, Place, nearest_name, shown
+from verifier.base.files import read_text
+from verifier.language.expressions import Source, parse_expression
+from verifier.language.expressions.syntax import FALSE, RESERVED, TRUE, Node, Number
+from verifier.language.ltl import parse_formula
 from verifier.systems.declarations import check_declarations
 from verifier.systems.model import PICKS, PlacedObject, Planner, Range, Rule, Run, SystemModel, Variable
-from verifier.textfiles import read_text
 
 LARGEST_MODEL_FILE = 2**20
 LONGEST_NUMBER = 60

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.confusion import ConfusionMatrices
-from verifier.confusion.matrices import Label
-from verifier.errors import InputError, LimitError, NoAnswerError, Place, UsageError, memory_text, unknown_name
-from verifier.expressions import evaluate
-from verifier.expressions.syntax import Node
+from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, UsageError, memory_text, unknown_name
+from verifier.language.expressions import evaluate
+from verifier.language.expressions.syntax import Node
+from verifier.perception.confusion import ConfusionMatrices
+from verifier.perception.confusion.matrices import Label
 from verifier.systems.behaviour import classes_asked
 from verifier.systems.channel import Channel, make_channel, possible_observations
 from verifier.systems.distinct import distinct

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.confusion import ConfusionMatrices
-from verifier.errors import UsageError
-from verifier.expressions.syntax import Node
+from verifier.base.errors import UsageError
+from verifier.language.expressions.syntax import Node
+from verifier.perception.confusion import ConfusionMatrices
 from verifier.systems.behaviour import Behaviour, rules_behaviour, runs_behaviour
 from verifier.systems.channel import Channel
 from verifier.systems.diagnosis import no_valid_step

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.expressions import Source, evaluate
-from verifier.expressions.syntax import Node
+from verifier.language.expressions import Source, evaluate
+from verifier.language.expressions.syntax import Node
 from verifier.systems.model import BoundedVariable, System
 
 

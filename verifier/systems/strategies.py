@@ -16,8 +16,8 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.confusion import ConfusionMatrices
-from verifier.errors import NoAnswerError, Place, UsageError, memory_text
+from verifier.base.errors import NoAnswerError, Place, UsageError, memory_text
+from verifier.perception.confusion import ConfusionMatrices
 from verifier.systems.behaviour import Moves, rules_behaviour
 from verifier.systems.diagnosis import no_valid_step
 from verifier.systems.model import Planner, System

@@ -24,10 +24,19 @@ from typing import TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.confusion.matrices import Label
-from verifier.errors import InputError, Place
-from verifier.expressions import Source, to_text
-from verifier.expressions.syntax import FALSE, TRUE, Boolean, Node, Operation, Temporal, conjunction, is_temporal
+from verifier.base.errors import InputError, Place
+from verifier.language.expressions import Source, to_text
+from verifier.language.expressions.syntax import (
+    FALSE,
+    TRUE,
+    Boolean,
+    Node,
+    Operation,
+    Temporal,
+    conjunction,
+    is_temporal,
+)
+from verifier.perception.confusion.matrices import Label
 from verifier.systems.behaviour import Moves, rules_behaviour
 from verifier.systems.model import Planner, System
 from verifier.systems.reachability import distances, on_cycle, reachable, rows

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
+from verifier.base.errors import InputError, UsageError
 from verifier.closedloop.logs import Detections, Floats, Logs
-from verifier.detections import class_map
-from verifier.detections.classmap import ClassMap
-from verifier.detections.columns import Boxes, DetectionSet
-from verifier.detections.geometry import Motion
-from verifier.errors import InputError, UsageError
+from verifier.perception.detections import class_map
+from verifier.perception.detections.classmap import ClassMap
+from verifier.perception.detections.columns import Boxes, DetectionSet
+from verifier.perception.detections.geometry import Motion
 
 PERSON = "person"
 

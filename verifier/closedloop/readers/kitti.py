@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
+from verifier.base.errors import UsageError
 from verifier.closedloop.logs import Logs
 from verifier.closedloop.readers.from_sets import Drive, check_sources, logs_of, people_map
-from verifier.detections.geometry import Motion
-from verifier.detections.kitti import kitti_tracking
-from verifier.detections.reading import Reading
-from verifier.errors import UsageError
+from verifier.perception.detections.geometry import Motion
+from verifier.perception.detections.kitti import kitti_tracking
+from verifier.perception.detections.reading import Reading
 
 PEOPLE = ("Pedestrian", "Person", "Person_sitting")
 FRAME_RATE_HZ = 10.0
@@ -41,7 +41,7 @@ def kitti_tracking_logs(
         frames: how many frames each sequence has, as `kitti_tracking`.
         sequences: the sequences to read, None for all.
         people: names of classes that are people.
-        ignore: kinds of faults to leave out, see `verifier.detections.IGNORABLE`.
+        ignore: kinds of faults to leave out, see `verifier.perception.detections.IGNORABLE`.
 
     Raises:
         InputError: a file cannot be read.

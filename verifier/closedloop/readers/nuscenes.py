@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
+from verifier.base.errors import InputError, Place
 from verifier.closedloop.logs import Logs
 from verifier.closedloop.plausible import LogLimits, check_plausible
 from verifier.closedloop.readers.from_sets import Drive, check_sources, logs_of, people_map
-from verifier.detections.geometry import motion
-from verifier.detections.jsondata import Elements, elements, load_json
-from verifier.detections.nuscenes_compact import nuscenes_compact
-from verifier.detections.reading import Reading
-from verifier.errors import InputError, Place
+from verifier.perception.detections.geometry import motion
+from verifier.perception.detections.jsondata import Elements, elements, load_json
+from verifier.perception.detections.nuscenes_compact import nuscenes_compact
+from verifier.perception.detections.reading import Reading
 
 PEOPLE = ("pedestrian*", "human.pedestrian*")
 
@@ -36,7 +36,7 @@ def nuscenes_logs(
         annotations: the scene's file.
         sources: by name, a folder or result file as `nuscenes_compact` reads it.
         people: names of classes that are people.
-        ignore: kinds of faults to leave out, see `verifier.detections.IGNORABLE`.
+        ignore: kinds of faults to leave out, see `verifier.perception.detections.IGNORABLE`.
         limits: of gaps and jumps between frames.
 
     Raises:

@@ -7,11 +7,11 @@ from fractions import Fraction
 
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.process import StormProcess
-from verifier.evidence.bundle.differences import Difference, differences
-from verifier.evidence.bundle.findings import Finding, Kind, Log
 from verifier.evidence.bundle.layout import CERTIFICATES, RUN_FILE
 from verifier.evidence.bundle.making import Progress, make_results
 from verifier.evidence.bundle.parts import Parts
+from verifier.evidence.differences import Difference, differences
+from verifier.evidence.findings import Finding, Kind, Log
 from verifier.evidence.points import fraction_of
 from verifier.pipeline import verified
 

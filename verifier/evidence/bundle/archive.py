@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from verifier.errors import InputError, LimitError, Place, shown
+from verifier.base.errors import InputError, LimitError, Place, shown
 from verifier.evidence.bundle.names import LONGEST_PATH, check_paths
 from verifier.evidence.bundle.writing import FIRST_DATE, zip_bytes
 

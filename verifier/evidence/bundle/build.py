@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from verifier.base.budget import memory_limit
+from verifier.base.errors import InputError, LimitError, Place, UsageError
+from verifier.base.files import read_text
 from verifier.blocks import clock_of
-from verifier.budget import memory_limit
 from verifier.checking.process import StormProcess
-from verifier.errors import InputError, LimitError, Place, UsageError
 from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
 from verifier.evidence.bundle.declared import OMITTED_RATES, check_context
 from verifier.evidence.bundle.derived import derived_texts
@@ -26,9 +27,8 @@ from verifier.evidence.bundle.request import REQUEST_FILE, Request, request_of
 from verifier.evidence.bundle.system import Rebuilt, files_named, unpacked_inputs
 from verifier.evidence.bundle.writing import check_target, write_bundle
 from verifier.evidence.consistency import check_document
+from verifier.language.specs import read_spec
 from verifier.options import RunOptions
-from verifier.specs import read_spec
-from verifier.textfiles import read_text
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def build_bundle(
         progress: wraps the list of what is to be made, for a progress bar.
 
     Raises:
-        VerifierError: see `verifier.errors`; nothing is written then.
+        VerifierError: see `verifier.base.errors`; nothing is written then.
     """
     check_target(target, force)
     _refuse_inputs_inside(target, sources)

@@ -15,23 +15,23 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier import kernel
-from verifier.analysis.certificate import digest_of, document
+from verifier.analysis import kernel
 from verifier.analysis.confidence import bounds_of_chain
 from verifier.analysis.objective import Objective
-from verifier.analysis.point_certificate import point_certificates
-from verifier.analysis.provable import LARGEST_CERTIFIED
-from verifier.analysis.robust import Effort
-from verifier.analysis.subject import point_document, region_document, subject_document, subject_of
+from verifier.analysis.robust.certificate import digest_of, document
+from verifier.analysis.robust.point_certificate import point_certificates
+from verifier.analysis.robust.provable import LARGEST_CERTIFIED
+from verifier.analysis.robust.solutions import Effort
+from verifier.analysis.robust.subject import point_document, region_document, subject_document, subject_of
+from verifier.base.errors import InputError
+from verifier.base.files import json_of
 from verifier.chains.filled import filled_counts
-from verifier.errors import InputError
-from verifier.evidence.bundle.differences import MOST, differing
-from verifier.evidence.bundle.findings import Finding, Kind
 from verifier.evidence.bundle.layout import certificate_file
 from verifier.evidence.bundle.system import Rebuilt
+from verifier.evidence.differences import MOST, differing
+from verifier.evidence.findings import Finding, Kind
 from verifier.options import RunOptions
 from verifier.pipeline import read_inputs
-from verifier.textfiles import json_of
 
 
 class Proven(NamedTuple):

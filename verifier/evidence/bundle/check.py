@@ -18,16 +18,15 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from verifier import __version__
-from verifier.budget import Clock, memory_limit
-from verifier.errors import InputError, LimitError, Place, UsageError
+from verifier.base.budget import Clock, memory_limit
+from verifier.base.errors import InputError, LimitError, Place, UsageError
+from verifier.base.files import json_of
 from verifier.evidence.bundle.anew import check_anew
 from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
 from verifier.evidence.bundle.archive import ReadingLimits, read_bundle
 from verifier.evidence.bundle.build import input_words
 from verifier.evidence.bundle.contents import check_contents
 from verifier.evidence.bundle.derived import derived_row, derived_texts
-from verifier.evidence.bundle.differences import findings_of
-from verifier.evidence.bundle.findings import CheckReport, Finding, Grades, Kind, Log
 from verifier.evidence.bundle.hashes import check_hashes
 from verifier.evidence.bundle.layout import CERTIFICATES, OMITTED_FILE
 from verifier.evidence.bundle.making import Progress, planned_words
@@ -37,9 +36,10 @@ from verifier.evidence.bundle.parts import Parts, read_parts
 from verifier.evidence.bundle.request import REQUEST_FILE, Request, request_of
 from verifier.evidence.bundle.system import Rebuilt, Unpacked, unpacked_inputs
 from verifier.evidence.consistency import check_document
+from verifier.evidence.differences import findings_of
+from verifier.evidence.findings import CheckReport, Finding, Grades, Kind, Log
 from verifier.options import RunOptions
 from verifier.systems.scene import Limits
-from verifier.textfiles import json_of
 
 NO_DIGEST = (
     "authenticity: a bundle rebuilt from other inputs would also pass. Demand the digest that was printed when it "

@@ -8,10 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from verifier.checking.enclosure import AGREEMENT
-from verifier.confusion.matrices import label_text
 from verifier.evidence.bundle.certificates import Proven, check_point
-from verifier.evidence.bundle.differences import differing
-from verifier.evidence.bundle.findings import Finding, Kind, Log
 from verifier.evidence.bundle.frames import SAME_AS_THE_RUN, check_frame, check_same_frame
 from verifier.evidence.bundle.layout import EXPLAIN_FILE, place_of_certificate, require_file
 from verifier.evidence.bundle.numbers import NUMBERS_OF_POINT, check_head, is_proven, wrong_beside_proof
@@ -20,7 +17,10 @@ from verifier.evidence.bundle.recalls import certified_recalls
 from verifier.evidence.bundle.replays import check_explanations
 from verifier.evidence.bundle.runs import check_runs
 from verifier.evidence.bundle.system import Rebuilt
-from verifier.expressions import to_text
+from verifier.evidence.differences import differing
+from verifier.evidence.findings import Finding, Kind, Log
+from verifier.language.expressions import to_text
+from verifier.perception.confusion.matrices import label_text
 from verifier.scenarios import number_text
 
 

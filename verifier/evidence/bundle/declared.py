@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from verifier.errors import InputError, LimitError, Place, UsageError, unknown_name
+from verifier.base.errors import InputError, LimitError, Place, UsageError, unknown_name
 from verifier.evidence.bundle.layout import numbered_file
 from verifier.evidence.bundle.making import omission, omitted_text
 from verifier.evidence.bundle.parts import Parts

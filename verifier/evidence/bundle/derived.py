@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from verifier.errors import one_line
+from verifier.base.errors import one_line
 from verifier.evidence.bundle.declared import OMITTED_RATES, RATES, made_rates, rate_paths
 from verifier.evidence.bundle.fingerprints import FINGERPRINTS_FILE, fingerprints_text
 from verifier.evidence.bundle.making import read_omitted

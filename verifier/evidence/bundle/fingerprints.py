@@ -13,9 +13,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from verifier.errors import shown
-from verifier.evidence.bundle.differences import LONGEST_SHOWN, MOST, parts_of
-from verifier.evidence.bundle.findings import Finding
+from verifier.base.errors import shown
+from verifier.evidence.differences import LONGEST_SHOWN, MOST, parts_of
+from verifier.evidence.findings import Finding
 
 SCHEMA_NAME = "verifier.fingerprints"
 FINGERPRINTS_FILE = "fingerprints.json"

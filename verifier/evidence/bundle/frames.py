@@ -13,9 +13,9 @@ from typing import Any
 
 from verifier import __version__
 from verifier.blocks import known_remarks
-from verifier.evidence.bundle.differences import differing
-from verifier.evidence.bundle.findings import Finding, Kind
 from verifier.evidence.bundle.system import Rebuilt
+from verifier.evidence.differences import differing
+from verifier.evidence.findings import Finding, Kind
 from verifier.options import RunOptions
 from verifier.provenance import grid_remarks, noted, program_versions, run_remarks
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from verifier.errors import InputError
-from verifier.evidence.bundle.findings import Finding
+from verifier.base.errors import InputError
+from verifier.base.files import json_of
 from verifier.evidence.bundle.fingerprints import FINGERPRINTS_FILE, located
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, Manifest, digest_of
-from verifier.textfiles import json_of
+from verifier.evidence.findings import Finding
 
 
 def check_hashes(files: Mapping[str, bytes], manifest: Manifest) -> list[Finding]:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path, PurePath, PurePosixPath
 from typing import NamedTuple
 
-from verifier.errors import InputError, Place
+from verifier.base.errors import InputError, Place
 from verifier.evidence.bundle.names import check_paths
-from verifier.specs import Specification
+from verifier.language.specs import Specification
 
 INPUTS = "inputs"
 CERTIFICATES = "certificates"

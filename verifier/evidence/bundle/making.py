@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from verifier.analysis.explanation import DEFAULT_SETTINGS
+from verifier.analysis.counterexamples.explanation import DEFAULT_SETTINGS
+from verifier.base.errors import InputError, LimitError, Place, UsageError, VerifierError, one_line
+from verifier.base.files import document_text, json_of
 from verifier.checking.process import StormProcess
-from verifier.errors import InputError, LimitError, Place, UsageError, VerifierError, one_line
 from verifier.evidence.bundle.certificates import certificates_of, certified, why_none
 from verifier.evidence.bundle.layout import (
     EXPLAIN_FILE,
@@ -27,14 +28,13 @@ from verifier.evidence.bundle.layout import (
 from verifier.evidence.bundle.policies import alternatives, is_alike
 from verifier.evidence.bundle.recalls import certified_recalls
 from verifier.evidence.bundle.system import Rebuilt, without_folder
-from verifier.explain.story import explained
 from verifier.options import RunOptions
 from verifier.pipeline import CheckedGrid, checked_grid, result_of, verified
-from verifier.require.question import Question
-from verifier.require.story import required
+from verifier.questions.explain.story import explained
+from verifier.questions.require.question import Question
+from verifier.questions.require.story import required
 from verifier.results import RunResult
 from verifier.scenarios import Block
-from verifier.textfiles import document_text, json_of
 
 SCHEMA_NAME = "verifier.omitted"
 OMITTED_WORDS = "what could not be made, and why"

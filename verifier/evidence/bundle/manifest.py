@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from verifier import __version__
-from verifier.errors import InputError, Place
-from verifier.textfiles import document_text, json_of
+from verifier.base.errors import InputError, Place
+from verifier.base.files import document_text, json_of
 
 SCHEMA_NAME = "verifier.bundle"
 SCHEMA_VERSION = 1

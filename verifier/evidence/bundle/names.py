@@ -15,7 +15,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from verifier.errors import InputError, Place, shown
+from verifier.base.errors import InputError, Place, shown
 
 LONGEST_PART = 200
 """Bytes of one part of a path."""

@@ -14,15 +14,15 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from verifier.analysis.any_dependence import any_dependence
 from verifier.analysis.objective import Objective
+from verifier.analysis.robust.any_dependence import any_dependence
 from verifier.checking.enclosure import AGREEMENT
 from verifier.evidence.bundle.certificates import Proven
-from verifier.evidence.bundle.differences import differing
-from verifier.evidence.bundle.findings import Finding, Kind
 from verifier.evidence.bundle.system import Rebuilt
+from verifier.evidence.differences import differing
+from verifier.evidence.findings import Finding, Kind
 from verifier.evidence.points import fraction_of
-from verifier.expressions import to_text
+from verifier.language.expressions import to_text
 from verifier.options import RunOptions
 from verifier.provenance import input_files, matrices_record, run_settings
 from verifier.scenarios import Block, number_text

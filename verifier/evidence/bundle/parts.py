@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from verifier.errors import InputError, Place
+from verifier.base.errors import InputError, Place
+from verifier.base.files import json_of
 from verifier.evidence.bundle.layout import INPUTS, OMITTED_FILE, RUN_FILE, alternative_file
 from verifier.evidence.bundle.making import planned, read_omitted
 from verifier.evidence.bundle.manifest import Entry, digest_of
@@ -14,7 +15,6 @@ from verifier.evidence.bundle.request import Request
 from verifier.evidence.bundle.system import Rebuilt, Unpacked
 from verifier.evidence.context import CaseContext
 from verifier.evidence.documents import Document, checked_document
-from verifier.textfiles import json_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from verifier.confusion import EMPTY_COLUMN_POLICIES
 from verifier.evidence.bundle.system import Rebuilt
 from verifier.options import VERDICT_SOURCES, RunOptions
+from verifier.perception.confusion import EMPTY_COLUMN_POLICIES
 from verifier.systems.channel import FALSE_ALARM_POLICIES
 
 

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.recall_cells import RecallCells, counts_with_recall
+from verifier.analysis.recall.cells import RecallCells, counts_with_recall
 from verifier.chains.filled import filled_counts
-from verifier.confusion import EMPTY
-from verifier.confusion.matrices import label_text
 from verifier.evidence.bundle.certificates import Certified
 from verifier.evidence.bundle.layout import point_of_recall
 from verifier.evidence.bundle.system import Rebuilt
-from verifier.require.answers import perfect_counts
+from verifier.perception.confusion import EMPTY
+from verifier.perception.confusion.matrices import label_text
+from verifier.questions.require.answers import perfect_counts
 from verifier.scenarios import number_text
 
 

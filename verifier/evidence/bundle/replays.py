@@ -2,7 +2,7 @@
 
 A run in the document is a list of valuations. Here it is walked on the skeleton: each step must be a transition, the
 step probabilities must be the exact fractions of the matrices and multiply to that of the run, and the formula must
-fail on it by its own semantics (`verifier.analysis.replay`).
+fail on it by its own semantics (`verifier.analysis.counterexamples.replay`).
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from verifier.analysis.adjoint import Values, state_values
-from verifier.analysis.causes import Losses, WrongReport
-from verifier.analysis.counterexamples import (
+from verifier.analysis.counterexamples.causes import Losses, WrongReport
+from verifier.analysis.counterexamples.counterexamples import (
     Run,
     exact_entries,
     exact_probability,
     prospects,
     violation_probability,
 )
+from verifier.analysis.counterexamples.replay import Replay, replay
 from verifier.analysis.objective import Objective
-from verifier.analysis.priorities import corrected_probabilities
-from verifier.analysis.replay import Replay, replay
+from verifier.analysis.sensitivity.adjoint import Values, state_values
+from verifier.analysis.sensitivity.priorities import corrected_probabilities
+from verifier.base.errors import EngineError
 from verifier.chains.filled import filled_counts
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.requirements import AbstractFormula
-from verifier.errors import EngineError
-from verifier.evidence.bundle.differences import differing
-from verifier.evidence.bundle.findings import Finding, Kind
 from verifier.evidence.bundle.layout import EXPLAIN_FILE
 from verifier.evidence.bundle.system import Rebuilt
+from verifier.evidence.differences import differing
+from verifier.evidence.findings import Finding, Kind
 from verifier.evidence.points import fraction_of
-from verifier.ltl.progression import ACCEPT, REJECT
+from verifier.language.ltl.progression import ACCEPT, REJECT
 
 _TOLERANCE = 1e-11
 _MORE_PATTERNS = 3

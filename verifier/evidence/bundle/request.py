@@ -13,10 +13,10 @@ from fractions import Fraction
 from typing import Any
 
 from verifier.analysis.settings import ConfidenceSettings
+from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.checking.results import EngineSettings
-from verifier.errors import InputError, Place, UsageError, shown
 from verifier.evidence.bundle.layout import INPUTS
-from verifier.expressions import Source, parse_expression, to_text
+from verifier.language.expressions import Source, parse_expression, to_text
 from verifier.options import RunOptions
 from verifier.scenarios import Selection, number_text
 

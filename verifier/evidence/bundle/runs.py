@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from verifier.analysis.objective import Objective
 from verifier.evidence.bundle.certificates import Proven, certified, check_certificates, check_point, why_none
-from verifier.evidence.bundle.findings import Finding, Kind, Log
 from verifier.evidence.bundle.frames import check_frame, check_remarks, check_same_frame, check_same_points
 from verifier.evidence.bundle.layout import (
     CERTIFICATES,
@@ -29,6 +28,7 @@ from verifier.evidence.bundle.numbers import (
 from verifier.evidence.bundle.parts import Parts
 from verifier.evidence.bundle.policies import alternatives, is_alike
 from verifier.evidence.bundle.system import Rebuilt
+from verifier.evidence.findings import Finding, Kind, Log
 from verifier.evidence.stated import check_conclusions
 from verifier.options import RunOptions
 

@@ -11,19 +11,25 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from verifier.analysis.channel_test import Drawn, channel_document, class_tests, classes_drawn, drawn_together
 from verifier.analysis.confidence import Data, data_of_run
-from verifier.analysis.measured import Measured, measured
+from verifier.analysis.dependence.channel_test import (
+    Drawn,
+    channel_document,
+    class_tests,
+    classes_drawn,
+    drawn_together,
+)
+from verifier.analysis.intervals.measured import Measured, measured
 from verifier.analysis.objective import Objective, build_objective
 from verifier.analysis.vacuity import Vacuity, find_vacuity
+from verifier.base.errors import InputError, Place, VerifierError, shown
 from verifier.blocks import block_objectives, block_skeleton
 from verifier.checking.requirements import AbstractFormula, abstracted
-from verifier.confusion import ConfusionMatrices
-from verifier.errors import InputError, Place, VerifierError, shown
 from verifier.evidence.bundle.request import Request
 from verifier.evidence.context import CaseContext
 from verifier.evidence.context_reader import read_context
 from verifier.options import RunOptions
+from verifier.perception.confusion import ConfusionMatrices
 from verifier.pipeline import Inputs, read_inputs
 from verifier.scenarios import Block, Grid
 

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from verifier.confusion import ConfusionMatrices
-from verifier.confusion.matrices import label_text
+from verifier.base.files import csv_text
 from verifier.evidence.bundle.layout import (
     EXPLAIN_FILE,
     RUN_FILE,
@@ -23,8 +22,9 @@ from verifier.evidence.grounds import reason_text, tier_of, told_verdict, vacuit
 from verifier.evidence.points import scenario_text
 from verifier.evidence.report.blocks import Paragraph, Section, Table
 from verifier.evidence.words import some_of
+from verifier.perception.confusion import ConfusionMatrices
+from verifier.perception.confusion.matrices import label_text
 from verifier.scenarios import number_text
-from verifier.textfiles import csv_text
 
 TRACE_COLUMNS = (
     "requirement",

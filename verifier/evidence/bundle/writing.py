@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from verifier.errors import InputError, Place, UsageError, shown
+from verifier.base.errors import InputError, Place, UsageError, shown
+from verifier.base.files import write_bytes
 from verifier.evidence.bundle.names import check_paths
-from verifier.textfiles import write_bytes
 
 Date: TypeAlias = tuple[int, int, int, int, int, int]
 

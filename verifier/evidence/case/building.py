@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
 
-from verifier.errors import UsageError
+from verifier.base.errors import UsageError
 from verifier.evidence.case.drafting import Draft, undeveloped
 from verifier.evidence.case.elements import Case, Element, Kind, Status, worst_status
 from verifier.evidence.case.requirements import Argued, rate_goal, requirement_goal

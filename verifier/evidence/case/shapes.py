@@ -13,7 +13,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-from verifier.errors import one_line
+from verifier.base.errors import one_line
 from verifier.evidence.case.elements import Element, Kind
 
 FONT_PX, LINE_PX = 12.0, 15.5

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from types import MappingProxyType
 from xml.sax.saxutils import escape
 
-from verifier.errors import one_line
+from verifier.base.errors import one_line
 from verifier.evidence.case.elements import Case, Element, Kind, Status
 from verifier.evidence.case.layout import Drawing, Edge, Placed, laid_out
 from verifier.evidence.case.shapes import DIAMOND_PX, FONT_PX, LINE_PX, SLANT_PX

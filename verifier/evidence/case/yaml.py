@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from verifier.errors import one_line
+from verifier.base.errors import one_line
 from verifier.evidence.case.elements import Case, Element
 
 

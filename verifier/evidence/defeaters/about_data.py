@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from verifier.analysis.channel_test import channel_test
-from verifier.analysis.tiers import FEW_DRIVES
+from verifier.analysis.dependence.channel_test import channel_test
+from verifier.analysis.intervals.tiers import FEW_DRIVES
 from verifier.checking.verdicts import Test
-from verifier.confusion.document_reader import DocumentReader
-from verifier.confusion.matrices import ConfusionMatrices, label_text
 from verifier.evidence.context import CaseContext
 from verifier.evidence.defeaters.matrices import matrices_behind, same_sources, shared_sequences
 from verifier.evidence.defeaters.values import (
@@ -28,6 +26,8 @@ from verifier.evidence.grounds import channel_lines, needed_text
 from verifier.evidence.rates.demonstration import encounters_needed
 from verifier.evidence.rounding import rounded, target_text
 from verifier.evidence.words import counted, name_text, some_of
+from verifier.perception.confusion.document_reader import DocumentReader
+from verifier.perception.confusion.matrices import ConfusionMatrices, label_text
 
 CONFIDENCE = Fraction(19, 20)
 """At which a column must be able to show the target, if all its items were right."""
@@ -122,7 +122,7 @@ def items_needed(target: Mapping[str, Any]) -> int | None:
 
 
 def _matrices(document: Document, run: Document) -> ConfusionMatrices:
-    """The matrices as the run used them; errors as `verifier.confusion.read_confusion`."""
+    """The matrices as the run used them; errors as `verifier.perception.confusion.read_confusion`."""
     settings = run.content["settings"]
     counts = DocumentReader(document.name).counts(dict(document.content))
     if counts.thresholds is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from verifier.errors import InputError, Place
+from verifier.base.errors import InputError, Place
 from verifier.evidence.context import CaseContext
 from verifier.evidence.defeaters import about_data, about_settings, about_verdicts
 from verifier.evidence.defeaters.matrices import sources_of

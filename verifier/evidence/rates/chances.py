@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias, get_args
 
-from verifier.errors import UsageError, unknown_name
+from verifier.base.errors import UsageError, unknown_name
 from verifier.evidence.documents import Document
 from verifier.evidence.points import fraction_of, held_ends, scenario_text
 

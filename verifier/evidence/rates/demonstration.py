@@ -23,7 +23,7 @@ from fractions import Fraction
 
 from scipy.special import gammainccinv
 
-from verifier.errors import LimitError
+from verifier.base.errors import LimitError
 
 DIGITS = 60
 MOST_EVENTS = 1000

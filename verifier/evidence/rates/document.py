@@ -6,9 +6,9 @@ from fractions import Fraction
 from typing import Any
 
 from verifier import __version__
+from verifier.base.files import document_text
 from verifier.evidence.rates.exposure import Exposure, float_above, float_below
 from verifier.evidence.rates.hazard import Bounds, Demonstration, HazardRate, Term
-from verifier.textfiles import document_text
 
 SCHEMA_NAME = "verifier.rate"
 SCHEMA_VERSION = 1

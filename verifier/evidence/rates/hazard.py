@@ -26,8 +26,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, get_args
 
+from verifier.base.errors import UsageError, unknown_name
 from verifier.checking.verdicts import Decision, Verdict
-from verifier.errors import UsageError, unknown_name
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.chances import Chance, Event, Source, chances, requirement_of, unwanted
 from verifier.evidence.rates.demonstration import LEAST_CONFIDENCE, encounters_needed, hours_needed

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from verifier.base.files import csv_text
 from verifier.evidence.documents import Content, Document
 from verifier.evidence.grounds import reason_text, tier_of, vacuity_text
 from verifier.evidence.report.subjects import confusion_inputs
 from verifier.evidence.rounding import decimal_text
-from verifier.textfiles import csv_text
 
 COLUMNS = (
     "document", "kind", "sha256", "requirement", "detector", "planner", "state", "environment", "constants",

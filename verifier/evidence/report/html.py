@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from verifier import __version__
-from verifier.errors import one_line
+from verifier.base.errors import one_line
 from verifier.evidence.report.blocks import Block, Cell, Figure, Fold, Listing, Page, Paragraph, Row, Section, Table
 from verifier.evidence.report.dress import SCRIPT, STYLE
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from verifier.errors import one_line
+from verifier.base.errors import one_line
 from verifier.evidence.report.blocks import Block, Cell, Figure, Fold, Listing, Page, Paragraph, Row, Section, Table
 
 SPECIAL = re.compile(r"[\\`*_\[\]<>|~#&$@!]")

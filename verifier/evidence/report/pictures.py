@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.errors import one_line
+from verifier.base.errors import one_line
 from verifier.evidence.rounding import number_text
 
 SHADES = (

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from verifier.analysis.channel_test import channel_test
+from verifier.analysis.dependence.channel_test import channel_test
 from verifier.evidence.documents import Content
 from verifier.evidence.grounds import (
     bounds_name,

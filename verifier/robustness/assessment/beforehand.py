@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from verifier.detections.depth import depth_file
-from verifier.errors import InputError, Place, UsageError, shown
+from verifier.base.errors import InputError, Place, UsageError, shown
+from verifier.base.files import read_json
+from verifier.perception.detections.depth import depth_file
 from verifier.robustness.assessment.definition import AnnotationFiles, Assessment
 from verifier.robustness.assessment.detector_choice import DetectorChoice
 from verifier.robustness.assessment.levels import needs_distances
@@ -20,7 +21,6 @@ from verifier.robustness.assessment.scenes import Scenes
 from verifier.robustness.detectors.images import image_size
 from verifier.robustness.detectors.run import check_classes
 from verifier.robustness.mutators import Composition, Mutation, needs_depth
-from verifier.textfiles import read_json
 
 
 def check_detector(choice: DetectorChoice, scenes: Scenes, folder: Path) -> None:

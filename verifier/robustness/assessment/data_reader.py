@@ -7,10 +7,11 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
-from verifier.detections.depth import UNITS_PER_M
-from verifier.detections.formats import FORMATS
-from verifier.detections.given import LARGEST_M
-from verifier.errors import unknown_name
+from verifier.base.errors import unknown_name
+from verifier.base.toml import Element
+from verifier.perception.detections.depth import UNITS_PER_M
+from verifier.perception.detections.formats import FORMATS
+from verifier.perception.detections.given import LARGEST_M
 from verifier.robustness.assessment.definition import (
     ANNOTATION_FORMATS,
     AnnotationFiles,
@@ -25,7 +26,6 @@ from verifier.robustness.assessment.performance import COUNTS, METRICS, Performa
 from verifier.robustness.assessment.plan import MOST_IMAGES
 from verifier.robustness.mutators.densify import METHODS
 from verifier.robustness.mutators.imagefiles import DepthSource
-from verifier.tomldata import Element
 
 LARGEST_COUNT = 10**15
 DATA_KEYS = ("performance", "detections", "images", "features")

@@ -18,9 +18,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.detections.depth import IMAGE_SUFFIXES
-from verifier.detections.sources import read_bytes
-from verifier.errors import InputError, Place, UsageError, shown
+from verifier.base.errors import InputError, Place, UsageError, shown
+from verifier.base.files import read_text
+from verifier.perception.detections.depth import IMAGE_SUFFIXES
+from verifier.perception.detections.sources import read_bytes
 from verifier.robustness.assessment.cw_ssim import CwSsimSettings, cw_ssim
 from verifier.robustness.assessment.definition import Assessment
 from verifier.robustness.assessment.feature_distances import cosine, euclidean, frechet, linkage
@@ -34,7 +35,6 @@ from verifier.robustness.assessment.measures import (
     DistanceRule,
 )
 from verifier.robustness.detectors.images import read_image
-from verifier.textfiles import read_text
 
 Floats = NDArray[np.float64]
 PAIRS_FILE = "pairs.csv"

@@ -63,7 +63,7 @@ class DetectionFiles:
     """Annotations and detections of a data set; paths as in the file, from its folder.
 
     Attributes:
-        format: one of `verifier.detections.formats.FORMATS`.
+        format: one of `verifier.perception.detections.formats.FORMATS`.
         annotations, detections: what its reader takes.
         class_map: file of a class map, None to keep the names of the data set.
         min_score: detections below do not count for TP, FP, FN, precision and recall; None to count all.

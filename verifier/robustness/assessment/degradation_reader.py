@@ -31,10 +31,11 @@ import math
 from fractions import Fraction
 from typing import Literal, get_args
 
+from verifier.base.toml import Element
 from verifier.closedloop.curves import FPR_MAX
-from verifier.confusion.matrices import Labelling
-from verifier.confusion.rules import Leftover
-from verifier.detections.distances import MEASURES
+from verifier.perception.confusion.matrices import Labelling
+from verifier.perception.confusion.rules import Leftover
+from verifier.perception.detections.distances import MEASURES
 from verifier.robustness.adr import LEVELS, AdrSettings
 from verifier.robustness.assessment.degradation import (
     SCALES,
@@ -47,7 +48,6 @@ from verifier.robustness.assessment.degradation import (
 )
 from verifier.robustness.assessment.level_recipe import LEVEL, Counting, LevelRecipe
 from verifier.robustness.assessment.transformation_reader import read_step
-from verifier.tomldata import Element
 
 RECIPE_KEYS = ("counting", "adr_levels", "most_false_positives", "keep_images", "seed")
 KEYS = (

@@ -7,10 +7,10 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
-from verifier.detections import Reading, read_class_map, read_detections
-from verifier.detections.columns import DetectionSet
-from verifier.errors import UsageError
-from verifier.matching import CONVENTIONS, MatchingPolicy
+from verifier.base.errors import UsageError
+from verifier.perception.detections import Reading, read_class_map, read_detections
+from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.matching import CONVENTIONS, MatchingPolicy
 from verifier.robustness.assessment.definition import Assessment, DataSet
 from verifier.robustness.assessment.performance import COUNTS, Performance
 from verifier.robustness.detection_metrics import TABLE_6, coco_metrics, count_hits

@@ -13,9 +13,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from verifier.detections import ClassMap, read_class_map
-from verifier.detections.columns import DetectionSet
-from verifier.matching import CONVENTIONS, MatchingPolicy
+from verifier.perception.detections import ClassMap, read_class_map
+from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.matching import CONVENTIONS, MatchingPolicy
 from verifier.robustness.adr import AdrSettings, pick_thresholds
 from verifier.robustness.detectors import (
     CascadePeople,

@@ -26,10 +26,10 @@ from fractions import Fraction
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from verifier.errors import shown
+from verifier.base.errors import shown
+from verifier.base.toml import Element
 from verifier.robustness.assessment.detector_choice import DETECTOR_KINDS, DetectorChoice
 from verifier.robustness.detectors import CascadeSettings, HogSettings, OnnxInput, OnnxLayout, OnnxOutput
-from verifier.tomldata import Element
 
 Made = TypeVar("Made")
 JUDGING_KEYS = ("kind", "class_map", "min_score", "false_positives_per_image", "iou")

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.linalg import qr, svdvals
 from scipy.spatial.distance import cdist
 
-from verifier.errors import LimitError
+from verifier.base.errors import LimitError
 
 Floats = NDArray[np.float64]
 

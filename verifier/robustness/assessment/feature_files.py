@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.detections.sources import read_bytes
-from verifier.errors import InputError, Place, shown
-from verifier.textfiles import decoded
+from verifier.base.errors import InputError, Place, shown
+from verifier.base.files import decoded
+from verifier.perception.detections.sources import read_bytes
 
 Floats = NDArray[np.float64]
 

@@ -15,14 +15,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.errors import InputError, Place, UsageError
-from verifier.libraries import library
+from verifier.base.errors import InputError, Place, UsageError
+from verifier.base.files import write_bytes, write_text
+from verifier.base.libraries import library
 from verifier.robustness.assessment.circumstances import Circumstance
 from verifier.robustness.assessment.datasets import PAIRS_FILE
 from verifier.robustness.assessment.plan import Plan, PlannedImage
 from verifier.robustness.assessment.scenes import MovedBoxes, Scenes
 from verifier.robustness.mutators import AnyMutation, Composition, Frame, Mutation, apply, needs_depth
-from verifier.textfiles import write_bytes, write_text
 
 Pixels: TypeAlias = NDArray[np.uint8]
 Progress: TypeAlias = Callable[[Any, str], Iterable[Any]]

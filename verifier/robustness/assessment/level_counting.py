@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from verifier.confusion.bins import Bins
-from verifier.confusion.counts import ConfusionCounts
-from verifier.confusion.job import count_job, default_measure
-from verifier.confusion.rules import CountingRule
-from verifier.detections.columns import DetectionSet
-from verifier.detections.distances import distance
-from verifier.errors import InputError, UsageError
-from verifier.matching import MatchingPolicy
+from verifier.base.errors import InputError, UsageError
+from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.counts import ConfusionCounts
+from verifier.perception.confusion.job import count_job, default_measure
+from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.detections.distances import distance
+from verifier.perception.matching import MatchingPolicy
 from verifier.robustness.assessment.level_recipe import Counting
 
 

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from verifier.closedloop.bootstrap import interval, judged_sums
 from verifier.closedloop.judged import Judged
 from verifier.closedloop.robroc import areas, worst_case
-from verifier.detections.columns import DetectionSet
-from verifier.matching import MatchingPolicy
+from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.matching import MatchingPolicy
 from verifier.robustness.adr import AdrSettings
 from verifier.robustness.adr_intervals import drawn_adr
 from verifier.robustness.metric_draws import drawn_coco, drawn_shares, image_weights

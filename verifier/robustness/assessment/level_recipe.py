@@ -14,9 +14,9 @@ from types import MappingProxyType
 from typing import Literal
 
 from verifier.closedloop.curves import FPR_MAX
-from verifier.confusion.bins import Bins
-from verifier.confusion.matrices import Labelling
-from verifier.confusion.rules import Leftover
+from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.matrices import Labelling
+from verifier.perception.confusion.rules import Leftover
 from verifier.robustness.adr import LEVELS
 from verifier.robustness.mutators import AnyMutation, Composition, Mutation
 from verifier.robustness.mutators.catalogue import Plain
@@ -27,7 +27,7 @@ LEVEL = "level"
 
 @dataclass(frozen=True)
 class Counting:
-    """How confusion matrices and pairs are counted; see `verifier.confusion.rules.CountingRule`.
+    """How confusion matrices and pairs are counted; see `verifier.perception.confusion.rules.CountingRule`.
 
     Attributes:
         edges_m: of the distance bins.

@@ -24,19 +24,20 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.errors import InputError, Place, UsageError, unknown_name
+from verifier.base.files import write_bytes, write_text
 from verifier.closedloop.closed_loop_curve import standard_sensitivities
 from verifier.closedloop.comparison import BASELINE, NamedCurve
 from verifier.closedloop.curvefiles import curves_json
 from verifier.closedloop.curves import judged_curve
 from verifier.closedloop.judged import Judged
 from verifier.closedloop.roboticizer import Standardizer, localize
-from verifier.confusion.document import write_confusion
-from verifier.confusion.job import Filters
-from verifier.detections import ClassMap
-from verifier.detections.columns import DetectionSet
-from verifier.detections.distances import distance
-from verifier.errors import InputError, Place, UsageError, unknown_name
-from verifier.matching import MatchingPolicy, match
+from verifier.perception.confusion.document import write_confusion
+from verifier.perception.confusion.job import Filters
+from verifier.perception.detections import ClassMap
+from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.detections.distances import distance
+from verifier.perception.matching import MatchingPolicy, match
 from verifier.robustness.adr import AdrSettings, detection_rates, pick_thresholds
 from verifier.robustness.assessment.degradation import Degradation, Level
 from verifier.robustness.assessment.detected import measured
@@ -51,7 +52,6 @@ from verifier.robustness.detection_metrics import TABLE_6
 from verifier.robustness.detectors import Detector, Image, run_detector, with_detections
 from verifier.robustness.judged import judged
 from verifier.robustness.mutators import AnyMutation, Frame, needs_depth
-from verifier.textfiles import write_bytes, write_text
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from verifier.detections.columns import ANY_CLASS, Boxes, DetectionSet
-from verifier.detections.distances import distance
-from verifier.errors import InputError, Place
-from verifier.textfiles import write_text
+from verifier.base.errors import InputError, Place
+from verifier.base.files import write_text
+from verifier.perception.detections.columns import ANY_CLASS, Boxes, DetectionSet
+from verifier.perception.detections.distances import distance
 
 ANNOTATIONS_FILE = "annotations.json"
 DETECTIONS_FILE = "detections.json"

@@ -21,9 +21,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from verifier.confusion.job import default_measure
-from verifier.detections.columns import DetectionSet
-from verifier.errors import UsageError
+from verifier.base.errors import UsageError
+from verifier.perception.confusion.job import default_measure
+from verifier.perception.detections.columns import DetectionSet
 from verifier.robustness.adr import AdrSettings, pick_thresholds
 from verifier.robustness.assessment.beforehand import (
     check_depth_files,

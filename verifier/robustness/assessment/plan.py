@@ -24,7 +24,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.errors import UsageError
+from verifier.base.errors import UsageError
 from verifier.robustness.assessment.circumstances import Circumstance
 from verifier.robustness.assessment.transformations import Transformation
 from verifier.robustness.mutators.catalogue import Plain

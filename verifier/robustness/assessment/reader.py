@@ -45,6 +45,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TypeVar
 
+from verifier.base.toml import Element, read_toml
 from verifier.robustness.assessment.circumstances import Circumstance, Risk
 from verifier.robustness.assessment.data_reader import read_source, read_sweep, read_target
 from verifier.robustness.assessment.definition import Assessment, DataSet, FollowUp
@@ -54,7 +55,6 @@ from verifier.robustness.assessment.measures import MEASURES, DistanceRule
 from verifier.robustness.assessment.plan import MOST_IMAGES, OCCURRENCES, PROPORTIONS
 from verifier.robustness.assessment.tolerance import Piece, Tolerance
 from verifier.robustness.assessment.transformation_reader import read_transformation
-from verifier.tomldata import Element, read_toml
 
 Made = TypeVar("Made")
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeVar
 
+from verifier.base.files import document_text
 from verifier.checking.verdicts import Verdict, worst_verdict
 from verifier.robustness.assessment.breaks import Break, Criterion, break_of, in_order, surely_before
 from verifier.robustness.assessment.circumstances import Circumstance, priorities
@@ -18,7 +19,6 @@ from verifier.robustness.assessment.definition import Assessment, DataSet
 from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule
 from verifier.robustness.assessment.plan import Plan
 from verifier.robustness.assessment.relation import Outcome
-from verifier.textfiles import document_text
 
 T = TypeVar("T")
 SCHEMA_NAME = "verifier.assess"

@@ -15,11 +15,11 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.detections import Reading, read_class_map, read_detections
-from verifier.detections.columns import NO_SEQUENCE, Boxes, DetectionSet, no_boxes
-from verifier.detections.depth import depth_file, depth_map
-from verifier.detections.sources import read_source
-from verifier.errors import InputError, Place, UsageError, shown
+from verifier.base.errors import InputError, Place, UsageError, shown
+from verifier.perception.detections import Reading, read_class_map, read_detections
+from verifier.perception.detections.columns import NO_SEQUENCE, Boxes, DetectionSet, no_boxes
+from verifier.perception.detections.depth import depth_file, depth_map
+from verifier.perception.detections.sources import read_source
 from verifier.robustness.assessment.datasets import image_files
 from verifier.robustness.assessment.definition import AnnotationFiles, Assessment
 from verifier.robustness.detectors import read_image

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from verifier.errors import unknown_name
+from verifier.base.errors import unknown_name
+from verifier.base.toml import Element
 from verifier.robustness.assessment.transformations import Span, Transformation, fault_of
 from verifier.robustness.mutators import MUTATORS
 from verifier.robustness.mutators.catalogue import Plain
-from verifier.tomldata import Element
 
 
 def read_transformation(found: Element) -> Transformation:

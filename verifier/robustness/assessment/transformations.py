@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from verifier.errors import unknown_name
+from verifier.base.errors import unknown_name
 from verifier.robustness.mutators import MUTATORS, Mutation
 from verifier.robustness.mutators.catalogue import Plain
 

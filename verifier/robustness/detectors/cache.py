@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from verifier.errors import InputError, Place
+from verifier.base.errors import InputError, Place
+from verifier.base.files import read_json, write_text
 from verifier.robustness.detectors.protocol import Detections, Image
-from verifier.textfiles import read_json, write_text
 
 SCHEMA, VERSION = "verifier.detections", 1
 

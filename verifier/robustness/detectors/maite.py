@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.errors import InputError, Place, UsageError, shown
+from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.robustness.detectors.protocol import Detections, Image
 
 

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.errors import InputError, Place, shown
-from verifier.libraries import library
+from verifier.base.errors import InputError, Place, shown
+from verifier.base.libraries import library
 from verifier.robustness.detectors.onnx_layout import OnnxInput, OnnxOutput
 from verifier.robustness.detectors.protocol import Detections, Image
 from verifier.robustness.detectors.suppression import suppressed, surest_first

@@ -18,7 +18,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
-from verifier.errors import UsageError, shown
+from verifier.base.errors import UsageError, shown
 
 Resize: TypeAlias = Literal["stretch", "letterbox_centre", "letterbox_corner"]
 Interpolation: TypeAlias = Literal["linear", "nearest", "area", "cubic"]

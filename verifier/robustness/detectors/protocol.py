@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.detections.columns import faulty_boxes
+from verifier.perception.detections.columns import faulty_boxes
 
 
 @dataclass(frozen=True, eq=False)

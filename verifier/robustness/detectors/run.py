@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from verifier.detections.classmap import IGNORE, ClassMap
-from verifier.detections.columns import Boxes, DetectionSet
-from verifier.errors import InputError, Place, UsageError, shown, unknown_name
+from verifier.base.errors import InputError, Place, UsageError, shown, unknown_name
+from verifier.perception.detections.classmap import IGNORE, ClassMap
+from verifier.perception.detections.columns import Boxes, DetectionSet
 from verifier.robustness.detectors.cache import Cache, Found, identity_digest, image_digest
 from verifier.robustness.detectors.protocol import NOTHING, Detections, Detector, Image
 

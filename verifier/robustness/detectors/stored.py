@@ -1,4 +1,4 @@
-"""Detections that are on disk already, in any format that `verifier.detections` reads, as a detector under test.
+"""Detections that are on disk already, in any format that `perception.detections` reads, as a detector under test.
 
 They are found by the name of the image, and the pixels are not looked at: the detections of a mutated data set are
 another set of files, and another `StoredDetector`.
@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from verifier.detections.columns import DetectionSet
-from verifier.errors import InputError, Place, UsageError, shown
+from verifier.base.errors import InputError, Place, UsageError, shown
+from verifier.perception.detections.columns import DetectionSet
 from verifier.robustness.detectors.protocol import Detections, Image
 
 

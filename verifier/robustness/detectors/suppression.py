@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.matching.affinity import iou_2d
+from verifier.perception.matching.affinity import iou_2d
 from verifier.robustness.detectors.protocol import Detections
 
 

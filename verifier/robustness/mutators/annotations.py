@@ -24,8 +24,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.detections.sources import digest_record
-from verifier.errors import InputError, Place, UsageError, shown
+from verifier.base.errors import InputError, Place, UsageError, shown
+from verifier.base.files import decoded, read_text
+from verifier.perception.detections.sources import digest_record
 from verifier.robustness.mutators.coco_annotations import read_coco
 from verifier.robustness.mutators.kitti_annotations import read_kitti
 from verifier.robustness.mutators.moving import (
@@ -37,7 +38,6 @@ from verifier.robustness.mutators.moving import (
     image_name,
     with_box,
 )
-from verifier.textfiles import decoded, read_text
 
 BOX_COLUMNS = ("x1", "y1", "x2", "y2")
 

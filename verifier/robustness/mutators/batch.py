@@ -17,8 +17,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TypeAlias
 
-from verifier.errors import InputError, UsageError, one_line, shown
-from verifier.libraries import library
+from verifier.base.errors import InputError, UsageError, one_line, shown
+from verifier.base.libraries import library
 from verifier.robustness.detectors.cache import image_digest
 from verifier.robustness.detectors.images import read_image
 from verifier.robustness.mutators.batch_result import (

@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from verifier.errors import UsageError
+from verifier.base.errors import UsageError
 from verifier.robustness.mutators.imagefiles import DepthSource
 from verifier.robustness.mutators.moving import Annotations, Moved
 from verifier.robustness.mutators.mutation import AnyMutation, moves_boxes, needs_depth

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.libraries import library
+from verifier.base.libraries import library
 from verifier.robustness.mutators.frames import Pixels, check_pixels
 from verifier.robustness.mutators.sampling import scaling_maps
 

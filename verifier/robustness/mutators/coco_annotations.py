@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.detections.sources import digest_record
-from verifier.errors import InputError, Place, shown
+from verifier.base.errors import InputError, Place, shown
+from verifier.base.files import read_json
+from verifier.perception.detections.sources import digest_record
 from verifier.robustness.mutators.moving import Moved, box_of, frame_name
-from verifier.textfiles import read_json
 
 SHAPES = ("segmentation", "keypoints", "num_keypoints")
 FARTHEST_PX = 1e9

@@ -21,7 +21,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.errors import LimitError
+from verifier.base.errors import LimitError
 from verifier.robustness.mutators.frames import Metres, Pixels, check_pixels, checked_depth
 from verifier.robustness.mutators.lens import Lens, exact_sums, terms_of_a_sum
 from verifier.robustness.mutators.scattering import scatter

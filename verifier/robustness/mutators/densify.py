@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy.ndimage import distance_transform_edt
 from scipy.spatial import Delaunay
 
-from verifier.detections.given import LARGEST_M
-from verifier.errors import InputError, LimitError, UsageError
+from verifier.base.errors import InputError, LimitError, UsageError
+from verifier.perception.detections.given import LARGEST_M
 from verifier.robustness.mutators.frames import Metres
 
 Densifying: TypeAlias = Literal["nearest", "linear", "pyramid"]

@@ -17,9 +17,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.detections.columns import faulty_boxes
-from verifier.detections.given import LARGEST_M
-from verifier.errors import InputError
+from verifier.base.errors import InputError
+from verifier.perception.detections.columns import faulty_boxes
+from verifier.perception.detections.given import LARGEST_M
 
 Pixels: TypeAlias = NDArray[np.uint8]
 Metres: TypeAlias = NDArray[np.float64]

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.libraries import library
+from verifier.base.libraries import library
 from verifier.robustness.mutators.frames import Frame, Pixels, check_pixels
 from verifier.robustness.mutators.sampling import cosine_and_sine, turning_maps
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.libraries import library
+from verifier.base.libraries import library
 from verifier.robustness.mutators.blurs import gaussian_kernel
 from verifier.robustness.mutators.frames import Metres, Pixels, by_strips, check_pixels, checked_depth
 from verifier.robustness.mutators.photometric import HAZE_COLOUR, checked_colour

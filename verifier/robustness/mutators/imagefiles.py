@@ -16,8 +16,8 @@ from typing import NoReturn
 
 import numpy as np
 
-from verifier.detections.depth import IMAGE_SUFFIXES, UNITS_PER_M, depth_map
-from verifier.errors import InputError, Place, UsageError, shown
+from verifier.base.errors import InputError, Place, UsageError, shown
+from verifier.perception.detections.depth import IMAGE_SUFFIXES, UNITS_PER_M, depth_map
 from verifier.robustness.mutators.densify import Densifying, densify
 from verifier.robustness.mutators.frames import Metres
 

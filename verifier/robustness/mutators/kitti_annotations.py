@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.detections.sources import Member, read_source
-from verifier.errors import InputError, Place, shown
+from verifier.base.errors import InputError, Place, shown
+from verifier.base.files import decoded
+from verifier.perception.detections.sources import Member, read_source
 from verifier.robustness.mutators.moving import MOVED_ALONG, Moved, box_of, with_box
-from verifier.textfiles import decoded
 
 OBJECT_COLUMNS, TRACKING_COLUMNS = (15, 16), (17, 18)
 OBJECT_BOX, TRACKING_BOX = (4, 5, 6, 7), (6, 7, 8, 9)

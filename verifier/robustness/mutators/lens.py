@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.detections.given import LARGEST_M
+from verifier.perception.detections.given import LARGEST_M
 from verifier.robustness.mutators.frames import Metres, Pixels
 
 Floats = NDArray[np.float64]

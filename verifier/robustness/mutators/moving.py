@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.detections.columns import faulty_boxes
-from verifier.detections.depth import IMAGE_SUFFIXES
-from verifier.errors import InputError, Place, shown
+from verifier.base.errors import InputError, Place, shown
+from verifier.perception.detections.columns import faulty_boxes
+from verifier.perception.detections.depth import IMAGE_SUFFIXES
 
 MOVED_ALONG = "boxes in the image move along; boxes in space and all other fields are as they were"
 """What whoever uses moved annotations must know."""

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from verifier.errors import InputError, shown, unknown_name
+from verifier.base.errors import InputError, shown, unknown_name
 from verifier.robustness.mutators.catalogue import MUTATORS, Mutator, Plain
 from verifier.robustness.mutators.frames import Frame
 

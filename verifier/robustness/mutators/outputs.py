@@ -12,11 +12,11 @@ import io
 import json
 from pathlib import Path
 
-from verifier.errors import InputError, Place
-from verifier.libraries import library
+from verifier.base.errors import InputError, Place
+from verifier.base.files import write_bytes
+from verifier.base.libraries import library
 from verifier.robustness.mutators.frames import Pixels
 from verifier.robustness.mutators.mutation import AnyMutation, is_random
-from verifier.textfiles import write_bytes
 
 COMPRESSION = 3
 """Of PNG, 0 to 9: twice as fast as the usual 6 and a few per cent larger."""

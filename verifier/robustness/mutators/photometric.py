@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.libraries import library
+from verifier.base.libraries import library
 from verifier.robustness.mutators.frames import Pixels, by_strips, check_pixels
 
 Channel: TypeAlias = Literal["R", "G", "B", "Cb", "Cr"]

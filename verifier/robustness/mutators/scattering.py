@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.libraries import library
+from verifier.base.libraries import library
 from verifier.robustness.mutators.frames import Metres, Pixels
 from verifier.robustness.mutators.lens import Lens
 from verifier.robustness.mutators.spread import COORDINATE_PX, Layers

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.errors import InputError, one_line
-from verifier.libraries import library
+from verifier.base.errors import InputError, one_line
+from verifier.base.libraries import library
 from verifier.robustness.detectors.images import read_image
 from verifier.robustness.mutators.batch_result import BatchSettings, ImageResult
 from verifier.robustness.mutators.frames import Pixels

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from verifier.errors import LimitError, UsageError, shown, unknown_name
+from verifier.base.errors import LimitError, UsageError, shown, unknown_name
 from verifier.robustness.mutators.catalogue import MUTATORS, Parameter, Plain
 from verifier.robustness.mutators.mutation import AnyMutation, Composition, Mutation
 

@@ -1,0 +1,362 @@
+"""The kernel: nothing false passes, everything the program makes does, and another checker says the same."""
+
+import itertools
+import json
+import subprocess
+import sys
+import zipfile
+from functools import cache
+
+import numpy as np
+import pytest
+from certificate_mutations import SYSTEM, mutated
+from certified_systems import formula_of, greatest_lost
+from hypothesis import given
+from hypothesis import strategies as st
+from interval_models import RECURRENT, SIMPLE, Model, random_model
+from second_checker import complaint
+
+from verifier.analysis import kernel
+from verifier.analysis.intervals.measured import measured
+from verifier.analysis.robust.certificate import document
+from verifier.analysis.robust.point_certificate import point_certificates
+from verifier.analysis.robust.region import confidence_region
+from verifier.analysis.robust.solutions import Effort, robust_bounds
+from verifier.analysis.robust.subject import subject_document, subject_of
+from verifier.blocks import block_objectives
+from verifier.language.ltl import holds_on_lasso, parse_formula
+from verifier.options import RunOptions
+from verifier.pipeline import read_inputs
+
+NESTED = [
+    "G F (p & X X q)",
+    "G (p -> (q U !p))",
+    "F G (p | X q)",
+    "(G F p) <-> (G F q)",
+    "G (p -> F[0,3] q)",
+    "(p U q) R (F p)",
+    "G ((p & X p) -> F q)",
+    "p R q",
+    "(p R[1,3] q) | X[2] p",
+    "G F[1,2] p & F G (q | X p)",
+]
+FORMULAS = [*SIMPLE, *RECURRENT, *NESTED]
+
+
+def certificates(seed, formula, ended=1, states=4, labels=2):
+    """The certificates of a random model, as they are read from a file."""
+    model = random_model(np.random.default_rng(seed), states, labels, zeros=0.6, width=0.5, ended=ended)
+    objective = model.objective(formula)
+    if not len(objective.skeleton.columns_needed()):
+        return []
+    found = robust_bounds(objective, model.region(objective), "every_state", Effort(attained=False))
+    return [json.loads(json.dumps(document(certificate))) for certificate in found.certificates]
+
+
+def of_point(seed, formula, ended=1, states=4, labels=2):
+    """The certificates of a random model whose rates are counts over their sum."""
+    rng = np.random.default_rng(seed)
+    objective = random_model(rng, states, labels, ended=ended).objective(formula)
+    counts = rng.integers(0, 5, (states, labels, labels))
+    counts[:, 0] += counts.sum(axis=1) == 0
+    return [json.loads(json.dumps(content)) for _, content in point_certificates(objective, counts)]
+
+
+@cache
+def some_certificates(seed):
+    """Certificates that prove more than nothing."""
+    formula = FORMULAS[seed % len(FORMULAS)]
+    return [
+        content
+        for content in [
+            *certificates(seed, formula, ended=seed % 3 // 2, states=3 + seed % 2),
+            *of_point(seed, formula, ended=seed % 3 // 2, states=3 + seed % 2),
+        ]
+        if any(0 < bound < 1 or (bound == 1) == (content["side"] == "lower") for bound in kernel.check(content))
+    ]
+
+
+def lost_at_most(content, bounds):
+    return [1 - bound if content["side"] == "lower" else bound for bound in bounds]
+
+
+class TestCertificatesOfTheProgram:
+    @pytest.mark.parametrize("formula", FORMULAS)
+    def test_they_are_accepted_and_no_choice_of_nature_beats_them(self, formula):
+        rng = np.random.default_rng(0)
+        for seed in range(2):
+            for content in certificates(100 + seed, formula, ended=seed % 2):
+                bounds = kernel.check(content)
+                assert complaint(content) is None
+                lost = greatest_lost(content, rng, 12)
+                assert all(most >= least for most, least in zip(lost_at_most(content, bounds), lost, strict=True))
+
+    def test_many_of_them_are_what_nature_attains(self):
+        """So the bounds that are checked are no trivial ones."""
+        rng, tight, count = np.random.default_rng(1), 0, 0
+        for seed in range(6):
+            for content in certificates(seed, RECURRENT[seed % len(RECURRENT)], ended=seed % 2):
+                lost = greatest_lost(content, rng, 100)
+                pairs = zip(lost_at_most(content, kernel.check(content)), lost, strict=True)
+                tight += sum(float(most - least) < 1e-9 for most, least in pairs)
+                count += len(lost)
+        assert tight == count > 10
+
+    @pytest.mark.parametrize("formula", [*RECURRENT, *NESTED])
+    def test_components_of_several_states_are_decided(self, formula):
+        for seed in range(6):
+            for content in certificates(2000 + seed, formula, ended=0, states=3 + seed % 4, labels=2 + seed % 2):
+                kernel.check(content)
+
+    def test_all_of_the_gallery_are_accepted(self, root):
+        options, count = RunOptions(), 0
+        for spec in sorted((root / "specs").glob("*.ltl")):
+            inputs = read_inputs(spec, root / "examples/nuscenes_yolov3_class.json", options)
+            grid, matrices = inputs.grid(options), inputs.matrices(options)
+            for block in grid.blocks:
+                for objective in block_objectives(block, grid, matrices, options):
+                    region = confidence_region(objective.skeleton, measured(matrices))
+                    found = robust_bounds(objective, region, effort=Effort(attained=False))
+                    for certificate in found.certificates:
+                        kernel.check(json.loads(json.dumps(document(certificate))))
+                        count += 1
+        assert count > 10
+
+
+def checked(content):
+    try:
+        return kernel.check(content), None
+    except kernel.Rejected as error:
+        return None, str(error)
+
+
+def attack(seed, changes, asked=1.0):
+    """Change the certificates of a seed again and again; (accepted, refused, refused because it cannot be decided).
+
+    Whatever is accepted must be true of the system that the changed certificate states. The second checker is asked
+    about this share of the changes.
+    """
+    rng, tally = np.random.default_rng(seed), [0, 0, 0]
+    for content in some_certificates(seed):
+        lost = None
+        for _ in range(changes):
+            kinds, changed = mutated(rng, content)
+            bounds, refusal = checked(changed)
+            second = rng.random() < asked
+            if bounds is None:
+                malformed = any(words in refusal for words in ("expected", "not a certificate", "/subject/formula"))
+                wrong = malformed or not second or complaint(changed)
+                tally[1 if wrong else 2] += 1
+                assert wrong or "may decide against" in refusal, (kinds, refusal)
+                continue
+            tally[0] += 1
+            assert not second or complaint(changed) is None, kinds
+            if SYSTEM & set(kinds):
+                now = greatest_lost(changed, rng, 3)
+            else:
+                now = lost = lost or greatest_lost(content, rng, 40)
+            pairs = zip(lost_at_most(changed, bounds), now, strict=True)
+            assert all(most >= least for most, least in pairs), (kinds, changed["side"])
+    return tally
+
+
+def test_no_change_makes_a_false_bound_pass():
+    tallies = np.array([attack(seed, 60, asked=0.1) for seed in range(12)]).sum(axis=0)
+    accepted, refused, undecided = tallies.tolist()
+    assert accepted + refused + undecided > 1000
+    assert refused > 400
+    assert undecided < 0.02 * refused
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(20))
+def test_none_of_a_hundred_thousand_changes_makes_a_false_bound_pass(part):
+    count, seed = 0, 10_000 * (part + 1)
+    while count < 5000:
+        count += sum(attack(seed, 100, asked=0.05))
+        seed += 1
+
+
+class TestFormulas:
+    """What a certificate states is the formula that was asked."""
+
+    @pytest.mark.parametrize("formula", FORMULAS)
+    def test_the_nodes_of_a_certificate_mean_the_formula_on_every_short_lasso(self, formula):
+        model = Model(((), ("a",)), [[0, 1], [1, 0]], {"p": {0}, "q": {1}}, {0: [(0, 1), (0, 1)]})
+        subject = subject_document(subject_of(model.objective(formula)))
+        names, node = (
+            {f"p{k}": name for k, name in enumerate(subject["propositions"])},
+            formula_of(subject["formula"]),
+        )
+        asked = parse_formula(formula)
+        for word in lassos(np.random.default_rng(5), 150):
+            stem, loop = word
+            told = [[frozenset(k for k, name in names.items() if name in letter) for letter in part] for part in word]
+            assert holds_on_lasso(node, *told) == holds_on_lasso(asked, stem, loop), word
+
+    @given(st.integers(0, 10**6), st.sampled_from(FORMULAS))
+    def test_what_remains_after_a_letter_holds_on_the_rest(self, seed, formula):
+        """Progression, with all its simplifications: no word tells what remains from the formula on what is left."""
+        rng = np.random.default_rng(seed)
+        model = Model(((), ("a",)), [[0, 1], [1, 0]], {"p": {0}, "q": {1}}, {0: [(0, 1), (0, 1)]})
+        subject = subject_document(subject_of(model.objective(formula)))
+        known, names = kernel.Formula(subject), subject["propositions"]
+        for stem, loop in lassos(rng, 3):
+            word = [*stem, *loop, *loop]
+            truth = holds_on_lasso(parse_formula(formula), stem, loop)
+            terms, rest = known.whole, (list(stem), list(loop))
+            for letter in word:
+                terms = known.progress(terms, sum(1 << k for k, name in enumerate(names) if name in letter))
+                rest = (rest[0][1:], rest[1]) if rest[0] else ([], [*rest[1][1:], rest[1][0]])
+                assert meets(known, names, terms, *rest) == truth
+
+    def test_a_node_that_is_said_to_imply_another_does(self):
+        rng = np.random.default_rng(3)
+        words = lassos(rng, 60)
+        pairs = 0
+        for formula in FORMULAS:
+            model = Model(((), ("a",)), [[0, 1], [1, 0]], {"p": {0}, "q": {1}}, {0: [(0, 1), (0, 1)]})
+            subject = subject_document(subject_of(model.objective(formula)))
+            known, names = kernel.Formula(subject), subject["propositions"]
+            for stem, loop in words[:6]:
+                terms = known.whole
+                for letter in [*stem, *loop]:
+                    terms = known.progress(terms, sum(1 << k for k, name in enumerate(names) if name in letter))
+            for weak, strong in itertools.permutations(range(len(known.nodes)), 2):
+                if known._implied(weak, strong):
+                    pairs += 1
+                    for stem, loop in words:
+                        one, other = (meets(known, names, {frozenset({k})}, stem, loop) for k in (strong, weak))
+                        assert other or not one
+        assert pairs > 10
+
+
+def lassos(rng, count):
+    letters = [frozenset(), frozenset("p"), frozenset("q"), frozenset("pq")]
+    words = []
+    for _ in range(count):
+        stem, loop = rng.integers(0, 4), rng.integers(1, 4)
+        words.append(tuple([letters[k] for k in rng.integers(0, 4, size)] for size in (stem, loop)))
+    return words
+
+
+def meets(known, names, terms, stem, loop):
+    """Whether what remains holds on a lasso."""
+    told = [
+        [frozenset(f"p{k}" for k, n in enumerate(names) if n in letter) for letter in part] for part in (stem, loop)
+    ]
+    nodes = known.nodes
+    return any(all(holds_on_lasso(formula_of(nodes[: node + 1]), *told) for node in term) for term in terms)
+
+
+def test_windows_of_any_length_are_decided_or_refused_soon():
+    """A run that reads p in every other step, and windows longer than anything could be unrolled."""
+    subject = {
+        "propositions": ["p"], "observations": [[]], "reports": [[]], "bins": [], "columns": [], "row": [-1, -1],
+        "following": [[1], [0]], "letters": [1, 0], "starts": [0],
+    }  # fmt: skip
+    nodes = [["holds", [], 0, None], ["&", [], 0, None], ["|", [], 0, None], ["U", [1, 0], 0, 10**12]]
+    system = kernel.System(subject, {})
+    for inner, wanted in (
+        (["U", [1, 0], 0, 10**12], True),
+        (["U", [1, 0], 2, 2], None),
+        (["R", [2, 0], 0, 9], False),
+    ):
+        formula = kernel.Formula(
+            {**subject, "formula": [*nodes[:3], inner, ["R", [2, 3], 0, None], ["U", [1, 4], 0, None]]}
+        )
+        told = [{formula.whole}, {formula.whole}]
+        found = [kernel.never_lost(system, formula, told, frozenset({0, 1}), side) for side in (True, False)]
+        assert found == [wanted is True, wanted is not True]
+
+
+class TestAlone:
+    def run(self, path):
+        command = [sys.executable, "-I", kernel.__file__, str(path)]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    def test_it_checks_a_folder_and_an_archive(self, tmp_path):
+        content = certificates(3, "F p")
+        folder = tmp_path / "bundle"
+        (folder / "certificates").mkdir(parents=True)
+        with zipfile.ZipFile(tmp_path / "bundle.zip", "w") as archive:
+            for one in content:
+                name = f"certificates/block001_requirement01_{one['side']}_01.json"
+                (folder / name).write_text(json.dumps(one))
+                archive.writestr(name, json.dumps(one))
+        for path in (folder, tmp_path / "bundle.zip"):
+            done = self.run(path)
+            assert done.returncode == 0, done.stderr
+            assert "block001_requirement01_lower_01.json: proven: P >= " in done.stdout
+            assert done.stdout.splitlines()[-1].startswith("2 of 2 certificates proven; not decided")
+        content[0]["boxes"][0]["value"][0] = -1.0
+        (folder / f"certificates/block001_requirement01_{content[0]['side']}_01.json").write_text(
+            json.dumps(content[0])
+        )
+        done = self.run(folder)
+        assert done.returncode == 1
+        assert "REJECTED: /boxes/0/value: expected a number of at least 0" in done.stdout
+
+    def test_a_bundle_without_certificates_proves_nothing(self, tmp_path):
+        (tmp_path / "certificates").mkdir()
+        assert self.run(tmp_path).returncode == 1
+
+
+def random_formula(rng, depth):
+    if depth == 0 or rng.random() < 0.15:
+        return str(rng.choice(["p", "q", "!p", "!q"]))
+    kind = rng.integers(9)
+    one = random_formula(rng, depth - 1)
+    if kind < 4:
+        return f"{('G', 'F', 'X', 'G F')[kind]} ({one})"
+    return f"({one}) {('&', '|', 'U', 'R', '->')[kind - 4]} ({random_formula(rng, depth - 1)})"
+
+
+def staying_claimed(rng, side):
+    """A certificate that says: staying anywhere at all never decides against the bound."""
+    states = int(rng.integers(2, 5))
+    model = random_model(rng, states, int(rng.integers(2, 4)), zeros=0.7, width=0.6, ended=0)
+    objective = model.objective(random_formula(rng, 3))
+    if not len(objective.skeleton.columns_needed()):
+        return None
+    content = json.loads(json.dumps(document(robust_bounds(objective, model.region(objective)).certificates[0])))
+    size = len(content["subject"]["row"])
+    content |= {
+        "side": side,
+        "claimed": [1.0 if side == "lower" else 0.0] * len(content["subject"]["starts"]),
+        "tree": 0,
+    }
+    content["boxes"] = [{"unit": 1, "value": [0.0] * size, "order": [0] * size, "component": [0] * size}]
+    return content
+
+
+def lies_about_staying(seeds):
+    """(proven, undecided) of what is true as far as all choices tried say; what is false must be refused."""
+    tally = [0, 0]
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        for side in ("lower", "upper"):
+            content = staying_claimed(rng, side)
+            if content is None:
+                continue
+            bounds, refusal = checked(content)
+            lost = greatest_lost(content, rng, 12)
+            if bounds is not None:
+                assert not any(lost), (seed, side)
+                tally[0] += 1
+            else:
+                assert "may decide against" in refusal or "decided against" in refusal
+                tally[1] += not any(lost)
+    return tally
+
+
+def test_no_lie_about_who_stays_is_proven_and_little_truth_is_missed():
+    proven, undecided = lies_about_staying(range(60))
+    assert proven > 20
+    assert undecided < proven / 5
+
+
+@pytest.mark.slow
+def test_no_lie_about_who_stays_is_proven_in_thousands_of_systems():
+    proven, undecided = lies_about_staying(range(1000, 4000))
+    assert undecided < proven / 5

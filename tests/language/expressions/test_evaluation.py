@@ -1,0 +1,323 @@
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from formula_strategies import arithmetic, conditions
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from verifier.base.errors import InputError
+from verifier.language.expressions import Source, evaluate, exact_number, parse_expression, resolve_sees, substitute
+from verifier.language.expressions.syntax import Boolean, Call, Name, Number, Operation
+
+X = np.array([-7, -1, 0, 1, 2, 7], dtype=np.int64)
+
+
+def value(text, **values):
+    return evaluate(parse_expression(text), values, Source(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # whole division and remainder round towards minus infinity, as -7 = 2 * (-4) + 1
+        ("x // 2", [-4, -1, 0, 0, 1, 3]),
+        ("x % 2", [1, 1, 0, 1, 0, 1]),
+        ("x // -2", [3, 0, 0, -1, -1, -4]),
+        ("x % -2", [-1, -1, 0, -1, 0, -1]),
+        ("x - 2 * x", [7, 1, 0, -1, -2, -7]),
+        ("-x", [7, 1, 0, -1, -2, -7]),
+        ("abs(x)", [7, 1, 0, 1, 2, 7]),
+        ("min(x, 1, 5)", [-7, -1, 0, 1, 1, 1]),
+        ("max(x, 1)", [1, 1, 1, 1, 2, 7]),
+        ("floor(x / 2)", [-4, -1, 0, 0, 1, 3]),
+        ("ceil(x / 2)", [-3, 0, 0, 1, 1, 4]),
+    ],
+)
+def test_whole_numbers_stay_int64(text, expected):
+    result = value(text, x=X)
+    assert result.dtype == np.int64
+    assert result.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x / 2", [-3.5, -0.5, 0, 0.5, 1, 3.5]),
+        ("x * 0.5 + x / 2", [-7, -1, 0, 1, 2, 7]),
+        ("2 / (x + 8)", [2, 2 / 7, 1 / 4, 2 / 9, 1 / 5, 2 / 15]),
+    ],
+)
+def test_decimals_and_quotients_are_float64(text, expected):
+    result = value(text, x=X)
+    assert result.dtype == np.float64
+    assert result.tolist() == expected
+
+
+def test_truth_tables():
+    a, b = np.array([False, False, True, True]), np.array([False, True, False, True])
+    tables = {
+        "!a": [True, True, False, False],
+        "a & b": [False, False, False, True],
+        "a | b": [False, True, True, True],
+        "a xor b": [False, True, True, False],
+        "a -> b": [True, True, False, True],
+        "a <-> b": [True, False, False, True],
+    }
+    for text, table in tables.items():
+        assert value(text, a=a, b=b).tolist() == table
+        for i in range(4):
+            assert value(text, a=bool(a[i]), b=b[i]) is table[i]
+
+
+def test_comparisons():
+    for text, table in {
+        "x = 0": [0, 0, 1, 0, 0, 0],
+        "x != 0": [1, 1, 0, 1, 1, 1],
+        "x < 0": [1, 1, 0, 0, 0, 0],
+        "x <= 0": [1, 1, 1, 0, 0, 0],
+        "x > 0": [0, 0, 0, 1, 1, 1],
+        "x >= 0": [0, 0, 1, 1, 1, 1],
+    }.items():
+        assert value(text, x=X).tolist() == [bool(each) for each in table]
+
+
+def test_scalars_give_scalars():
+    assert value("1 + 2") == 3
+    assert type(value("x // 2", x=np.int64(7))) is int
+    assert type(value("7 / 2")) is float
+    assert value("7 / 2") == 3.5
+    assert value("x < 3", x=np.array(2)) is True
+    assert value("true") is True
+
+
+def test_decimals_compare_exactly_where_floats_would_not():
+    # In floating point 100 * 0.29 = 28.999999999999996 and 3 * 0.1 = 0.30000000000000004.
+    x = np.array([3, 99, 100, 101])
+    assert value("x * 0.29 >= 29", x=x).tolist() == [False, False, True, True]
+    assert value("floor(x * 0.29)", x=x).tolist() == [0, 28, 29, 29]
+    assert value("x * 0.1 <= 0.3", x=x).tolist() == [True, False, False, False]
+    assert value("x * c <= 0.3", x=x, c=Fraction(1, 10)).tolist() == [True, False, False, False]
+    assert value("x / 3 * 3 = x", x=x).tolist() == [True] * 4
+
+
+def test_comparisons_stay_exact_beyond_64_bits():
+    # 2e18 + 1/2 against 2e18 + 1/3 and 2e18 + 2/3: equal as float64, and 6 * 2e18 does not fit 64 bits
+    x, y = np.array([4 * 10**18 + 1] * 2), np.array([6 * 10**18 + 1, 6 * 10**18 + 2])
+    assert value("x / 2 > y / 3", x=x, y=y).tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 / x", "division by zero in 1 / x"),
+        ("1 // x", "division by zero in 1 // x"),
+        ("1 % x", "division by zero in 1 % x"),
+        ("1 / 0", "division by zero in 1 / 0"),
+        ("1 / (x * 0.5)", "division by zero in"),
+        ("x != 0 & 1 / x > 0", "division by zero in 1 / x"),
+        ("x * 9223372036854775807", "beyond 64-bit integers: x * 9223372036854775807"),
+        ("x * 5000000000 * 5000000000", "beyond 64-bit integers"),
+        ("9223372036854775807 + 1", "beyond 64-bit integers"),
+        ("0 - 9223372036854775807 - 2", "beyond 64-bit integers"),
+        ("9223372036854775808", "beyond 64-bit integers"),
+        ("big + x", "beyond 64-bit integers"),
+        ("-small", "beyond 64-bit integers"),
+        ("abs(small)", "beyond 64-bit integers"),
+        ("small // -1", "beyond 64-bit integers"),
+        ("small - 1", "beyond 64-bit integers"),
+        ("floor(f * 1e18 * 10)", "beyond 64-bit integers"),
+        ("f * f", "beyond the range of floating point"),
+        ("x // 0.5", "expected whole numbers on both sides of //"),
+        ("f % 2", "expected whole numbers on both sides of %"),
+        ("y + 1", "unknown name 'y'"),
+        ("u + 0", "the value of 'u' is beyond 64-bit integers"),
+    ],
+)
+def test_what_has_no_value_is_refused(text, message):
+    values = {
+        "x": X,
+        "big": np.array([2**63 - 1, 0]).repeat(3),
+        "small": np.array([-(2**63)] * 6),
+        "f": np.full(6, 1e200),
+        "u": np.array([2**63], dtype=np.uint64),
+    }
+    with pytest.raises(InputError) as caught:
+        evaluate(parse_expression(text), values, Source(text))
+    assert message in caught.value.message
+    assert caught.value.place.text == text
+
+
+def test_values_that_just_fit_are_not_refused():
+    least, greatest = np.array([-(2**63)]), np.array([2**63 - 1])
+    assert value("x + 1", x=least).tolist() == [-(2**63) + 1]
+    assert value("x - 1 + 1", x=greatest).tolist() == [2**63 - 1]
+    assert value("x // 1", x=least // 2 * 2 + 1).tolist() == [-(2**63) + 1]
+    assert value("x % -1", x=least).tolist() == [0]
+    assert value("-x", x=greatest).tolist() == [-(2**63) + 1]
+    # 3037000499 is the largest integer whose square is below 2**63
+    assert value("x * x", x=np.array([3037000499])).tolist() == [3037000499**2]
+    with pytest.raises(InputError):
+        value("x * x", x=np.array([3037000500]))
+
+
+@pytest.mark.parametrize(
+    ("node", "message"),
+    [
+        (parse_expression("sees(ped)"), "not a state expression"),
+        (Operation("&", (Number(1), Boolean(True))), "wrong kind"),
+        (Operation("+", (Number(1), Boolean(True))), "wrong kind"),
+    ],
+)
+def test_nodes_that_cannot_be_evaluated_are_programming_errors(node, message):
+    with pytest.raises(ValueError, match=message):
+        evaluate(node, {})
+
+
+def test_arrays_of_other_types_are_programming_errors():
+    for array in (np.array([1.0], dtype=np.float32), np.array([np.nan]), np.array(["a"])):
+        with pytest.raises(ValueError, match="array of integers or of finite float64"):
+            value("x + 1", x=array)
+
+
+class RefusedError(Exception):
+    pass
+
+
+def by_definition(node, state):
+    """One state, exact fractions: (value, whether it is an integer by construction)."""
+    if isinstance(node, Name):
+        return state[node.name]
+    if isinstance(node, Number):
+        return Fraction(node.value), isinstance(node.value, int)
+    if isinstance(node, Boolean):
+        return node.value
+    below = [by_definition(each, state) for each in (node.arguments if isinstance(node, Call) else node.operands)]
+    if isinstance(node, Operation) and node.operator in ("!", "&", "|", "xor", "->", "<->"):
+        a, b = below[0], below[-1]
+        table = {"!": not a, "&": a and b, "|": a or b, "xor": a != b, "->": b or not a, "<->": a == b}
+        return table[node.operator]
+    numbers, whole = [each[0] for each in below], all(each[1] for each in below)
+    if isinstance(node, Call):
+        if node.function in ("floor", "ceil"):
+            return Fraction(getattr(math, node.function)(numbers[0])), True
+        return {"min": min, "max": max, "abs": lambda *a: abs(a[0])}[node.function](*numbers), whole
+    a, b = numbers[0], numbers[-1]
+    comparisons = {"=": a == b, "!=": a != b, "<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b}
+    if node.operator in comparisons:
+        return comparisons[node.operator]
+    if node.operator in ("//", "%") and not whole:
+        raise RefusedError
+    if node.operator in ("/", "//", "%") and b == 0:
+        raise RefusedError
+    if node.operator == "/":
+        return a / b, False
+    if node.operator == "//":
+        return Fraction(math.floor(a / b)), True
+    if node.operator == "%":
+        return a - b * math.floor(a / b), True
+    return {"+": a + b, "-": a - b, "*": a * b, "neg": -a}[node.operator], whole
+
+
+LITERALS = st.one_of(
+    st.integers(0, 9).map(Number),
+    st.integers(1, 99).map(lambda n: Number(Fraction(n, 10) if n % 10 else n // 10)),
+    st.sampled_from([Name("x"), Name("y")]),
+)
+NUMBERS = arithmetic(["x", "y"], 2, LITERALS)
+
+
+def divides_by_a_variable(node):
+    below = node.arguments if isinstance(node, Call) else getattr(node, "operands", ())
+    here = isinstance(node, Operation) and node.operator == "/" and not isinstance(below[1], Number)
+    return here or any(divides_by_a_variable(each) for each in below)
+
+
+@given(
+    st.one_of(NUMBERS, conditions(NUMBERS, st.sampled_from([Name("p"), Boolean(True)]), 2)),
+    st.lists(st.tuples(st.integers(-9, 9), st.integers(-9, 9), st.booleans()), min_size=1, max_size=5),
+)
+def test_arrays_agree_with_exact_fractions_state_by_state(node, states):
+    assume(not divides_by_a_variable(node))
+    columns = list(zip(*states, strict=True))
+    values = {"x": np.array(columns[0]), "y": np.array(columns[1]), "p": np.array(columns[2])}
+    scalars = [{"x": (Fraction(x), True), "y": (Fraction(y), True), "p": p} for x, y, p in states]
+    try:
+        expected = [by_definition(node, each) for each in scalars]
+    except RefusedError:
+        with pytest.raises(InputError):
+            evaluate(node, values)
+        return
+    result = np.broadcast_to(np.asarray(evaluate(node, values)), len(states))
+    if isinstance(expected[0], bool):
+        assert result.tolist() == expected
+    else:
+        assert result.dtype == (np.int64 if expected[0][1] else np.float64)
+        assert result.tolist() == [float(each) for each, _ in expected]
+
+
+@given(NUMBERS, st.integers(-9, 9), st.integers(-9, 9))
+def test_exact_numbers_agree_with_the_definition(node, x, y):
+    state = {"x": (Fraction(x), True), "y": (Fraction(y), True)}
+    try:
+        expected = by_definition(node, state)[0]
+    except RefusedError:
+        return  # whole division of fractions has a value here: floor of the quotient
+    result = exact_number(node, {"x": x, "y": y})
+    assert result == expected
+    assert isinstance(result, int) == (expected.denominator == 1)
+
+
+def test_exact_numbers_keep_thirds():
+    assert exact_number(parse_expression("k / 3 + 0.1"), {"k": 1}) == Fraction(13, 30)
+    assert exact_number(parse_expression("k / 3 * 6"), {"k": Fraction(1, 2)}) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 / (k - 2)", "division by zero"),
+        ("k % 0", "division by zero"),
+        ("m + 1", "unknown constant 'm'"),
+        ("*".join(["1e300"] * 50), "the number is too large"),
+    ],
+)
+def test_constants_without_a_value_are_refused(text, message):
+    with pytest.raises(InputError, match=message):
+        exact_number(parse_expression(text), {"k": 2})
+
+
+def test_substitution_replaces_all_at_once():
+    node = parse_expression("a & sees(a) -> b = 1")
+    swapped = substitute(node, {"a": Name("b"), "b": Name("a")})
+    assert swapped == parse_expression("b & sees(a) -> a = 1")
+    assert substitute(node, {"c": Name("d")}) is node
+
+
+def test_substitution_is_limited():
+    deep = parse_expression("!" * 150 + "a")
+    with pytest.raises(InputError, match="nests 299 operators deep; at most 200"):
+        substitute(parse_expression("!" * 148 + "b"), {"b": deep})
+    wide = parse_expression("a")
+    for _ in range(15):
+        wide = substitute(parse_expression("b & b"), {"b": wide})
+    with pytest.raises(InputError, match="has 131071 operators and names; at most 100000"):
+        substitute(parse_expression("b & b"), {"b": wide})
+
+
+def test_sees_becomes_a_truth_value():
+    node = parse_expression('sees(ped) & !sees("traffic cone") | a')
+    assert resolve_sees(node, frozenset({"ped"})) == parse_expression("true & !false | a")
+    assert resolve_sees(node, frozenset({"traffic cone"})) == parse_expression("false & !true | a")
+
+
+def test_a_million_states_are_evaluated_at_once():
+    x = np.arange(10**6)
+    node = parse_expression("min(x + v, 65) * 2 - abs(x - v) // 3 >= 4 & x * 0.1 <= 30 | !(v = 0)")
+    found = evaluate(node, {"x": x, "v": x % 10})
+    # v = 0 at every tenth x; elsewhere the last part is true, and so is the whole.
+    assert found[x % 10 != 0].all()
+    # x = 300, v = 0: min(300, 65) * 2 - 300 // 3 = 30 >= 4 and 30 <= 30; at x = 310 the product is above 30.
+    assert found[300]
+    assert not found[310]

@@ -1,0 +1,183 @@
+import hashlib
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from verifier.base.errors import InputError
+from verifier.language.expressions import parse_expression
+from verifier.language.ltl import parse_formula
+from verifier.language.specs import Requirement, Setting, Sweep, check_names, parse_spec, read_spec
+
+TEXT = """\
+// Car and pedestrian at a crosswalk.
+model "../models/car_pedestrian.toml"
+planner published, cautious            // which planners
+environments ped, obs, empty           # which environments
+initial moving & x = 1                 // where it starts
+set cell_m = 2 / 4
+set published.pick = lowest
+sweep vmax = 1..4, 8
+sweep gap_m = 0.5, 2
+let at_line = x = stop_cell & v = 0    // the car has stopped there
+let early = moving_not & x < stop_cell
+let moving = v >= 1
+let moving_not = !moving
+
+stops_only_for_pedestrians: P >= 0.999 [ G (ped | !at_line) ]
+stops_for_pedestrians: P>19/20 [
+  ped                                  // where one stands
+  -> F at_line
+]
+never_stalls_early: P = ? [ [] !early ]
+seldom: P <= 1e-3 [F<=10 "traffic cone"]
+rarely: P < 1/3 [ true ]
+"""
+
+
+@pytest.fixture(scope="module")
+def spec():
+    return parse_spec(TEXT, "specs/car.ltl")
+
+
+def test_statements(spec):
+    assert spec.file == "specs/car.ltl"
+    assert spec.sha256 == hashlib.sha256(TEXT.encode()).hexdigest()
+    assert spec.model == Path("specs/../models/car_pedestrian.toml")
+    assert spec.model_name == "../models/car_pedestrian.toml"
+    assert spec.planners == ("published", "cautious")
+    assert spec.environments == ("ped", "obs", "empty")
+    assert spec.initial == parse_expression("v >= 1 & x = 1")
+    assert spec.settings == (Setting("cell_m", Fraction(1, 2)), Setting("published.pick", "lowest"))
+    assert spec.sweeps == (Sweep("vmax", (1, 2, 3, 4, 8)), Sweep("gap_m", (Fraction(1, 2), 2)))
+    assert list(spec.lets) == ["at_line", "early", "moving", "moving_not"]
+    assert spec.lets["moving_not"] == parse_expression("!moving")
+
+
+def test_requirements(spec):
+    found = [(each.name, each.comparison, each.target, each.line) for each in spec.requirements]
+    assert found == [
+        ("stops_only_for_pedestrians", ">=", Fraction(999, 1000), 15),
+        ("stops_for_pedestrians", ">", Fraction(19, 20), 16),
+        ("never_stalls_early", "=", None, 20),
+        ("seldom", "<=", Fraction(1, 1000), 21),
+        ("rarely", "<", Fraction(1, 3), 22),
+    ]
+    first, second, third, *_ = spec.requirements
+    assert first.original == parse_formula("G (ped | !at_line)")
+    assert first.formula == parse_formula("G (ped | !(x = stop_cell & v = 0))")
+    assert second.text == "stops_for_pedestrians: P>19/20 [ ped -> F at_line ]"
+    assert third.formula == parse_formula("G !(!(v >= 1) & x < stop_cell)")
+
+
+def test_what_is_left_out(spec):
+    bare = parse_spec('model "m.toml"\na: P = ? [ b ]')
+    assert (bare.file, bare.planners, bare.environments, bare.initial) == (None, (), None, None)
+    assert (bare.settings, bare.sweeps, dict(bare.lets)) == ((), (), {})
+    assert bare.model == Path("m.toml")
+    assert parse_spec('planner\nmodel "m.toml"\na: P = ? [ b ]').planners == ()
+
+
+def test_names_fit_the_model(spec):
+    types = dict.fromkeys(["x", "v", "stop_cell", "cell_m", "vmax", "gap_m"], "number")
+    check_names(spec, types | dict.fromkeys(["ped", "traffic cone"], "boolean"))
+    with pytest.raises(InputError) as caught:
+        check_names(spec, types | {"ped": "boolean"})
+    assert str(caught.value) == (
+        "specs/car.ltl:21:26: unknown name 'traffic cone'\n"
+        '    seldom: P <= 1e-3 [F<=10 "traffic cone"]\n'
+        "                             ^\n"
+        "  hint: known: at_line, cell_m, early, gap_m, moving, moving_not, ped, stop_cell, v, vmax, x"
+    )
+
+
+def test_names_are_checked_in_lets_that_nothing_uses():
+    unused = parse_spec('model "m.toml"\nlet a = bb\nlet c = x\nd: P = ? [ e ]')
+    with pytest.raises(InputError, match="unknown name 'bb'"):
+        check_names(unused, {"e": "boolean", "x": "number"})
+    with pytest.raises(InputError, match="expected a condition, found 'x', which is a number"):
+        check_names(unused, {"e": "boolean", "x": "number", "bb": "boolean"})
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "byte order mark"])
+def test_files_of_every_system_read_the_same(newline, mark, tmp_path, spec):
+    path = tmp_path / "car.ltl"
+    raw = mark + TEXT.replace("\n", newline).encode()
+    path.write_bytes(raw)
+    found = read_spec(path)
+    assert [each.formula for each in found.requirements] == [each.formula for each in spec.requirements]
+    assert [each.line for each in found.requirements] == [each.line for each in spec.requirements]
+    assert [each.text for each in found.requirements] == [each.text for each in spec.requirements]
+    assert found.sha256 == hashlib.sha256(raw).hexdigest()
+    assert found.model == tmp_path / "../models/car_pedestrian.toml"
+
+
+def test_the_shipped_spec_is_read(root):
+    assert [each.name for each in read_spec(root / "specs" / "car_pedestrian.ltl").requirements][:3] == [
+        "stops_only_for_pedestrians",
+        "stops_for_pedestrians",
+        "never_stalls_early",
+    ]
+
+
+def requirement(target="P >= 0.5", formula="a"):
+    return parse_spec(f'model "m.toml"\nr: {target} [ {formula} ]').requirements[0]
+
+
+@given(st.sampled_from([">=", ">", "<=", "<"]), st.fractions(0, 1, max_denominator=10**6), st.booleans())
+def test_targets_are_exact(comparison, target, spaced):
+    space = " " if spaced else ""
+    written = f"P{space}{comparison}{space}{target.numerator}{space}/{space}{target.denominator}"
+    found = requirement(written)
+    assert (found.comparison, found.target) == (comparison, target)
+
+
+@pytest.mark.parametrize(
+    ("written", "comparison", "target"),
+    [
+        ("P>=0.1", ">=", Fraction(1, 10)),  # not the nearest double
+        ("P ≥ 1", ">=", Fraction(1)),
+        ("P≤0", "<=", Fraction(0)),
+        ("P < 1.5e-4", "<", Fraction(3, 20000)),
+        ("P=?", "=", None),
+    ],
+)
+def test_spellings_of_targets(written, comparison, target):
+    found = requirement(written)
+    assert (found.comparison, found.target) == (comparison, target)
+
+
+def test_comments_and_divisions_are_told_apart():
+    head = 'model "m.toml"\nr: P = ? [ a ]\n'
+    assert parse_spec(head + "let near = x = 2 // the second cell").lets["near"] == parse_expression("x = 2")
+    assert parse_spec(head + "let near = x = 2 # halfway").lets["near"] == parse_expression("x = 2")
+    assert parse_spec(head + "let near = x = 2 //").lets["near"] == parse_expression("x = 2")
+    assert parse_spec(head + "let near = a & b // c").lets["near"] == parse_expression("a & b")
+    assert parse_spec(head + "set half = floor(7 / 2)").settings[0].value == 3
+    for text in ("let near = x = 2 // halfway", "set half = 7 // 2", "set n = (7 // 2\n)", "sweep n = 1, 4 // 2"):
+        with pytest.raises(InputError, match="this comment would also read as a division"):
+            parse_spec(head + text)
+
+
+def test_brackets_in_quotes_and_comments_do_not_count():
+    text = 'model "m(1.toml"\nr: P = ? [ "a) [" // here ]\n | b # and ( there\n ]'
+    assert parse_spec(text).requirements[0].formula == parse_formula('"a) [" | b')
+    assert parse_spec(text).model == Path("m(1.toml")
+
+
+def test_lets_may_form_a_long_chain():
+    lets = "\n".join(f"let a{i} = a{i + 1}" for i in range(3000))
+    spec = parse_spec(f'model "m.toml"\n{lets}\nlet a3000 = x = 1\nr: P = ? [ G a0 ]')
+    assert spec.requirements[0].formula == parse_formula("G x = 1")
+
+
+@pytest.mark.parametrize(
+    ("comparison", "target"),
+    [("==", Fraction(1)), ("=", Fraction(1)), (">=", None), (">=", Fraction(3, 2)), ("<", Fraction(-1))],
+)
+def test_impossible_requirements_are_programming_errors(comparison, target):
+    with pytest.raises(ValueError, match="not a"):
+        Requirement("r", comparison, target, parse_formula("a"), parse_formula("a"), 1, "")

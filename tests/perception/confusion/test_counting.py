@@ -1,0 +1,335 @@
+"""Counting: a scene counted by hand for every labelling and policy, then random scenes against the plain counter."""
+
+import math
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from counting_scenes import (
+    BOTH,
+    BY_CLASS,
+    BY_SET,
+    EDGES,
+    FRAMES,
+    LEFTOVER,
+    OBJECTS,
+    OBS,
+    PED,
+    PLAIN,
+    POLICIES,
+    REPORTS,
+    TWO_METRES,
+    as_counter,
+    rules,
+    scenes,
+)  # fmt: skip
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plain_counter import EMPTY, Object, detection_set, plain_count
+
+from verifier.base.errors import InputError, UsageError
+from verifier.perception.confusion.bins import Bins, Variable
+from verifier.perception.confusion.counting import accumulate, confusion_counts, count, count_detections
+from verifier.perception.confusion.merging import merge
+from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.matching import MatchingPolicy, match
+
+
+def counted(rule, policy=TWO_METRES, frames=FRAMES, objects=OBJECTS, reports=REPORTS):
+    return confusion_counts(count_detections(detection_set(frames, objects, reports), policy, rule), rule, policy)
+
+
+def tables(rule):
+    found = counted(rule)
+    assert found.thresholds is None
+    return found.counts[0].tolist()
+
+
+def test_class_labelled_by_hand():
+    # Rows predicted, columns true: ped, obs, empty. Bin 0: ped at 5 seen, ped at 8 missed; empty in frames 1 and 2.
+    # Bin 1: obs at 12 called ped, obs at 10 seen; empty in frame 1.
+    assert BY_CLASS.labels == (PED, OBS, EMPTY)
+    assert tables(BY_CLASS) == [[[1, 0, 0], [0, 0, 0], [1, 0, 2]], [[0, 1, 0], [0, 1, 0], [0, 0, 1]]]
+
+
+def test_false_alarms_in_their_own_bin_by_hand():
+    # Frame 1, bin 1: two false alarms, one item, reported as the surer one (obs). Frame 2: the duplicate at 9 m lies
+    # in bin 0, where nothing stands; in the bin of its object something does, so it is no false alarm there.
+    drop, own, nearest = "drop", "own_bin", "nearest_bin"
+    quiet = [[1, 0, 0], [0, 0, 0], [1, 0, 2]]
+    alarm = [[1, 0, 0], [0, 0, 1], [1, 0, 1]]
+    busy = [[0, 1, 0], [0, 1, 1], [0, 0, 0]]
+    assert tables(replace(BY_CLASS, unmatched=own, duplicates=drop)) == [quiet, busy]
+    assert tables(replace(BY_CLASS, unmatched=own, duplicates=own)) == [alarm, busy]
+    assert tables(replace(BY_CLASS, unmatched=own, duplicates=nearest)) == [quiet, busy]
+    assert tables(replace(BY_CLASS, unmatched=drop, duplicates=own)) == [alarm, [[0, 1, 0], [0, 1, 0], [0, 0, 1]]]
+
+
+def test_proposition_labelled_by_hand():
+    # Labels ped, obs, {ped, obs}, empty. Bin 0: frame 0 {ped} -> {ped}; frames 1, 2 empty.
+    # Bin 1: frame 0 {obs} -> {ped}; frame 1 empty; frame 2 {obs} -> {obs}.
+    assert BY_SET.labels == (PED, OBS, BOTH, EMPTY)
+    first = [[1, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 2]]
+    assert tables(BY_SET) == [first, [[0, 1, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1]]]
+    # Own bin: frame 1 reports both classes in bin 1, frame 2 obs in bin 0.
+    alarm = [[1, 0, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0], [0, 0, 0, 1]]
+    busy = [[0, 1, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1], [0, 0, 0, 0]]
+    assert tables(replace(BY_SET, unmatched="own_bin", duplicates="own_bin")) == [alarm, busy]
+    # Nearest bin: the duplicate of frame 2 says obs once more where obs is reported anyway.
+    assert tables(replace(BY_SET, unmatched="own_bin", duplicates="nearest_bin")) == [first, busy]
+
+
+def test_propositions_of_one_class_see_the_other_class_as_nothing():
+    # Bin 1: frame 0 has obs only, which is reported as ped: nothing true, ped reported? No: the report belongs to an
+    # object that is no proposition here, so it is dropped with it. All three frames have nothing there.
+    rule = replace(BY_SET, classes=("ped",))
+    assert tables(rule) == [[[1, 0], [0, 2]], [[0, 0], [0, 3]]]
+
+
+def test_groups_by_hand():
+    # The two pedestrians of frame 0, at 5 and 8 m, are one item with a gap of 3 m: seen, because one of them is.
+    rule = replace(BY_CLASS, labelling="group", gap_m=3.0)
+    assert tables(rule) == [[[1, 0, 0], [0, 0, 0], [0, 0, 2]], [[0, 1, 0], [0, 1, 0], [0, 0, 1]]]
+    assert tables(replace(rule, gap_m=2.9)) == tables(BY_CLASS)
+
+
+def test_thresholds_by_hand():
+    # Scores .9, .8, .7 belong to the three reported objects, so each threshold above them takes one away.
+    found = counted(replace(BY_CLASS, thresholds=(0.1, 0.75, 0.85, 0.95)))
+    at = [found.member(threshold).counts[0].tolist() for threshold in (0.1, 0.75, 0.85, 0.95)]
+    empty = [[0, 0, 0], [0, 0, 0]]
+    assert at[0] == tables(BY_CLASS)
+    assert at[1] == [[[1, 0, 0], [0, 0, 0], [1, 0, 2]], [[0, 1, 0], [0, 0, 0], [0, 1, 1]]]
+    assert at[2] == [[[1, 0, 0], [0, 0, 0], [1, 0, 2]], [*empty, [0, 2, 1]]]
+    assert at[3] == [[*empty, [2, 0, 2]], [*empty, [0, 2, 1]]]
+
+
+def test_a_variable_of_objects_splits_columns_and_leaves_column_empty_alone():
+    rule = replace(
+        BY_CLASS, bins=Bins((0.0, 10.0, 20.0), (Variable("occluded", groups=(("0", ("0",)), ("1", ("1",)))),))
+    )
+    found = counted(rule)
+    assert found.counts[0].tolist() == [
+        [[1, 0, 0], [0, 0, 0], [0, 0, 2]],
+        [[0, 0, 0], [0, 0, 0], [1, 0, 2]],
+        [[0, 1, 0], [0, 1, 0], [0, 0, 1]],
+        [[0, 0, 0], [0, 0, 0], [0, 0, 1]],
+    ]
+    assert found.matrices().counts.tolist() == tables(BY_CLASS)
+    hidden = found.matrices({"occluded": "1"})
+    assert hidden.counts.tolist() == [[[0, 0, 0], [0, 0, 0], [1, 0, 2]], [[0, 0, 0], [0, 0, 0], [0, 0, 1]]]
+    assert hidden.metadata["where"] == {"occluded": "1"}
+
+
+def test_a_variable_of_frames_splits_the_frames():
+    by_drive = Variable("sequence", groups=(("first", ("A*",)), ("rest", ("*",))))
+    found = counted(replace(BY_CLASS, bins=Bins((0.0, 10.0, 20.0), (by_drive,))))
+    assert found.matrices({"sequence": "first"}).counts.tolist() == [
+        [[1, 0, 0], [0, 0, 0], [1, 0, 1]],
+        [[0, 1, 0], [0, 0, 0], [0, 0, 1]],
+    ]
+    assert found.matrices({"sequence": "rest"}).counts.tolist() == [
+        [[0, 0, 0], [0, 0, 0], [0, 0, 1]],
+        [[0, 0, 0], [0, 1, 0], [0, 0, 0]],
+    ]
+    assert found.matrices().counts.tolist() == tables(BY_CLASS)
+
+
+def test_counts_by_sequence_and_totals_by_hand():
+    found = counted(BY_CLASS)
+    assert (found.sequences.names, found.sequences.frames.tolist()) == (("A", "B"), [2, 1])
+    assert found.of_sequences()[1, 0].tolist() == [
+        [[0, 0, 0], [0, 0, 0], [0, 0, 1]],
+        [[0, 0, 0], [0, 1, 0], [0, 0, 0]],
+    ]
+    assert found.metadata["totals"] == {
+        "frames": 3,
+        "annotations": 4,
+        "detections": 7,
+        "matched": 3,
+        "unmatched": 2,
+        "duplicates": 2,
+        "ignored": 0,
+        "outside_bins": 0,
+    }
+
+
+def test_objects_in_no_bin_are_refused_or_dropped():
+    far = [*OBJECTS, Object(1, "ped", 20)]
+    with pytest.raises(InputError) as caught:
+        counted(BY_CLASS, objects=far)
+    assert str(caught.value) == (
+        "truth.txt:5: 1 of 5 annotated objects lie in no bin; the first is a 'ped' at 20 m\n"
+        "  hint: end the distance edges with inf (an overflow bin), add bins, filter the data, or use --outside drop"
+    )
+    dropped = counted(replace(BY_CLASS, outside="drop"), objects=far)
+    assert dropped.counts[0].tolist() == tables(BY_CLASS)
+    assert dropped.metadata["totals"]["outside_bins"] == 1
+    overflow = counted(replace(BY_CLASS, bins=Bins((0.0, 10.0, 20.0, math.inf))), objects=far)
+    assert overflow.counts[0, 2].tolist() == [[0, 0, 0], [0, 0, 0], [1, 0, 2]]
+
+
+def test_an_object_that_is_dropped_for_another_variable_still_stands_where_it_stands():
+    plain_sight = Variable("occluded", groups=(("0", ("0",)),))
+    rule = replace(BY_CLASS, bins=Bins((0.0, 10.0, 20.0), (plain_sight,)), outside="drop")
+    alone = counted(rule, objects=[Object(1, "ped", 5, occluded=2)], reports=[])
+    assert alone.counts[0].tolist() == [[[0, 0, 0], [0, 0, 0], [0, 0, 2]], [[0, 0, 0], [0, 0, 0], [0, 0, 3]]]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"classes": ("ped",)}, "the data has classes that get no column: obs"),
+        ({"classes": ("ped", "obs", "empty")}, "none of them 'empty'"),
+        ({"gap_m": 2.0}, "a gap in metres belongs to the labelling 'group'"),
+        ({"labelling": "group", "gap_m": math.inf}, "expected a gap from 0 to 10000 m"),
+        ({"thresholds": (0.5, 0.5)}, "expected increasing score thresholds"),
+        ({"unmatched": "count"}, "unknown policy 'count'; known: drop, own_bin, nearest_bin"),
+        ({"bins": Bins((0.0, 10.0), (Variable("sequence", groups=(("a", ("A",)),)),)), "outside": "error"},
+         "sequence 'B' falls in no bin"),
+        ({"bins": Bins((0.0, 100.0), (Variable("weather", groups=(("dry", ("0",)),)),))},
+         "unknown attribute of the annotations 'weather'"),
+    ],
+)  # fmt: skip
+def test_rules_that_do_not_fit_are_refused(change, words):
+    with pytest.raises((UsageError, InputError)) as caught:
+        counted(replace(BY_CLASS, **change), objects=[Object(0, "ped", 5)])
+    assert words in str(caught.value)
+
+
+def test_propositions_refuse_variables_of_objects_and_too_many_classes():
+    occluded = Variable("occluded", edges=(0.0, 1.0, 3.0))
+    with pytest.raises(UsageError, match="'occluded' belongs to an object"):
+        replace(BY_SET, bins=Bins((0.0, 10.0), (occluded,)))
+    with pytest.raises(UsageError, match="9 classes have 512 sets"):
+        replace(BY_SET, classes=tuple("abcdefghi"))
+
+
+def test_a_false_alarm_without_a_distance_has_no_bin():
+    data = detection_set(FRAMES, OBJECTS, REPORTS)
+    box = data.detections.box_3d.copy()
+    box[3] = np.nan
+    data = data.change(detections=replace(data.detections, box_3d=box))
+    matches = match(data, TWO_METRES)
+    with pytest.raises(InputError, match=r"found\.txt:4: a detection that matches nothing has no distance"):
+        count(data, matches, replace(BY_CLASS, unmatched="own_bin"))
+    assert count(data, matches, BY_CLASS).totals["unmatched"] == 2
+
+
+# Laws on random scenes.
+
+
+def expected(scene, rule, policy, threshold=-math.inf):
+    frames, objects, reports = scene
+    kept = [each for each in reports if each.score >= threshold]
+    matches = match(detection_set(frames, objects, kept), policy)
+    matched = {d: a for d, a in enumerate(matches.annotation_of.tolist()) if a >= 0}
+    nearest = {d: a for d, a in enumerate(matches.nearest.tolist()) if a >= 0}
+    return plain_count(
+        frames,
+        objects,
+        kept,
+        matched,
+        nearest,
+        PLAIN[rule.bins.variables],
+        labelling=rule.labelling,
+        unmatched=rule.unmatched,
+        duplicates=rule.duplicates,
+        gap=rule.gap_m,
+    )
+
+
+@settings(max_examples=150)
+@given(scenes(), rules(), POLICIES)
+def test_counts_equal_those_of_the_plain_counter(scene, rule, policy):
+    found = count_detections(detection_set(*scene), policy, rule)
+    assert as_counter(found.tally, found.sequences, rule) == expected(scene, rule, policy)
+
+
+THRESHOLDS = st.lists(st.sampled_from([0.05, 0.1, 0.15, 0.3, 0.45, 0.5, 0.6]), unique=True, min_size=1).map(sorted)
+ANY_POLICY = st.one_of(
+    POLICIES, st.just(MatchingPolicy("centre_bev", 4.0, order="affinity", same_class_first=True)),
+    st.just(MatchingPolicy("centre_bev", 4.0, order="annotation")),
+    st.just(MatchingPolicy("centre_bev", 4.0, only_best=True)),
+)  # fmt: skip
+
+
+@settings(max_examples=120)
+@given(scenes(), rules(), ANY_POLICY, THRESHOLDS)
+def test_a_family_equals_separate_runs(scene, rule, policy, thresholds):
+    family = replace(rule, thresholds=tuple(thresholds))
+    together = count_detections(detection_set(*scene), policy, family)
+    whole = confusion_counts(together, family, policy)
+    for member, threshold in enumerate(thresholds):
+        assert as_counter(together.tally, together.sequences, rule, member) == expected(
+            scene, rule, policy, threshold
+        )
+        frames, objects, reports = scene
+        kept = detection_set(frames, objects, [each for each in reports if each.score >= threshold])
+        alone = confusion_counts(count_detections(kept, policy, rule), rule, policy)
+        chosen = whole.member(threshold)
+        assert np.array_equal(chosen.counts, alone.counts)
+        assert np.array_equal(chosen.sequences.tally.index, alone.sequences.tally.index)
+        assert np.array_equal(chosen.sequences.tally.counts, alone.sequences.tally.counts)
+
+
+@given(scenes(), rules(("class",)), POLICIES)
+def test_columns_sum_to_objects_and_column_empty_to_frames(scene, rule, policy):
+    rule = replace(rule, bins=Bins((0.0, 5.0, math.inf)))
+    frames, objects, _ = scene
+    found = count_detections(detection_set(*scene), policy, rule)
+    table = found.tally.dense(2, 3)[0]
+    assert table.sum() == len(objects) + sum(
+        not any((math.hypot(each.x, each.y) >= 5) == far for each in objects if each.frame == frame)
+        for frame in range(len(frames))
+        for far in (False, True)
+    )
+    for column, kind in enumerate(("ped", "obs")):
+        assert table[:, :, column].sum() == sum(each.kind == kind for each in objects)
+
+
+@given(scenes(), rules(("proposition",)), POLICIES)
+def test_every_proposition_matrix_sums_to_the_frames(scene, rule, policy):
+    rule = replace(rule, bins=Bins(EDGES))
+    table = count_detections(detection_set(*scene), policy, rule).tally.dense(3, 4)[0]
+    assert table.sum(axis=(1, 2)).tolist() == [len(scene[0])] * 3
+
+
+@given(scenes(), rules(), POLICIES, st.data())
+def test_counting_parts_and_merging_equals_counting_together(scene, rule, policy, data):
+    frames, objects, reports = scene
+    cut = data.draw(st.integers(0, len(frames)))
+    parts = []
+    for low, high in ((0, cut), (cut, len(frames))):
+        inside = [[replace(each, frame=each.frame - low) for each in things if low <= each.frame < high]
+                  for things in (objects, reports)]  # fmt: skip
+        parts.append(count_detections(detection_set(frames[low:high], *inside), policy, rule))
+    together = count_detections(detection_set(*scene), policy, rule)
+    added = accumulate(parts)
+    assert as_counter(added.tally, added.sequences, rule) == as_counter(together.tally, together.sequences, rule)
+    assert added.totals == together.totals
+    files = [confusion_counts(part, rule, policy) for part in parts]
+    merged, whole = merge(files, ["a.json", "b.json"], "add"), confusion_counts(together, rule, policy)
+    assert np.array_equal(merged.counts, whole.counts)
+    assert merged.metadata["totals"] == whole.metadata["totals"]
+    assert dict(zip(merged.sequences.names, merged.sequences.frames.tolist(), strict=True)) == Counter(frames)
+
+
+@given(scenes(), rules(), POLICIES)
+def test_the_canonical_matrix_is_the_sum_over_bins(scene, rule, policy):
+    found = confusion_counts(count_detections(detection_set(*scene), policy, rule), rule, policy)
+    matrices = found.matrices()
+    assert matrices.canonical().counts.tolist() == [matrices.counts.sum(axis=0).tolist()]
+    if all(each.scope != "object" for each in rule.bins.variables):
+        assert np.array_equal(matrices.canonical().counts[0], found.counts.sum(axis=(0, 1)))
+
+
+@given(scenes(), st.sampled_from(["class", "group"]), LEFTOVER, LEFTOVER, POLICIES)
+def test_summing_over_occlusion_gives_what_counting_without_it_gives(scene, labelling, unmatched, duplicates, policy):
+    rule = CountingRule(labelling, ("ped", "obs"), Bins(EDGES), "ground_plane", unmatched, duplicates, "drop",
+                        3.0 if labelling == "group" else None)  # fmt: skip
+    fine = replace(rule, bins=Bins(EDGES, (Variable("occluded", edges=(0.0, 1.0, 2.0, 3.0)),)))
+    data = detection_set(*scene)
+    one, other = (confusion_counts(count_detections(data, policy, each), each, policy) for each in (rule, fine))
+    assert np.array_equal(one.matrices().counts, other.matrices().counts)

@@ -1,0 +1,116 @@
+"""The JSON document of confusion matrices: round trip, schema, and what is refused with which words."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from verifier.base.errors import ExitCode, InputError
+from verifier.perception.confusion import EMPTY, ConfusionMatrices, read_confusion, write_confusion
+from verifier.perception.confusion.document import confusion_text, parse_confusion
+
+FOLDER = Path(__file__).resolve().parents[2] / "data/invalid/confusion"
+SCHEMA = json.loads((Path(__file__).parents[3] / "verifier/perception/confusion/confusion.schema.json").read_text())
+EXAMPLES = ["nuscenes_yolov3_class.json", "nuscenes_yolov3_proposition.json"]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_shipped_examples_match_the_schema_and_survive_a_round_trip(root, tmp_path, name):
+    original = root / "examples" / name
+    jsonschema.validate(json.loads(original.read_text()), SCHEMA)
+    write_confusion(read_confusion(original).matrices, tmp_path / name)
+    assert (tmp_path / name).read_bytes() == original.read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["class", "proposition"])
+def test_shipped_examples_hold_the_published_numbers(root, shared, kind):
+    published = json.loads((shared / "reference/nuscenes_yolov3_cm.json").read_text())[f"{kind}_labeled"]
+    found = read_confusion(root / f"examples/nuscenes_yolov3_{kind}.json").matrices
+    assert found.counts.tolist() == [each["counts"] for each in published["bins"]]
+    assert found.edges_m.tolist() == [10.0 * k for k in range(11)]
+    assert [set(label) or {"empty"} for label in found.labels] == [set(label) for label in published["labels"]]
+
+
+def test_shipped_examples_hold_the_papers_figures(root):
+    # Figures 6 and 7: d <= 10 m.
+    by_class = read_confusion(root / "examples/nuscenes_yolov3_class.json").matrices
+    by_set = read_confusion(root / "examples/nuscenes_yolov3_proposition.json").matrices
+    assert by_class.counts[0].tolist() == [[31, 0, 0], [0, 191, 0], [127, 734, 3227]]
+    assert by_set.counts[0].tolist() == [[22, 0, 5, 0], [0, 184, 4, 0], [0, 0, 0, 0], [63, 354, 13, 3227]]
+    assert by_set.counts.sum(axis=(1, 2)).tolist() == [3872] * 10
+
+
+CLASSES = st.lists(st.sampled_from(["ped", "car", "traffic cone", "étui"]), unique=True, min_size=1, max_size=4)
+
+
+@st.composite
+def documents(draw):
+    classes = draw(CLASSES)
+    labelling = draw(st.sampled_from(["class", "proposition"]))
+    labels = [frozenset({name}) for name in classes] if labelling == "class" else [frozenset(classes)]
+    labels = draw(st.permutations([*labels, EMPTY]))
+    cuts = draw(st.lists(st.integers(0, 1000), unique=True, min_size=2, max_size=4).map(sorted))
+    edges = np.array([*cuts, *draw(st.sampled_from([[], [np.inf]]))], dtype=float)
+    size = len(labels)
+    cells = (len(edges) - 1) * size * size
+    counts = draw(st.lists(st.integers(0, 2**40), min_size=cells, max_size=cells))
+    return ConfusionMatrices(
+        labelling, tuple(labels), edges, np.array(counts).reshape(len(edges) - 1, size, size), draw(st.text())
+    )
+
+
+@given(documents())
+def test_reading_what_was_written_gives_the_same(document):
+    text = confusion_text(document)
+    decoded = json.loads(text)
+    jsonschema.validate(decoded, SCHEMA)
+    again = parse_confusion(decoded)
+    assert (again.labelling, again.labels, again.title) == (document.labelling, document.labels, document.title)
+    assert np.array_equal(again.edges_m, document.edges_m)
+    assert np.array_equal(again.counts, document.counts)
+    assert confusion_text(again) == text
+
+
+def expected_messages():
+    return sorted(path for path in FOLDER.iterdir() if path.suffix != ".expected")
+
+
+@pytest.mark.parametrize("path", expected_messages(), ids=lambda path: path.name)
+def test_invalid_documents_are_refused_with_their_message(path, monkeypatch):
+    monkeypatch.chdir(FOLDER)
+    with pytest.raises(InputError) as caught:
+        read_confusion(path.name)
+    assert str(caught.value) == path.with_suffix(".expected").read_text().rstrip("\n")
+    assert caught.value.exit_code == ExitCode.BAD_INPUT == 4
+
+
+def test_ten_megabytes_of_garbage_are_refused_at_once(tmp_path):
+    path = tmp_path / "garbage.json"
+    path.write_bytes(bytes(range(32, 127)) * 110_000)
+    with pytest.raises(InputError, match="not JSON"):
+        read_confusion(path)
+
+
+def test_deep_nesting_is_refused(tmp_path):
+    path = tmp_path / "deep.json"
+    path.write_text("[" * 200_000)
+    with pytest.raises(InputError, match="nested too deeply"):
+        read_confusion(path)
+
+
+def test_missing_files_and_folders_are_refused(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        read_confusion(tmp_path / "none.json")
+    with pytest.raises(InputError, match="found a directory"):
+        read_confusion(tmp_path)
+
+
+def test_writing_is_all_or_nothing(tmp_path, root):
+    matrices = read_confusion(root / "examples" / EXAMPLES[0]).matrices
+    with pytest.raises(InputError, match="cannot be written"):
+        write_confusion(matrices, tmp_path / "no such folder" / "out.json")
+    assert list(tmp_path.iterdir()) == []

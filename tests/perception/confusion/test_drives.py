@@ -1,0 +1,188 @@
+"""Drives by name: tables in three formats, counts regrouped against a count of renamed sequences, and refusals."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from counting_scenes import LEFTOVER, PLAIN, TWO_METRES, scenes
+from hypothesis import given
+from hypothesis import strategies as st
+from plain_counter import detection_set
+from tracked_scenes import same_tracks
+
+from verifier.base.errors import InputError
+from verifier.cli import main
+from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.counting import confusion_counts, count_detections
+from verifier.perception.confusion.document import read_counts
+from verifier.perception.confusion.drives import frames_in_drives, read_drives, sequences_in_drives
+from verifier.perception.confusion.rules import CountingRule
+
+DRIVES = {"A": "monday", "B": "tuesday", "C": "monday"}
+
+
+def table(folder, text, name="drives.csv"):
+    (folder / name).write_text(text)
+    return read_drives(folder / name)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("drives.csv", "sequence,drive\nA,monday\n\nB,tuesday\nC, monday\n"),
+        ("drives.tsv", "drive\tsequence\nmonday\tA\ntuesday\tB\nmonday\tC\n"),
+        ("drives.toml", '[sequence]\nA = "monday"\nB = "tuesday"\n"C" = "monday"\n'),
+        ("drives.json", json.dumps({"sequence": DRIVES})),
+    ],
+)
+def test_three_formats_say_the_same(tmp_path, name, text):
+    found = table(tmp_path, text, name)
+    assert (found.of, dict(found.drives)) == ("sequence", DRIVES)
+    drives, number = found.drives_of(["C", "B", "A"])
+    assert (drives, number.tolist()) == (("monday", "tuesday"), [0, 1, 0])
+
+
+def test_frames_of_sequences_are_named_by_both(tmp_path):
+    found = table(tmp_path, "sequence;frame;drive\nA;000001;x\nA;000002;y\n")
+    assert (found.of, dict(found.drives)) == ("frame", {"A/000001": "x", "A/000002": "y"})
+
+
+REFUSED = [
+    ("sequence,drive\nA,x\nA,y\n", "drives.csv:3: the sequence 'A' has a row already, in line 2"),
+    ("sequence,drive\nA,x\nB\n", "drives.csv:3: expected 2 cells, got 1"),
+    ("sequence,drive\n,x\n", "drives.csv:2: the name of a sequence is empty"),
+    ("sequence,drive\nA, \n", "drives.csv:2: expected the name of a drive, got ''"),
+    ("sequence,site\nA,x\n", "drives.csv:1: expected the columns of a table of drives, got 'sequence,site'"),
+    ("", "drives.csv:1: expected the columns of a table of drives, got ''"),
+    ("sequence,drive\n", "drives.csv: no row in it"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), REFUSED, ids=[each[1][:40] for each in REFUSED])
+def test_tables_that_are_none_are_refused_with_their_line(tmp_path, monkeypatch, text, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "drives.csv").write_text(text)
+    with pytest.raises(InputError) as caught:
+        read_drives("drives.csv")
+    assert str(caught.value).startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("a.json", '{"sequence": {"A": 1}}', "a.json: /sequence/A: expected the name of a drive, got 1"),
+        ("a.json", '{"sequence": {"A": "x", "A": "y"}}', "a.json"),
+        ("a.json", "[]", "a.json: expected one table of drives, got []"),
+        ("a.toml", '[sequence]\nA = "x"\nB = 3\n', "a.toml:3: sequence.B: expected the name of a drive, got 3"),
+        ("a.toml", '[drive]\nA = "x"\n', "a.toml: expected one table of drives"),
+    ],
+)
+def test_documents_that_are_no_tables_are_refused(tmp_path, monkeypatch, name, text, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError) as caught:
+        read_drives(name)
+    assert str(caught.value).startswith(words)
+
+
+def test_every_name_has_a_row_and_every_row_a_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "d.csv").write_text("sequence,drive\nA,x\nB,x\n")
+    found = read_drives("d.csv")
+    with pytest.raises(InputError, match=r"^d\.csv:3: there is no sequence 'B' in the data"):
+        found.drives_of(["A"])
+    with pytest.raises(InputError, match=r"^d\.csv: no row for the sequence 'C', and 1 more"):
+        found.drives_of(["A", "B", "C", "D"])
+
+
+@st.composite
+def tracked(draw):
+    frames, objects, reports = draw(scenes())
+    objects = [replace(each, track=draw(st.integers(-1, 1))) for each in objects]
+    variables = draw(st.sampled_from([key for key in PLAIN if not any(each.name == "sequence" for each in key)]))
+    bins = Bins((0.0, 5.0, 10.0, 20.0), variables)
+    return (frames, objects, reports), CountingRule("class", ("ped", "obs"), bins, "ground_plane", draw(LEFTOVER),
+                                                    outside="drop", thresholds=(0.15, 0.35))  # fmt: skip
+
+
+def counted(data, rule):
+    return confusion_counts(count_detections(data, TWO_METRES, rule), rule, TWO_METRES)
+
+
+@given(tracked())
+def test_drives_are_what_counting_sequences_of_these_names_gives(tmp_path_factory, case):
+    """The same scene with its sequences renamed; their tracks are kept apart by numbers of their own."""
+    (frames, objects, reports), rule = case
+    drives = table(tmp_path_factory.getbasetemp(), "sequence,drive\n" + "".join(
+        f"{name},{DRIVES[name]}\n" for name in dict.fromkeys(frames)
+    ))  # fmt: skip
+    by_frame = table(tmp_path_factory.getbasetemp(), "frame,drive\n" + "".join(
+        f"{name}/{number:06},{DRIVES[name]}\n" for number, name in enumerate(frames)
+    ))  # fmt: skip
+    own = [
+        replace(each, track=each.track if each.track < 0 else 10 * each.track + "ABC".index(frames[each.frame]))
+        for each in objects
+    ]
+    expected = counted(detection_set([DRIVES[name] for name in frames], own, reports), rule)
+    data = detection_set(frames, objects, reports)
+    for found in (
+        sequences_in_drives(counted(data, rule), drives),
+        counted(frames_in_drives(data, by_frame), rule),
+    ):
+        assert np.array_equal(found.counts, expected.counts)
+        assert found.sequences.names == expected.sequences.names
+        assert found.sequences.frames.tolist() == expected.sequences.frames.tolist()
+        assert np.array_equal(found.of_sequences(), expected.of_sequences())
+        assert (found.sequences.tracks is None) == (expected.sequences.tracks is None)
+        if found.sequences.tracks is not None:
+            same_tracks(found.sequences.tracks, expected.sequences.tracks)
+
+
+def test_images_without_sequences_get_drives(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    line = "Pedestrian 0 0 0 10 10 30 60 1.7 0.6 0.6 1 1.6 8 0"
+    for folder, text in (("label", line), ("found", f"{line} 0.9")):
+        (tmp_path / folder).mkdir()
+        for name in ("000008", "000019", "000020"):
+            (tmp_path / folder / f"{name}.txt").write_text(text + "\n")
+    data = ["confusion", "--format", "kitti_object", "--annotations", "label", "--detections", "found"]
+    (tmp_path / "drives.csv").write_text("frame,drive\n000008,a\n000019,b\n000020,a\n")
+    assert main([*data, "--groups", "drives.csv", "-o", "counts.json"]) == 0
+    found = read_counts("counts.json")
+    assert (found.sequences.names, found.sequences.frames.tolist()) == (("a", "b"), [2, 1])
+    assert found.metadata["source"]["drives"]["of"] == "frame"
+    assert main([*data, "-o", "unknown.json"]) == 0  # not one drive: nothing is known of how the images were taken
+    assert read_counts("unknown.json").sequences is None
+    capfd.readouterr()
+    (tmp_path / "drives.csv").write_text("frame,drive\n000008,a\n000019,b\n")
+    assert main([*data, "--groups", "drives.csv"]) == 4
+    assert "drives.csv: no row for the frame '000020'" in capfd.readouterr().err
+
+
+def test_merged_sequences_get_drives(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    head = "sequence,frame,class,x,y"
+    for drive in "ABC":
+        (tmp_path / "truth.csv").write_text(f"{head}\n{drive},0,ped,5,0\n")
+        (tmp_path / "found.csv").write_text(f"{head},score\n{drive},0,ped,5,0,0.9\n")
+        data = ["--format", "table", "--annotations", "truth.csv", "--detections", "found.csv", "--bins", "0,10"]
+        assert main(["confusion", *data, "-o", f"{drive}.json"]) == 0
+    (tmp_path / "drives.toml").write_text('[sequence]\nA = "x"\nB = "y"\nC = "x"\n')
+    files = ["A.json", "B.json", "C.json"]
+    assert main(["confusion", "merge", *files, "--groups", "drives.toml", "-o", "all.json"]) == 0
+    found = read_counts("all.json")
+    assert (found.sequences.names, found.sequences.frames.tolist()) == (("x", "y"), [2, 1])
+    assert found.metadata["source"]["drives"]["name"] == "drives.toml"
+    assert len(found.metadata["source"]["merged"]) == 3
+    capfd.readouterr()
+    assert main(["confusion", "merge", *files[:2], "--groups", "drives.toml", "-o", "two.json"]) == 4
+    assert "drives.toml:4: sequence.C: there is no sequence 'C' in the data" in capfd.readouterr().err
+    assert not (tmp_path / "two.json").exists()
+    (tmp_path / "frames.csv").write_text("frame,drive\n0,x\n")
+    assert main(["confusion", "merge", *files[:2], "--groups", "frames.csv"]) == 4
+    assert "frames.csv: the frames are counted already" in capfd.readouterr().err
+    # One sequence in two files is refused before drives are looked at.
+    (tmp_path / "again.json").write_text((tmp_path / "A.json").read_text() + "\n")
+    assert main(["confusion", "merge", "A.json", "again.json", "--groups", "drives.toml"]) == 4
+    assert "sequence 'A' is in an earlier file, too" in capfd.readouterr().err

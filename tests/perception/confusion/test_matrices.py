@@ -1,0 +1,137 @@
+"""Counts, rates, bins and the policies for columns without items, against hand-computed fractions."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from verifier.base.errors import InputError, UsageError
+from verifier.perception.confusion import EMPTY, ConfusionMatrices, exact_rates, rates
+
+PED, OBS = frozenset({"ped"}), frozenset({"obs"})
+LABELS = (PED, OBS, EMPTY)
+
+
+def matrices(*tables, edges=None):
+    counts = np.array(tables, dtype=np.int64)
+    edges = np.arange(0.0, 10.0 * len(tables) + 1, 10.0) if edges is None else np.array(edges, dtype=float)
+    return ConfusionMatrices("class", LABELS, edges, counts)
+
+
+# Figure 6 of Badithela et al. 2022, d <= 10 m.
+FIGURE_6 = [[31, 0, 0], [0, 191, 0], [127, 734, 3227]]
+NO_PED = [[0, 2, 0], [0, 8, 1], [0, 10, 9]]
+
+
+def test_columns_become_rates():
+    found = exact_rates(matrices(FIGURE_6).counts)[0]
+    assert list(found[:, 0]) == [Fraction(31, 158), 0, Fraction(127, 158)]
+    assert list(found[:, 1]) == [0, Fraction(191, 925), Fraction(734, 925)]
+    assert list(found[:, 2]) == [0, 0, 1]
+
+
+def test_rates_are_not_row_normalised():
+    # The transpose would give 31/31 = 1 for a pedestrian reported as one.
+    assert rates(matrices(FIGURE_6).counts)[0, 0, 0] == 31 / 158
+
+
+def test_canonical_is_the_sum_over_bins_in_one_bin_without_end():
+    total = matrices(FIGURE_6, NO_PED).canonical()
+    assert total.counts.tolist() == [[[31, 2, 0], [0, 199, 1], [127, 744, 3236]]]
+    assert total.bins_of(np.array([0.0, 1e9])).tolist() == [0, 0]
+
+
+def test_bins_are_half_open():
+    found = matrices(FIGURE_6, NO_PED).bins_of(np.array([0.0, 9.999, 10.0, 19.999, 20.0, -0.1, np.nan]))
+    assert found.tolist() == [0, 0, 1, 1, -1, -1, -1]
+
+
+def test_an_overflow_bin_holds_every_larger_distance():
+    assert matrices(FIGURE_6, NO_PED, edges=[0, 10, np.inf]).bins_of(np.array([10.0, 1e300])).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("policy", "column"),
+    [
+        # Bin 1 has no pedestrians; bin 0 is the only other bin.
+        ("prior", [1, 1, 1]),
+        ("miss", [0, 0, 1]),
+        ("neighbour", [31, 0, 127]),
+        ("pool", [31, 0, 127]),
+    ],
+)
+def test_policies_fill_columns_without_items_only(policy, column):
+    given_matrices = matrices(FIGURE_6, NO_PED)
+    counts, filled = given_matrices.without_empty_columns(policy)
+    assert counts[1, :, 0].tolist() == column
+    assert filled.tolist() == [[False, False, False], [True, False, False]]
+    counts[1, :, 0] = 0
+    assert np.array_equal(counts, given_matrices.counts)
+
+
+def test_neighbour_takes_the_nearer_to_the_ego_on_a_tie_and_pool_sums_all():
+    first, last = [[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0, 0, 0], [5, 1, 0], [0, 0, 1]]
+    three = matrices(first, NO_PED, last)
+    assert three.without_empty_columns("neighbour")[0][1, :, 0].tolist() == [1, 0, 0]
+    assert three.without_empty_columns("pool")[0][1, :, 0].tolist() == [1, 5, 0]
+
+
+def test_the_error_policy_leaves_the_column_alone_and_names_it():
+    counts, filled = matrices(FIGURE_6, NO_PED).without_empty_columns("error")
+    assert counts[1, :, 0].tolist() == [0, 0, 0]
+    assert filled[1, 0]
+    assert np.isnan(rates(counts)[1, :, 0]).all()
+
+
+@pytest.mark.parametrize("policy", ["neighbour", "pool"])
+def test_a_label_without_items_anywhere_cannot_be_filled_from_elsewhere(policy):
+    with pytest.raises(InputError, match="true label ped has no items in any bin"):
+        matrices(NO_PED).without_empty_columns(policy)
+
+
+def test_unknown_policies_and_labels_are_named():
+    with pytest.raises(UsageError, match="unknown policy 'zero'"):
+        matrices(FIGURE_6).without_empty_columns("zero")
+    with pytest.raises(
+        InputError, match=r"no column for true label \{obs, ped\}\n  hint: they have: ped, obs, empty"
+    ):
+        matrices(FIGURE_6).column_of(PED | OBS)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"labels": (PED, OBS)},
+        {"labels": (PED, PED, EMPTY)},
+        {"labels": (PED, PED | OBS, EMPTY)},
+        {"edges_m": np.array([0.0, 0.0])},
+        {"edges_m": np.array([-1.0, 1.0])},
+        {"edges_m": np.array([0.0, np.nan])},
+        {"counts": np.full((1, 3, 3), -1)},
+        {"counts": np.ones((1, 3, 3))},
+        {"counts": np.full((1, 3, 3), 2**60)},
+        {"counts": np.ones((2, 3, 3), dtype=np.int64)},
+    ],
+)
+def test_matrices_are_valid_from_birth(wrong):
+    good = {
+        "labelling": "class",
+        "labels": LABELS,
+        "edges_m": np.array([0.0, 10.0]),
+        "counts": np.array([FIGURE_6]),
+    }
+    ConfusionMatrices(**good)
+    with pytest.raises(ValueError, match=r"label|edges|counts"):
+        ConfusionMatrices(**(good | wrong))
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 2**40), min_size=9, max_size=9), min_size=1, max_size=4),
+    st.sampled_from(["prior", "miss"]),
+)
+def test_columns_sum_to_one_under_every_policy_that_always_works(tables, policy):
+    counts, _ = matrices(*np.array(tables).reshape(-1, 3, 3)).without_empty_columns(policy)
+    assert (exact_rates(counts).sum(axis=1) == 1).all()
+    assert np.allclose(rates(counts).astype(float), exact_rates(counts).astype(float), rtol=1e-15)

@@ -1,0 +1,182 @@
+"""Merged files: the test of dependence by Fisher's method, remarks that stay, and KITTI in two halves."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from counting_scenes import TWO_METRES
+from hypothesis import given
+from hypothesis import strategies as st
+from plain_counter import Object, Report, detection_set
+
+from verifier.base.errors import InputError
+from verifier.cli import main
+from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.counting import confusion_counts, count_detections
+from verifier.perception.confusion.document import confusion_text, read_counts
+from verifier.perception.confusion.document_dependence import combined_dependence
+from verifier.perception.confusion.document_reader import DocumentReader
+from verifier.perception.confusion.merging import merge
+from verifier.perception.confusion.rules import CountingRule
+
+
+def class_test(label="ped", p_value=0.1, **changes):
+    values = {
+        "label": label, "objects": 5, "misses": 3, "pairs": 4, "after_miss": 3, "joint_misses": 2,
+        "expected_joint_misses": 1.0, "miss_after_miss": 2 / 3, "expected_miss_after_miss": 0.25, "mean_run": 3.0,
+        "expected_mean_run": 1.5, "p_value": p_value, "permutations": 999,
+    }  # fmt: skip
+    return values | changes
+
+
+def of(*classes, seed=0):
+    return {"seed": seed, "classes": list(classes)}
+
+
+@given(st.floats(1e-6, 1), st.floats(1e-6, 1), st.floats(1e-6, 1))
+def test_chances_are_combined_as_the_product_of_uniform_numbers_falls(first, second, third):
+    """Pr(product of n uniform numbers <= x) = x sum over k < n of (-log x)^k / k!, by induction over n."""
+    for chances in ([first], [first, second], [first, second, third]):
+        (found,) = combined_dependence([of(class_test(p_value=p)) for p in chances])["classes"]
+        x = math.prod(chances)
+        expected = x * sum((-math.log(x)) ** k / math.factorial(k) for k in range(len(chances)))
+        assert math.isclose(found["p_value"], expected, rel_tol=1e-9)
+
+
+def test_counts_of_tests_add_and_shares_follow_from_them():
+    other = class_test(objects=10, misses=4, pairs=8, after_miss=1, joint_misses=1, expected_joint_misses=0.5,
+                   miss_after_miss=1.0, expected_miss_after_miss=0.5, permutations=1)  # fmt: skip
+    found = combined_dependence([of(class_test(), seed=1), of(other, class_test("obs", 0.5), seed=2)])
+    assert (found["seed"], [each["label"] for each in found["classes"]]) == (None, ["ped", "obs"])
+    ped, obs = found["classes"]
+    assert [ped[key] for key in ("objects", "misses", "pairs", "after_miss", "joint_misses", "permutations")] == [
+        15, 7, 12, 4, 3, 1000,
+    ]  # fmt: skip
+    assert (ped["miss_after_miss"], ped["expected_miss_after_miss"]) == (3 / 4, (3 * 0.25 + 1 * 0.5) / 4)
+    assert (ped["mean_run"], ped["expected_mean_run"]) == (7 / 4, 7 / 5.5)
+    assert math.isclose(obs["p_value"], 0.5)  # one file tests it
+    none = class_test(misses=0, after_miss=0, joint_misses=0, expected_joint_misses=0.0, miss_after_miss=None,
+                  expected_miss_after_miss=None, mean_run=None, expected_mean_run=None, p_value=1.0)  # fmt: skip
+    (quiet,) = combined_dependence([of(none), of(none)])["classes"]
+    assert (quiet["miss_after_miss"], quiet["mean_run"], quiet["p_value"]) == (None, None, 1.0)
+
+
+def test_a_p_value_of_zero_stays_one():
+    """Fisher's statistic of many files can be so large that its tail is no positive double any more."""
+    many = combined_dependence([of(class_test(p_value=1e-4))] * 200)
+    assert many["classes"][0]["p_value"] == 0
+    (found,) = combined_dependence([many, of(class_test(p_value=0.5))])["classes"]
+    assert found["p_value"] == 0
+
+
+@pytest.mark.parametrize(
+    ("classes", "pointer"),
+    [
+        ([class_test(p_value=1e-4), class_test(p_value=0.5)], "/dependence/classes/1/label"),
+        ([class_test(joint_misses=3)], "/dependence/classes/0/joint_misses"),
+        ([class_test(joint_misses=4)], "/dependence/classes/0/joint_misses"),
+        ([class_test(expected_joint_misses=3.0)], "/dependence/classes/0/expected_joint_misses"),
+        ([class_test(after_miss=5)], "/dependence/classes/0/after_miss"),
+    ],
+)
+def test_a_test_that_contradicts_itself_is_refused(classes, pointer):
+    document = json.loads(confusion_text(one_drive("a", {"dependence": of(class_test())})))
+    with pytest.raises(InputError, match=f"{pointer}: "):
+        DocumentReader("a.json").counts({**document, "dependence": of(*classes)})
+
+
+def test_families_are_combined_threshold_by_threshold():
+    found = combined_dependence(
+        [[of(class_test()), of(class_test(p_value=0.5))], [of(class_test()), of(class_test(p_value=1.0))]]
+    )
+    values = [each["classes"][0]["p_value"] for each in found]
+    assert np.allclose(values, [0.01 * (1 - math.log(0.01)), 0.5 * (1 - math.log(0.5))])
+
+
+def one_drive(name, metadata=None, seen=True):
+    scene = ([name] * 2, [Object(0, "ped", 5, track=1), Object(1, "ped", 5, track=1)], [Report(0, "ped", 5)] * seen)
+    rule = CountingRule("class", ("ped", "obs"), Bins((0.0, 10.0, 20.0)), "ground_plane", outside="drop")
+    counts = confusion_counts(count_detections(detection_set(*scene), TWO_METRES, rule), rule, TWO_METRES)
+    return replace(counts, metadata={**counts.metadata, **(metadata or {})})
+
+
+def test_a_merged_document_says_how_its_test_was_made():
+    parts = [one_drive(name, {"dependence": of(class_test(p_value=0.05))}) for name in "ab"]
+    merged = merge(parts, ["a.json", "b.json"])
+    document = json.loads(confusion_text(merged))
+    assert document["version"] == 2
+    assert document["dependence"]["combined"] == "Fisher's method over the files that were merged"
+    assert DocumentReader("c.json").counts(document).metadata["dependence"] == merged.metadata["dependence"]
+    three = merge([merged, one_drive("c", {"dependence": of(class_test(p_value=0.05))})], ["ab.json", "c.json"])
+    assert three.metadata["dependence"]["classes"][0]["objects"] == 15
+    bare = {key: value for key, value in document.items() if key != "sequences"}
+    with pytest.raises(InputError, match="/dependence: expected an object with 'seed' and a list 'classes'"):
+        DocumentReader("c.json").counts({**bare, "version": 1})
+    with pytest.raises(InputError, match="/dependence/combined: expected"):
+        DocumentReader("c.json").counts({**document, "dependence": {**document["dependence"], "combined": "sum"}})
+
+
+def test_what_not_every_file_has_is_said():
+    tested_part = one_drive("a", {"dependence": of(class_test())})
+    merged = merge([tested_part, one_drive("b")], ["a.json", "b.json"])
+    assert [each["text"] for each in merged.metadata["remarks"]] == [
+        "whether misses follow misses is tested in 1 of 2 merged files only"
+    ]
+    bare = one_drive("b")
+    bare = replace(bare, sequences=replace(bare.sequences, tracks=None))
+    assert merge([one_drive("a"), bare], ["a.json", "b.json"]).metadata["remarks"] == [
+        {"kind": "merged-partly", "text": "tracks are left out: not every merged file has them"}
+    ]
+    same = merge([one_drive("a"), one_drive("a")], ["a.json", "b.json"], "add")
+    assert [each["text"] for each in same.metadata["remarks"]] == [
+        "tracks are left out: a sequence may go on in another file"
+    ]
+    without = merge([one_drive("a"), replace(one_drive("b"), sequences=None)], ["a.json", "b.json"])
+    assert [each["text"].partition(" are")[0] for each in without.metadata["remarks"]] == [
+        "counts by sequence", "tracks",
+    ]  # fmt: skip
+
+
+def test_remarks_on_the_counts_are_those_of_the_sum_and_others_stay():
+    silent = one_drive("a", seen=False)
+    assert [each["kind"] for each in silent.metadata["remarks"]] == ["nothing-matched"]
+    kept = {"kind": "untracked", "text": "3 objects have no track"}
+    merged = merge([silent, one_drive("b", {"remarks": [kept]})], ["a.json", "x/b.json"])
+    assert merged.metadata["remarks"] == [{"kind": "untracked", "text": "b.json: 3 objects have no track"}]
+
+
+def test_merged_halves_of_kitti_warn_as_the_whole_does(shared, tmp_path, monkeypatch, capfd):
+    folder = shared / "data/kitti_tracking"
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "classes.txt").write_text("Pedestrian -> ped\nDontCare -> dont_care\n* -> ignore\n")
+    drives = sorted(path.stem for path in (folder / "label_02").glob("*.txt"))
+
+    def run(*arguments):
+        assert main(["confusion", *map(str, arguments)]) == 0
+        return capfd.readouterr().out
+
+    data = ["--format", "kitti_tracking", "--annotations", folder / "label_02", "--detections",
+            folder / "det_pointrcnn", "--class-map", "classes.txt", "--min-score", 2, "--bins", "0,10,20,30,inf",
+            "--distance", "ground_plane"]  # fmt: skip
+    whole_text = run(*data, "-o", "whole.json")
+    for name, half in (("first", drives[::2]), ("second", drives[1::2])):
+        run(*data, *(word for drive in half for word in ("--sequence", drive)), "-o", f"{name}.json")
+    text = run("merge", "first.json", "second.json", "-o", "both.json")
+    both, whole = read_counts("both.json"), read_counts("whole.json")
+    assert np.array_equal(both.counts, whole.counts)
+    order = [both.sequences.names.index(name) for name in whole.sequences.names]
+    assert np.array_equal(both.of_sequences()[order], whole.of_sequences())
+    (merged,), (found,) = both.metadata["dependence"]["classes"], whole.metadata["dependence"]["classes"]
+    for key in ("objects", "misses", "pairs", "after_miss", "joint_misses", "miss_after_miss", "mean_run"):
+        assert merged[key] == found[key], key
+    assert merged["p_value"] < 0.01
+    for printed in (text, whole_text):
+        assert (
+            "memoryless assumption rejected: after a missed ped the next frame misses it with probability 0."
+            in printed
+        )
+    assert both.metadata["remarks"] == whole.metadata["remarks"]
+    # One drive holds 2549 of the pedestrians within 10 m in all 21 drives; here are 12 of them.
+    assert "one drive holds most items in" in text

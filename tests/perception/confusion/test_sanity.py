@@ -1,0 +1,191 @@
+"""Odd data are refused or said, and what is said travels into results; rates by item, track and drive."""
+
+import json
+import math
+from collections import defaultdict
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from counting_scenes import TWO_METRES
+from hypothesis import given
+from plain_counter import Object, Report, detection_set
+from tracked_scenes import tracked
+
+from verifier.base.errors import InputError
+from verifier.cli import main
+from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.counting import confusion_counts, count_detections
+from verifier.perception.confusion.document import read_confusion, write_confusion
+from verifier.perception.confusion.document_reader import DocumentReader
+from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.confusion.weights import rate_differences, weighted_rates
+from verifier.provenance import matrices_record
+
+TRUTH = "sequence,frame,class,x,y\na,0,ped,5,0\na,1,ped,5,0\n"
+
+
+def count(folder, truth, found, *options):
+    (folder / "truth.csv").write_text(truth)
+    (folder / "found.csv").write_text("sequence,frame,class,x,y,score\n" + found)
+    data = ["--format", "table", "--annotations", "truth.csv", "--detections", "found.csv", "--bins", "0,10"]
+    return main(["confusion", *data, *options, "-o", "counts.json"])
+
+
+@pytest.mark.parametrize(
+    ("found", "options", "kind", "words"),
+    [
+        ("a,0,ped,50,0,0.9\n", [], "nothing-matched", "none of the 2 annotated objects is matched with a detection"),
+        ("a,0,ped,5,0,0.9\n", ["--min-score", "0.95"], "nothing-matched",
+         "none of the 2 annotated objects is matched with a detection"),
+        ("a,0,ped,5,0,0.9\n", ["--outside", "drop", "--bins", "20,30"], "no-annotations",
+         "no annotated object is counted"),
+    ],
+)  # fmt: skip
+def test_absurd_data_are_refused_unless_accepted(tmp_path, monkeypatch, capfd, found, options, kind, words):
+    monkeypatch.chdir(tmp_path)
+    assert count(tmp_path, TRUTH, found, *options) == 4
+    refused = capfd.readouterr()
+    assert refused.err.startswith(f"verify: {words}")
+    assert f"--accept {kind}" in refused.err
+    assert not (tmp_path / "counts.json").exists()
+    assert count(tmp_path, TRUTH, found, *options, "--accept", kind) == 0
+    assert f"note: {words}" in capfd.readouterr().out
+    remarks = json.loads((tmp_path / "counts.json").read_text())["remarks"]
+    assert [each["kind"] for each in remarks] == [kind]
+    record = matrices_record(read_confusion("counts.json"))
+    assert record["remarks"] == remarks
+
+
+def drives_of(*items):
+    """Counts of drives, each with so many pedestrians seen and missed at 5 m, and as many frames."""
+    frames, objects, reports = [], [], []
+    for number, (seen, missed) in enumerate(items):
+        for at in range(seen + missed):
+            objects.append(Object(len(frames), "ped", 5))
+            reports += [Report(len(frames), "ped", 5)] * (at < seen)
+            frames.append(f"drive {number}")
+    rule = CountingRule("class", ("ped", "obs"), Bins((0.0, 10.0)), "ground_plane", outside="drop")
+    return confusion_counts(
+        count_detections(detection_set(frames, objects, reports), TWO_METRES, rule), rule, TWO_METRES
+    )
+
+
+def test_one_drive_that_holds_most_is_named_with_its_share():
+    assert "remarks" not in drives_of((10, 5), (8, 7)).metadata
+    (found,) = drives_of((10, 5), (8, 8)).metadata["remarks"]
+    assert found == {
+        "kind": "largest-drive",
+        "text": "one drive holds most items in 1 of 1 columns with at least 30: 'drive 1' holds 52 % of the 31 items "
+        "of ped in [0, 10) m",
+    }
+    assert "remarks" not in drives_of((20, 8), (1, 0)).metadata  # 29 items are a thin column, said elsewhere
+
+
+def test_a_class_that_is_never_reported_is_named():
+    frames, objects = ["a"], [Object(0, "ped", 5), Object(0, "obs", 9)]
+    rule = CountingRule("class", ("ped", "obs"), Bins((0.0, 10.0)), "ground_plane", outside="drop")
+    data = detection_set(frames, objects, [Report(0, "ped", 5)])
+    counts = confusion_counts(count_detections(data, TWO_METRES, rule), rule, TWO_METRES)
+    assert counts.metadata["remarks"] == [
+        {"kind": "never-reported", "text": "obs is never reported, and 1 items of it are there"}
+    ]
+    # Reported in place of another class is reported: that is confusion, not silence.
+    data = detection_set(frames, objects, [Report(0, "obs", 5)])
+    counts = confusion_counts(count_detections(data, TWO_METRES, rule), rule, TWO_METRES)
+    assert [each["text"] for each in counts.metadata["remarks"]] == [
+        "ped is never reported, and 1 items of it are there"
+    ]
+
+
+def test_false_alarms_in_matrices_that_dropped_them_are_refused():
+    document = {
+        "schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"],
+        "labels": ["ped", "empty", "obs"], "false_alarms": "dropped",
+        "bins": [{"distance_m": [0, 10], "counts": [[3, 0, 0], [1, 9, 0], [0, 0, 0]]},
+                 {"distance_m": [10, 20], "counts": [[3, 0, 0], [1, 7, 0], [0, 2, 0]]}],
+    }  # fmt: skip
+    with pytest.raises(InputError) as caught:
+        DocumentReader("a.json").counts(document)
+    assert str(caught.value).startswith(
+        "a.json: /bins/1/counts/2/1: 2 false alarms, though /false_alarms says 'dropped'\n  hint: write"
+    )
+    for stated in ({"false_alarms": "counted"}, {}):
+        others = {key: value for key, value in document.items() if key != "false_alarms"}
+        assert DocumentReader("a.json").counts({**others, **stated}).counts.sum() == 26
+    family = {
+        **document, "axes": ["score_threshold", "predicted", "true"], "score_thresholds": [0.1, 0.5],
+        "bins": [{**each, "counts": [each["counts"], each["counts"]]} for each in document["bins"]],
+    }  # fmt: skip
+    with pytest.raises(InputError, match="/bins/1/counts/0/2/1: 2 false alarms"):
+        DocumentReader("a.json").counts(family)
+
+
+def plain_rates(sequences, bins, labels):
+    """Rates by weight as fractions, drive by drive."""
+    items = defaultdict(Fraction)
+    for (drive, at, predicted, true), (number,) in zip(
+        sequences.tally.index.tolist(), sequences.tally.counts.tolist(), strict=True
+    ):
+        items[drive, at, predicted, true] += number
+    rates = {}
+    drives = range(len(sequences.names))
+    for at in range(bins):
+        for true in range(labels):
+            held = [sum(items[drive, at, predicted, true] for predicted in range(labels)) for drive in drives]
+            for predicted in range(labels):
+                told = [items[drive, at, predicted, true] for drive in drives]
+                if sum(held):
+                    shares = [x / n for x, n in zip(told, held, strict=True) if n]
+                    rates[at, predicted, true] = sum(told) / sum(held), sum(shares) / len(shares)
+    return rates
+
+
+@given(tracked())
+def test_rates_by_item_and_drive_are_as_defined(case):
+    scene, rule, policy = case
+    counts = confusion_counts(count_detections(detection_set(*scene), policy, rule), rule, policy).member(0.15)
+    found = weighted_rates(counts.sequences, counts.bins.count, 3)
+    expected = plain_rates(counts.sequences, counts.bins.count, 3)
+    for place in np.ndindex(found.item.shape):
+        if place in expected:
+            item, drive = expected[place]
+            assert math.isclose(found.item[place], item, abs_tol=1e-12)
+            assert math.isclose(found.drive[place], drive, abs_tol=1e-12)
+        else:
+            assert math.isnan(found.item[place])
+            assert math.isnan(found.drive[place])
+
+
+def test_rates_that_depend_on_what_is_drawn_are_shown(tmp_path, monkeypatch, capfd):
+    """Drive a: one pedestrian for eight frames, always seen. Drive b: two pedestrians for one frame each, missed."""
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"a,{k},ped,5,0,1\n" for k in range(8)) + "b,0,ped,5,0,1\nb,0,ped,8,0,2\n"
+    assert count(tmp_path, f"sequence,frame,class,x,y,track\n{rows}",
+                 "".join(f"a,{k},ped,5,0,0.9\n" for k in range(8))) == 0  # fmt: skip
+    table = [" ".join(line.split()) for line in capfd.readouterr().out.splitlines()]
+    assert "rate of a random item track drive" in table
+    assert "ped in [0, 10) m reported as ped 0.800 0.333 0.500" in table
+    found = read_confusion("counts.json").sequences
+    (difference,) = rate_differences(found, 1, 2)
+    assert (difference.bin, difference.predicted, difference.true) == (0, 0, 0)
+    assert (difference.item, round(difference.track, 12), difference.drive) == (0.8, 0.333333333333, 0.5)
+    assert rate_differences(found, 1, 2, 0.5) == []
+    write_confusion(drives_of((9, 1), (89, 11)), "even.json")
+    assert len(rate_differences(read_confusion("even.json").sequences, 1, 3)) == 0
+
+
+def test_kitti_pedestrians_depend_on_the_weight(shared, tmp_path, monkeypatch, capfd):
+    """Open drives, PointRCNN from score 2, within 10 m: item rate .81 or so, another by drive; both printed."""
+    folder = shared / "data/kitti_tracking"
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "classes.txt").write_text("Pedestrian -> ped\nDontCare -> dont_care\n* -> ignore\n")
+    assert main(["confusion", "--format", "kitti_tracking", "--annotations", str(folder / "label_02"), "--detections",
+                 str(folder / "det_pointrcnn"), "--class-map", "classes.txt", "--min-score", "2", "--bins",
+                 "0,10,inf", "--distance", "ground_plane", "-o", "counts.json"]) == 0  # fmt: skip
+    table = [" ".join(line.split()) for line in capfd.readouterr().out.splitlines()]
+    found = read_confusion("counts.json")
+    item, drive = plain_rates(found.sequences, 2, 2)[0, 0, 0]
+    assert abs(item - drive) > 0.02
+    (line,) = [line.split() for line in table if line.startswith("ped in [0, 10) m reported as")]
+    assert (line[8], line[10]) == (f"{float(item):.3f}", f"{float(drive):.3f}")

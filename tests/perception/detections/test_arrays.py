@@ -1,0 +1,113 @@
+"""Arrays, and the two protocols of other libraries, by objects that have only the attributes named."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from verifier.base.errors import InputError
+from verifier.perception.detections import Reading, distance, from_arrays, from_maite, from_supervision
+
+SEEN = {"frame": [1], "class": [0], "score": [0.5]}
+
+
+class Detections(SimpleNamespace):
+    """What is used of `supervision.Detections`."""
+
+    def __len__(self):
+        return len(self.xyxy)
+
+
+def one(xyxy, classes, confidence=None, data=None, tracks=None):
+    return Detections(
+        xyxy=np.array(xyxy, dtype=np.float32).reshape(-1, 4),
+        class_id=np.array(classes, dtype=int),
+        confidence=None if confidence is None else np.array(confidence),
+        tracker_id=None if tracks is None else np.array(tracks),
+        data=data or {},
+    )
+
+
+def test_supervision_objects():
+    truth = [one([], []), one([[1, 2, 3, 4], [5, 6, 7, 8]], [1, 0], data={"distance_m": np.array([10.0, 20])})]
+    seen = [one([[1, 2, 3, 5]], [1], [0.75]), one([], [], [])]
+    found = from_supervision(["ped", "car"], ["f0", "f1"], truth, seen, sequences=["a", "b"])
+    assert found.annotations.frame.tolist() == [1, 1]
+    assert found.annotations.label.tolist() == [1, 0]
+    assert distance(found.annotations, "given").tolist() == [10, 20]
+    assert (found.detections.frame.tolist(), found.detections.score.tolist()) == ([0], [0.75])
+    assert found.sequences == ("a", "b")
+
+
+def test_real_supervision_objects():
+    supervision = pytest.importorskip("supervision")
+    seen = supervision.Detections(np.array([[1.0, 2, 3, 4]]), confidence=np.array([0.5]), class_id=np.array([0]))
+    found = from_supervision(["ped"], ["f0"], [seen], [seen])
+    assert found.detections.box_2d.tolist() == [[1, 2, 3, 4]]
+
+
+def test_maite_targets():
+    truth = [
+        SimpleNamespace(boxes=[[1, 2, 3, 4]], labels=[7], scores=[1.0]),
+        SimpleNamespace(boxes=[], labels=[], scores=[]),
+    ]
+    seen = [
+        SimpleNamespace(boxes=[[1, 2, 3, 4], [0, 0, 9, 9]], labels=[7, 3], scores=np.array([[0.1, 0.9], [0.6, 0.4]])),
+        SimpleNamespace(boxes=np.zeros((0, 4)), labels=[], scores=np.zeros((0, 2))),
+    ]
+    found = from_maite({7: "person", 3: "bus"}, ["x", "y"], truth, seen, distances_m=[[12.5], []])
+    assert found.classes == ("bus", "person")
+    assert found.annotations.label.tolist() == [1]
+    assert found.detections.label.tolist() == [1, 0]
+    assert found.detections.score.tolist() == [0.9, 0.6]
+    assert distance(found.annotations, "given").tolist() == [12.5]
+
+
+def test_objects_without_a_box_are_rows_of_nan():
+    boxes = [[1, 2, 0, 4, 2, 1, 0], [np.nan] * 7]
+    found = from_arrays(["ped"], ["a"], {"frame": [0, 0], "class": [0, 0], "box_3d": boxes}, {**SEEN, "frame": [0]})
+    assert np.isnan(distance(found.annotations, "ground_plane")).tolist() == [False, True]
+    empty = from_arrays(
+        ["ped"], ["a"], {"frame": [], "class": [], "box_2d": []}, {"frame": [], "class": [], "score": []}
+    )
+    assert (len(empty.annotations), len(empty.detections)) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("truth", "seen", "message"),
+    [
+        ({"frame": [0]}, SEEN, "<annotations>: no column 'class'"),
+        ({"frame": [0], "class": [0]}, {"frame": [0], "class": [0]}, "<detections>: no column 'score'"),
+        ({"frame": [0], "class": [0, 1]}, SEEN, "column 'class' has the shape"),
+        ({"frame": [0], "class": [0], "box_3d": [[1, 2]]}, SEEN, "column 'box_3d' has the shape"),
+        ({"frame": [0.5], "class": [0]}, SEEN, "column 'frame': expected whole numbers"),
+        ({"frame": [0], "class": ["ped"]}, SEEN, "column 'class': expected an array of numbers"),
+        ({"frame": [0], "class": [9]}, SEEN, "<annotations>:1: unknown class '.no such class.'"),
+        ({"frame": [0], "class": [0]}, {**SEEN, "frame": [2]}, "<detections>:1: detection in frame 2, which"),
+        ({"frame": [0], "class": [0]}, {**SEEN, "score": [np.nan]}, "<detections>:1: detection with score nan"),
+        ({"frame": [0], "class": [0], "box_2d": [[3, 0, 1, 1]]}, SEEN, "<annotations>:1: .*negative size"),
+    ],
+)
+def test_arrays_that_are_refused(truth, seen, message):
+    with pytest.raises(InputError, match=message):
+        from_arrays(["ped", "car"], ["f0", "f1"], truth, seen)
+
+
+def test_other_lengths_are_refused():
+    with pytest.raises(InputError, match="1 entries for 2 frames"):
+        from_supervision(["ped"], ["f0", "f1"], [one([], [])], [one([], []), one([], [])])
+    with pytest.raises(InputError, match="entry 1 has no confidence"):
+        from_supervision(["ped"], ["f0"], [one([], [])], [one([], [])])
+    with pytest.raises(InputError, match="class_id has other lengths than xyxy"):
+        from_supervision(["ped"], ["f0"], [one([[1, 2, 3, 4]], [])], [one([], [], [])])
+    with pytest.raises(InputError, match="frame 'a' occurs twice"):
+        from_arrays(["ped"], ["a", "a"], {}, {})
+    with pytest.raises(InputError, match="1 sequences for 2 frames"):
+        from_arrays(["ped"], ["a", "b"], {}, {}, sequences=["s"])
+
+
+def test_what_is_ignored_is_counted():
+    seen = {"frame": [0, 5], "class": [0, 0], "score": [0.5, 0.6]}
+    found = from_arrays(["ped"], ["a"], {"frame": [0], "class": [0]}, seen, Reading(ignore=("unknown_frames",)))
+    assert found.origin["ignored"] == {"unknown_frames": 1}
+    assert found.detections.line.tolist() == [1]

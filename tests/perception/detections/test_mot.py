@@ -1,0 +1,59 @@
+"""MOTChallenge by hand."""
+
+import pytest
+
+from verifier.perception.detections import Reading, distance, with_distances
+from verifier.perception.detections.mot import mot
+
+TRUTH = "1,1,100,50,30,80,1,1,0.9\n3,1,102,50,30,80,1,1,0.8\n3,2,10,50,30,80,0,8,0.5\n3,4,10,50,30,80,1,3,1\n"
+SEEN = "1,-1,101,50,30,80,0.9,-1,-1,-1\n2,-1,102,51,30,80,70.5,-1,-1,-1\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in ("MOT16-02", "MOT16-04"):
+        for kind, text in (("gt", TRUTH), ("det", SEEN)):
+            (tmp_path / name / kind).mkdir(parents=True)
+            (tmp_path / name / kind / f"{kind}.txt").write_text(text)
+    (tmp_path / "MOT16-04/seqinfo.ini").write_text("[Sequence]\nname=MOT16-04\nseqLength=5\n")
+    return tmp_path
+
+
+def test_sequences_by_hand(folder):
+    found = mot(folder, folder)
+    assert found.sequences == ("MOT16-02", "MOT16-04")
+    assert found.frame_count == 3 + 5
+    assert found.frame_name[3] == "MOT16-04/000001"
+    truth = found.annotations
+    assert truth.frame.tolist() == [0, 2, 2, 3, 5, 5]
+    assert truth.box_2d[0].tolist() == [100, 50, 130, 130]
+    assert [found.classes[label] for label in truth.label[:3]] == ["pedestrian", "pedestrian", "car"]
+    assert truth.attributes["visibility"].tolist()[:3] == [0.9, 0.8, 1.0]
+    assert [found.classes[label] for label in found.ignored.label] == ["distractor"] * 2
+    assert found.detections.score.tolist() == [0.9, 70.5] * 2
+    assert found.detections.frame.tolist() == [0, 1, 3, 4]
+
+
+def test_flat_files_one_sequence_and_a_class(folder, tmp_path):
+    (tmp_path / "tracker").mkdir()
+    (tmp_path / "tracker/MOT16-04.txt").write_text("5,-1,101,50,30,80,0.9\n")
+    reading = Reading(sequences=("MOT16-04",))
+    found = mot(folder, tmp_path / "tracker", reading, detected_class="car")
+    assert (found.sequences, found.frame_count) == (("MOT16-04",), 5)
+    assert found.detections.frame.tolist() == [4]
+    assert found.classes[found.detections.label[0]] == "car"
+
+
+def test_pedestrians_of_2015(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/x.txt").write_text("1,1,100,50,30,80,1,4.1,5.2,0\n")
+    found = mot(tmp_path / "a", tmp_path / "a")
+    assert [found.classes[label] for label in found.annotations.label] == ["pedestrian"]
+
+
+def test_distances_from_a_file(folder, tmp_path):
+    rows = [f"{name}/{frame:06d},1,{10 + frame}" for name in ("MOT16-02", "MOT16-04") for frame in (3, 1)]
+    (tmp_path / "far.csv").write_text("frame,track,distance_m\n" + "\n".join(rows) + "\n")
+    found = with_distances(mot(folder, folder), tmp_path / "far.csv", "track")
+    assert distance(found.annotations, "given").tolist()[:2] == [11, 13]
+    assert found.origin["distances"]["unknown"] == 2  # the two cars

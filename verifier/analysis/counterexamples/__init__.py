@@ -1,0 +1,1 @@
+"""How a requirement fails: paths, causes and replays."""

@@ -1,0 +1,389 @@
+"""One requirement in one scenario explained: how it fails, what that hangs on, and what to do about it.
+
+`explain` puts the analyses together; everything here is values, and `questions.explain` chooses what is explained.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.analysis.counterexamples.causes import Attribution, Cause, Losses, Pattern, Patterns, WrongReport
+from verifier.analysis.counterexamples.counterexamples import (
+    Run,
+    RunGraph,
+    exact_probability,
+    prospects,
+    violation_probability,
+    with_exact,
+)
+from verifier.analysis.counterexamples.replay import Replay, replay
+from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.objective import Objective
+from verifier.analysis.sensitivity.adjoint import Values, state_values
+from verifier.analysis.sensitivity.priorities import (
+    UNCHANGED,
+    ColumnShares,
+    Fixes,
+    column_shares,
+    corrected_probabilities,
+    fixes,
+)
+from verifier.analysis.sensitivity.sensitivity import Move, Sensitivity, moves, sensitivity
+from verifier.analysis.sensitivity.state_map import StateMap, state_map
+from verifier.checking.requirements import AbstractFormula
+from verifier.perception.confusion.matrices import Label
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ExplainSettings:
+    """How much is said.
+
+    Attributes:
+        patterns: most patterns of violating runs to tell.
+        members: most runs to tell for each pattern.
+        whole_runs: count whole runs, not only their steps up to where they are irrevocable.
+        moves: most causes, moves and fixes to list.
+        level: of the intervals of single cells, strictly between 0 and 1.
+        prior: items per label of the Dirichlet prior, above 0.
+        variables: one or two that the map is drawn over; empty for the first two of the model.
+        with_map: whether to draw the map.
+    """
+
+    patterns: int = 5
+    members: int = 1
+    whole_runs: bool = False
+    moves: int = 10
+    level: float = 0.95
+    prior: float = 0.5
+    variables: tuple[str, ...] = ()
+    with_map: bool = True
+
+    def __post_init__(self) -> None:
+        if min(self.patterns, self.members, self.moves) < 1:
+            raise ValueError("at least one pattern, one run of it and one move are told")
+
+
+DEFAULT_SETTINGS = ExplainSettings()
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a run.
+
+    Attributes:
+        before, after: variable -> value.
+        there: true label and distance bin of everything that was looked at.
+        told: the observations with which the planner takes this step, each with its probability.
+        matters: whether another observation would have led elsewhere.
+        probability: of the step; `exact` the same as a fraction, or None.
+        chance: of meeting the formula after the step.
+    """
+
+    before: Mapping[str, int]
+    after: Mapping[str, int]
+    there: tuple[tuple[Label, int], ...]
+    told: tuple[tuple[Label, float], ...]
+    matters: bool
+    probability: float
+    exact: Fraction | None
+    chance: float
+
+
+@dataclass(frozen=True)
+class ToldRun:
+    """A violating run for people.
+
+    Attributes:
+        initial: variable -> value at the beginning.
+        steps: in order.
+        counted: the first so many steps are what `probability` is the probability of.
+        irrevocable: after so many steps the violation is certain.
+        replayed: what of the run was checked by going through it again.
+    """
+
+    initial: Mapping[str, int]
+    steps: tuple[Step, ...]
+    counted: int
+    irrevocable: int
+    probability: float
+    exact: Fraction | None
+    replayed: Replay
+
+
+@dataclass(frozen=True)
+class ToldPattern:
+    """Violating runs that differ only in when it happened.
+
+    Attributes:
+        pattern: what counted on them, in order, and the probability of all of them together.
+        members: the most probable of them; `complete` whether there are no others.
+    """
+
+    pattern: Pattern
+    members: tuple[ToldRun, ...]
+    complete: bool
+
+
+@dataclass(frozen=True)
+class ToldCause:
+    """A cause of the violation.
+
+    Attributes:
+        cause: see there.
+        corrected: the requirement's probability if no wrong report of these kinds happened again, and the correct
+            one came instead.
+    """
+
+    cause: Cause
+    corrected: float
+
+
+@dataclass(frozen=True)
+class Correction:
+    """The set of so many kinds of wrong reports, of those told apart, whose correction gains most.
+
+    Attributes:
+        reports: the kinds, in order.
+        corrected: the requirement's probability with them corrected.
+    """
+
+    reports: tuple[WrongReport, ...]
+    corrected: float
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of wrong report that is a cause, alone or together with others.
+
+    Attributes:
+        report: the matrix cell.
+        told_apart: whether the causes tell it apart from the others.
+        corrected: the requirement's probability if it alone is corrected.
+    """
+
+    report: WrongReport
+    told_apart: bool
+    corrected: float
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Everything about one requirement in one scenario.
+
+    Attributes:
+        asked: the classes that the planner asks about.
+        satisfying: the requirement is `P <= target`, so runs that satisfy the formula violate it.
+        violation: probability of that; `violation_error` how far it can be off numerically.
+        kinds: the wrong reports that the causes and patterns speak of.
+        causes: of the violation, the most probable first; `rest` the probability of the others together.
+        corrections: the best one of each size, up to the one that no larger set surpasses.
+        patterns: of violating runs, the most probable first; `complete` whether there are no others, and `ranked`
+            whether no other one can be more probable.
+        covered: the share of the violation that they account for; NaN where there is none.
+        sensitivity, moves, columns, fixes: see there.
+        map: the chance from every state, or None.
+    """
+
+    asked: frozenset[str]
+    satisfying: bool
+    violation: float
+    violation_error: float
+    kinds: tuple[Kind, ...]
+    causes: tuple[ToldCause, ...]
+    rest: float
+    corrections: tuple[Correction, ...]
+    patterns: tuple[ToldPattern, ...]
+    complete: bool
+    ranked: bool
+    covered: float
+    sensitivity: Sensitivity
+    moves: tuple[Move, ...]
+    columns: ColumnShares
+    fixes: Fixes
+    map: StateMap | None
+
+
+def explain(
+    objective: Objective,
+    formula: AbstractFormula,
+    data: Measured,
+    counts: NDArray[np.int64],
+    start: int,
+    satisfying: bool = False,
+    settings: ExplainSettings = DEFAULT_SETTINGS,
+    max_states: int = 50_000_000,
+) -> Explanation:
+    """Explain one objective from one initial state.
+
+    Args:
+        objective: `formula` on a skeleton.
+        formula: with its propositions, to replay runs and to draw the map.
+        data: the matrices.
+        counts: (bins, predicted, true) counts behind `data.rates`, for exact fractions.
+        start: number of the initial state.
+        satisfying: see `Explanation`.
+        settings: see `ExplainSettings`.
+        max_states: most product states to build for the map.
+
+    Raises:
+        EngineError, LimitError: from the engines.
+        UsageError: the variables of the map are not the model's.
+    """
+    values = state_values(objective, data.rates)
+    before = prospects(objective, values, satisfying)
+    losses = Losses(objective, values, before)
+    total, error = violation_probability(objective, data.rates, start, satisfying)
+    patterns = losses.patterns(start, settings.patterns, total)
+    graph = RunGraph(objective, values, before)
+    groups, exact = with_exact(
+        objective.skeleton,
+        [
+            graph.runs(start, settings.members + 1, settings.whole_runs, losses.symbol, pattern.symbols)
+            for pattern in patterns.patterns
+        ],
+        counts,
+    )
+    teller = _Teller(objective, values, formula, satisfying, exact)
+    derivatives = sensitivity(objective, data.rates, start)
+    drawn = None
+    if settings.with_map:
+        drawn = state_map(
+            objective.skeleton,
+            formula.formula,
+            formula.propositions,
+            data.rates,
+            settings.variables,
+            largest=satisfying,
+            max_states=max_states,
+        )
+    return Explanation(
+        frozenset().union(*objective.skeleton.channel.observations),
+        satisfying,
+        total,
+        error,
+        *_causes(
+            losses.attribution(start, total), objective, values.rates, start, patterns, satisfying, settings.moves
+        ),
+        tuple(
+            ToldPattern(pattern, tuple(map(teller.run, runs[: settings.members])), len(runs) <= settings.members)
+            for pattern, runs in zip(patterns.patterns, groups, strict=True)
+        ),
+        patterns.complete,
+        patterns.ranked,
+        math.fsum(pattern.probability for pattern in patterns.patterns) / total if total > 0 else math.nan,
+        derivatives,
+        moves(derivatives, settings.moves),
+        column_shares(derivatives, data, settings.level, settings.prior),
+        fixes(objective, derivatives, data, start, raising=not satisfying),
+        drawn,
+    )
+
+
+def _causes(
+    found: Attribution,
+    objective: Objective,
+    rates: Floats,
+    start: int,
+    patterns: Patterns,
+    satisfying: bool,
+    most: int,
+) -> tuple[tuple[Kind, ...], tuple[ToldCause, ...], float, tuple[Correction, ...]]:
+    """The kinds that are spoken of, the most probable causes, the probability of the others, and corrections."""
+    listed, hidden = found.causes[:most], found.not_told_apart
+    steps = itertools.chain.from_iterable(pattern.steps for pattern in patterns.patterns)
+    in_patterns = {report for step in steps for reports in step for report in reports}
+    kinds = sorted({*found.told_apart, *hidden, *in_patterns})
+    choices = [
+        tuple(sorted(chosen))
+        for size in range(1, len(found.told_apart) + 1)
+        for chosen in itertools.combinations(found.told_apart, size)
+    ]
+    of_causes = [(*cause.reports, *(hidden if cause.others else ())) for cause in listed]
+    sets = list(dict.fromkeys([*((kind,) for kind in kinds), *choices, *of_causes]))
+    chance = dict(zip(sets, corrected_probabilities(objective, rates, sets, start).tolist(), strict=True))
+    return (
+        tuple(Kind(kind, kind not in hidden, chance[kind,]) for kind in kinds),
+        tuple(ToldCause(cause, chance[reports]) for cause, reports in zip(listed, of_causes, strict=True)),
+        math.fsum(cause.probability for cause in found.causes[most:]),
+        tuple(_best_corrections([Correction(chosen, chance[chosen]) for chosen in choices], satisfying)),
+    )
+
+
+def _best_corrections(choices: Sequence[Correction], satisfying: bool) -> Iterator[Correction]:
+    """The best of each size, as long as one of more kinds is better."""
+    sign, best = -1 if satisfying else 1, -math.inf
+    for _, of_size in itertools.groupby(choices, key=lambda choice: len(choice.reports)):
+        first = max(of_size, key=lambda choice: sign * choice.corrected)
+        if sign * first.corrected > best + UNCHANGED:
+            best = sign * first.corrected
+            yield first
+
+
+@dataclass(frozen=True, eq=False)
+class _Teller:
+    """Runs of one objective for people."""
+
+    objective: Objective
+    values: Values
+    formula: AbstractFormula
+    satisfying: bool
+    exact: Mapping[int, Fraction] | None
+
+    def run(self, run: Run) -> ToldRun:
+        """A run for people, replayed."""
+        skeleton, values, exact = self.objective.skeleton, self.values, self.exact
+        inner = self.formula
+        checked = replay(
+            self.objective,
+            values,
+            run,
+            inner.formula,
+            inner.propositions,
+            satisfying=self.satisfying,
+            exact=exact,
+        )
+        names = tuple(skeleton.valuations)
+        columns = [skeleton.valuations[name][run.states].tolist() for name in names]
+        valuations = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        rows = skeleton.channel.weights(values.rates)
+        probability = skeleton.entry_values(values.rates)
+        chance = values.value[run.nodes[1:]].tolist()
+        steps = []
+        for k, entry in enumerate(skeleton.entry[run.transitions].tolist()):
+            steps.append(
+                Step(
+                    valuations[k],
+                    valuations[k + 1],
+                    *_seen(self.objective, rows, entry),
+                    float(probability[entry]),
+                    None if exact is None else exact[entry],
+                    chance[k],
+                )
+            )
+        fraction = None if exact is None else exact_probability(skeleton, run, exact)
+        return ToldRun(valuations[0], tuple(steps), run.counted, run.irrevocable, run.probability, fraction, checked)
+
+
+def _seen(
+    objective: Objective, rows: NDArray[np.float64], entry: int
+) -> tuple[tuple[tuple[Label, int], ...], tuple[tuple[Label, float], ...], bool]:
+    """What was there, what was reported, and whether that made a difference."""
+    skeleton, channel = objective.skeleton, objective.skeleton.channel
+    if entry == len(skeleton.entry_row):  # the episode is over: nobody looks
+        return (), (), False
+    row, told = int(skeleton.entry_row[entry]), skeleton.entry_observations[entry]
+    drawn = zip(channel.columns[row].tolist(), channel.bins[row].tolist(), strict=True)
+    there = tuple((channel.labels[column], bin_) for column, bin_ in drawn if column >= 0)
+    reported = tuple(
+        (channel.observations[k], float(rows[row, k])) for k in np.flatnonzero(told).tolist() if rows[row, k] > 0
+    )
+    return there, reported, not bool(told.all())

@@ -1,0 +1,1 @@
+"""Whether errors depend on each other."""

@@ -1,0 +1,114 @@
+"""What the data's own test of dependence says about the memoryless channel of a chain.
+
+Chains are concerned by the columns that they draw from: classes, and the distance bins of each. A class is tested
+where the confusion document has pairs of successive frames of one track for it (`analysis.dependence.dependence`).
+Where the document has the test of each bin, only bins that some chain of a run draws count, the same for all its
+chains: their p-values by Fisher's method, over those with a pair, and no test where none has one. Pairs across the
+ends of bins count only where all bins of the class's pairs are drawn: then the test of the whole class, which has
+them, is used. Which of the two is used follows from the bins alone, never from a p-value. Where a document has the
+test of the class only, that one is used. A bin in which nothing was missed is tested, with p = 1: it shows no memory.
+
+False alarms, column `empty`, belong to no track: they are never tested, and concern a chain unless the column is held
+by convention.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from verifier.analysis.dependence.dependence import CONTRADICTED_BELOW, classes_tested
+from verifier.analysis.intervals.measured import Measured
+from verifier.checking.verdicts import ChannelTest, Verdict, VerdictRule, decide
+from verifier.perception.confusion.document_dependence import added, fisher
+from verifier.perception.confusion.matrices import EMPTY, label_text
+from verifier.systems.skeleton import Skeleton
+
+ClassTest = Mapping[str, Any]
+"""`label`, `test` (a value of `Test`), and of a class that is tested `p_value`, `after_miss`, `joint_misses`,
+`miss_after_miss` and `expected_miss_after_miss`; `bins`, the numbers of those that are drawn, where the document has
+the test of each bin, else the test is that of the class in all bins."""
+
+Drawn = Mapping[str, Sequence[int]]
+"""Class, `empty` for false alarms -> the bins whose estimated columns are drawn, both sorted."""
+
+_NUMBERS = ("p_value", "after_miss", "joint_misses", "miss_after_miss", "expected_miss_after_miss")
+
+
+def classes_drawn(skeleton: Skeleton, measured: Measured) -> Drawn:
+    """The estimated columns that a chain draws from."""
+    labels = skeleton.channel.labels
+    return drawn_together(
+        {name: [at]}
+        for at, column in skeleton.columns_needed().tolist()
+        if not measured.fixed[at, column]
+        for name in labels[column] or {label_text(EMPTY)}
+    )
+
+
+def drawn_together(chains: Iterable[Drawn]) -> Drawn:
+    """What several chains draw."""
+    found: dict[str, set[int]] = {}
+    for drawn in chains:
+        for name, bins in drawn.items():
+            found.setdefault(name, set()).update(bins)
+    return {name: sorted(found[name]) for name in sorted(found)}
+
+
+def class_tests(metadata: Mapping[str, Any], drawn: Drawn) -> tuple[ClassTest, ...]:
+    """The test of each class, in the order given.
+
+    Args:
+        metadata: of a confusion document, its `dependence` checked when it was read.
+        drawn: classes and bins; those that no chain draws need not be there.
+    """
+    known = {test["label"]: test for test in classes_tested(metadata)}
+    return tuple(_class_test(name, bins, known.get(name)) for name, bins in drawn.items())
+
+
+def _class_test(name: str, bins: Sequence[int], counted: Mapping[str, Any] | None) -> ClassTest:
+    told: dict[str, Any] = {"label": name, "test": "untested"}
+    if counted is not None and "bins" in counted:
+        told["bins"] = list(bins)
+        if not {each["bin"] for each in counted["bins"]} <= set(bins):
+            counted = _over_bins([each for each in counted["bins"] if each["bin"] in bins and each["pairs"]])
+    if counted is None or not counted["pairs"]:
+        return told
+    told["test"] = "contradicted" if counted["p_value"] < CONTRADICTED_BELOW else "not_contradicted"
+    return {**told, **{key: counted[key] for key in _NUMBERS}}
+
+
+def _over_bins(tests: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """The tests of some bins as one, their pairs being permuted independently; None for none."""
+    return {**added(tests), "p_value": fisher([each["p_value"] for each in tests])} if tests else None
+
+
+def channel_test(tests: Sequence[ClassTest], classes: Iterable[str] | None = None) -> ChannelTest:
+    """What the tests of single classes say about the channel of a chain that draws `classes`; of all if None.
+
+    A class without an entry is untested.
+    """
+    known = {test["label"]: test for test in tests}
+    drawn = [known.get(name, {"test": "untested"}) for name in (known if classes is None else classes)]
+    against = [test for test in drawn if test["test"] == "contradicted"]
+    if against:
+        worst = min(against, key=lambda test: float(test["p_value"]))
+        return ChannelTest("contradicted", worst["label"], worst["p_value"])
+    return ChannelTest("untested" if any(test["test"] == "untested" for test in drawn) else "not_contradicted")
+
+
+def channel_condition(channel: ChannelTest) -> str | None:
+    """What the numbers of the memoryless chain assume, `if the detector is memoryless (...)`; None where it is tested
+    and not contradicted."""
+    rule = VerdictRule(assume_memoryless=channel.test == "contradicted")
+    return decide(Verdict.SATISFIED, Verdict.INCONCLUSIVE, channel, rule=rule).condition
+
+
+def contradicted_text(found: Mapping[str, Any]) -> str:
+    """That the test of a class contradicts the memoryless detector, from its `label` and `p_value`."""
+    return f"the data contradict a memoryless detector ({found['label']}, p = {found['p_value']:.2g})"
+
+
+def channel_document(tests: Sequence[ClassTest]) -> dict[str, Any]:
+    """The entry `channel` of a run's document: all classes that its chains draw."""
+    return {"test": channel_test(tests).test, "classes": [dict(test) for test in tests]}

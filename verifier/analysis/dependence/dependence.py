@@ -1,0 +1,339 @@
+"""Whether a detector that missed an object in one frame misses it in the next: does its channel have a memory?
+
+The chain draws a new report in every step, from the matrix column of the object's bin and class. If that is how the
+detector works then, given how many objects of each bin and class it missed, every assignment of these misses to those
+objects is equally likely. Along the track of one object nothing then distinguishes the frame after a miss.
+
+Test. For each class the statistic is the number of joint misses: pairs of successive frames of a track with a miss in
+both. It is compared with its distribution when the outcomes are permuted among the objects of the same bin and class
+(a permutation test: Lehmann and Romano, Testing Statistical Hypotheses, 3rd ed., section 15.2). Of B random
+permutations, b have at least as many joint misses, and p = (1 + b) / (1 + B) is a valid p-value for any B (section
+15.2.1): if the outcomes are exchangeable, Pr(p <= t) <= t.
+
+The mean under permutation is known: a pair in one bin and class with k misses among n objects is missed jointly with
+chance k (k - 1) / (n (n - 1)); a pair across two of them with chance (k/n) (k'/n').
+
+The same permutations test each distance bin alone, by the pairs with both frames in it. Outcomes of different bins
+are permuted independently of each other, so the p-values of the bins that a chain draws from may be combined.
+
+A *miss* is an object that is not reported as what it is. Objects that differ (one is hidden for ten frames) make
+the frames of a track alike too, and that contradicts the channel just as much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+CONTRADICTED_BELOW = 0.01
+"""A p-value below this contradicts the channel without memory."""
+MOST_PERMUTATIONS, FEWEST_PERMUTATIONS = 9999, 199
+WORK = 5 * 10**7
+"""Outcomes that are permuted, at most, unless `FEWEST_PERMUTATIONS` permute more: about a second."""
+
+_NUMBERS_AT_ONCE = 2**22
+
+
+@dataclass(frozen=True)
+class BinDependence:
+    """How the misses of one class follow each other within one distance bin.
+
+    Attributes:
+        bin: number of the bin, from 0.
+        pairs, after_miss, joint: as in `Dependence`, of the pairs with both frames in the bin; all 0 where only pairs
+            across its ends reach it.
+        expected_after_miss: as in `Dependence`.
+        p_value: of the test by these pairs; 1 without one.
+    """
+
+    bin: int
+    pairs: int
+    after_miss: int
+    joint: int
+    expected_after_miss: float | None
+    p_value: float
+
+    def __post_init__(self) -> None:
+        if self.bin < 0 or not 0 <= self.joint <= self.after_miss <= self.pairs or not 0 < self.p_value <= 1:
+            raise ValueError("the numbers of a test of dependence in one bin must fit together")
+
+    def document(self) -> dict[str, Any]:
+        """The numbers as JSON values."""
+        return {
+            "bin": self.bin,
+            "pairs": self.pairs,
+            "after_miss": self.after_miss,
+            "joint_misses": self.joint,
+            "expected_miss_after_miss": self.expected_after_miss,
+            "p_value": self.p_value,
+        }
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """How the misses of one class follow each other.
+
+    Attributes:
+        label: name of the class.
+        objects: annotated objects of it that lie on a track and in a bin; one per frame.
+        misses: those not reported as what they are.
+        pairs: pairs of successive frames of a track.
+        after_miss: pairs with a miss in the first frame.
+        joint: those with a miss in both.
+        expected_joint: mean of `joint` over all permutations.
+        expected_after_miss: mean, over the pairs with a miss in the first frame, of the share of misses in the bin
+            and class of the second: what the matrices say of that frame. None without such a pair.
+        p_value: of the test above.
+        permutations: B.
+        bins: the test of each distance bin that a frame of a pair lies in, by number; empty where bins are not known.
+    """
+
+    label: str
+    objects: int
+    misses: int
+    pairs: int
+    after_miss: int
+    joint: int
+    expected_joint: float
+    expected_after_miss: float | None
+    p_value: float
+    permutations: int
+    bins: tuple[BinDependence, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.joint <= self.after_miss <= self.pairs <= self.objects:
+            raise ValueError("joint misses, misses before a frame, pairs and objects must decrease in this order")
+        if not self.joint <= self.misses <= self.objects or not 0 < self.p_value <= 1:
+            raise ValueError("the numbers of a test of dependence must fit together")
+
+    @property
+    def miss_after_miss(self) -> float | None:
+        """Chance of a miss after a miss; None where there was none to follow."""
+        return self.joint / self.after_miss if self.after_miss else None
+
+    @property
+    def mean_run(self) -> float | None:
+        """Mean length of runs of misses: every miss that no miss precedes begins one. None without a miss."""
+        return self.misses / (self.misses - self.joint) if self.misses else None
+
+    @property
+    def expected_run(self) -> float | None:
+        """The mean length if outcomes had no memory: misses by mean number of runs over all permutations."""
+        return self.misses / (self.misses - self.expected_joint) if self.misses else None
+
+    def document(self) -> dict[str, Any]:
+        """The numbers as JSON values."""
+        return {
+            "label": self.label,
+            "objects": self.objects,
+            "misses": self.misses,
+            "pairs": self.pairs,
+            "after_miss": self.after_miss,
+            "joint_misses": self.joint,
+            "expected_joint_misses": self.expected_joint,
+            "miss_after_miss": self.miss_after_miss,
+            "expected_miss_after_miss": self.expected_after_miss,
+            "mean_run": self.mean_run,
+            "expected_mean_run": self.expected_run,
+            "p_value": self.p_value,
+            "permutations": self.permutations,
+            **({"bins": [each.document() for each in self.bins]} if self.bins else {}),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """Annotated objects on tracks, one row per object and frame.
+
+    Attributes:
+        track: (n,) number of the track, from 0; different in different sequences.
+        frame: (n,) number of the frame; successive frames of a sequence differ by 1.
+        label: (n,) class.
+        stratum: (n,) number of the bin and class, from 0: what the matrices tell apart.
+        level: (n,) at how many of the score thresholds the object is reported as what it is; where there is one
+            threshold, 0 for a miss and 1 else.
+        thresholds: how many there are.
+        bin: (n,) number of the distance bin, from 0, the same throughout a stratum; None: bins are not tested alone.
+    """
+
+    track: Ints
+    frame: Ints
+    label: Ints
+    stratum: Ints
+    level: Ints
+    thresholds: int = 1
+    bin: Ints | None = None
+
+    def __post_init__(self) -> None:
+        columns = [self.track, self.frame, self.label, self.stratum, self.level]
+        columns += [] if self.bin is None else [self.bin]
+        if any(each.shape != self.track.shape for each in columns):
+            raise ValueError("the columns of outcomes differ in length")
+        if len(self.track) and (min(each.min() for each in columns) < 0 or self.level.max() > self.thresholds):
+            raise ValueError("tracks, frames, classes, strata and levels are numbers from 0")
+
+    def pairs(self) -> tuple[Ints, Ints]:
+        """(p,) rows of one track and class in successive frames: the first and the second of each pair."""
+        order = np.lexsort((self.frame, self.label, self.track))
+        before, after = order[:-1], order[1:]
+        same = (self.track[after] == self.track[before]) & (self.label[after] == self.label[before])
+        found = same & (self.frame[after] == self.frame[before] + 1)
+        return before[found], after[found]
+
+
+def dependence(outcomes: Outcomes, labels: Sequence[str], seed: int = 0) -> tuple[tuple[Dependence, ...], ...]:
+    """The test for each score threshold and each class that has a pair of successive frames.
+
+    Args:
+        outcomes: the objects.
+        labels: names of the classes.
+        seed: of the permutations. There are `MOST_PERMUTATIONS`, or fewer where that would permute more than `WORK`
+            outcomes, but at least `FEWEST_PERMUTATIONS`.
+    """
+    rows = outcomes.pairs()
+    alone = 0 if outcomes.bin is None or not len(outcomes.bin) else int(outcomes.bin.max()) + 1
+    permutations = max(FEWEST_PERMUTATIONS, min(MOST_PERMUTATIONS, WORK // max(len(outcomes.track), 1)))
+    found = _joint(outcomes, rows, outcomes.level[None], len(labels), alone)[0]
+    reached = np.ones_like(found)
+    if len(rows[0]):
+        numbers = max(len(outcomes.track), len(labels) * (alone + 2) * (outcomes.thresholds + 1))
+        at_once = max(1, _NUMBERS_AT_ONCE // numbers)
+        for levels in _permuted(outcomes, permutations, at_once, np.random.default_rng(seed)):
+            reached += (_joint(outcomes, rows, levels, len(labels), alone) >= found).sum(axis=0)
+    return tuple(
+        tuple(_described(outcomes, rows, labels, threshold, reached[threshold], permutations))
+        for threshold in range(outcomes.thresholds)
+    )
+
+
+def _joint(outcomes: Outcomes, rows: tuple[Ints, Ints], levels: NDArray[Any], labels: int, alone: int) -> Ints:
+    """(c, thresholds, labels, alone + 1) joint misses for (c, n) levels: of a pair from its higher level on.
+
+    First those with both frames in each of the `alone` bins, then all.
+    """
+    first, second = rows
+    steps, parts = outcomes.thresholds + 1, alone + 1
+    lasting = np.maximum(levels[:, first], levels[:, second])
+    group = outcomes.label[second] * parts + _bin_of_pairs(outcomes, rows, alone)
+    cell = (np.arange(len(levels))[:, None] * (labels * parts) + group) * steps + lasting
+    counted = np.bincount(cell.ravel(), minlength=len(levels) * labels * parts * steps)
+    joint: Ints = np.cumsum(counted.reshape(len(levels), labels, parts, steps), axis=3)[..., :-1]
+    joint[:, :, -1] = joint.sum(axis=2)
+    return joint.transpose(0, 3, 1, 2)
+
+
+def _bin_of_pairs(outcomes: Outcomes, rows: tuple[Ints, Ints], alone: int) -> Ints:
+    """(p,) the bin that both frames of a pair lie in; `alone`, the number of bins, where there is none."""
+    first, second = rows
+    if outcomes.bin is None:
+        return np.full(len(first), alone)
+    return np.where(outcomes.bin[first] == outcomes.bin[second], outcomes.bin[second], alone)
+
+
+def _described(
+    outcomes: Outcomes,
+    rows: tuple[Ints, Ints],
+    labels: Sequence[str],
+    threshold: int,
+    reached: Ints,
+    permutations: int,
+) -> Iterator[Dependence]:
+    """What was found at one threshold, class by class; `reached` is (labels, bins + 1), the last of all pairs."""
+    miss = outcomes.level <= threshold
+    items = np.bincount(outcomes.stratum).astype(np.float64)
+    missed = np.bincount(outcomes.stratum, miss, len(items))
+    first, second = rows
+    one, other = outcomes.stratum[first], outcomes.stratum[second]
+    left, among = np.maximum(missed[one] - 1, 0), np.maximum(items[one] - 1, 1)
+    again = np.where(one == other, left / among, missed[other] / items[other])
+    expected, expected_next = missed[one] / items[one] * again, missed[other] / items[other]
+    in_bin = _bin_of_pairs(outcomes, rows, reached.shape[1] - 1)
+    for number, name in enumerate(labels):
+        mine, own = outcomes.label == number, outcomes.label[second] == number
+        if not own.any():
+            continue
+        after = own & miss[first]
+        p_values = reached[number] / (1 + permutations)
+        reach = np.concatenate([first[own], second[own]])
+        touched = [] if outcomes.bin is None else np.unique(outcomes.bin[reach]).tolist()
+        yield Dependence(
+            name,
+            int(np.count_nonzero(mine)),
+            int(np.count_nonzero(mine & miss)),
+            int(np.count_nonzero(own)),
+            int(np.count_nonzero(after)),
+            int(np.count_nonzero(after & miss[second])),
+            float(expected[own].sum()),
+            _mean(expected_next[after]),
+            float(p_values[-1]),
+            permutations,
+            tuple(
+                BinDependence(
+                    place,
+                    int(np.count_nonzero(own & (in_bin == place))),
+                    int(np.count_nonzero(after & (in_bin == place))),
+                    int(np.count_nonzero(after & miss[second] & (in_bin == place))),
+                    _mean(expected_next[after & (in_bin == place)]),
+                    float(p_values[place]),
+                )
+                for place in touched
+            ),
+        )
+
+
+def _mean(values: Floats) -> float | None:
+    return float(values.mean()) if len(values) else None
+
+
+def _permuted(
+    outcomes: Outcomes, permutations: int, at_once: int, rng: np.random.Generator
+) -> Iterator[NDArray[np.int32]]:
+    """Parts (c, n) of levels, at most `at_once` rows each, permuted among the rows of each stratum."""
+    order = np.argsort(outcomes.stratum, kind="stable")
+    level = outcomes.level[order].astype(np.int32)
+    ends = np.flatnonzero(np.diff(outcomes.stratum[order], append=-1)) + 1
+    mixed = [
+        (low, high)
+        for low, high in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True)
+        if (level[low:high] != level[low]).any()
+    ]
+    for done in range(0, permutations, at_once):
+        sorted_levels = np.repeat(level[None], min(at_once, permutations - done), axis=0)
+        for low, high in mixed:
+            sorted_levels[:, low:high] = rng.permuted(sorted_levels[:, low:high], axis=1)
+        levels = np.empty_like(sorted_levels)
+        levels[:, order] = sorted_levels
+        yield levels
+
+
+def classes_tested(metadata: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The test of each class in the metadata of a confusion document; none of a family, whose members have theirs."""
+    found = metadata.get("dependence")
+    return found["classes"] if isinstance(found, Mapping) else []
+
+
+def dependence_remark(tests: Iterable[Mapping[str, Any]]) -> str | None:
+    """A warning when tests of classes contradict the channel without memory; None when none does.
+
+    Args:
+        tests: of a confusion document, as `perception.confusion.document_dependence` checks them, or of a run, as
+            `verifier.analysis.dependence.channel_test.class_tests` makes them. One without a p-value is not tested.
+    """
+    parts = [
+        f"after a missed {test['label']} the next frame misses it with probability {test['miss_after_miss']:.2f}, "
+        f"not {test['expected_miss_after_miss']:.2f} ({test['joint_misses']} of {test['after_miss']} frame pairs, "
+        f"p = {test['p_value']:.2g})"
+        for test in tests
+        if test.get("p_value", 1) < CONTRADICTED_BELOW and test["after_miss"]
+    ]
+    if not parts:
+        return None
+    rejected = f"warning: memoryless assumption rejected: {'; '.join(parts)}"
+    return f"{rejected}. P and bounds may be wrong in either direction."

@@ -1,0 +1,1 @@
+"""How sure the rates and probabilities are."""

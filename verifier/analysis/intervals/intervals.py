@@ -1,0 +1,212 @@
+"""Intervals for probabilities, and how well a number of draws determines their ends.
+
+An interval from M draws has ends that are order statistics of the draws, so the ends themselves are random. How far
+off they can be needs no assumption about the distribution: of M independent draws, the number that lie at or below
+the true p-quantile q is at least Bin(M, p), and the number strictly below it at most Bin(M, p). With X_(1) <= ... <=
+X_(M) the sorted draws,
+
+    Pr(X_(r) <= q) >= Pr(Bin(M, p) >= r)     and     Pr(q <= X_(s)) >= Pr(Bin(M, p) <= s - 1),
+
+with equality for continuous distributions (David and Nagaraja, Order Statistics, 3rd ed., section 7.1). Where no
+order statistic is far enough out, the end of the range is 0 or 1, the ends of what a probability can be.
+
+Only the draws in the two tails matter. `PercentileStream` keeps those and forgets the others, so that draws come in
+parts, and memory is a small share of them.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import bdtr
+
+from verifier.base.errors import NoAnswerError, UsageError, shown
+
+Floats = NDArray[np.float64]
+Kind: TypeAlias = Literal["credible", "bootstrap"]
+
+RANGE_LEVEL = 0.999
+"""How sure the range of each end of a simulated interval is."""
+LARGEST_DRAWS = 10**9
+"""Most draws behind an interval, whose ends are far surer then than the model that they are drawn from."""
+MEMORY_BYTES = 2**31
+"""Most memory for the draws that an interval is read from."""
+
+
+@dataclass(frozen=True, eq=False)
+class Interval:
+    """An interval for each of m probabilities.
+
+    Attributes:
+        lower, upper: (m,) its ends.
+        level: how likely it is to hold the true probability, in the sense of its kind.
+        kind: "credible" (the posterior probability that the truth lies in it is the level) or "bootstrap" (repeating
+            the collection of data would give intervals that hold the truth about so often).
+        lower_range, upper_range: (m, 2) each holds the end that infinitely many draws would give, with
+            probability `RANGE_LEVEL`; no width where nothing was drawn.
+        draws: how many draws it was read from; None where nothing was drawn.
+    """
+
+    lower: Floats
+    upper: Floats
+    level: float
+    kind: Kind
+    lower_range: Floats
+    upper_range: Floats
+    draws: int | None = None
+
+    def __post_init__(self) -> None:
+        check_level(self.level)
+        if self.lower.ndim != 1 or self.lower.shape != self.upper.shape:
+            raise ValueError("an interval needs as many lower ends as upper ends")
+        if not (np.all(self.lower >= 0) and np.all(self.lower <= self.upper) and np.all(self.upper <= 1)):
+            raise ValueError("the ends of an interval must be probabilities, the lower one not above the upper one")
+        for end, both in ((self.lower, self.lower_range), (self.upper, self.upper_range)):
+            if both.shape != (len(end), 2) or not np.all((both[:, 0] <= end) & (end <= both[:, 1])):
+                raise ValueError("the range of an end must hold it")
+
+
+def check_level(level: float) -> float:
+    """`level`, if it can be the level of an interval.
+
+    Raises:
+        UsageError: it does not lie strictly between 0 and 1.
+    """
+    if not 0 < level < 1:  # false for NaN as well
+        raise UsageError(f"expected a level strictly between 0 and 1, such as 0.95, got {shown(level)}")
+    return level
+
+
+def alpha_of(level: float) -> Fraction:
+    """1 - level, the decimal digits of the level taken exactly: 0.9 means nine tenths.
+
+    Raises:
+        UsageError: as `check_level`.
+    """
+    return 1 - Fraction(repr(float(check_level(level))))
+
+
+def check_draws(count: int, most: int | None = None) -> int:
+    """`count`, if it can be a number of draws, of which there are `most` at most; UsageError if not."""
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise UsageError(f"expected at least one draw, got {shown(count)}")
+    if most is not None and count > most:
+        raise UsageError(f"expected at most {most} draws, got {shown(count)}")
+    return count
+
+
+def fewest_draws(level: float) -> int:
+    """The fewest draws of which some lie beyond the ends that infinitely many would give, as surely as `RANGE_LEVEL`.
+
+    From fewer the range of an end (see `Interval`) goes on to 0 or 1: the draws say nothing against any end beyond
+    them. The chance that none of M draws lies beyond an end with the share p beyond it is (1 - p)^M.
+
+    >>> fewest_draws(0.95)
+    301
+    """
+    tail, doubt = alpha_of(level) / 2, (1 - RANGE_LEVEL) / 2
+    return math.ceil(math.log(doubt) / math.log1p(-float(tail)))
+
+
+def percentile_interval(probabilities: Floats, level: float, kind: Kind) -> Interval:
+    """The equal-tailed interval of draws that are there at once.
+
+    Args:
+        probabilities: (M, m) one row per draw.
+        level: of the interval; (1 - level) / 2 of the draws lie beyond each end.
+        kind: see `Interval`.
+
+    Raises:
+        UsageError: the level does not lie strictly between 0 and 1, or there is no draw.
+        ValueError: a draw is no probability.
+    """
+    stream = PercentileStream(len(probabilities), probabilities.shape[1], level, kind)
+    stream.add(probabilities)
+    return stream.interval()
+
+
+class PercentileStream:
+    """The equal-tailed interval of draws that come in parts; the same for any division into parts.
+
+    Args:
+        draws: how many there will be.
+        width: number of probabilities m in each.
+        level: of the interval.
+        kind: see `Interval`.
+
+    Raises:
+        UsageError: the level does not lie strictly between 0 and 1, or there is no draw, or more than
+            `LARGEST_DRAWS`.
+        NoAnswerError: the tails of so many draws do not fit into `MEMORY_BYTES`.
+    """
+
+    def __init__(self, draws: int, width: int, level: float, kind: Kind) -> None:
+        self._draws, self._level, self._kind = check_draws(draws, LARGEST_DRAWS), check_level(level), kind
+        self._rank, self._first, self._last = _ranks(draws, level)
+        self._kept = min(self._last, draws)
+        # Two tails of up to twice the draws that matter, and what it takes to add a part to one and cut it back.
+        needed = 8 * width * 8 * self._kept
+        if needed > MEMORY_BYTES:
+            raise NoAnswerError(
+                f"the tails of {draws} draws of {width} probabilities need {needed / 2**30:.1f} GiB; at most "
+                f"{MEMORY_BYTES / 2**30:g} GiB are used",
+                hint="fewer draws, fewer initial states, or a higher level",
+            )
+        self._seen = 0
+        # The upper tail is kept as the lower tail of the negated draws.
+        self._tails = [np.zeros((0, width)), np.zeros((0, width))]
+
+    def add(self, probabilities: Floats) -> None:
+        """Take (c, m) further draws; ValueError if one is no probability."""
+        if not (np.all(probabilities >= 0) and np.all(probabilities <= 1)):  # false for NaN as well
+            raise ValueError("a draw is no probability")
+        self._seen += len(probabilities)
+        for low in range(0, len(probabilities), self._kept):
+            part = probabilities[low : low + self._kept]
+            for side, sign in enumerate((1.0, -1.0)):
+                tail = np.concatenate([self._tails[side], sign * part])
+                if len(tail) > 2 * self._kept:
+                    tail.partition(self._kept - 1, axis=0)
+                    tail = tail[: self._kept].copy()
+                self._tails[side] = tail
+
+    def interval(self) -> Interval:
+        """The interval, when all draws have come; ValueError before."""
+        if self._seen != self._draws:
+            raise ValueError(f"{self._draws} draws were announced and {self._seen} have come")
+        lowest, highest = (np.sort(tail, axis=0) for tail in self._tails)
+        lower, lower_range = self._end(lowest, 0.0)
+        upper, upper_range = self._end(highest, -1.0)
+        upper, upper_range = 0.0 - upper, 0.0 - upper_range[:, ::-1]  # no -0.0
+        return Interval(lower, upper, self._level, self._kind, lower_range, upper_range, self._draws)
+
+    def of_certain(self, known: Floats) -> Interval:
+        """The interval of (m,) probabilities that are the same in every draw, without looking at any."""
+        both = np.stack([known, known], axis=1)
+        return Interval(known, known, self._level, self._kind, both, both, self._draws)
+
+    def _end(self, tail: Floats, least: float) -> tuple[Floats, Floats]:
+        """(m,) the end of the interval and (m, 2) its range, from a sorted tail of numbers in [least, least + 1]."""
+        below = tail[self._first - 1] if self._first >= 1 else np.full(tail.shape[1], least)
+        above = tail[self._last - 1] if self._last <= self._draws else np.full(tail.shape[1], least + 1)
+        return tail[self._rank - 1], np.stack([below, above], axis=1)
+
+
+def _ranks(draws: int, level: float) -> tuple[int, int, int]:
+    """The rank (from 1) of the lower end among the sorted draws, and of the ends of its range: r, which is 0 where
+    no draw is far enough out, and s, which is `draws` + 1 then."""
+    tail, doubt = alpha_of(level) / 2, (1 - RANGE_LEVEL) / 2
+    rank = max(1, math.floor(tail * (draws + 1)))
+    first, last = (_binomial_quantile(share, draws, float(tail)) for share in (doubt, 1 - doubt))
+    return rank, min(first, rank), max(last + 1, rank)
+
+
+def _binomial_quantile(share: float, draws: int, chance: float) -> int:
+    """The least k with Pr(Bin(draws, chance) <= k) >= share; importing `scipy.stats` for it takes half a second."""
+    return bisect_left(range(draws), share, key=lambda successes: float(bdtr(successes, draws, chance)))

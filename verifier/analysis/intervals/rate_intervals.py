@@ -1,0 +1,193 @@
+"""Simultaneous confidence intervals of all rates that the bounds of a run rest on.
+
+Every event of a run (see `region`) gets a two-sided interval that misses the truth with probability at most
+alpha / K0, with K0 the number of events, *whether or not their columns have items*: were only those with items
+counted, alpha would depend on the data. So all of them hold at once with probability at least 1 - alpha (Bonferroni).
+
+Which interval, is the tier's business (`tiers`): betting on drives (`betting`), or Clopper and Pearson's (The use of
+confidence or fiducial limits illustrated in the case of the binomial, Biometrika 26, 1934): with x of n items in the
+event and c = alpha / (2 K0), the lower end l is 0 for x = 0 and solves Pr(Bin(n, l) >= x) = c otherwise; the upper
+end is 1 minus the lower end of the complement. With an intraclass correlation of at most R, x and n are effective
+numbers (Kish, Survey Sampling, 1965),
+
+    n_eff = N^2 / sum_d n_d (1 + (n_d - 1) R),    x_eff = n_eff x / N,
+
+the items of the event rounded down and those of its complement rounded up: wider, and decided in whole numbers.
+
+A shift widens every interval at both ends. Ends are whole billionths, rounded outwards: short fractions that any
+checker can compute with.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainc, betaincinv
+
+from verifier.analysis.intervals.betting import UNIT, approximate_ends, lower_ends
+from verifier.analysis.intervals.drive_items import DriveItems
+from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.tiers import Tier
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+_OUTWARDS = 1 - 1e-9
+"""Covers the relative error of ends from the incomplete beta function and its inverse."""
+_TOLERANCE = 1e-6
+_HALVINGS = 100
+
+
+class Event(NamedTuple):
+    """An item of column (bin, true) is reported with one of these labels (numbers, increasing, never label 0).
+
+    Of an event and its complement, the one without label 0 stands for both.
+    """
+
+    bin: int
+    true: int
+    labels: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class RateIntervals:
+    """The intervals of all events of a run.
+
+    Attributes:
+        measured: the counts.
+        events: all of the run.
+        alpha: the chance that some interval misses its rate is at most this.
+        tier: "independent_drives", "icc_at_most" or "independent_items".
+        drives: what each drive holds; None only for the last of them.
+        largest: (bins, true) int64, B in units of `drives`; for betting.
+        icc: for "icc_at_most".
+        shift: billionths.
+        times: as if every drive had been there so many times, for planning: then ends are not decided exactly.
+    """
+
+    measured: Measured
+    events: Set[Event]
+    alpha: Fraction
+    tier: Tier = "independent_items"
+    drives: DriveItems | None = None
+    largest: Ints | None = None
+    icc: Fraction | None = None
+    shift: int = 0
+    times: float | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.alpha < 1 or self.shift < 0:
+            raise ValueError("alpha lies strictly between 0 and 1, and a shift is not negative")
+        needs = {"independent_drives": self.largest is not None, "icc_at_most": self.icc is not None}
+        if self.tier == "approximate" or not needs.get(self.tier, True):
+            raise ValueError(f"no intervals of tier {self.tier} can be made")
+        if self.drives is None and self.tier != "independent_items":
+            raise ValueError("the drives are not known")
+
+    @property
+    def tail(self) -> Fraction:
+        """The chance with which each end may be missed."""
+        return self.alpha / (2 * max(len(self.events), 1))
+
+    @cached_property
+    def ends(self) -> Mapping[Event, tuple[int, int]]:
+        """Lower and upper end of every event, in billionths."""
+        order = sorted(self.events)
+        if not order:
+            return {}
+        low, rest = self._lower_ends(order)
+        lower = np.maximum(low - self.shift, 0)
+        upper = np.minimum(UNIT - rest + self.shift, UNIT)
+        return dict(zip(order, zip(lower.tolist(), upper.tolist(), strict=True), strict=True))
+
+    def _lower_ends(self, order: Sequence[Event]) -> tuple[Ints, Ints]:
+        """The lower ends of the events and of their complements."""
+        hits, total = held_in_events(self.measured.counts[None] if self.drives is None else self.drives.table, order)
+        if self.tier != "independent_drives":
+            return _of_effective_items(hits, total, self.icc or Fraction(0), float(self.tail), self.times)
+        at = tuple(np.array([(each.bin, each.true) for each in order]).T)
+        largest = np.zeros(len(order), dtype=np.int64) if self.largest is None else self.largest[at]
+        sides = np.concatenate([hits, total - hits], axis=1)
+        both = np.concatenate([total, total], axis=1), np.concatenate([largest, largest])
+        if self.times is None:
+            found = lower_ends(sides, *both, self.tail)
+        else:
+            found = np.floor(approximate_ends(sides, *both, self.tail, self.times) * UNIT).astype(np.int64)
+        return found[: len(order)], found[len(order) :]
+
+
+def held_in_events(table: Ints, order: Sequence[Event]) -> tuple[Ints, Ints]:
+    """(drives, events) items in each event and of its column, from (drives, bins, predicted, true)."""
+    hits = np.stack([table[:, each.bin, list(each.labels), each.true].sum(axis=1) for each in order], axis=1)
+    column = np.array([(each.bin, each.true) for each in order])
+    total = table[:, column[:, 0], :, column[:, 1]].sum(axis=-1).T
+    return hits, total
+
+
+def _of_effective_items(
+    hits: Ints, total: Ints, icc: Fraction, tail: float, times: float | None
+) -> tuple[Ints, Ints]:
+    """The lower ends of the events and of their complements, from (drives, events) items."""
+    factor = 1 if times is None else Fraction(times)
+    columns = zip(hits.T.tolist(), total.T.tolist(), strict=True)
+    pairs = [effective_items(mine, sizes, icc, factor) for mine, sizes in columns]
+    ends = []
+    of_event, of_rest = zip(*pairs, strict=True)
+    for event, rest in ((of_event, of_rest), (of_rest, of_event)):
+        seen = np.array([math.floor(each) for each in event], dtype=np.int64)
+        others = np.array([math.ceil(each) for each in rest], dtype=np.int64)
+        ends.append(lower_end(seen, seen + others, tail))
+    return ends[0], ends[1]
+
+
+def effective_items(
+    hits: Sequence[int], sizes: Sequence[int], icc: Fraction, times: Fraction | int = 1
+) -> tuple[Fraction, Fraction]:
+    """The effective numbers of items in an event and in its complement, from those of each drive."""
+    total, seen = sum(sizes), sum(hits)
+    if not total:
+        return Fraction(0), Fraction(0)
+    spread = sum((size * (1 + (size - 1) * icc) for size in sizes if size), Fraction(0)) if icc else Fraction(total)
+    effective = Fraction(total**2) / spread * times
+    return effective * seen / total, effective * (total - seen) / total
+
+
+def clopper_pearson(items: Ints, total: Ints, tail: float) -> tuple[Ints, Ints]:
+    """Ends of two-sided Clopper-Pearson intervals in billionths, rounded outwards.
+
+    Args:
+        items, total: x of n items, arrays that broadcast against each other, 0 <= x <= n.
+        tail: the probability c that each end may be missed with, above 0 and below 1/2.
+    """
+    return lower_end(items, total, tail), UNIT - lower_end(total - items, total, tail)
+
+
+def lower_end(items: Ints, total: Ints, tail: float) -> Ints:
+    """Lower ends in billionths; arguments as for `clopper_pearson`."""
+    some = items > 0
+    least = np.where(some, items, 1).astype(np.float64)  # the end is 0 for x = 0
+    rest = np.maximum(total - items, 0) + 1.0
+    end = betaincinv(least, rest, tail)
+    # The inverse can fail, as it does for 1,000 of 10^9; the function itself is accurate.
+    wrong = ~(np.abs(betainc(least, rest, end) / tail - 1) < _TOLERANCE)
+    if np.any(wrong):
+        end = np.where(wrong, _bisected(least, rest, tail), end)
+    rounded: Ints = np.where(some, np.floor(end * UNIT * _OUTWARDS), 0).astype(np.int64)
+    return rounded
+
+
+def _bisected(least: Floats, rest: Floats, tail: float) -> Floats:
+    """The end below which Pr(Bin(n, end) >= least) is at most `tail`."""
+    low, high = np.zeros(np.broadcast_shapes(least.shape, rest.shape)), least / (least + rest - 1)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        beyond = betainc(least, rest, middle) > tail
+        low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
+    return low

@@ -1,0 +1,1 @@
+"""Which recalls a requirement needs."""

@@ -1,0 +1,154 @@
+"""Recall as something to choose: which cells it sits in, and the matrices in which it has other values.
+
+The *recall* of a true label in a distance bin is the rate of that very label in its column: for class-labelled
+matrices how often an object of the class is reported as itself, for proposition-labelled ones how often exactly the
+set of classes that is there is reported.
+
+Changing a recall leaves open what becomes of the rest of the column. Here the rest keeps its proportions: the rates
+of all other labels are multiplied by the same number. Where a column has no rest (recall 1), what is taken from the
+recall is missed, that is, reported as "empty".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.analysis.objective import Objective
+from verifier.analysis.sensitivity.adjoint import state_values
+from verifier.base.errors import LimitError
+from verifier.perception.confusion.matrices import LARGEST_COUNT
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+SAME_VALUE = 1e-12
+"""Values of successors that differ by no more are taken to be equal."""
+
+
+@dataclass(frozen=True, eq=False)
+class RecallCells:
+    """Cells on the diagonals of the matrices whose recall is asked about.
+
+    Attributes:
+        bins: (k,) int64 distance bin of each.
+        columns: (k,) int64 true label of each, which is also the predicted one; never the empty label.
+        empty: number of the empty label.
+    """
+
+    bins: Ints
+    columns: Ints
+    empty: int
+
+    def __post_init__(self) -> None:
+        pairs = set(zip(self.bins.tolist(), self.columns.tolist(), strict=True))
+        if not pairs or len(pairs) < len(self.bins) or np.any(self.columns == self.empty):
+            raise ValueError("expected different cells, at least one, none of them of the empty label")
+
+    @property
+    def count(self) -> int:
+        """Number of cells, k."""
+        return len(self.bins)
+
+    def of(self, matrices: NDArray[np.generic]) -> NDArray[np.generic]:
+        """(..., k) the cells of (..., bins, predicted, true) matrices."""
+        chosen: NDArray[np.generic] = matrices[..., self.bins, self.columns, self.columns]
+        return chosen
+
+
+def relevant_columns(objective: Objective, rates: Floats) -> Ints:
+    """(k, 2) the (bin, true label) pairs whose rates make a difference to the probability, in increasing order.
+
+    A column that the chain draws from may still make none: where the formula is decided, or where what is reported
+    changes nothing for it. A draw counts
+
+    * where the states that it may lead to differ in value, for the given matrices, perfect ones, or matrices at
+      random without a zero, in which values are equal by accident with probability 0;
+    * in a bottom component, where a rate of 0 may change what is visited forever: if the probability changes when
+      the column always reports one label.
+
+    Args:
+        objective: formula and skeleton.
+        rates: (bins, predicted, true), NaN in columns that no chain needs.
+    """
+    bins, size, _ = rates.shape
+    channel = objective.skeleton.channel
+    drawn = np.random.default_rng(0).gamma(1.0, size=rates.shape)
+    inside = drawn / drawn.sum(axis=1, keepdims=True)
+    drawing = np.flatnonzero(objective.row >= 0)
+    counts: list[Ints] = []
+    forever: list[Ints] = []
+    for each in (rates, np.broadcast_to(np.eye(size), rates.shape), inside):
+        values = state_values(objective, each)
+        after = values.value[objective.following[drawing]]
+        counts.append(drawing[after.max(axis=1) - after.min(axis=1) > SAME_VALUE])
+        forever.append(drawing[values.recurrent[drawing]])
+    found = np.zeros((bins, size), dtype=bool)
+    found[tuple(channel.columns_used(np.unique(objective.row[np.concatenate(counts)])).T)] = True
+    visited = channel.columns_used(np.unique(objective.row[np.concatenate(forever)]))
+    for at, column in visited[~found[visited[:, 0], visited[:, 1]]].tolist() if len(visited) else []:
+        sure = np.repeat(inside[None], size + 1, axis=0)
+        sure[1:, at, :, column] = np.eye(size)
+        value = objective.probabilities(sure).probability
+        found[at, column] = bool(np.ptp(value, axis=0).max() > SAME_VALUE)
+    return np.argwhere(found)
+
+
+def with_recall(rates: Floats, cells: RecallCells, recall: Floats) -> Floats:
+    """Matrices in which the cells have other values.
+
+    Args:
+        rates: (bins, predicted, true).
+        cells: where.
+        recall: (M, k) in [0, 1].
+
+    Returns:
+        (M, bins, predicted, true); columns without a chosen cell are as in `rates`.
+    """
+    recall = np.atleast_2d(recall)
+    rest = rates[cells.bins, :, cells.columns]
+    here = np.arange(cells.count)
+    rest[here, cells.columns] = 0
+    alone = rest.sum(axis=1) == 0
+    rest[alone, cells.empty] = 1
+    rest /= rest.sum(axis=1, keepdims=True)
+    columns = (1 - recall)[:, :, None] * rest
+    columns[:, here, cells.columns] = recall
+    result = np.repeat(rates[None], len(recall), axis=0)
+    result[:, cells.bins, :, cells.columns] = columns.swapaxes(0, 1)
+    return result
+
+
+def counts_with_recall(counts: Ints, cells: RecallCells, recall: Sequence[int], whole: int) -> Ints:
+    """Counts whose exact rates are those of `with_recall`.
+
+    Args:
+        counts: (bins, predicted, true) with items in the columns of the cells.
+        cells: where.
+        recall: for each cell its recall in parts of `whole`.
+        whole: what stands for a recall of 1.
+
+    Raises:
+        LimitError: the counts would not be exact in a double.
+    """
+    result = counts.copy()
+    for at, column, part in zip(cells.bins.tolist(), cells.columns.tolist(), recall, strict=True):
+        rest = [int(each) for each in counts[at, :, column]]
+        rest[column] = 0
+        if sum(rest) == 0:
+            rest[cells.empty] = 1
+        scaled = [each * (whole - part) for each in rest]
+        scaled[column] = sum(rest) * part
+        divisor = math.gcd(*scaled)
+        scaled = [each // divisor for each in scaled]
+        if sum(scaled) > LARGEST_COUNT:
+            raise LimitError(
+                f"a matrix column of recall {part}/{whole} needs {sum(scaled)} items to be exact; at most 2**53 fit",
+                hint="ask for fewer decimals",
+            )
+        result[at, :, column] = scaled
+    return result

@@ -1,0 +1,225 @@
+"""The cheapest improvement of perception that meets a requirement.
+
+Raising the recall of cell i from its measured value m_i to r_i costs c_i (r_i - m_i). Asked are the recalls
+
+    minimise   sum of c_i (r_i - m_i)      subject to   m_i <= r_i <= 1   and   P(r) meets the target
+
+for every objective and initial state. P is a rational function of the recalls, neither convex nor always
+increasing, so what is found is a local minimum: sequential quadratic programming (SLSQP; Kraft 1988, DFVLR-FB 88-28)
+from several starting points, with the adjoint gradient, on the logarithm of the probability of being right (products
+of recalls become sums). The best of them is then *polished* in the decimals that are reported: rounded up, moved
+towards perfect recall until the target is met, and lowered cell by cell as far as the target stays met. What is
+returned meets the target at that very point, numerical bounds included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from verifier.analysis.recall.cells import RecallCells, with_recall
+from verifier.analysis.recall.requirements import SECTIONS, Problem
+from verifier.analysis.sensitivity.adjoint import expected_visits, flow_derivatives, state_values
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+RANDOM_STARTS = 4
+MOST_CONSTRAINTS = 256
+"""Initial states over all objectives that are constraints of their own; beyond, only the worst of each objective."""
+SAME = 1000
+"""Local minima that agree to a part of 1/SAME in every recall are polished once."""
+_TINY = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class Improvement:
+    """What may be improved, and at what price.
+
+    Attributes:
+        problem: what to meet.
+        cells: whose recall may rise.
+        measured: for each cell its measured recall.
+        costs: for each cell the price of a recall of 1 more; not negative.
+        whole: recalls are given in parts of 1/whole.
+    """
+
+    problem: Problem
+    cells: RecallCells
+    measured: tuple[Fraction, ...]
+    costs: tuple[Fraction, ...]
+    whole: int
+
+    def __post_init__(self) -> None:
+        if not len(self.measured) == len(self.costs) == self.cells.count or min(self.costs) < 0 or self.whole < 1:
+            raise ValueError("expected for each cell a measured recall and a price from 0")
+        if not all(0 <= each <= 1 for each in self.measured):
+            raise ValueError("a recall lies between 0 and 1")
+
+    @property
+    def least(self) -> Ints:
+        """(k,) the measured recalls, rounded up to a part of 1/whole."""
+        return np.array([-int(-each * self.whole // 1) for each in self.measured], dtype=np.int64)
+
+    def cost(self, recall: Sequence[int]) -> Fraction:
+        """The price of recalls in parts of 1/whole, counted from `least`."""
+        pairs = zip(recall, self.least.tolist(), self.costs, strict=True)
+        return sum((price * Fraction(int(part) - own, self.whole) for part, own, price in pairs), start=Fraction(0))
+
+    def met(self, recall: Ints) -> NDArray[np.bool_]:
+        """(M,) whether (M, k) recalls in parts of 1/whole meet the target."""
+        rates = with_recall(self.problem.rates, self.cells, recall / self.whole)
+        return self.problem.evaluate(rates).met
+
+
+def least_cost(
+    improvement: Improvement, begin: Sequence[Sequence[int]] = (), rng: np.random.Generator | None = None
+) -> list[int] | None:
+    """Recalls in parts of 1/whole that meet the target at the least price found; None when none were found.
+
+    Args:
+        improvement: see there.
+        begin: further points to start from, in parts of 1/whole.
+        rng: for random starting points; without one there are none.
+
+    Raises:
+        EngineError, LimitError: as `Objective.probabilities`.
+    """
+    low, k = improvement.least, improvement.cells.count
+    top = np.full(k, improvement.whole, dtype=np.int64)
+    if improvement.met(low[None])[0]:
+        return [int(each) for each in low]
+    starts = [top, low, *(np.maximum(np.array(each, dtype=np.int64), low) for each in begin)]
+    if rng is not None:
+        starts += [low + (rng.random(k) * (top - low)).astype(np.int64) for _ in range(RANDOM_STARTS)]
+    points = starts
+    if improvement.problem.target.probability not in (0, 1):  # their logarithms have no slope to follow
+        points = [top, *(_local_minimum(improvement, start / improvement.whole) for start in starts)]
+    distinct = {tuple(np.round(point * SAME / improvement.whole).tolist()): point for point in points}
+    found = [each for each in (_polished(improvement, point) for point in distinct.values()) if each is not None]
+    return min(found, key=lambda each: (improvement.cost(each), each), default=None)
+
+
+def _local_minimum(improvement: Improvement, start: Floats) -> Ints:
+    """(k,) where SLSQP ends, rounded up to parts of 1/whole; whether it meets the target is not known."""
+    measured = np.array([float(each) for each in improvement.measured])
+    price = np.array([float(each) for each in improvement.costs])
+    price = price / max(price.max(), _TINY)
+    known: dict[bytes, tuple[Floats, Floats]] = {}
+
+    def constraints(recall: Floats) -> tuple[Floats, Floats]:
+        key = recall.tobytes()
+        if key not in known:
+            known.clear()
+            known[key] = _slack(improvement, np.clip(recall, 0, 1))
+        return known[key]
+
+    choices: dict[str, Any] = {
+        "method": "SLSQP",
+        "jac": lambda _: price,
+        "bounds": list(zip(measured.tolist(), [1.0] * len(measured), strict=True)),
+        "constraints": {
+            "type": "ineq",
+            "fun": lambda recall: constraints(recall)[0],
+            "jac": lambda recall: constraints(recall)[1],
+        },
+        "options": {"maxiter": 200, "ftol": 1e-12},
+    }
+    begin = np.clip(start, measured, 1)
+
+    def bill(recall: Floats) -> float:
+        return float(price @ (recall - measured))
+
+    found = minimize(bill, begin, **choices)
+    reached = np.where(np.isfinite(found.x), found.x, start)
+    rounded: Ints = np.ceil(np.clip(reached, measured, 1) * improvement.whole).astype(np.int64)
+    return rounded
+
+
+def _slack(improvement: Improvement, recall: Floats) -> tuple[Floats, Floats]:
+    """log of the chance of being right minus log of what is asked, (n,), and its derivative, (n, k).
+
+    Being right is meeting the formula, or for an upper limit not meeting it.
+    """
+    problem, cells = improvement.problem, improvement.cells
+    rates = with_recall(problem.rates, cells, recall[None])[0]
+    asked = float(problem.target.probability)
+    sign, asked = (-1.0, 1 - asked) if problem.target.is_upper else (1.0, asked)
+    many = sum(len(each.product.start) for each in problem.objectives) > MOST_CONSTRAINTS
+    slack, slope = [], []
+    for objective in problem.objectives:
+        values = state_values(objective, rates)
+        right = (values.failure if sign < 0 else values.value)[objective.product.start]
+        chosen = [int(right.argmin())] if many else list(range(len(right)))
+        right = np.maximum(right[chosen], _TINY)
+        visits = expected_visits(objective, values, chosen)
+        slopes = flow_derivatives(objective, values.rates, visits, values.value)
+        derivative = sign * _in_recall(slopes, rates, cells)
+        slack.append(np.log(right) - np.log(asked))
+        slope.append(derivative / right[:, None])
+    return np.concatenate(slack), np.concatenate(slope)
+
+
+def _in_recall(cells_slope: Floats, rates: Floats, cells: RecallCells) -> Floats:
+    """(n, k) derivative in each recall, from the (n, bins, predicted, true) one in each matrix cell.
+
+    The rest of the column shrinks in its proportions.
+    """
+    rest = rates[cells.bins, :, cells.columns]
+    here = np.arange(cells.count)
+    rest[here, cells.columns] = 0
+    rest[rest.sum(axis=1) == 0, cells.empty] = 1
+    rest /= rest.sum(axis=1, keepdims=True)
+    column = cells_slope[:, cells.bins, :, cells.columns]  # (k, n, predicted)
+    own = column[here, :, cells.columns]
+    slope: Floats = (own - (column * rest[:, None, :]).sum(axis=2)).T
+    return slope
+
+
+def _polished(improvement: Improvement, point: Ints) -> list[int] | None:
+    """The point moved towards perfect recall until it meets the target, then lowered cell by cell."""
+    top = np.full(len(point), improvement.whole, dtype=np.int64)
+    begin = np.clip(point, improvement.least, top)
+    steps = int((top - begin).max(initial=0))
+
+    def between(k: int) -> Ints:
+        """`k` of `steps` steps on the way to the top, rounded up."""
+        return begin - (-(top - begin) * k // max(steps, 1))
+
+    at = _least_met(improvement, between, 0, steps)
+    if at is None:
+        return None
+    recall = between(at)
+    dearest_first = sorted(range(len(recall)), key=lambda cell: -improvement.costs[cell])
+    for cell in dearest_first:
+
+        def lowered(part: int, others: Ints = recall, cell: int = cell) -> Ints:
+            changed = others.copy()
+            changed[cell] = part
+            return changed
+
+        part = _least_met(improvement, lowered, int(improvement.least[cell]), int(recall[cell]))
+        recall = recall if part is None else lowered(part)
+    return [int(each) for each in recall]
+
+
+def _least_met(improvement: Improvement, point: Callable[[int], Ints], low: int, high: int) -> int | None:
+    """The least number from which on, as far as tried, `point` of it meets the target up to `high`."""
+    if not improvement.met(point(high)[None])[0]:
+        return None
+    while low < high:
+        cuts = sorted({low + (high - low) * k // SECTIONS for k in range(SECTIONS)})
+        missed = np.flatnonzero(~improvement.met(np.array([point(cut) for cut in cuts])))
+        if len(missed) == 0:
+            return low
+        at = int(missed[-1])
+        if at + 1 < len(cuts):
+            high = cuts[at + 1]
+        low = cuts[at] + 1
+    return high

@@ -1,0 +1,1 @@
+"""The least and greatest probability over all matrices that the data allow."""

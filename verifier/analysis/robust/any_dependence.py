@@ -1,0 +1,58 @@
+"""Requirements that hold, or fail, whatever the detector predicts.
+
+Every column that the chain draws from is left free, so every report of every draw is possible in every step, and
+nature chooses it knowing all that happened before. Columns held by convention (no false alarms were counted, so the
+column `empty` reports nothing) keep their one report. Motion is exact, so what remains is a graph: its paths are
+those of every detector, and every joint law of reports (persistent misses, hidden objects, fog over all objects at
+once) is a law on these paths.
+
+What is said holds for every path, not for almost every path, because a report may persist for ever. Of the rules of
+`robust_graph` that decide where a path can stay, those used here are of that kind:
+
+* Rule 2: a path that stays among safety obligations never meets the obligation `false`, and satisfies the formula;
+  one that stays among co-safety obligations violates it. No probability is involved.
+* Rules 1 and 3, where no state of a component can be kept from going on to each of its successors: as nature can put
+  all mass on any one report, every state then has a single successor, so the component is one cycle and one path.
+* Rule 4 is about rates that belong to states, so it is not used; such a component counts as failing and as holding
+  (rule 5). A requirement may then hold whatever is predicted without being recognised; never the other way round.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.objective import Objective
+from verifier.analysis.robust.graph import decided_components
+from verifier.analysis.robust.region import Region
+from verifier.analysis.robust.step import uncertain_step
+from verifier.checking.graphs import coreachable
+
+Bounds = NDArray[np.int64]
+
+
+def any_dependence(objective: Objective, measured: Measured) -> Bounds:
+    """(m, 2) least and greatest probability of the formula from each initial state, over every detector: 0 or 1.
+
+    Args:
+        objective: the formula on the skeleton.
+        measured: of it only which columns are held by convention.
+
+    Raises:
+        EngineError, LimitError: as `decided_components`.
+    """
+    fixed = measured.fixed[:, None, :]
+    region = Region.of_bounds(
+        objective.skeleton, np.where(fixed, measured.rates, 0.0), np.where(fixed, measured.rates, 1.0)
+    )
+    step = uncertain_step(objective, region)
+    found = decided_components(objective, step, most_combinations=0)
+    sources, seen = np.nonzero(step.usable(np.ones(step.following.shape, dtype=bool)))
+    targets = step.following[sources, seen]
+    can_end = [
+        coreachable(step.state_count, sources, targets, (found.of >= 0) & ends[found.of])
+        for ends in (found.can_fail, found.can_hold)
+    ]
+    start = objective.product.start
+    return np.stack([~can_end[0][start], can_end[1][start]], axis=1).astype(np.int64)

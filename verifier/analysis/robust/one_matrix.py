@@ -1,0 +1,134 @@
+"""Tighter bounds when one matrix holds throughout: branch and bound over boxes of matrices.
+
+The bound of `robust_bound` lets every state have a matrix of its own. A single matrix is one of those choices, so the
+bound holds for it; and the smaller the box, the less freedom is left: on a box that is one point both coincide. So
+the region is cut into boxes, each box is bounded on its own, and the worst box bounds the region. Always the box with
+the worst bound is cut: in the column in which nature would lose most if she had to make the same choice in all states
+(the mean of her choices, weighted by how often she makes them), in the report on which her choices differ most, in
+the middle of its interval.
+
+It stops when the bound is within `gap` of a value that a single matrix attains, or when `effort` boxes have been
+looked at. The bound is proven whenever it stops.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.objective import Objective
+from verifier.analysis.robust.bound import SideBound, bound_sides
+from verifier.analysis.robust.certificate import Split, Tree
+from verifier.analysis.robust.common_choices import common_choices
+from verifier.analysis.robust.inner_bounds import Attained, best_of
+from verifier.analysis.robust.region import Region
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Covered:
+    """A region covered by boxes with a bound for each.
+
+    Attributes:
+        boxes: the bounds of the boxes.
+        tree: how the region is cut; the leaves are numbers in `boxes`, or None for a part without matrices.
+        attained: the best single matrices known, for all initial states.
+        iterations: linear solves.
+    """
+
+    boxes: tuple[SideBound, ...]
+    tree: Tree
+    attained: Attained
+    iterations: int
+
+
+def covered(
+    objective: Objective, root: SideBound, steps: Floats, start: int, attained: Attained, effort: int, gap: float
+) -> Covered:
+    """Cut the region of `root` for one initial state.
+
+    Args:
+        objective: the formula on the skeleton.
+        root: the bound on the whole region.
+        steps: (p,) from `root.reached.steps`, for this initial state.
+        start: number of the initial state.
+        attained: single matrices that are known.
+        effort: how many boxes to look at, at most, beside the root.
+        gap: how close to an attained value is close enough.
+
+    Raises:
+        EngineError, LimitError: as `bound_sides`.
+    """
+    state = int(objective.product.start[start])
+    sign = 1.0 if root.side == "lower" else -1.0
+    parts = [_Part(root, steps)]
+    heap = [(-root.reached.value[state], 0)]
+    while heap:
+        part = parts[heap[0][1]]
+        earned = 1 - attained.value[start] if root.side == "lower" else attained.value[start]
+        if part.bound.reached.value[state] <= earned + gap or len(parts) > effort:
+            break
+        common = common_choices(part.bound, part.steps)
+        attained = best_of(objective, root.region, attained, np.array([common.mean, common.best]), sign)
+        if not part.cut(common.place):
+            break
+        heapq.heappop(heap)
+        for region in part.regions:
+            if region is None:
+                part.below.append(None)
+                continue
+            found = bound_sides(objective, region, (root.side,), [np.array([state])])[0]
+            part.below.append(len(parts))
+            heapq.heappush(heap, (-found.reached.value[state], len(parts)))
+            parts.append(_Part(found, found.reached.steps[0]))
+    leaves = [number for number, part in enumerate(parts) if not part.below]
+    return Covered(
+        tuple(parts[number].bound for number in leaves),
+        _tree(parts, {number: k for k, number in enumerate(leaves)}, 0),
+        attained,
+        sum(part.bound.reached.iterations for part in parts[1:]),
+    )
+
+
+@dataclass(eq=False)
+class _Part:
+    """A part of the region; if it has been cut, where, and the numbers of what is below."""
+
+    bound: SideBound
+    steps: Floats
+    place: tuple[int, int, int] = (0, 0, 0)
+    at: int = 0
+    regions: tuple[Region | None, Region | None] = (None, None)
+    below: list[int | None] = field(default_factory=list)
+
+    def cut(self, place: tuple[int, int, int]) -> bool:
+        """Cut in the middle of one interval; False where nothing is left to cut."""
+        region = self.bound.region
+        low, high = int(region.lower[place]), int(region.upper[place])
+        if high - low < 2:
+            return False
+        self.place, self.at = place, (low + high) // 2
+        lower, upper = region.lower.copy(), region.upper.copy()
+        lower[place] = upper[place] = self.at
+        self.regions = _part(region, region.lower, upper), _part(region, lower, region.upper)
+        return True
+
+
+def _part(region: Region, lower: Ints, upper: Ints) -> Region | None:
+    if np.any(lower.sum(axis=1) > UNIT) or np.any(upper.sum(axis=1) < UNIT):
+        return None
+    return replace(region, lower=lower, upper=upper, evidence=None)
+
+
+def _tree(parts: list[_Part], position: dict[int, int], number: int | None) -> Tree:
+    if number is None or not parts[number].below:
+        return None if number is None else position[number]
+    part = parts[number]
+    below, above = (_tree(parts, position, each) for each in part.below)
+    return Split(*part.place, part.at, below, above)

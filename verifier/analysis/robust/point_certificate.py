@@ -1,0 +1,220 @@
+"""What proves the probability of a formula for one family of matrices: a witness in whole numbers for each side.
+
+A certificate whose region is a single point, each column's rates being counts over their sum. Its values y are whole
+numbers of 2^-128: a solution of the chain's equations x = P x is refined, its residual taken exactly, until nothing
+but the last digits is missing; adding a small multiple of the expected number of steps t makes y >= P y hold for
+certain, because t = 1 + P t. So the bounds of both sides meet up to some 10^-30.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, eye_array
+from scipy.sparse.csgraph import dijkstra
+from scipy.sparse.linalg import splu
+
+from verifier.analysis import kernel
+from verifier.analysis.objective import Objective
+from verifier.analysis.robust.bound import Side
+from verifier.analysis.robust.certificate import NO_COMPONENT, TARGET, content_document
+from verifier.analysis.robust.provable import LARGEST_CERTIFIED
+from verifier.analysis.robust.subject import point_document, subject_document, subject_of
+from verifier.checking.graphs import Integers, Mask, coreachable
+from verifier.checking.plan import decide
+from verifier.perception.confusion import exact_rates
+
+Objects = NDArray[np.object_]
+
+UNIT = 2**128
+"""Values of a witness are whole numbers of 1/UNIT."""
+_ROUNDS = 40
+_DIGITS = 2.0**40
+"""What a solution of doubles is relied upon for, relative to its largest value."""
+
+
+class _NoWitnessError(Exception):
+    """Doubles do not suffice to find a witness."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Chain:
+    """The chain of one family of matrices.
+
+    Attributes:
+        sources, targets: of its transitions between states that can be reached.
+        weights: their probabilities, as whole numbers of 1/`whole`.
+        met, failed: (p,) bool, the states of bottom components (and obligations) that meet the formula, or fail it.
+        component: (p,) int64 strongly connected component of each state.
+        reached: (p,) bool.
+    """
+
+    sources: Integers
+    targets: Integers
+    weights: Objects
+    whole: int
+    met: Mask
+    failed: Mask
+    component: Integers
+    reached: Mask
+
+
+def point_certificates(objective: Objective, counts: NDArray[np.int64]) -> Iterator[tuple[Side, dict[str, Any]]]:
+    """The documents that prove the probabilities of an objective from below and from above, as far as there are any.
+
+    None where the product is too large, where doubles do not suffice to find a witness, and where the kernel cannot
+    decide who stays in some component.
+
+    Args:
+        objective: the formula on the skeleton.
+        counts: (bins, predicted, true) int64, items in every column that the chain needs.
+
+    Raises:
+        EngineError, LimitError: from deciding bottom components.
+    """
+    if objective.state_count > LARGEST_CERTIFIED:
+        return
+    chain = _chain_of(objective, counts)
+    try:
+        solution, residual, steps = _solved(chain)
+    except _NoWitnessError:
+        return
+    subject = subject_of(objective)
+    about = subject_document(subject), point_document(objective.skeleton, counts)
+    order = _distances(chain)
+    sides: tuple[tuple[Side, Mask, Objects], ...] = (
+        ("lower", chain.failed, UNIT - solution),
+        ("upper", chain.met, solution),
+    )
+    for side, lost, near in sides:
+        value = _above(chain, near, residual, steps)
+        if value is None:
+            continue
+        component = np.where((chain.met | chain.failed) & ~lost, chain.component, NO_COMPONENT)
+        component[lost | ~chain.reached] = TARGET
+        value[lost | ~chain.reached] = UNIT
+        box = {
+            "unit": UNIT,
+            "value": value[subject.origin].tolist(),
+            "order": order[subject.origin].tolist(),
+            "component": component[subject.origin].tolist(),
+        }
+        claimed = [_outwards(side, value[state]) for state in objective.product.start.tolist()]
+        content = content_document(side, claimed, *about, [box], 0)
+        try:
+            kernel.check(json.loads(json.dumps(content)))
+        except kernel.Rejected:
+            continue
+        yield side, content
+
+
+def _chain_of(objective: Objective, counts: NDArray[np.int64]) -> _Chain:
+    skeleton, product = objective.skeleton, objective.product
+    entries = skeleton.entry_values(exact_rates(counts))
+    positive = np.array([bool(entry > 0) for entry in entries])
+    graph = decide(product, positive[skeleton.entry]).graph
+    used, place = np.unique(skeleton.entry[graph.edge], return_inverse=True)
+    chances = [Fraction(entries[k]) for k in used.tolist()]
+    whole = math.lcm(*(chance.denominator for chance in chances))
+    weights = np.array([int(chance * whole) for chance in chances], dtype=object)[place]
+    return _Chain(
+        graph.sources,
+        graph.targets,
+        weights,
+        whole,
+        graph.accepting,
+        graph.rejecting,
+        graph.component,
+        graph.reached,
+    )
+
+
+def _distances(chain: _Chain) -> Integers:
+    """(p,) the number of transitions to the nearest bottom component; 0 for states that are not reached."""
+    size = len(chain.reached)
+    backwards = coo_array((np.ones(len(chain.sources)), (chain.targets, chain.sources)), shape=(size, size)).tocsr()
+    ends = np.flatnonzero(chain.met | chain.failed)
+    distance = dijkstra(backwards, indices=ends, unweighted=True, min_only=True)
+    result: Integers = np.where(chain.reached, distance, 0).astype(np.int64)
+    return result
+
+
+def _solved(chain: _Chain) -> tuple[Objects, int, Objects]:
+    """The probabilities of meeting the formula in 1/UNIT, as whole numbers; the largest residual of one state, in
+    the same unit; and expected steps, in 1/1024.
+
+    States that cannot but meet or fail it have exactly UNIT or 0, and no steps.
+    """
+    size = len(chain.reached)
+    can_meet, can_fail = (coreachable(size, chain.sources, chain.targets, goal) for goal in (chain.met, chain.failed))
+    open_state = can_meet & can_fail & ~chain.met & ~chain.failed & chain.reached
+    value, steps = np.zeros(size, dtype=object), np.zeros(size, dtype=object)
+    value[can_meet & ~can_fail] = UNIT
+    unknown = np.flatnonzero(open_state)
+    if not len(unknown):
+        return value, 0, steps
+    place = np.full(size, -1, dtype=np.int64)
+    place[unknown] = np.arange(len(unknown))
+    inside = open_state[chain.sources] & open_state[chain.targets]
+    chance = np.array([weight / chain.whole for weight in chain.weights[inside]])
+    rows, columns = place[chain.sources[inside]], place[chain.targets[inside]]
+    matrix = coo_array((chance, (rows, columns)), shape=(len(unknown), len(unknown))).tocsc()
+    try:
+        solver = splu((eye_array(len(unknown), format="csc") - matrix).tocsc())
+    except RuntimeError:  # singular in doubles
+        raise _NoWitnessError from None
+    largest, before = 0, None
+    for _ in range(_ROUNDS):
+        residual = _excess(chain, value)[unknown]
+        largest = max(map(abs, residual.tolist()))
+        if largest <= 1 or (before is not None and 2 * largest > before):
+            break
+        before = largest
+        part = solver.solve(np.array([one / largest for one in residual.tolist()]))
+        value[unknown] += _scaled(part, largest)
+    steps[unknown] = _scaled(solver.solve(np.full(len(unknown), 1.0)), 1024)
+    return value, largest, steps
+
+
+def _scaled(values: NDArray[np.float64], scale: int) -> Objects:
+    """Doubles times a whole number, as whole numbers."""
+    if not np.all(np.isfinite(values)):
+        raise _NoWitnessError
+    digits = int(_DIGITS)
+    return np.array([round(value * _DIGITS) * scale // digits for value in values.tolist()], dtype=object)
+
+
+def _excess(chain: _Chain, value: Objects) -> Objects:
+    """(p,) P value - value, rounded up to whole numbers; 0 exactly where that is 0."""
+    total = -chain.whole * value
+    np.add.at(total, chain.sources, chain.weights * value[chain.targets])
+    return np.asarray(-(-total // chain.whole), dtype=object)
+
+
+def _above(chain: _Chain, near: Objects, residual: int, steps: Objects) -> Objects | None:
+    """Values of at least P of themselves, as close to `near` as that allows; None where there are none."""
+    ends = chain.met | chain.failed | ~chain.reached
+    times = 0
+    for _ in range(5):
+        value = np.minimum(near + times * steps, UNIT)
+        value[ends] = near[ends]
+        if np.all(_excess(chain, value)[~ends] <= 0):
+            return np.asarray(value, dtype=object)
+        times = max(8 * times, residual + 2)
+    return None
+
+
+def _outwards(side: Side, value: int) -> float:
+    """The claim that a value gives."""
+    bound = Fraction(UNIT - value if side == "lower" else value, UNIT)
+    claim = float(bound)
+    if side == "lower" and claim > bound:
+        return math.nextafter(claim, -math.inf)
+    return math.nextafter(claim, math.inf) if side == "upper" and claim < bound else claim

@@ -1,0 +1,271 @@
+"""Policy iteration over the choices of rates: one search, its policies, and the linear equations of each.
+
+`robust_solve` says what is solved and why the iteration ends at the solution. The equations of a policy are
+
+    x = W x + w,    W(N, M) = weight from node N to node M / weight of leaving N,
+
+so that rows are scaled by the chance of leaving, without the cancellation in 1 - p. They are solved by a sparse LU
+factorisation. When only few nodes have been switched since, corrections x + B^-1 (w - (I - W) x) with the matrix B of
+the earlier policy lead to the solution in a few steps; they are used while they shrink the residual fast. Otherwise
+the present policy is factorised. Nothing rests on the accuracy of the values: they are judged later.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array, eye_array
+from scipy.sparse.linalg import SuperLU, splu
+
+from verifier.analysis.robust.step import UncertainStep
+from verifier.base.errors import EngineError
+from verifier.checking.graphs import Mask, components
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+MOST_ITERATIONS = 1000
+_NOISE = 2.0**-46
+"""A choice is better if it gains more than this share of what is at stake: less could be rounding."""
+_ROUGH = 2.0**-24
+"""The same where the solution need not be good to the last bit."""
+_STILL = 2.0**-50
+"""Values that grow by less than this share have stopped growing."""
+_FEW = 0.1
+"""Share of switched nodes up to which an earlier factorisation is tried."""
+_MANY = 2000
+"""Nodes from which on it pays to begin with values that are not solved to the last bit."""
+_SHRINKING = 1.5
+"""By what factor each correction with it must make the residual smaller."""
+_WORTH = 16
+"""Corrections that cost about as much as a factorisation."""
+_SMALLEST = np.finfo(np.float64).tiny
+_RESIDUAL = 2.0**-46
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """Product states gathered into nodes.
+
+    Attributes:
+        of: (p,) int64, the node of each product state: the number of one of its states.
+        component: (p,) bool, states of nodes in which nature can stay forever.
+        order: (p,) int64, rank of each state in an order in which most moves go one way.
+        sources, targets: the moves that nature can make, with whatever choice.
+    """
+
+    of: Ints
+    component: Mask
+    order: Ints
+    sources: Ints
+    targets: Ints
+
+
+def make_nodes(step: UncertainStep, component: Ints) -> Nodes:
+    """Nodes for the (p,) end components of the step; -1 outside."""
+    n = step.state_count
+    of = np.arange(n)
+    members = np.flatnonzero(component >= 0)
+    first = np.full(int(component.max(initial=-1)) + 1, n)
+    np.minimum.at(first, component[members], members)
+    of[members] = first[component[members]]
+    sources, seen = np.nonzero(step.usable(np.ones(step.following.shape, dtype=bool)))
+    targets = step.following[sources, seen]
+    order = np.empty(n, dtype=np.int64)
+    order[np.argsort(components(n, of[sources], of[targets])[of], kind="stable")] = np.arange(n)
+    return Nodes(of, component >= 0, order, sources, targets)
+
+
+class PolicySearch:
+    """Policy iteration over a fixed set of unknown states; one search goes on where the last one stopped.
+
+    Args:
+        step, nodes: nature's choices.
+        unknown: whole nodes.
+        guide: (p,) values; the first policy makes the best choice for them instead of one that allows every move.
+
+    Attributes:
+        open: (k,) the unknown product states, whole nodes.
+        iterations: linear solves so far.
+    """
+
+    def __init__(self, step: UncertainStep, nodes: Nodes, unknown: Ints, guide: Floats | None = None) -> None:
+        self._step, self._nodes, self.open = step, nodes, unknown
+        self.iterations = 0
+        self._behind = nodes.of[step.following[unknown]]
+        self._jumps = self._behind != nodes.of[unknown][:, None]
+        self._owners = np.unique(nodes.of[unknown])
+        self._owners = self._owners[np.argsort(nodes.order[self._owners], kind="stable")]
+        self._place = np.full(step.state_count, -1, dtype=np.int64)
+        self._place[self._owners] = np.arange(len(self._owners))
+        self._row = self._place[nodes.of[unknown]]
+        self._weights = np.where(self._jumps, step.inner_weights(unknown), 0)
+        if guide is not None:
+            self._follow(guide)
+        self._leaving = np.ones(len(unknown), dtype=bool)
+        self._capped = np.zeros(len(self._owners), dtype=bool)
+        self._solver: SuperLU | None = None
+        self._switched = len(unknown)
+
+    def _follow(self, guide: Floats) -> None:
+        """Begin with the best choices for other values, where they leave a node that is a single state."""
+        at = self.open
+        gained = np.where(self._jumps, guide[self._behind] - guide[at, None], 0)
+        weights = np.where(self._jumps, self._step.weights(self._step.greatest(gained, at)[1], at), 0)
+        taken = (weights.sum(axis=1) > 0) & ~self._nodes.component[at]
+        self._weights[taken] = weights[taken]
+
+    def optimum(self, known: Floats, cost: Floats, roughly: bool = False) -> Floats:
+        """(p,) the solution of equation (1) of `robust_solve`, nearly.
+
+        With costs, nodes that reach 1 have the value 1: otherwise it would pay to go back and forth for the costs.
+
+        Args:
+            known: (p,) the values; those of unknown states are not read.
+            cost: (p,) of leaving a node, equal within each.
+            roughly: in large problems the solution need not be good to the last bit.
+
+        Raises:
+            EngineError: the equations are singular in doubles.
+        """
+        value = known.copy()
+        if len(self.open) == 0:
+            return value
+        rough = roughly and len(self._owners) >= _MANY
+        noise, residual = (_ROUGH, _ROUGH / 16) if rough else (_NOISE, _RESIDUAL)
+        capping, fresh = bool(np.any(cost[self.open])), True
+        self._cap(np.zeros_like(self._capped))
+        for _ in range(MOST_ITERATIONS):
+            old = value[self.open]
+            self._solve(value, cost, residual)
+            # Where nodes were capped since, other values fall first.
+            grown = fresh or bool(np.any(value[self.open] > old * (1 + _STILL)))
+            fresh = capping and self._cap_at_one(value)
+            if not grown or not self._improve(value, cost, noise):
+                break
+        return value
+
+    def _cap_at_one(self, value: Floats) -> bool:
+        """Cap the nodes that have reached 1, and their values; whether there are new ones."""
+        before = self._capped
+        self._cap(before | (value[self._owners] >= 1))
+        value[self.open] = np.minimum(value[self.open], 1)
+        return bool(np.any(before != self._capped))
+
+    def _cap(self, capped: Mask) -> None:
+        self._switched += int(np.count_nonzero(capped != self._capped))
+        self._capped = capped
+
+    def burden(self, cost: Floats, value: Floats) -> float:
+        """How much (p,) costs of leaving a node add to the (p,) values of the present policy, at most."""
+        if len(self.open) == 0:
+            return 0.0
+        matrix, _ = self._matrix()
+        right = np.where(self._capped, np.maximum(1 - value[self._owners], 0), cost[self._owners])
+        added = self._corrected(matrix, right, np.zeros_like(right), _ROUGH)
+        return float(np.max(self._factorised(matrix).solve(right) if added is None else added))
+
+    def steps_from(self, starts: Ints) -> Floats:
+        """(p,) expected number of steps that the policy makes in each state, from a random one of `starts`.
+
+        A weighting, no result: the factorisation of a policy that differs in few nodes will do.
+        """
+        result = np.zeros(self._step.state_count)
+        begun = self._place[self._nodes.of[starts]]
+        right = np.bincount(begun[begun >= 0], minlength=len(self._owners)) / len(starts)
+        if np.any(right):
+            self._cap(np.zeros_like(self._capped))
+            matrix, out = self._matrix()
+            near = self._solver is not None and self._switched <= _FEW * len(right)
+            solver = self._solver if near and self._solver is not None else self._factorised(matrix)
+            jumps = np.maximum(solver.solve(right, "T"), 0)  # type: ignore[call-overload]
+            result[self.open] = np.where(self._leaving, (jumps / out)[self._row], 0)
+        return result
+
+    def _matrix(self) -> tuple[csc_array[Any], Floats]:
+        """I - W, and the weight of leaving each node."""
+        used = self._leaving
+        share, row, column = self._weights[used], self._row[used], self._place[self._behind[used]]
+        out: Floats = np.bincount(row, share.sum(axis=1), len(self._owners)).astype(np.float64)
+        inner = (column >= 0) & (share > 0) & ~self._capped[row][:, None]
+        source = np.broadcast_to(row[:, None], column.shape)[inner]
+        shape = (len(self._owners), len(self._owners))
+        moves = csr_array((share[inner] / out[source], (source, column[inner])), shape=shape)
+        return csc_array(eye_array(len(self._owners), format="csc") - moves.tocsc()), out
+
+    def _factorised(self, matrix: csc_array[Any]) -> SuperLU:
+        if self._solver is None or self._switched > 0:
+            entries = matrix.tocoo()
+            triangular = bool(np.all(entries.row <= entries.col) or np.all(entries.row >= entries.col))
+            order: Literal["NATURAL", "COLAMD"] = "NATURAL" if triangular else "COLAMD"
+            try:
+                # The diagonal of an M-matrix with dominant rows is a good pivot.
+                self._solver = splu(matrix, permc_spec=order, diag_pivot_thresh=0.0)
+            except RuntimeError as error:
+                raise EngineError(f"the equations of {matrix.shape[0]} product states are singular") from error
+            self._switched = 0
+        return self._solver
+
+    def _solve(self, value: Floats, cost: Floats, residual: float) -> None:
+        """Fill in the values of the unknown states under the present policy."""
+        matrix, out = self._matrix()
+        used = self._leaving
+        behind = self._behind[used]
+        told = np.where(self._place[behind] >= 0, 0, self._weights[used] * value[behind]).sum(axis=1)
+        right = np.bincount(self._row[used], told, len(self._owners)) / out + cost[self._owners]
+        right[self._capped] = 1
+        solved = self._corrected(matrix, right, value[self._owners], residual)
+        if solved is None:
+            solver = self._factorised(matrix)
+            solved = solver.solve(right)
+            solved += solver.solve(right - matrix @ solved)
+        if not np.all(np.isfinite(solved)):
+            raise EngineError(f"the equations of {len(right)} product states are singular in doubles")
+        self.iterations += 1
+        value[self.open] = np.maximum(solved, 0)[self._row]
+
+    def _corrected(self, matrix: csc_array[Any], right: Floats, value: Floats, residual: float) -> Floats | None:
+        """The solution by means of an earlier factorisation, if that is as good as a new one and soon there."""
+        solver = self._solver
+        if solver is None or not 0 < self._switched <= _FEW * len(right):
+            return None
+        found, before = value, np.inf
+        while True:
+            rest = right - matrix @ found
+            excess = float(np.max(np.abs(rest) / (residual * (right + np.abs(found)) + _SMALLEST)))
+            if excess <= 1:
+                return found
+            if not excess * _SHRINKING <= before or (before < np.inf and _still_to_do(before, excess) > _WORTH):
+                return None
+            found, before = found + solver.solve(rest), excess
+
+    def _improve(self, value: Floats, cost: Floats, noise: float) -> bool:
+        """Switch the nodes that have a better choice; whether there were any."""
+        at, row = self.open, self._row
+        gained = np.where(self._jumps, value[self._behind] - value[at, None] + cost[at, None], 0)
+        gain, masses = self._step.greatest(gained, at)
+        weights = np.where(self._jumps, self._step.weights(masses, at), 0)
+        out = weights.sum(axis=1)
+        stake = (weights * np.abs(gained)).sum(axis=1) + out * value[at]
+        better = np.flatnonzero((gain > noise * stake) & (out > 0) & ~self._capped[row])
+        if len(better) == 0:
+            return False
+        # Of the states of a node, the one with the greatest gain for each time that the node is left.
+        chosen = better[np.argsort(gain[better] / out[better], kind="stable")]
+        best_of = np.full(len(self._owners), -1, dtype=np.int64)
+        best_of[row[chosen]] = chosen
+        switched = best_of[best_of >= 0]
+        self._leaving[best_of[row] >= 0] = False
+        self._leaving[switched] = True
+        self._weights[switched] = weights[switched]
+        self._switched += len(switched)
+        return True
+
+
+def _still_to_do(before: float, excess: float) -> float:
+    """How many more corrections it takes until `excess` is 1, at the pace of the last one."""
+    return math.log(excess) / math.log(before / excess)

@@ -1,0 +1,280 @@
+"""The matrices that the data cannot rule out: a simultaneous confidence region of the columns that matter.
+
+*Reports.* Labels that the planner cannot tell apart are one report, so a column matters through the chances of its
+reports only. A column of the chain therefore is a point of a simplex with one coordinate per group of labels.
+
+*Events.* That an item of a column is reported within a group is an event; an event and its complement are one. A
+column with two groups has one event, with g > 2 groups it has g, with a single group none. Columns held fixed by
+convention have none either: they are points. Columns without items have theirs, with the interval [0, 1].
+
+*Region.* With an interval for every event of a run that hold all at once (`rate_intervals`), the true matrices lie in
+
+    { mu : lower <= mu <= upper, each column of mu sums to 1 },
+
+a product of polytopes, one for each column. One set of events serves every chain of a run: then all bounds of the
+run hold at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Set
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.intervals.intervals import alpha_of
+from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.intervals.rate_intervals import Event, RateIntervals
+from verifier.analysis.intervals.tiers import Tier
+from verifier.analysis.sensitivity.adjoint import told_by
+from verifier.perception.confusion.matrices import Label
+from verifier.systems.channel import Channel
+from verifier.systems.skeleton import Skeleton
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The data behind a region.
+
+    Attributes:
+        alpha: the chance that some event's interval misses the truth is at most this.
+        events: K0, among how many events alpha is divided.
+        items: (bins, groups, true) int64, items of each column by group.
+        fixed: (bins, true) bool, columns held by convention.
+        tier: what the intervals assume, see `tiers`.
+        drives: (drives, k, groups) int64, what each drive holds of the k columns that are needed and not fixed, in
+            the order of bins and labels; None for independent items.
+        largest: (k,) int64, B of each of these columns; for independent drives.
+        icc: largest intraclass correlation, for the tier that assumes one.
+        shift: billionths that every end was moved outwards.
+    """
+
+    alpha: Fraction
+    events: int
+    items: Ints
+    fixed: Mask
+    tier: Tier = "independent_items"
+    drives: Ints | None = None
+    largest: Ints | None = None
+    icc: Fraction | None = None
+    shift: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.alpha < 1 or self.events < 0 or np.any(self.items < 0) or self.shift < 0:
+            raise ValueError("alpha lies strictly between 0 and 1, events, items and shift are counts")
+        if self.fixed.shape != (len(self.items), self.items.shape[2]):
+            raise ValueError("items and fixed columns must fit together")
+        if self.tier not in ("independent_drives", "icc_at_most", "independent_items"):
+            raise ValueError(f"no region is made from evidence of tier {self.tier}")
+        given = (self.drives is not None, self.largest is not None, self.icc is not None)
+        if given != (self.tier != "independent_items", self.tier == "independent_drives", self.tier == "icc_at_most"):
+            raise ValueError("evidence has what its tier needs and nothing else")
+        if self.drives is not None and (self.drives.ndim != 3 or self.drives.shape[2] != self.items.shape[1]):
+            raise ValueError("what drives hold is said by report")
+        if self.drives is not None and self.largest is not None and self.largest.shape != self.drives.shape[1:2]:
+            raise ValueError("every column has a largest drive")
+        if self.icc is not None and not 0 <= self.icc <= 1:
+            raise ValueError("an intraclass correlation lies between 0 and 1")
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """A box of matrices, cut with the simplex of each column.
+
+    Attributes:
+        labels: of the matrices.
+        group: (labels,) int64, number of the group that each label is in; groups count from 0 as they occur.
+        lower, upper: (bins, groups, true) int64, bounds on each group's rate in billionths.
+        needed: (bins, true) bool, the columns that matter; the others are the whole simplex.
+        evidence: the data it was made from; None for a box that is assumed, not estimated.
+    """
+
+    labels: tuple[Label, ...]
+    group: Ints
+    lower: Ints
+    upper: Ints
+    needed: Mask
+    evidence: Evidence | None = None
+
+    def __post_init__(self) -> None:
+        bins, groups, true = self.lower.shape
+        if self.upper.shape != self.lower.shape or self.needed.shape != (bins, true):
+            raise ValueError("the arrays of a region must fit together")
+        if not len(self.group) == len(self.labels) == true or not np.array_equal(
+            np.unique(self.group), range(groups)
+        ):
+            raise ValueError("every label is in one of the groups, and every group has a label")
+        if self.lower.dtype != np.int64 or self.upper.dtype != np.int64:
+            raise ValueError("bounds are whole numbers of billionths")
+        if not np.all((self.lower >= 0) & (self.lower <= self.upper) & (self.upper <= UNIT)):
+            raise ValueError("bounds must satisfy 0 <= lower <= upper <= 1")
+        if not np.all((self.lower.sum(axis=1) <= UNIT) & (self.upper.sum(axis=1) >= UNIT)):
+            raise ValueError("a column of a region is empty: no rates between its bounds sum to 1")
+
+    @property
+    def group_count(self) -> int:
+        """Number of groups of labels."""
+        return int(self.lower.shape[1])
+
+    def contains(self, rates: NDArray[Any]) -> bool:
+        """Whether (bins, predicted, true) rates lie in the region; compared are exact numbers.
+
+        Whether the columns sum to 1 is not looked at. Fractions and whole numbers are exact; doubles are taken for
+        the fractions that they are.
+        """
+        for index, column in np.argwhere(self.needed).tolist():
+            rate = [Fraction(each) * UNIT for each in rates[index, :, column]]
+            for group in range(self.group_count):
+                total = sum((r for r, g in zip(rate, self.group.tolist(), strict=True) if g == group), Fraction(0))
+                if not self.lower[index, group, column] <= total <= self.upper[index, group, column]:
+                    return False
+        return True
+
+    @classmethod
+    def of_bounds(cls, skeleton: Skeleton, lower: NDArray[Any], upper: NDArray[Any]) -> Region:
+        """The box of all matrices between two given ones, for a statement that starts from an assumption.
+
+        Args:
+            skeleton: says which columns matter, and which labels its planner tells apart.
+            lower, upper: (bins, predicted, true) bounds on each rate, from 0 to 1: doubles or, exactly, fractions.
+                0 and 1 leave a rate free, equal bounds fix it. They are rounded outwards to billionths.
+
+        Raises:
+            ValueError: bounds out of order or range, or a column in which no rates between them sum to 1.
+        """
+        channel = skeleton.channel
+        group = groups_of(channel)
+        shape = (len(lower), int(group.max()) + 1, len(group))
+        needed = needed_columns(skeleton, shape[0])
+        least, most = np.zeros(shape, dtype=np.int64), np.full(shape, UNIT, dtype=np.int64)
+        for index, column in np.argwhere(needed).tolist():
+            for number in range(shape[1]):
+                members = np.flatnonzero(group == number)
+                low = sum((Fraction(each) for each in lower[index, members, column]), Fraction(0))
+                high = sum((Fraction(each) for each in upper[index, members, column]), Fraction(0))
+                least[index, number, column] = math.floor(low * UNIT)
+                most[index, number, column] = min(math.ceil(high * UNIT), UNIT)
+        return cls(channel.labels, group, least, most, needed)
+
+
+def groups_of(channel: Channel) -> Ints:
+    """(labels,) the group of each label: labels told alike are one group, numbered as they occur."""
+    told = told_by(channel)
+    number = {each: k for k, each in enumerate(dict.fromkeys(told))}
+    return np.array([number[each] for each in told], dtype=np.int64)
+
+
+def events_of(skeleton: Skeleton, measured: Measured) -> frozenset[Event]:
+    """The events that bounds on a chain of `skeleton` rest on; unite those of all chains of a run."""
+    group = groups_of(skeleton.channel)
+    members = [tuple(np.flatnonzero(group == number).tolist()) for number in range(int(group.max()) + 1)]
+    if len(members) == 1:
+        return frozenset()
+    rest = tuple(label for label in range(len(group)) if label not in members[0])
+    sets = {rest, *members[1:]}
+    columns = np.argwhere(_estimated(skeleton, measured)).tolist()
+    return frozenset(Event(index, column, labels) for index, column in columns for labels in sets)
+
+
+def confidence_region(
+    skeleton: Skeleton, measured: Measured, level: float = 0.95, events: Set[Event] | None = None
+) -> Region:
+    """The simultaneous confidence region of the columns that a chain of `skeleton` needs, for independent items.
+
+    Args:
+        skeleton: says which columns matter, and which labels its planner tells apart.
+        measured: the counts.
+        level: probability with which all intervals of the run hold at once; its decimal digits are taken exactly.
+        events: all events of the run; those of this skeleton alone if None.
+
+    Raises:
+        UsageError: the level does not lie strictly between 0 and 1.
+        ValueError: `events` lacks some of the skeleton's.
+    """
+    own = events_of(skeleton, measured)
+    return region_of(skeleton, RateIntervals(measured, own if events is None else events, alpha_of(level)))
+
+
+def region_of(skeleton: Skeleton, intervals: RateIntervals) -> Region:
+    """The region of the columns that a chain of `skeleton` needs, from the intervals of the run.
+
+    Raises:
+        ValueError: the run lacks some of the skeleton's events.
+    """
+    measured = intervals.measured
+    if not events_of(skeleton, measured) <= intervals.events:
+        raise ValueError("the events of a run must include those of each of its chains")
+    group = groups_of(skeleton.channel)
+    items = by_group(measured.counts[None], group)[0]
+    needed = needed_columns(skeleton, len(items))
+    lower, upper = np.zeros_like(items), np.full_like(items, UNIT)
+    members = [tuple(np.flatnonzero(group == number).tolist()) for number in range(items.shape[1])]
+    rest = tuple(label for label in range(len(group)) if label not in members[0])
+    free = np.argwhere(_estimated(skeleton, measured))
+    for index, column in free.tolist() if len(members) > 1 else []:
+        low, high = intervals.ends[Event(index, column, rest)]
+        lower[index, 0, column], upper[index, 0, column] = UNIT - high, UNIT - low
+        for number, labels in enumerate(members[1:], 1):
+            lower[index, number, column], upper[index, number, column] = intervals.ends[Event(index, column, labels)]
+    fixed = measured.fixed & needed
+    for index, column in np.argwhere(fixed).tolist():
+        for number in range(len(members)):
+            rate = (
+                sum((Fraction(each) for each in measured.rates[index, group == number, column]), Fraction(0)) * UNIT
+            )
+            lower[index, number, column] = math.floor(rate)
+            upper[index, number, column] = min(math.ceil(rate), UNIT)
+    evidence = _evidence(intervals, items, free, group)
+    return Region(skeleton.channel.labels, group, lower, upper, needed, evidence)
+
+
+def _evidence(intervals: RateIntervals, items: Ints, free: Ints, group: Ints) -> Evidence:
+    """Of the (k, 2) columns that are needed and not fixed."""
+    drives, largest = None, None
+    at = (free[:, 0], free[:, 1])
+    if intervals.drives is not None and intervals.tier != "independent_items":
+        drives = np.moveaxis(by_group(intervals.drives.table, group)[:, at[0], :, at[1]], 0, 1)
+    if intervals.largest is not None:
+        largest = intervals.largest[at]
+    return Evidence(
+        intervals.alpha,
+        len(intervals.events),
+        items,
+        intervals.measured.fixed,
+        intervals.tier,
+        drives,
+        largest,
+        intervals.icc,
+        intervals.shift,
+    )
+
+
+def by_group(counts: Ints, group: Ints) -> Ints:
+    """(drives, bins, groups, true) from (drives, bins, predicted, true)."""
+    result = np.zeros((*counts.shape[:2], int(group.max()) + 1, counts.shape[3]), dtype=np.int64)
+    for label, number in enumerate(group.tolist()):
+        result[:, :, number] += counts[:, :, label]
+    return result
+
+
+def needed_columns(skeleton: Skeleton, bins: int) -> Mask:
+    """(bins, true) the columns that the chain depends on."""
+    result = np.zeros((bins, len(skeleton.channel.labels)), dtype=bool)
+    needed = skeleton.columns_needed()
+    result[needed[:, 0], needed[:, 1]] = True
+    return result
+
+
+def _estimated(skeleton: Skeleton, measured: Measured) -> Mask:
+    """(bins, true) the columns that are needed and not held fixed, whether they have items or not."""
+    result: Mask = needed_columns(skeleton, len(measured.counts)) & ~measured.fixed
+    return result

@@ -1,0 +1,271 @@
+"""Confidence bounds: the least and the greatest probability of an LTL formula over all matrices of a region.
+
+*Semantics.* "every_state": every product state, and every draw, may have a matrix of its own. That is more freedom
+than the truth has, so the bounds hold for it; they are exact for this freedom unless they say `conservative`. They
+hold for rates that change with time, too, except, beyond the size of certificates, where rule 4 of `robust_graph`
+decided a component.
+"one_matrix": one matrix holds throughout. Where a single matrix attains the bounds for every state, both semantics
+have the same bounds; elsewhere branch and bound brings them closer together (`one_matrix`).
+
+*Guarantee.* If the true matrices lie in the region, the true probability lies within the bounds: for real numbers,
+with all rounding of the computation accounted for (`robust_solve`). With a confidence region that happens with
+probability at least 1 - alpha, for all bounds of a run at once (`region`). Each bound carries its certificate.
+
+*Check.* What single matrices of the region attain is computed by another engine, in another way. A value outside the
+bounds is an error of the program and is reported as such, with both numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.analysis.objective import Objective
+from verifier.analysis.robust.bound import Side, SideBound, bound_sides
+from verifier.analysis.robust.certificate import Certificate, Tree, certificate_of, claimed_bound
+from verifier.analysis.robust.common_choices import common_choices
+from verifier.analysis.robust.inner_bounds import Attained, best_of, climbed, middle_of, rates_of
+from verifier.analysis.robust.one_matrix import covered
+from verifier.analysis.robust.region import Region
+from verifier.analysis.robust.subject import Subject, subject_of
+from verifier.base.errors import EngineError
+from verifier.checking.enclosure import AGREEMENT
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Semantics: TypeAlias = Literal["every_state", "one_matrix"]
+
+SEMANTICS = {
+    "every_state": "every state may have a matrix of its own",
+    "one_matrix": "one matrix holds throughout",
+}
+
+
+LARGEST_CLIMBED = 20_000
+"""Product states up to which better matrices are climbed for; beyond, that would cost more than the bounds."""
+MOST_STARTS = 32
+"""Initial states up to which each gets attained matrices of its own; beyond, they share them."""
+_NUMBERS_FOR_STEPS = 20_000_000
+_NEXT_TO = 1e-6
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much to compute.
+
+    Attributes:
+        boxes: for "one_matrix", boxes looked at for each initial state and side.
+        gap: for "one_matrix", how close to an attained value a bound is close enough.
+        attained: search for what single matrices attain. Off, the attained values are NaN, and "one_matrix" is
+            refused.
+        certificates: make them.
+    """
+
+    boxes: int = 32
+    gap: float = 1e-4
+    attained: bool = True
+    certificates: bool = True
+
+    def __post_init__(self) -> None:
+        if self.boxes < 0 or not 0 <= self.gap <= 1:
+            raise ValueError("the number of boxes is 0 or more, and the gap lies between 0 and 1")
+
+
+@dataclass(frozen=True, eq=False)
+class RobustBounds:
+    """Bounds on the probability of a formula from each of m initial states.
+
+    Attributes:
+        lower, upper: (m,) hold the probability under every matrix of the region.
+        lower_attained, upper_attained: (m,) probabilities under the matrices below, with the small numerical error
+            of the batch engine; how close the bounds are to what can happen.
+        lower_matrix, upper_matrix: (m, bins, predicted, true) matrices of the region. The planner cannot tell the
+            labels of a group apart; their rate stands on the first of them.
+        semantics: "every_state" or "one_matrix".
+        conservative: whether the bounds may be wider than their semantics asks for: some end component is only
+            assumed to be as bad as it may be, or doubles did not suffice (`Reached.merged`).
+        iterations: linear solves.
+        certificates: what proves the bounds; none if they were not asked for.
+    """
+
+    lower: Floats
+    upper: Floats
+    lower_attained: Floats
+    upper_attained: Floats
+    lower_matrix: Floats
+    upper_matrix: Floats
+    semantics: Semantics
+    conservative: bool
+    iterations: int
+    certificates: tuple[Certificate, ...]
+
+    def __post_init__(self) -> None:
+        if not np.all((self.lower >= 0) & (self.lower <= self.upper) & (self.upper <= 1)):
+            raise ValueError("bounds must satisfy 0 <= lower <= upper <= 1")
+
+
+def robust_bounds(
+    objective: Objective, region: Region, semantics: Semantics = "every_state", effort: Effort = Effort()
+) -> RobustBounds:
+    """The least and greatest probability over the matrices of a region.
+
+    Args:
+        objective: the formula on the skeleton.
+        region: the matrices.
+        semantics: one of `SEMANTICS`.
+        effort: see `Effort`.
+
+    Raises:
+        EngineError: an equation is too close to singular for doubles, or a matrix attains what the bounds exclude.
+        LimitError: deciding the recurrent part needs too large a graph.
+        ValueError: the region does not fit the objective.
+    """
+    if semantics not in SEMANTICS or (semantics == "one_matrix" and not effort.attained):
+        raise ValueError(f"semantics is one of {', '.join(SEMANTICS)}, and one_matrix needs attained values")
+    starts = _sets_of_starts(objective) if effort.attained else []
+    sides = []
+    for found in bound_sides(objective, region, ("lower", "upper"), starts):
+        proven, known = _whole(objective, found), _nothing_attained(objective, region)
+        if effort.attained:
+            known = _attained(objective, found)
+            if semantics == "one_matrix":
+                proven, known = _narrowed(objective, found, known, effort)
+            _refuse_outside(proven, known)
+        sides.append((proven, known))
+    (lower, below), (upper, above) = sides
+    certificates: tuple[Certificate, ...] = ()
+    if effort.certificates:
+        subject = subject_of(objective)
+        certificates = (*lower.certificates(subject), *upper.certificates(subject))
+    return RobustBounds(
+        lower.bounds(),
+        upper.bounds(),
+        below.value,
+        above.value,
+        rates_of(region, below.masses),
+        rates_of(region, above.masses),
+        semantics,
+        lower.conservative or upper.conservative,
+        lower.iterations + upper.iterations,
+        certificates,
+    )
+
+
+def _sets_of_starts(objective: Objective) -> list[Ints]:
+    """Each initial state for itself, or all together where there are many."""
+    starts = objective.product.start
+    if len(starts) > MOST_STARTS or len(starts) * objective.state_count > _NUMBERS_FOR_STEPS:
+        return [starts]
+    return [starts[k : k + 1] for k in range(len(starts))]
+
+
+def _attained(objective: Objective, found: SideBound) -> Attained:
+    """What single matrices attain: nature's common choices, and in small products what climbing from there gives.
+
+    Where moves vanish at an end of an interval, a matrix next to it may attain more than the one at the end.
+    """
+    choices = [common_choices(found, steps) for steps in found.reached.steps]
+    sign, small = _sign(found.side), objective.state_count <= LARGEST_CLIMBED
+    tried = [each.best for each in choices]
+    if small:
+        middle = middle_of(found.region)
+        tried += [middle, *(each.mean for each in choices)]
+        tried += [each.best + _NEXT_TO * (middle - each.best) for each in choices]
+    known = best_of(objective, found.region, None, np.unique(np.array(tried), axis=0), sign)
+    few = len(objective.product.start) <= MOST_STARTS
+    return climbed(objective, found.region, known, sign) if small and few else known
+
+
+@dataclass(frozen=True, eq=False)
+class _Cover:
+    """Boxes that cover the region, for some initial states."""
+
+    boxes: tuple[SideBound, ...]
+    tree: Tree
+    starts: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Proven:
+    """One side of the bounds: covers whose initial states are all of them."""
+
+    root: SideBound
+    states: tuple[int, ...]
+    covers: tuple[_Cover, ...]
+    iterations: int
+
+    @property
+    def conservative(self) -> bool:
+        return any(box.conservative for cover in self.covers for box in cover.boxes)
+
+    def claims(self, cover: _Cover) -> tuple[float | None, ...]:
+        """For each initial state of the cover the bound, None for others."""
+        return tuple(
+            claimed_bound(self.root.side, max(float(box.reached.value[state]) for box in cover.boxes))
+            if number in cover.starts
+            else None
+            for number, state in enumerate(self.states)
+        )
+
+    def bounds(self) -> Floats:
+        """(m,) bounds."""
+        result = np.full(len(self.states), np.nan)
+        for cover in self.covers:
+            for number, bound in enumerate(self.claims(cover)):
+                if bound is not None:
+                    result[number] = bound
+        return result
+
+    def certificates(self, subject: Subject) -> tuple[Certificate, ...]:
+        return tuple(
+            certificate_of(subject, self.root, cover.boxes, cover.tree, self.claims(cover)) for cover in self.covers
+        )
+
+
+def _whole(objective: Objective, found: SideBound) -> _Proven:
+    """One box for all initial states."""
+    states = tuple(objective.product.start.tolist())
+    cover = _Cover((found,), 0, tuple(range(len(states))))
+    return _Proven(found, states, (cover,), found.reached.iterations)
+
+
+def _narrowed(objective: Objective, found: SideBound, known: Attained, effort: Effort) -> tuple[_Proven, Attained]:
+    """Branch and bound for the initial states in which no single matrix is known to attain the bound."""
+    whole = _whole(objective, found)
+    covers, rest, iterations = [], [], whole.iterations
+    for number, bound in enumerate(whole.bounds().tolist()):
+        if abs(bound - known.value[number]) <= effort.gap:
+            rest.append(number)
+            continue
+        steps = found.reached.steps[number if len(found.reached.steps) > number else 0]
+        cut = covered(objective, found, steps, number, known, effort.boxes, effort.gap)
+        known, iterations = cut.attained, iterations + cut.iterations
+        covers.append(_Cover(cut.boxes, cut.tree, (number,)))
+    if rest:
+        covers.append(_Cover((found,), 0, tuple(rest)))
+    return _Proven(found, whole.states, tuple(covers), iterations), known
+
+
+def _refuse_outside(proven: _Proven, known: Attained) -> None:
+    """What is attained must lie within the bounds."""
+    sign = _sign(proven.root.side)
+    bounds = proven.bounds()
+    outside = sign * (bounds - known.value) > known.error + AGREEMENT
+    if np.any(outside):
+        at = int(np.argmax(outside))
+        raise EngineError(
+            f"the robust {proven.root.side} bound at initial state {at} is {float(bounds[at])!r}, and a matrix "
+            f"of the region has {float(known.value[at])!r} by the batch engine"
+        )
+
+
+def _sign(side: Side) -> float:
+    return 1.0 if side == "lower" else -1.0
+
+
+def _nothing_attained(objective: Objective, region: Region) -> Attained:
+    nothing = np.full(len(objective.product.start), np.nan)
+    return Attained(nothing, nothing, np.full((len(nothing), *region.lower.shape), np.nan))

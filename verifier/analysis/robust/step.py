@@ -1,0 +1,233 @@
+"""One step of a chain whose matrices are only known to lie in a region: best choices, and which moves may be forced.
+
+*Detection* is uncertain, *motion* is exact. A product state p draws one report after another, each from a column of
+the region, and moves to `following[p, y]`, where y is the union of what was reported. Whoever chooses the rates
+(call it nature) chooses anew for every draw, knowing p and what the earlier draws of the step reported. That is at
+least as much freedom as one matrix for all states, or one for each state, leaves.
+
+*Best choice.* For values v of the reports of one draw, the greatest of sum mu_g v_g over
+{lower <= mu <= upper, sum mu = 1} is found greedily: every group starts with its lower bound, and what is left of 1
+goes to the groups in the order of falling value, to each up to its upper bound. (Moving mass from a group to one of
+greater value cannot lose; Nilim and El Ghaoui, Robust control of Markov decision processes with uncertain transition
+matrices, Operations Research 53, 2005, section 4.) Masses are whole numbers of billionths, so the chosen rates are
+exact and are a vertex of the polytope. Draws are taken backwards, from the last to the first.
+
+*Rounding.* With masses exact and values v doubles, sum mu_g v_g over G groups, divided by 10^9, has at most G + 1
+roundings u = 2^-53 relative to sum mu_g |v_g|, and underflow below 2^-1050. `upper_bound` adds more than that in
+every draw, so it bounds the exact optimum from above: the order of doubles is exact, hence the chosen masses are
+optimal for the doubles that are compared, and the optimum is monotone in them.
+
+*Moves.* Nature can stay within a set of states if it can give all mass to reports that lead there; it can use a move
+while doing so if that report can get mass above 0 then. As the mean of two choices is a choice, all such moves can be
+used with positive probability at once. Decided in whole numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.objective import Objective
+from verifier.analysis.robust.region import Region, groups_of
+from verifier.analysis.sensitivity.adjoint import told_by, unions
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Masses: TypeAlias = "dict[tuple[int, int], NDArray[Any]]"
+"""(draw, union of what was reported before) -> (k, groups) billionths."""
+
+_ROUNDOFF = 2.0**-53
+_UNDERFLOW = 2.0**-1000
+_EVERY = slice(None)
+
+
+@dataclass(frozen=True, eq=False)
+class UncertainStep:
+    """The step of every product state.
+
+    Attributes:
+        following: (p, observations) product state that each union of reports leads to.
+        columns: (p, draws) int64, row of `lower` and `upper` that each draw is from; -1 where there is no draw.
+        lower, upper: (columns, groups) int64 billionths.
+        told: (groups,) int64, the observation that each group is reported as.
+        union: (observations, observations) int64, number of the union.
+        before: for each draw, the unions that may have been reported before it.
+    """
+
+    following: Ints
+    columns: Ints
+    lower: Ints
+    upper: Ints
+    told: Ints
+    union: Ints
+    before: tuple[tuple[int, ...], ...]
+
+    @property
+    def state_count(self) -> int:
+        """Number of product states, p."""
+        return len(self.following)
+
+    def greatest(self, values: Floats, at: Ints | slice = _EVERY) -> tuple[Floats, Masses]:
+        """The greatest mean value that nature can choose, and by which masses.
+
+        Args:
+            values: (k, observations) value of what follows each union of reports.
+            at: the k product states; all of them by default.
+
+        Returns:
+            (k,) the optima, each with the rounding of a few sums; and the masses.
+        """
+        masses: Masses = {}
+        for draw in reversed(range(len(self.before))):
+            column = self.columns[at, draw]
+            extended = values.copy()
+            for seen in self.before[draw]:
+                behind = values[:, self.union[seen, self.told]]
+                chosen = greatest_masses(behind, self.lower[column], self.upper[column])
+                masses[draw, seen] = chosen
+                mean = (chosen * behind).sum(axis=1) / UNIT
+                extended[:, seen] = np.where(column >= 0, mean, values[:, seen])
+            values = extended
+        return values[:, 0], masses
+
+    def upper_bound(self, values: Floats, at: Ints | slice = _EVERY) -> Floats:
+        """(k,) doubles that are not below the greatest mean value, computed from `values` as they are."""
+        slack = 4 * (len(self.told) + 4) * _ROUNDOFF
+        for draw in reversed(range(len(self.before))):
+            column = self.columns[at, draw]
+            extended = values.copy()
+            for seen in self.before[draw]:
+                behind = values[:, self.union[seen, self.told]]
+                chosen = greatest_masses(behind, self.lower[column], self.upper[column])
+                weighted = chosen * behind
+                size = np.abs(weighted).sum(axis=1)
+                bound = weighted.sum(axis=1) / UNIT + slack * (size / UNIT) + np.where(size > 0, _UNDERFLOW, 0)
+                extended[:, seen] = np.where(column >= 0, bound, values[:, seen])
+            values = extended
+        return values[:, 0]
+
+    def weights(self, masses: Masses, at: Ints | slice = _EVERY) -> Floats:
+        """(k, observations) probability of each union of all reports under the given masses."""
+        columns = self.columns[at]
+        result = np.zeros((len(columns), self.following.shape[1]))
+        result[:, 0] = 1
+        for draw, possible in enumerate(self.before):
+            extended = np.zeros_like(result)
+            for seen in possible:
+                share = masses[draw, seen] / UNIT
+                for group, now in enumerate(self.told.tolist()):
+                    extended[:, self.union[seen, now]] += result[:, seen] * share[:, group]
+            result = np.where(columns[:, draw, None] >= 0, extended, result)
+        return result
+
+    def inner_weights(self, at: Ints | slice = _EVERY) -> Floats:
+        """`weights` of a choice that gives mass to every report that can have any."""
+        inner = inner_masses(self.lower, self.upper)
+        share = {
+            (draw, seen): inner[self.columns[at, draw]]
+            for draw, possible in enumerate(self.before)
+            for seen in possible
+        }
+        return self.weights(share, at)
+
+    def usable(self, inside: Mask, at: Ints | slice = _EVERY) -> Mask:
+        """Which moves nature can make while it keeps all mass on moves that are `inside`.
+
+        Args:
+            inside: (k, observations) bool.
+            at: the k product states.
+
+        Returns:
+            (k, observations) bool; a row without any move where nature cannot keep inside.
+        """
+        columns = self.columns[at]
+        levels = [inside]
+        for draw in reversed(range(len(self.before))):
+            able = levels[-1].copy()
+            for seen in self.before[draw]:
+                stays = self._can_keep(levels[-1][:, self.union[seen, self.told]], columns[:, draw])
+                able[:, seen] = np.where(columns[:, draw] >= 0, stays, levels[-1][:, seen])
+            levels.append(able)
+        reached = np.zeros_like(inside)
+        reached[:, 0] = levels.pop()[:, 0]
+        for draw, possible in enumerate(self.before):
+            able = levels.pop()
+            extended = np.zeros_like(reached)
+            for seen in possible:
+                given = self._can_have_mass(able[:, self.union[seen, self.told]], columns[:, draw])
+                for group, now in enumerate(self.told.tolist()):
+                    extended[:, self.union[seen, now]] |= reached[:, seen] & given[:, group]
+            reached = np.where(columns[:, draw, None] >= 0, extended, reached)
+        return reached
+
+    def _can_keep(self, able: Mask, column: Ints) -> Mask:
+        """(k,) whether all mass can be on the (k, groups) groups that are `able`."""
+        lower, upper = self.lower[column], self.upper[column]
+        result: Mask = (np.where(able, 0, lower).sum(axis=1) == 0) & (np.where(able, upper, 0).sum(axis=1) >= UNIT)
+        return result
+
+    def _can_have_mass(self, able: Mask, column: Ints) -> Mask:
+        """(k, groups) which groups can have mass while all of it is on groups that are `able`."""
+        lower = np.where(able, self.lower[column], 0)
+        others = lower.sum(axis=1, keepdims=True) - lower
+        result: Mask = able & (self.upper[column] > 0) & (others < UNIT)
+        return result
+
+
+def uncertain_step(objective: Objective, region: Region) -> UncertainStep:
+    """The step of an objective's product states over a region of its matrices.
+
+    Raises:
+        ValueError: the region is one of other labels or bins, or groups them differently.
+    """
+    channel = objective.skeleton.channel
+    bins, groups, true = region.lower.shape
+    if channel.labels != region.labels or not np.array_equal(groups_of(channel), region.group):
+        raise ValueError("the region's labels or groups are not those of the objective")
+    if channel.bins.size and channel.bins.max() >= bins:
+        raise ValueError("the region has fewer bins than the objective")
+    drawn = np.where(channel.columns >= 0, channel.bins * true + channel.columns, -1)
+    columns = np.full((objective.state_count, drawn.shape[1]), -1, dtype=np.int64)
+    drawing = objective.row >= 0
+    columns[drawing] = drawn[objective.row[drawing]]
+    told = np.array(list(dict.fromkeys(told_by(channel))), dtype=np.int64)
+    union = unions(channel)
+    before, possible = [], {0}
+    for _ in range(columns.shape[1]):
+        before.append(tuple(sorted(possible)))
+        possible = possible | {int(union[old, now]) for old in possible for now in told}
+    return UncertainStep(
+        objective.following,
+        columns,
+        region.lower.swapaxes(1, 2).reshape(-1, groups),
+        region.upper.swapaxes(1, 2).reshape(-1, groups),
+        told,
+        union,
+        tuple(before),
+    )
+
+
+def greatest_masses(values: Floats, lower: Ints, upper: Ints) -> Ints:
+    """(k, groups) billionths between the bounds with the greatest mean of the (k, groups) values."""
+    order = np.argsort(-values, axis=1, kind="stable")
+    least = np.take_along_axis(lower, order, axis=1)
+    spare = np.take_along_axis(upper, order, axis=1) - least
+    left = UNIT - least.sum(axis=1, keepdims=True) - (np.cumsum(spare, axis=1) - spare)
+    chosen = np.empty_like(least)
+    np.put_along_axis(chosen, order, least + np.clip(left, 0, spare), axis=1)
+    return chosen
+
+
+def inner_masses(lower: Ints, upper: Ints) -> Floats:
+    """(k, groups) billionths between the bounds, above 0 wherever that is possible."""
+    least = np.maximum(lower, UNIT - (upper.sum(axis=1, keepdims=True) - upper))
+    most = np.minimum(upper, UNIT - (lower.sum(axis=1, keepdims=True) - lower))
+    free = (most - least).astype(np.float64)
+    missing = UNIT - least.sum(axis=1, keepdims=True)
+    inner: Floats = least + missing * free / np.maximum(free.sum(axis=1, keepdims=True), 1)
+    return inner

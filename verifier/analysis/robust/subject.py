@@ -1,0 +1,204 @@
+"""What a certificate is about, and how it is written down: the system by observations, the formula, the region."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.objective import Objective
+from verifier.analysis.robust.region import Region, by_group, groups_of, needed_columns
+from verifier.analysis.sensitivity.adjoint import told_by
+from verifier.language.expressions import to_text
+from verifier.language.ltl.normal_form import PositiveFormula
+from verifier.language.ltl.progression import ACCEPT, REJECT
+from verifier.systems.skeleton import Skeleton
+
+KernelNode: TypeAlias = "tuple[str, tuple[int, ...], int, int | None]"
+"""A node of a formula, as `kernel.Formula` describes it."""
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """What a certificate is about: a product of a system with a formula, by observations.
+
+    Attributes:
+        formula: nodes of the positive normal form, operands first, the whole last.
+        propositions: the names of its propositions, as text for people.
+        observations: what the planner can be told, as sets of classes.
+        reports: what each group of labels is told as.
+        bins, columns: (rows, draws) int64, the matrix column of each draw; -1 where there is none.
+        row: (q,) int64 row that each state draws from; -1 where nothing is drawn.
+        following: (q, observations) int64.
+        letters: (q,) int64, bit i says whether proposition i holds in the state.
+        starts: (m,) int64 states of the initial states.
+        origin: (q,) int64 the state of the objective's product that each state is, or is a part of; not written down.
+    """
+
+    formula: tuple[KernelNode, ...]
+    propositions: tuple[str, ...]
+    observations: tuple[tuple[str, ...], ...]
+    reports: tuple[tuple[str, ...], ...]
+    bins: Ints
+    columns: Ints
+    row: Ints
+    following: Ints
+    letters: Ints
+    starts: Ints
+    origin: Ints
+
+
+def subject_of(objective: Objective) -> Subject:
+    """The subject of every certificate about an objective."""
+    product, channel = objective.product, objective.skeleton.channel
+    letters = np.zeros(len(product.chain_indptr) - 1, dtype=np.int64)
+    for bit, mask in enumerate(product.propositions):
+        letters |= mask.astype(np.int64) << bit
+    after, drawn = _chain_by_observation(objective)
+    inner = np.arange(2, objective.state_count)
+    # Those with the obligation `false` or `true` are told apart by their letters, and stand behind all others.
+    codes = np.concatenate(
+        [
+            _code(objective.following[inner], letters[after[inner]]).ravel(),
+            _code(product.start, letters[objective.skeleton.starts]),
+        ]
+    )
+    ended = np.unique(codes[codes >= 0])
+    numbers = np.where(codes >= 0, len(inner) + np.searchsorted(ended, codes), -1)
+    inside, begun = numbers[: -len(product.start)], numbers[-len(product.start) :]
+    last = len(inner) + np.arange(len(ended))
+    following = np.where(inside < 0, objective.following[inner].ravel() - 2, inside).reshape(
+        len(inner), objective.following.shape[1]
+    )
+    following = np.concatenate([following, np.repeat(last[:, None], following.shape[1], axis=1)])
+    row = np.concatenate([drawn[inner], np.full(len(ended), -1)])
+    row[np.all(following == following[:, :1], axis=1)] = -1
+    reports = [channel.observations[told] for told in dict.fromkeys(told_by(channel))]
+    return Subject(
+        _nodes_of(product.obligations.formula),
+        tuple(to_text(proposition) for proposition in product.obligations.formula.propositions),
+        tuple(tuple(sorted(observation)) for observation in channel.observations),
+        tuple(tuple(sorted(report)) for report in reports),
+        channel.bins,
+        channel.columns,
+        row,
+        following,
+        np.concatenate([letters[product.state[inner]], ended >> 1]),
+        np.where(begun < 0, product.start - 2, begun),
+        np.concatenate([inner, ended & 1]),
+    )
+
+
+def _code(states: Ints, letters: Ints) -> Ints:
+    """A number for an obligation that is `false` or `true` and its letter; -1 for other product states."""
+    return np.where(states <= max(REJECT, ACCEPT), 2 * letters + states, -1)
+
+
+def _chain_by_observation(objective: Objective) -> tuple[Ints, Ints]:
+    """The chain's state that each observation leads to, and the row that is drawn from; -1 where there is none."""
+    product, skeleton = objective.product, objective.skeleton
+    entry = skeleton.entry[product.edge]
+    told = np.concatenate([skeleton.entry_observations, np.ones((1, objective.following.shape[1]), dtype=bool)])
+    edge, seen = np.nonzero(told[entry])
+    after = np.full(objective.following.shape, -1, dtype=np.int64)
+    after[product.sources[edge], seen] = product.chain_indices[product.edge[edge]]
+    row = np.full(objective.state_count, -1, dtype=np.int64)
+    drawn = entry < len(skeleton.entry_row)
+    row[product.sources[drawn]] = skeleton.entry_row[entry[drawn]]
+    return after, row
+
+
+def _nodes_of(formula: PositiveFormula) -> tuple[KernelNode, ...]:
+    """The nodes that the formula needs, in the kernel's smaller language, numbered from 0 in their order."""
+    nodes: dict[KernelNode, int] = {}
+    place: dict[int, int] = {}
+    for number in _needed_in_order(formula):
+        node = formula.nodes[number]
+        operands, kind = tuple(place[operand] for operand in node.operands), node.kind
+        if kind == "X":  # X[n] a = true U[n,n] a
+            true = nodes.setdefault(("&", (), 0, None), len(nodes))
+            written: KernelNode = ("U", (true, *operands), node.low, node.low)
+        else:
+            written = ({"true": "&", "false": "|"}.get(kind, kind), operands, node.low, node.high)
+        place[number] = nodes.setdefault(written, len(nodes))
+    return tuple(nodes)
+
+
+def _needed_in_order(formula: PositiveFormula) -> list[int]:
+    """The numbers of the nodes below the root, operands first."""
+    known, pending = set[int](), [formula.root]
+    while pending:
+        number = pending.pop()
+        if number not in known:
+            known.add(number)
+            pending.extend(formula.nodes[number].operands)
+    return sorted(known)
+
+
+def subject_document(subject: Subject) -> dict[str, Any]:
+    """What a document says about the subject."""
+    return {
+        "formula": [[kind, list(operands), low, high] for kind, operands, low, high in subject.formula],
+        "propositions": list(subject.propositions),
+        "observations": [list(each) for each in subject.observations],
+        "reports": [list(each) for each in subject.reports],
+        "bins": subject.bins.tolist(),
+        "columns": subject.columns.tolist(),
+        "row": subject.row.tolist(),
+        "following": subject.following.tolist(),
+        "letters": subject.letters.tolist(),
+        "starts": subject.starts.tolist(),
+    }
+
+
+def region_document(region: Region) -> dict[str, Any]:
+    """What a document says about the region."""
+    evidence = region.evidence
+    found = None
+    if evidence is not None:
+        found = {
+            "alpha": str(evidence.alpha),
+            "events": evidence.events,
+            "items": evidence.items.tolist(),
+            "fixed": evidence.fixed.tolist(),
+            "tier": evidence.tier,
+            "drives": None if evidence.drives is None else evidence.drives.tolist(),
+            "largest": None if evidence.largest is None else evidence.largest.tolist(),
+            "icc": None if evidence.icc is None else str(evidence.icc),
+            "shift": evidence.shift,
+        }
+    return {
+        "labels": [sorted(each) for each in region.labels],
+        "group": region.group.tolist(),
+        "lower": region.lower.tolist(),
+        "upper": region.upper.tolist(),
+        "unit": np.full(region.needed.shape, UNIT).tolist(),
+        "needed": region.needed.tolist(),
+        "evidence": found,
+    }
+
+
+def point_document(skeleton: Skeleton, counts: Ints) -> dict[str, Any]:
+    """What a document says about a region of one family of matrices: rates are counts over the sum of their column.
+
+    Args:
+        skeleton: says which columns matter, and which labels its planner tells apart.
+        counts: (bins, predicted, true), with items in the columns that matter; the others are left free.
+    """
+    group = groups_of(skeleton.channel)
+    needed = needed_columns(skeleton, len(counts))
+    items = np.where(needed[:, None, :], by_group(counts[None], group)[0], 0)
+    items //= np.maximum(np.gcd.reduce(items, axis=1, keepdims=True), 1)  # the rates alone matter
+    return {
+        "labels": [sorted(each) for each in skeleton.channel.labels],
+        "group": group.tolist(),
+        "lower": items.tolist(),
+        "upper": np.where(needed[:, None, :], items, 1).tolist(),
+        "unit": np.where(needed, items.sum(axis=1), 1).tolist(),
+        "needed": needed.tolist(),
+        "evidence": None,
+    }

@@ -1,0 +1,1 @@
+"""What each rate and each state adds to a probability."""

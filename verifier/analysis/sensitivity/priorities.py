@@ -1,0 +1,223 @@
+"""What to do about it: where to label more data, and which wrong reports to fix first.
+
+* **Label more here** (gradient x interval): to first order P is a sum over columns of g . mu, so under a Dirichlet
+  posterior with mean m and concentration A (items plus prior) its variance is the sum over columns of
+
+      (sum_y m_y g_y^2 - (sum_y m_y g_y)^2) / (A + 1)
+
+  (the delta method; Gelman et al., Bayesian Data Analysis, 3rd ed., appendix A, for the covariance of a Dirichlet).
+  Each column's share says where data would narrow P most. Per cell: how far P moves while the cell goes through
+  its Clopper-Pearson interval and the other labels keep their proportions.
+* **Fix this** (gradient x achievable improvement): P if a kind of wrong report never happened again and the correct
+  one came instead. To first order, and exactly, by solving the chain anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv
+
+from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.objective import Objective
+from verifier.analysis.sensitivity.sensitivity import Sensitivity
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+JEFFREYS = 0.5
+"""Prior items per label of the Dirichlet that `column_shares` assumes by default."""
+UNCHANGED = 1e-12
+"""A probability that differs by no more is the same, solved twice."""
+_BATCH_BYTES = 2**27
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnShares:
+    """Where more data would narrow the probability most; k columns, the largest share first.
+
+    Only columns on which the probability depends are listed.
+
+    Attributes:
+        bins, columns: (k,) bin and true label.
+        items: (k,) items that the column has.
+        variance: (k,) its part of the variance of P under the posterior, to first order.
+        share: (k,) the same as a share of the whole.
+        swing: (k,) how far P moves while one cell of the column goes through its interval, for the cell with the
+            largest such swing; `cell` (k,) is that cell's reported label.
+    """
+
+    bins: Ints
+    columns: Ints
+    items: Ints
+    variance: Floats
+    share: Floats
+    swing: Floats
+    cell: Ints
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of P under the posterior, to first order."""
+        return float(np.sqrt(self.variance.sum()))
+
+
+def column_shares(found: Sensitivity, data: Measured, level: float = 0.95, prior: float = JEFFREYS) -> ColumnShares:
+    """Where more data would narrow the probability most.
+
+    Columns that are held by convention are no data and have no share. In a column without items the posterior is
+    the prior, whatever policy gives its rates.
+
+    Args:
+        found: derivatives at `data.rates`.
+        data: the counts.
+        level: of the Clopper-Pearson intervals, strictly between 0 and 1.
+        prior: items per label, above 0.
+
+    Raises:
+        ValueError: `level` or `prior` out of range.
+    """
+    if not 0 < level < 1 or not 0 < prior < np.inf:
+        raise ValueError(f"expected a level between 0 and 1 and a prior above 0, got {level} and {prior}")
+    measured = ~data.fixed[found.columns[:, 0], found.columns[:, 1]]
+    bins, columns = found.columns[measured].T
+    counts, slopes = data.counts[bins, :, columns], found.slopes[bins, :, columns]
+    items = counts.sum(axis=1)
+    weight = counts + prior
+    concentration = weight.sum(axis=1)
+    mean = weight / concentration[:, np.newaxis]
+    centred = slopes - (mean * slopes).sum(axis=1, keepdims=True)
+    centred[np.ptp(slopes, axis=1) <= found.rounding[bins, columns]] = 0.0
+    variance = (mean * centred**2).sum(axis=1) / (concentration + 1)
+    swings = np.abs(_slope_alone(slopes, found.rates[bins, :, columns])) * _interval_width(counts, level)
+    share = variance / max(variance.sum(), np.finfo(np.float64).tiny)
+    swing = swings.max(axis=1, initial=0.0)
+    # Where two cells swing alike, as with two labels, it is the correct one that people think of.
+    correct = swings[np.arange(len(columns)), columns] >= swing * (1 - 1e-9)
+    cell = np.where(correct, columns, np.argmax(swings, axis=1) if len(swings) else columns)
+    order = np.lexsort((columns, bins, -variance))
+    order = order[variance[order] > 0]
+    return ColumnShares(
+        bins[order], columns[order], items[order], variance[order], share[order], swing[order], cell[order]
+    )
+
+
+def _slope_alone(slopes: Floats, rates: Floats) -> Floats:
+    """(k, labels) derivative of P in a cell whose column keeps the proportions of its other labels.
+
+    Where no other label has any mass there are no proportions; the steepest move away counts then.
+    """
+    rest = 1 - rates
+    mean = (rates * slopes).sum(axis=1, keepdims=True)
+    away = np.abs(slopes[:, :, np.newaxis] - slopes[:, np.newaxis, :]).max(axis=2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        kept: Floats = (slopes - mean) / rest
+    return np.where(rest > 0, kept, away)
+
+
+def _interval_width(counts: Ints, level: float) -> Floats:
+    """Width of the two-sided Clopper-Pearson interval of each cell of (k, labels) counts; 1 without items.
+
+    C. J. Clopper and E. S. Pearson, Biometrika 26, 1934: the ends are quantiles of beta distributions.
+    """
+    n = counts.sum(axis=1, keepdims=True)
+    tail = (1 - level) / 2
+    low = np.where(counts > 0, betaincinv(np.maximum(counts, 1), n - counts + 1, tail), 0.0)
+    high = np.where(counts < n, betaincinv(counts + 1, np.maximum(n - counts, 1), 1 - tail), 1.0)
+    return np.where(n > 0, high - low, 1.0)
+
+
+@dataclass(frozen=True)
+class Fix:
+    """A kind of wrong report that is corrected: all its mass moves to the correct label.
+
+    Attributes:
+        bin, true, predicted: the cell.
+        rate: the mass that moves.
+        first_order: change of P by the derivative.
+        probability: P with these matrices, solved anew.
+        jumps: the correct label has rate 0, and P may jump as soon as it has any other.
+    """
+
+    bin: int
+    true: int
+    predicted: int
+    rate: float
+    first_order: float
+    probability: float
+    jumps: bool
+
+
+@dataclass(frozen=True)
+class Fixes:
+    """What correcting wrong reports would do to one probability.
+
+    Attributes:
+        single: one kind of wrong report each, by what it changes in the wanted direction, the most first; only those
+            that change P by more than `UNCHANGED`.
+        left_out: so many further kinds were not solved for; to first order they change less.
+        perfect: P when every report is correct: what the planner makes of perfect perception.
+    """
+
+    single: tuple[Fix, ...]
+    left_out: int
+    perfect: float
+
+
+def fixes(
+    objective: Objective, found: Sensitivity, data: Measured, start: int, *, raising: bool = True, most: int = 1000
+) -> Fixes:
+    """What correcting each kind of wrong report would do, all solved in one batch.
+
+    Args:
+        objective, found, start: what was differentiated.
+        data: its columns held by convention are correct by convention and are left out.
+        raising: whether a larger P is wanted.
+        most: kinds of wrong report to solve for; those with the largest effect to first order are taken.
+    """
+    bins, columns = found.columns[~data.fixed[found.columns[:, 0], found.columns[:, 1]]].T
+    wrong = found.rates[bins, :, columns] > 0
+    wrong[np.arange(len(columns)), columns] = False
+    at, predicted = np.nonzero(wrong)
+    cell = (bins[at], predicted, columns[at])
+    gain = found.against(np.arange(found.rates.shape[1]))
+    first_order = found.rates[cell] * (0.0 - gain[cell])
+    chosen = np.argsort(-np.abs(first_order), kind="stable")[:most]
+    cells = np.column_stack([bins[at], predicted, columns[at]])[chosen].tolist()
+    probability = corrected_probabilities(objective, found.rates, [[tuple(one)] for one in cells], start)
+    perfect = np.broadcast_to(np.eye(found.rates.shape[1]), found.rates.shape)
+    best = float(objective.probabilities(perfect[np.newaxis]).probability[0, start])
+    listed = [
+        Fix(b, true, label, float(found.rates[b, label, true]), change, p, bool(found.jumps[b, true, true]))
+        for b, label, true, change, p in zip(
+            *(each[chosen].tolist() for each in (*cell, first_order)), probability.tolist(), strict=True
+        )
+    ]
+    listed = [each for each in listed if abs(each.probability - found.probability) > UNCHANGED]
+    listed.sort(key=lambda each: each.probability * (-1 if raising else 1))
+    return Fixes(tuple(listed), len(at) - len(chosen), best)
+
+
+def corrected_probabilities(
+    objective: Objective, rates: Floats, sets: Sequence[Collection[tuple[int, int, int]]], start: int
+) -> Floats:
+    """(k,) P from an initial state with each of k sets of kinds of wrong reports corrected, solved anew.
+
+    Args:
+        objective: of P.
+        rates: (bins, predicted, true), every cell a number.
+        sets: (bin, predicted, true) of each kind; its mass moves to the correct label.
+        start: number of the initial state.
+    """
+    chunk = max(1, _BATCH_BYTES // rates.nbytes)
+    parts = [np.zeros(0)]
+    for low in range(0, len(sets), chunk):
+        batch = np.repeat(rates[np.newaxis], len(sets[low : low + chunk]), axis=0)
+        for one, kinds in zip(batch, sets[low : low + chunk], strict=True):
+            for at, predicted, true in kinds:
+                one[at, true, true] += one[at, predicted, true]
+                one[at, predicted, true] = 0.0
+        parts.append(objective.probabilities(batch).probability[:, start])
+    return np.concatenate(parts)

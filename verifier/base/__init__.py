@@ -1,0 +1,1 @@
+"""The ground floor: errors, files, limits of memory and time."""

@@ -1,0 +1,213 @@
+"""The limits of time and memory that a computation is held to, whatever it is doing when they are used up.
+
+Time is measured by the clock on the wall. A signal of the system ends the computation between two operations of
+Python; one operation of compiled code is finished first.
+
+Memory is what the process holds beyond what it held when the limit was set, its imports first of all: the system
+refuses to give more (Linux, RLIMIT_DATA, whose every byte may become resident), and `MemoryError` becomes a
+`NoAnswerError`. Storm's worker is given its share of what is left for as long as it computes (`share_of_memory`).
+Elsewhere than on Linux memory is predicted only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+
+import numpy as np
+
+try:
+    import resource
+except ImportError:  # not on every system
+    resource = None  # type: ignore[assignment]
+
+from verifier.base.errors import NoAnswerError, memory_text
+
+_STATUS = Path("/proc/self/status")
+_REPEAT_S = 2.0  # for a signal whose exception was lost: a callback of the garbage collector may swallow it
+_EARLY_S = 0.01
+"""A timer may ring so much before its time by another clock."""
+_HINT = "allow more with --timeout, ask for less at a time, or write a simpler formula"
+MEMORY_HINT = "allow more with --max-memory, narrow the ranges of the variables, or write a simpler formula"
+
+
+class _OverdueError(BaseException):
+    """Raised by the alarm of the `owner`; no `except Exception` may take it for an error of its own."""
+
+    def __init__(self, owner: Clock) -> None:
+        self.owner = owner
+
+
+class Clock:
+    """Seconds that one task may take, all its parts together.
+
+    The clock runs inside `running` only, so that tasks may take turns. Parts of one task must not be nested; a task
+    may be a part of another.
+
+    Attributes:
+        limit_s: None for no limit.
+        spent_s: how many are gone.
+    """
+
+    def __init__(self, limit_s: float | None) -> None:
+        self.limit_s = limit_s
+        self.spent_s = 0.0
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds left, at least 0; None without a limit."""
+        return None if self.limit_s is None else max(self.limit_s - self.spent_s, 0.0)
+
+    def spend(self, seconds: float) -> None:
+        """Count seconds that were measured elsewhere."""
+        self.spent_s += seconds
+
+    @contextlib.contextmanager
+    def running(self, doing: str) -> Iterator[None]:
+        """Count the time of the block, and end it when none is left.
+
+        Raises:
+            NoAnswerError: the time is used up. `doing` says what was being done.
+        """
+        begun = time.monotonic()
+        try:
+            with _alarm(self.left_s, self):
+                yield
+        except _OverdueError as overdue:
+            if overdue.owner is not self:
+                raise
+            raise self.overdue(doing) from None
+        finally:
+            self.spent_s += time.monotonic() - begun
+
+    def overdue(self, doing: str) -> NoAnswerError:
+        """The error for a task that has used up its time."""
+        return NoAnswerError(f"{doing} took longer than the limit of {self.limit_s:g} s (--timeout)", hint=_HINT)
+
+
+_alarms: list[tuple[float, Clock]] = []
+"""When the clocks that run will be overdue, the outermost first."""
+
+
+@contextlib.contextmanager
+def _alarm(seconds: float | None, owner: Clock) -> Iterator[None]:
+    """Raise `_OverdueError` in the block after so many seconds; only the main thread can be interrupted."""
+    if seconds is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    before, depth = signal.signal(signal.SIGALRM, _ring), len(_alarms)
+    _alarms.append((time.monotonic() + seconds, owner))
+    try:
+        _wind()
+        yield
+    finally:
+        del _alarms[depth:]  # an alarm that rang in this place may have left others
+        _wind()
+        signal.signal(signal.SIGALRM, before)
+
+
+def _ring(number: int, frame: FrameType | None) -> None:
+    now = time.monotonic() + _EARLY_S
+    for end, owner in _alarms:
+        if end <= now:
+            raise _OverdueError(owner)
+
+
+def _wind() -> None:
+    """Set the timer to the first of the alarms."""
+    left = min((end for end, _ in _alarms), default=None)
+    if left is None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    else:
+        signal.setitimer(signal.ITIMER_REAL, max(left - time.monotonic(), 1e-3), _REPEAT_S)
+
+
+@contextlib.contextmanager
+def memory_limit(limit_bytes: int) -> Iterator[None]:
+    """Hold the block to so many bytes beyond what the process has; a stricter limit in force stays.
+
+    Raises:
+        NoAnswerError: the block asked for more.
+    """
+    _fill_buffers()
+    with _refused_beyond(limit_bytes):
+        try:
+            yield
+        except MemoryError:
+            raise out_of_memory(limit_bytes) from None
+
+
+def _fill_buffers() -> None:
+    """Let the BLAS libraries of numpy and scipy take their buffers, 32 MiB each, which they then keep.
+
+    OpenBLAS does not fail where it gets none: it asks again for ever, and no signal reaches Python.
+    """
+    from scipy.linalg.blas import dgemm, dtrsv
+
+    square = np.eye(400)
+    _ = square @ square
+    dgemm(1.0, square, square)
+    dtrsv(square, square[0])
+
+
+def out_of_memory(limit_bytes: int) -> NoAnswerError:
+    """The error for a task that asked for more memory than it may have."""
+    return NoAnswerError(f"more memory is needed than the limit of {memory_text(limit_bytes)}", hint=MEMORY_HINT)
+
+
+def memory_left() -> int | None:
+    """Bytes that the limit in force leaves this process; None where there is none."""
+    held, (soft, _) = _held_bytes(), _limits()
+    return None if held is None or soft < 0 else max(soft - held, 0)
+
+
+@contextlib.contextmanager
+def share_of_memory() -> Iterator[int | None]:
+    """Half of the memory that is left, for another process; this one has the other half until the block ends."""
+    left = memory_left()
+    if left is None:
+        yield None
+        return
+    with _refused_beyond(left // 2):
+        yield left // 2
+
+
+@contextlib.contextmanager
+def _refused_beyond(further_bytes: int) -> Iterator[None]:
+    held, (soft, hard) = _held_bytes(), _limits()
+    if held is None:
+        yield
+        return
+    wanted = [held + further_bytes, *(limit for limit in (soft, hard) if limit >= 0)]
+    resource.setrlimit(resource.RLIMIT_DATA, (min(wanted), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+def _limits() -> tuple[int, int]:
+    """Soft and hard limit in force, -1 for none."""
+    return (-1, -1) if resource is None else resource.getrlimit(resource.RLIMIT_DATA)
+
+
+def _held_bytes() -> int | None:
+    """What the limit of the system counts: private memory that can be written; None where that is not known."""
+    if resource is None:
+        return None
+    try:
+        descriptor = os.open(_STATUS, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        lines = os.read(descriptor, 1 << 16).splitlines()
+    finally:
+        os.close(descriptor)
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(b"VmData:")), None)

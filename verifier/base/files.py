@@ -1,0 +1,220 @@
+"""Reading and writing the text files of the project: clear errors when reading, all or nothing when writing."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from verifier.base.errors import InputError, Place, one_line, shown
+
+LARGEST_FILE = 256 * 2**20
+"""Bytes; a larger text file is refused before it is read."""
+LONGEST_NUMBER = 400
+"""Digits of a whole number in a JSON file."""
+OPEN_FILES = re.compile(r"/proc/\d+(/task/\d+)?/fd|/dev/fd")
+"""Folders whose entries are the files that a process holds open."""
+MOST_LINKS = 40
+"""As many links in a row are followed, like the kernel does."""
+FORMULA_STARTS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""How a text begins that a spreadsheet would compute, in full width too."""
+
+
+def read_text(path: str | Path, largest: int = LARGEST_FILE) -> tuple[str, bytes]:
+    """The text of a UTF-8 file and its bytes.
+
+    Raises:
+        InputError: the file is missing, no file, unreadable, larger than `largest` bytes, or not UTF-8.
+    """
+    place = Place(str(path))
+    try:
+        size = Path(path).stat().st_size
+        if Path(path).is_dir():
+            raise InputError("expected a file, found a directory", place)
+        if size > largest:
+            raise InputError(f"the file has {size} bytes; at most {largest} are read", place)
+        with Path(path).open("rb") as stream:
+            raw = stream.read(largest + 1)  # a device has no size to look at before
+        if len(raw) > largest:
+            raise InputError(f"the file has more than {largest} bytes", place)
+    except FileNotFoundError:
+        raise InputError("no such file", place) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"cannot be read: {reason}", place) from None
+    return decoded(raw, place), raw
+
+
+def decoded(raw: bytes, place: Place) -> str:
+    """The text of UTF-8 bytes that stand at `place`; InputError for another encoding or a NUL byte."""
+    for mark, encoding in ((b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16")):
+        if raw.startswith(mark):
+            raise InputError(f"expected UTF-8 text, found {encoding}", place, "save the file as UTF-8")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        found = f"byte 0x{raw[error.start]:02x}"
+        raise InputError(
+            f"expected UTF-8 text, found {found}", Place(place.file, line), "save the file as UTF-8"
+        ) from None
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise InputError("expected text, found a NUL byte", Place(place.file, line))
+    return text
+
+
+def read_json(path: str | Path) -> tuple[Any, bytes]:
+    """A decoded JSON file and its bytes.
+
+    Stricter than the standard library: repeated keys and nesting too deep to decode are refused. NaN and
+    infinities come out as floats; whoever expects a number there must refuse them, naming the element.
+
+    Raises:
+        InputError: with file, line and column.
+    """
+    text, raw = read_text(path)
+    return json_value(text, Place(str(path))), raw
+
+
+def json_value(text: str, where: Place) -> Any:
+    """The decoded JSON of a text that stands in the file of `where`; errors as `read_json`."""
+    try:
+        return json.loads(text, parse_int=_whole_number, object_pairs_hook=_unique_keys)
+    except json.JSONDecodeError as error:
+        lines = text.split("\n")
+        source = lines[error.lineno - 1] if error.lineno <= len(lines) else ""
+        place = Place(where.file, error.lineno, error.colno, text=source)
+        raise InputError(f"not JSON: {error.msg}", place) from None
+    except RecursionError:
+        raise InputError("not accepted: nested too deeply", where) from None
+    except ValueError as error:
+        raise InputError(f"not accepted: {error}", where) from None
+
+
+def json_of(raw: bytes, file: str) -> Any:
+    """The decoded JSON of the bytes of a file; errors as `read_json`."""
+    place = Place(file)
+    return json_value(decoded(raw, place), place)
+
+
+def _whole_number(digits: str) -> int:
+    if len(digits) > LONGEST_NUMBER:
+        raise ValueError(f"a number has {len(digits)} digits; at most {LONGEST_NUMBER} are read")
+    return int(digits)
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key {shown(key)} occurs twice in one object")
+        found[key] = value
+    return found
+
+
+def document_text(document: Any) -> str:
+    """A document of this program as the text that is written: indented, keys as they are, ending with a line end.
+
+    Raises:
+        ValueError: it holds NaN or an infinity, which JSON does not have.
+    """
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write a UTF-8 file all or nothing: beside its place first, then renamed."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: str | Path, data: bytes) -> None:
+    """Write a file all or nothing: beside its place first, then renamed.
+
+    A symbolic link is followed. A device or a pipe is written to and never replaced; so is what is already open
+    under a name such as /dev/stdout, a file behind it is written at its end.
+
+    Raises:
+        InputError: the file cannot be written (no such folder, no permission, disk full); nothing is left over.
+    """
+    given = Path(path)
+    try:
+        if _is_open_file(given):
+            with given.open("ab") as stream:  # a shell's >> has put it behind what is there
+                stream.write(data)
+        elif given.exists() and not given.is_file() and not given.is_dir():
+            with given.open("wb") as stream:
+                stream.write(data)
+        else:
+            _write_beside(Path(os.path.realpath(path)), data)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"cannot be written: {reason}", Place(str(path))) from None
+
+
+def _is_open_file(path: Path) -> bool:
+    """Whether a name leads to a file that a process holds open: /dev/stdout, /dev/fd/3, or a link to one."""
+    for _ in range(MOST_LINKS):
+        if OPEN_FILES.fullmatch(os.path.realpath(path.parent)):
+            return path.exists()
+        if not path.is_symlink():
+            return False
+        path = path.parent / path.readlink()
+    return False
+
+
+def csv_text(rows: Iterable[Mapping[str, Any]], columns: Sequence[str] | None = None) -> str:
+    """Rows as CSV with a header, harmless in a spreadsheet and on a terminal.
+
+    A text that a spreadsheet would compute gets an apostrophe in front, unless it is a number; control characters
+    are written out.
+
+    Args:
+        rows: all with the same keys.
+        columns: of the header; those of the first row if left out.
+
+    Raises:
+        ValueError: neither rows nor columns.
+    """
+    listed = list(rows)
+    if columns is None and not listed:
+        raise ValueError("a table without rows needs columns")
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, list(listed[0]) if columns is None else columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: _harmless(value) for name, value in row.items()} for row in listed)
+    return stream.getvalue()
+
+
+def _harmless(cell: Any) -> Any:
+    if not isinstance(cell, str):
+        return cell
+    text = one_line(cell)
+    if not text.startswith(FORMULA_STARTS):
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return "'" + text
+    return text
+
+
+def _write_beside(target: Path, data: bytes) -> None:
+    handle, name = tempfile.mkstemp(prefix=f".{target.name[:40]}.", dir=target.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~umask)
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)  # also when interrupted; after the rename there is nothing left

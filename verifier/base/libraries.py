@@ -1,0 +1,38 @@
+"""The libraries of the extras, imported when they are needed and not before."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from verifier.base.errors import UsageError
+
+EXTRAS = {
+    "PIL": "images",
+    "cv2": "images",
+    "jsonschema": "evidence",
+    "onnxruntime": "onnx",
+    "orjson": "detections",
+    "pandas": "detections",
+    "pyarrow": "detections",
+    "pycocotools": "coco",
+}
+"""The extra of this package that brings each library."""
+PACKAGES = {"cv2": "opencv-python-headless, before version 5", "PIL": "pillow"}
+"""What a library is called where it is installed from, if not by its own name."""
+
+
+def library(name: str) -> Any:
+    """The module `name` (`cv2`, `PIL.Image`, `pyarrow.parquet`), of a library in `EXTRAS`.
+
+    Raises:
+        UsageError: it is not installed.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        missing = name.split(".")[0]
+        raise UsageError(
+            f"this needs the library {PACKAGES.get(missing, missing)}\n"
+            f"  hint: pip install '.[{EXTRAS[missing]}]' in this program's source folder"
+        ) from None

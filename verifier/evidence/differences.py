@@ -1,0 +1,113 @@
+"""Where two versions of a file differ: by JSON pointer, or by line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from verifier.base.errors import InputError, Place, shown
+from verifier.base.files import decoded, json_value
+from verifier.evidence.documents import pointer_part
+from verifier.evidence.findings import Finding, Kind
+
+MOST = 20
+"""Differences of one file that are listed one by one."""
+LONGEST_SHOWN = 80
+NOTHING = "nothing"
+
+
+class Difference(NamedTuple):
+    """One place where two versions differ: pointer or line, and what stands there in each."""
+
+    where: str
+    found: str
+    expected: str
+
+
+def leaves(content: Any) -> Iterator[tuple[str, str]]:
+    """(JSON pointer, JSON text) of every value without values inside, in the order of the document."""
+    pending: list[tuple[str, Any]] = [("", content)]
+    while pending:
+        pointer, value = pending.pop()
+        inner: list[tuple[str, Any]] = []
+        if isinstance(value, dict):
+            inner = [(f"{pointer}/{pointer_part(key)}", each) for key, each in value.items()]
+        elif isinstance(value, list):
+            inner = [(f"{pointer}/{k}", each) for k, each in enumerate(value)]
+        if inner:
+            pending += reversed(inner)
+        else:
+            yield pointer or "/", json.dumps(value)
+
+
+def parts_of(raw: bytes, name: str) -> list[tuple[str, str]] | None:
+    """What a file can be compared by: the leaves of a JSON file, the lines of another text; None for other files."""
+    place = Place(name)
+    try:
+        text = decoded(raw, place)
+        if name.endswith((".json", ".sarif")):
+            return list(leaves(json_value(text, place)))
+    except InputError:
+        return None
+    return [(f"line {k}", line) for k, line in enumerate(text.split("\n"), 1)]
+
+
+def differences(found: bytes, expected: bytes, name: str) -> list[Difference]:
+    """Where the bytes found differ from those expected; empty only if they are equal."""
+    if found == expected:
+        return []
+    mine, other = parts_of(found, name), parts_of(expected, name)
+    result: list[Difference] = []
+    if mine is not None and other is not None:
+        result = _by_part(mine, other)
+    return result or [_first_byte(found, expected)]
+
+
+def differing(path: str, found: Any, expected: Any, why: str = "", pointer: str = "") -> list[Finding]:
+    """Where two JSON values differ, as findings about what a document says.
+
+    Args:
+        path: of the document in the bundle.
+        found, expected: the values, or parts of them that have to be equal.
+        why: follows what was expected: ", as in the spec".
+        pointer: where in the document both stand.
+    """
+    return [
+        Finding(path, pointer + each.where, each.found, each.expected + why, Kind.CONTENT)
+        for each in _by_part(list(leaves(found)), list(leaves(expected)))
+    ]
+
+
+def findings_of(found: bytes, expected: bytes, name: str, kind: Kind = Kind.FILES) -> list[Finding]:
+    """The same as findings, at most `MOST` and one that counts the others."""
+    every = differences(found, expected, name)
+    result = [Finding(name, each.where, each.found, each.expected, kind) for each in every[:MOST]]
+    if len(every) > MOST:
+        result.append(Finding(name, "", f"{len(every) - MOST} more differences", "none", kind))
+    return result
+
+
+def _by_part(mine: list[tuple[str, str]], other: list[tuple[str, str]]) -> list[Difference]:
+    found, expected = dict(mine), dict(other)
+    names = dict.fromkeys([*(name for name, _ in other), *(name for name, _ in mine)])
+    return [
+        Difference(name, _text(found.get(name)), _text(expected.get(name)))
+        for name in names
+        if found.get(name) != expected.get(name)
+    ]
+
+
+def _text(value: str | None) -> str:
+    return NOTHING if value is None else shown(value, LONGEST_SHOWN)[1:-1] or "an empty line"
+
+
+def _first_byte(found: bytes, expected: bytes) -> Difference:
+    """For files that say the same in other bytes, or that are no text."""
+    least = min(len(found), len(expected))
+    at = next((k for k in range(least) if found[k] != expected[k]), least)
+    return Difference(f"byte {at}", _around(found, at), _around(expected, at))
+
+
+def _around(raw: bytes, at: int) -> str:
+    return f"{raw[at : at + 8]!r}" if at < len(raw) else "the end of the file"

@@ -1,0 +1,128 @@
+"""What a check found wrong, and what it looked at: values, one line each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from verifier.base.errors import ExitCode
+
+
+class Kind(Enum):
+    """What a finding speaks of: the files as such, or what they say."""
+
+    FILES = "files"
+    CONTENT = "content"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong.
+
+    Attributes:
+        file: path in the bundle; "" for the bundle as a whole.
+        where: JSON pointer, line, or "" for the file as a whole.
+        found, expected: in words or values.
+        kind: see `Kind`.
+    """
+
+    file: str
+    where: str
+    found: str
+    expected: str
+    kind: Kind = Kind.FILES
+
+    def __str__(self) -> str:
+        place = ": ".join(part for part in (self.file or "the bundle", self.where) if part)
+        return f"{place}: found {self.found}; expected {self.expected}"
+
+
+@dataclass(frozen=True)
+class Grades:
+    """How the numbers with a decimal point in the results were checked.
+
+    Attributes:
+        proven: by certificates.
+        recomputed: from the inputs.
+        by_hash: only compared with what was written.
+    """
+
+    proven: int
+    recomputed: int
+    by_hash: int
+
+    @property
+    def all_checked(self) -> bool:
+        """Whether every number is proven or recomputed."""
+        return self.by_hash == 0
+
+
+@dataclass
+class Log:
+    """What a check found and did, as it goes on; see `CheckReport`.
+
+    Attributes:
+        findings, checked, unchecked, requirements, grades: as there.
+        until_anew: what was not looked at and is settled by computing everything anew.
+        proven, recomputed: numbers of the results that certificates prove, and that the inputs gave again.
+        certificates: paths of those that were looked at.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    checked: list[tuple[int, str]] = field(default_factory=list)
+    certificates: set[str] = field(default_factory=set)
+    unchecked: list[str] = field(default_factory=list)
+    until_anew: list[str] = field(default_factory=list)
+    requirements: tuple[tuple[str, str, str], ...] = ()
+    grades: Grades | None = None
+    proven: int = 0
+    recomputed: int = 0
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """Everything a check did.
+
+    Attributes:
+        bundle: its name, without folders.
+        digest: SHA-256 of the manifest, in hexadecimal; "" where there is none.
+        demanded: whether that digest was demanded and is the one.
+        findings: what is wrong.
+        checked: (how many, what), in order.
+        unchecked: what was not looked at, and what would.
+        verdict: of the run in the bundle; "" where that was not read.
+        requirements: (name, planner, verdict) of each requirement of the run.
+        grades: how the numbers were checked; None where the results were not read, or something is wrong.
+    """
+
+    bundle: str
+    digest: str
+    demanded: bool
+    findings: tuple[Finding, ...]
+    checked: tuple[tuple[int, str], ...]
+    unchecked: tuple[str, ...]
+    verdict: str
+    requirements: tuple[tuple[str, str, str], ...] = ()
+    grades: Grades | None = None
+
+    @property
+    def intact(self) -> bool:
+        """Whether the files are, byte for byte, those that the manifest lists."""
+        return not any(finding.kind is Kind.FILES for finding in self.findings)
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.findings
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """0 where nothing is wrong, whatever the verdicts are; 4 for a tampered bundle.
+
+        5 where the files are, by the digest that was demanded, the ones that were built, and what they say is wrong
+        all the same: then this program contradicts itself.
+        """
+        if self.sound:
+            return ExitCode.SATISFIED
+        ours = self.demanded and all(each.kind is Kind.CONTENT for each in self.findings)
+        return ExitCode.INTERNAL if ours else ExitCode.BAD_INPUT

@@ -1,0 +1,271 @@
+"""Reading expressions: the grammar's actions, and one loop that `verifier.language.ltl` shares.
+
+The parser is LALR(1) and builds nodes while it reads, so no text, however deep, makes it recurse. Text is refused
+early where it is too long or nested too deeply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cache
+from itertools import islice
+
+from lark import Lark, Token, Transformer, v_args
+from lark.exceptions import UnexpectedCharacters, UnexpectedToken
+from lark.parsers.lalr_interactive_parser import InteractiveParser
+
+from verifier.base.errors import InputError, Place, nearest_name, shown
+from verifier.language.expressions.complaints import unexpected_character, unexpected_token
+from verifier.language.expressions.kinds import ARITIES, misuse, operand_kind, result_kind
+from verifier.language.expressions.source import Source, advance
+from verifier.language.expressions.syntax import (
+    FUNCTIONS,
+    RESERVED,
+    TEMPORAL_WORDS,
+    Boolean,
+    Call,
+    Name,
+    Node,
+    Number,
+    Operation,
+    Position,
+)
+
+LONGEST_TEXT = 200_000
+"""Characters of one expression or formula."""
+DEEPEST_NODE = 200
+"""Operators inside one another; walks over nodes written elsewhere may recurse this deep."""
+_DEEPEST_STACK = 10 * DEEPEST_NODE
+_LONGEST_NUMBER = 60
+_LARGEST_EXPONENT = 300
+_START = Position(1, 1)
+
+_BINARY = (
+    {"IMPLIES": "->", "IFF": "<->", "XOR": "xor", "OR": "|", "AND": "&"}
+    | {"EQ": "=", "NE": "!=", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}
+    | {"PLUS": "+", "MINUS": "-", "STAR": "*", "SLASH": "/", "FLOORDIV": "//", "PERCENT": "%"}
+)
+
+
+def parse_expression(text: str, source: Source | None = None, start: Position = _START, end: str = "the end") -> Node:
+    """The expression that `text` spells.
+
+    Args:
+        source: the whole text of which `text` is a part, for positions and messages; `text` itself by default.
+        start: where in `source` the text begins.
+        end: what follows the text, as messages call it.
+
+    Raises:
+        InputError: with the place, what was expected and what was found.
+    """
+    return read(_parser(), text, source or Source(text), start, end)
+
+
+@cache
+def _parser() -> Lark:
+    return Lark.open(
+        "grammar.lark",
+        rel_to=__file__,
+        parser="lalr",
+        lexer="basic",
+        maybe_placeholders=False,
+        transformer=ExpressionActions(),
+    )
+
+
+def read(parser: Lark, text: str, source: Source, start: Position, end: str) -> Node:
+    """Run `parser`, whose actions build nodes, over `text`, which begins at `start` of `source`.
+
+    Raises:
+        InputError: as `parse_expression`.
+    """
+    if len(text) > LONGEST_TEXT:
+        message = f"the text has {len(text)} characters; at most {LONGEST_TEXT} are read"
+        raise source.error(message, None)
+    interactive = parser.parse_interactive(text)
+    state = interactive.parser_state
+    count = 0
+    try:
+        for plain in _tokens(interactive):
+            _shift(plain, start)
+            token = _Placed.of(plain, source)
+            if len(state.value_stack) > _DEEPEST_STACK:
+                raise too_deep(position_of(token))
+            interactive.feed_token(token)
+            count += 1
+        end_position = advance(start, text if end != "the end" else text.rstrip())
+        last = Token("$END", "", line=end_position.line, column=end_position.column)
+        node: Node = interactive.feed_token(last)
+    except UnexpectedToken as error:
+        previous, accepted = _before(parser, text, count, start)
+        position = position_of(error.token)
+        raise unexpected_token(error.token, previous, accepted, end, source, position) from None
+    except UnexpectedCharacters as error:
+        offset = error.pos_in_stream or 0
+        raise unexpected_character(text, offset, source, advance(start, text[:offset])) from None
+    except InputError as error:
+        column, line = error.place.column, error.place.line
+        known = Position(line, column) if line is not None and column is not None else None
+        raise InputError(error.message, source.place(known), error.hint) from None
+    return node
+
+
+def _before(parser: Lark, text: str, count: int, start: Position) -> tuple[Token | None, set[str]]:
+    """The last of the first `count` tokens and the token types that may follow it.
+
+    Read anew: a parser that met a token it cannot use has by then reduced what came before.
+    """
+    interactive = parser.parse_interactive(text)
+    previous = None
+    for previous in islice(_tokens(interactive), count):
+        interactive.feed_token(previous)
+    if previous is not None:
+        _shift(previous, start)
+    return previous, set(interactive.accepts())  # type: ignore[no-untyped-call]
+
+
+def _tokens(interactive: InteractiveParser) -> Iterator[Token]:
+    yield from interactive.lexer_thread.lex(interactive.parser_state)  # type: ignore[no-untyped-call]
+
+
+class _Placed(Token):
+    """A token that knows the text it stands in, so that a node can be traced to its file wherever it is used."""
+
+    source: Source | None = None
+
+    @classmethod
+    def of(cls, token: Token, source: Source) -> _Placed:
+        """The same token, of this text."""
+        placed = cls.new_borrow_pos(token.type, token.value, token)
+        placed.source = source
+        return placed
+
+
+def position_of(token: Token) -> Position:
+    """Where a token begins."""
+    return Position(token.line or 1, token.column or 1, token.source if isinstance(token, _Placed) else None)
+
+
+def _shift(token: Token, start: Position) -> None:
+    if token.line == 1 and token.column is not None:
+        token.column += start.column - 1
+    if token.line is not None:
+        token.line += start.line - 1
+
+
+def problem(message: str, position: Position | None, hint: str | None = None) -> InputError:
+    """An error of an action, which knows positions but not the text; `read` adds the text."""
+    return InputError(message, None if position is None else Place(None, position.line, position.column), hint)
+
+
+def too_deep(position: Position | None) -> InputError:
+    """The error for operators inside one another beyond `DEEPEST_NODE`."""
+    hint = "a chain of operators nests as well: put parentheses around parts of a long one"
+    return problem(f"nested too deeply: at most {DEEPEST_NODE} operators inside one another", position, hint)
+
+
+@v_args(inline=True)
+class ExpressionActions(Transformer[Token, Node]):
+    """What each alternative of `grammar.lark` builds; operands of an evident wrong kind are refused here."""
+
+    def binary(self, left: Node, operator: Token, right: Node) -> Node:
+        """An operator between two operands."""
+        node = Operation(_BINARY[operator.type], (left, right), left.position)
+        require_kinds(node, right if operator == "=>" else None)
+        return node
+
+    def negation(self, operator: Token, operand: Node) -> Node:
+        """`!a`."""
+        node = Operation("!", (operand,), position_of(operator))
+        require_kinds(node)
+        return node
+
+    def minus(self, operator: Token, operand: Node) -> Node:
+        """`-a`."""
+        node = Operation("neg", (operand,), position_of(operator))
+        require_kinds(node)
+        return node
+
+    def number(self, token: Token) -> Node:
+        """A whole number or a decimal, exactly."""
+        mantissa, _, exponent = token.lower().partition("e")
+        if len(mantissa) > _LONGEST_NUMBER or len(exponent) > 5 or abs(int(exponent or 0)) > _LARGEST_EXPONENT:
+            hint = f"at most {_LONGEST_NUMBER} characters and an exponent up to {_LARGEST_EXPONENT} are read"
+            raise problem(f"the number {shown(str(token), 30)} is too long", position_of(token), hint)
+        value = Fraction(str(token))
+        whole = value.numerator if value.denominator == 1 else value
+        return Number(whole, position_of(token))
+
+    def true(self, token: Token) -> Node:
+        """`true`."""
+        return Boolean(True, position_of(token))
+
+    def false(self, token: Token) -> Node:
+        """`false`."""
+        return Boolean(False, position_of(token))
+
+    def name(self, token: Token) -> Node:
+        """A name, which no reserved word can be."""
+        if token in TEMPORAL_WORDS:
+            raise problem(f"temporal operator {shown(str(token))} cannot be used here", position_of(token))
+        if token in RESERVED:
+            raise problem(f"expected a name, found the reserved word {shown(str(token))}", position_of(token))
+        return Name(str(token), position_of(token))
+
+    def quoted(self, token: Token) -> Node:
+        """A name in double quotes, of any characters."""
+        if not token.isprintable():
+            raise problem("a quoted name has a character that cannot be printed", position_of(token))
+        return Name(token[1:-1], position_of(token))
+
+    def arguments(self, *arguments: Node) -> tuple[Node, ...]:
+        """What stands between the parentheses of a call."""
+        return arguments
+
+    def call(self, token: Token, arguments: tuple[Node, ...]) -> Node:
+        """A function and its arguments."""
+        position, function = position_of(token), str(token)
+        if function in TEMPORAL_WORDS:
+            raise problem(f"temporal operator {shown(function)} cannot be used here", position)
+        if function not in FUNCTIONS:
+            nearest = nearest_name(function, FUNCTIONS)
+            known = f"known: {', '.join(sorted(FUNCTIONS))}"
+            hint = f"did you mean '{nearest}'? {known}" if nearest else known
+            raise problem(f"unknown function {shown(function)}", position, hint)
+        _require_arguments(function, arguments, position)
+        node = Call(function, arguments, position)
+        if function != "sees":
+            require_kinds(node)
+        return node
+
+
+def _require_arguments(function: str, arguments: tuple[Node, ...], position: Position) -> None:
+    wanted, given = ARITIES[function], len(arguments)
+    more = function in ("min", "max")
+    if given < wanted or (given > wanted and not more):
+        amount = f"{wanted} argument{'s' if wanted > 1 else ''}{' or more' if more else ''}"
+        raise problem(f"{function}(...) takes {amount}, found {given}", position)
+    if function == "sees" and not isinstance(arguments[0], Name):
+        raise problem("sees(...) takes the name of one class", arguments[0].position)
+
+
+def require_kinds(node: Node, maybe_at_least: Node | None = None) -> None:
+    """Refuse a node that is too deep, or an operand that is evidently of the wrong kind.
+
+    `maybe_at_least` is the right operand of `=>`, which may have been meant as `>=`.
+
+    Raises:
+        InputError: with the operand's position.
+    """
+    if node.depth > DEEPEST_NODE:
+        raise too_deep(node.position)
+    wanted = operand_kind(node)
+    operands = node.arguments if isinstance(node, Call) else node.operands  # type: ignore[union-attr]
+    for operand in operands:
+        found = result_kind(operand)
+        if found is not None and found != wanted:
+            message, hint = misuse(wanted, found, operand, node)
+            if operand is maybe_at_least:
+                hint = "=> is implication; 'at least' is >="
+            raise problem(message, operand.position, hint)

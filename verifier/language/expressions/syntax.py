@@ -1,0 +1,290 @@
+"""Syntax of the one small language for conditions and arithmetic over model variables.
+
+Specs and system models share it; `verifier.language.ltl` adds the temporal operators as one more node. A node is a
+frozen value; two nodes are equal when they read the same, wherever they stood in a file. Nothing here recurses:
+equality, hashing and `fold` survive any depth, and a subformula that is shared is visited once.
+
+| node        | reads                                                       |
+|-------------|-------------------------------------------------------------|
+| `Number`    | an integer, or a decimal kept as an exact fraction           |
+| `Boolean`   | `true`, `false`                                              |
+| `Name`      | a variable, constant or proposition                          |
+| `Operation` | an operator of the tables below with one or two operands     |
+| `Call`      | `min(a, b)`, `max(a, b)`, `abs(a)`, `floor(a)`, `ceil(a)`, `sees(label)` |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
+from typing import Any, TypeAlias, TypeVar
+
+from verifier.language.expressions.source import Position as Position
+
+T = TypeVar("T")
+
+ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "neg"})
+COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
+CONNECTIVES = frozenset({"!", "&", "|", "xor", "->", "<->"})
+FUNCTIONS = frozenset({"min", "max", "abs", "floor", "ceil", "sees"})
+
+TEMPORAL_WORDS = frozenset({"G", "F", "X", "U", "R", "W", "M", "next", "always", "eventually", "until"})
+RESERVED = FUNCTIONS | TEMPORAL_WORDS | {"true", "false", "True", "False"}
+RESERVED |= {"not", "and", "or", "xor", "implies", "iff"}
+"""Words that name an operator, a constant or a function; as a name they stand in double quotes."""
+
+
+def _below(node: _Value) -> tuple[Node, ...]:
+    if isinstance(node, Operation | Temporal):
+        return node.operands
+    if isinstance(node, Call):
+        return node.arguments
+    return ()
+
+
+class _Value:
+    """Equality, hash and depth of nodes: by content, without recursion, computed once when made."""
+
+    __slots__ = ("_depth", "_hash")
+    _depth: int
+    _hash: int
+
+    def _content(self) -> tuple[object, ...]:
+        """What this node says beside its operands."""
+        raise NotImplementedError
+
+    def _seal(self) -> None:
+        below = tuple(hash(child) for child in _below(self))
+        object.__setattr__(self, "_hash", hash((type(self).__name__, self._content(), below)))
+        object.__setattr__(self, "_depth", 1 + max((child._depth for child in _below(self)), default=0))
+
+    @property
+    def depth(self) -> int:
+        """Nodes on the longest way down, this one and the leaf included."""
+        return self._depth
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Value):
+            return NotImplemented
+        pending: list[tuple[_Value, _Value]] = [(self, other)]
+        compared: set[tuple[int, int]] = set()
+        while pending:
+            left, right = pending.pop()
+            if left is right or (id(left), id(right)) in compared:
+                continue
+            if left._hash != right._hash or type(left) is not type(right):
+                return False
+            below_left, below_right = _below(left), _below(right)
+            if left._content() != right._content() or len(below_left) != len(below_right):
+                return False
+            compared.add((id(left), id(right)))
+            pending.extend(zip(below_left, below_right, strict=True))
+        return True
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Rebuilt from its fields: the hash of a text differs from process to process."""
+        return type(self), tuple(getattr(self, each.name) for each in fields(self))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Number(_Value):
+    """An exact number: integers stay integers, decimals become fractions."""
+
+    value: int | Fraction
+    position: Position | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._seal()
+
+    def _content(self) -> tuple[object, ...]:
+        return (self.value,)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Boolean(_Value):
+    """`true` or `false`."""
+
+    value: bool
+    position: Position | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._seal()
+
+    def _content(self) -> tuple[object, ...]:
+        return (self.value,)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Name(_Value):
+    """A variable, constant or proposition; what it is, its declaration says."""
+
+    name: str
+    position: Position | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not self.name or not self.name.isprintable() or '"' in self.name:
+            raise ValueError(f"not a name: {self.name!r}")
+        self._seal()
+
+    def _content(self) -> tuple[object, ...]:
+        return (self.name,)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operation(_Value):
+    """`operator` applied to its operands: one for `neg` and `!`, two for every other."""
+
+    operator: str
+    operands: tuple[Node, ...]
+    position: Position | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.operator not in ARITHMETIC | COMPARISONS | CONNECTIVES:
+            raise ValueError(f"unknown operator {self.operator!r}")
+        expected = 1 if self.operator in ("neg", "!") else 2
+        if len(self.operands) != expected:
+            raise ValueError(f"{self.operator!r} takes {expected} operand(s), got {len(self.operands)}")
+        self._seal()
+
+    def _content(self) -> tuple[object, ...]:
+        return (self.operator,)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call(_Value):
+    """A function of `FUNCTIONS`; `sees(label)` asks whether the detector reports an object of that class."""
+
+    function: str
+    arguments: tuple[Node, ...]
+    position: Position | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.function not in FUNCTIONS:
+            raise ValueError(f"unknown function {self.function!r}")
+        self._seal()
+
+    def _content(self) -> tuple[object, ...]:
+        return (self.function,)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Steps `low..high` of a bounded temporal operator, both included; `high` None means without end."""
+
+    low: int
+    high: int | None
+
+    def __post_init__(self) -> None:
+        if self.low < 0 or (self.high is not None and self.high < self.low):
+            raise ValueError(f"not an interval of steps: [{self.low}, {self.high}]")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Temporal(_Value):
+    """A temporal operator of `verifier.language.ltl` over formulas.
+
+    `operator` is one of X F G (one operand) and U R W M (two). `interval` bounds F, G, U and R; for X it is
+    `[n, n]` with n >= 1 the number of steps, and None means one step. An expression without a `Temporal` node
+    anywhere below it is a state formula.
+    """
+
+    operator: str
+    operands: tuple[Node, ...]
+    interval: Interval | None = None
+    position: Position | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        unary, binary = ("X", "F", "G"), ("U", "R", "W", "M")
+        if self.operator not in unary + binary:
+            raise ValueError(f"unknown temporal operator {self.operator!r}")
+        if len(self.operands) != (1 if self.operator in unary else 2):
+            raise ValueError(f"wrong number of operands for {self.operator!r}: {len(self.operands)}")
+        if self.interval is not None and self.operator in ("W", "M"):
+            raise ValueError(f"{self.operator} takes no bound")
+        steps = self.interval if self.operator == "X" else None
+        if steps is not None and (steps.low != steps.high or steps.low < 1):
+            raise ValueError("X[n] takes one number of steps, at least 1")
+        self._seal()
+
+    def _content(self) -> tuple[object, ...]:
+        return (self.operator, self.interval)
+
+
+Node: TypeAlias = "Number | Boolean | Name | Operation | Call | Temporal"
+"""Any node; a formula of LTL is a Node whose type is Boolean."""
+
+TRUE = Boolean(True)
+FALSE = Boolean(False)
+
+
+def conjunction(nodes: tuple[Node, ...]) -> Node:
+    """`nodes[0] & nodes[1] & ...`; true when there are none."""
+    if not nodes:
+        return TRUE
+    result = nodes[0]
+    for node in nodes[1:]:
+        result = Operation("&", (result, node))
+    return result
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The direct operands of a node."""
+    return _below(node)
+
+
+def fold(root: Node, combine: Callable[[Node, tuple[T, ...]], T]) -> T:
+    """`combine(node, results for its operands)` from the leaves up to the root, every shared node once.
+
+    The label inside `sees(...)` is not an operand: `combine` gets the call with no results.
+    """
+    done: dict[int, T] = {}
+    pending = [root]
+    while pending:
+        node = pending[-1]
+        below = () if isinstance(node, Call) and node.function == "sees" else _below(node)
+        waiting = [child for child in below if id(child) not in done]
+        if waiting:
+            pending.extend(reversed(waiting))
+            continue
+        pending.pop()
+        if id(node) not in done:
+            done[id(node)] = combine(node, tuple(done[id(child)] for child in below))
+    return done[id(root)]
+
+
+def size(root: Node) -> int:
+    """Number of nodes of the tree: a shared node counts at every use."""
+    return fold(root, lambda _, below: 1 + sum(below))
+
+
+def names_in(node: Node) -> frozenset[str]:
+    """Every name that occurs in `node`, but for the labels inside `sees(...)`."""
+    found: set[str] = set()
+
+    def collect(node: Node, _: tuple[None, ...]) -> None:
+        if isinstance(node, Name):
+            found.add(node.name)
+
+    fold(node, collect)
+    return frozenset(found)
+
+
+def labels_seen(node: Node) -> frozenset[str]:
+    """Every class that `node` asks the detector about with `sees(class)`."""
+    found: set[str] = set()
+
+    def collect(node: Node, _: tuple[None, ...]) -> None:
+        if isinstance(node, Call) and node.function == "sees":
+            found.update(argument.name for argument in node.arguments if isinstance(argument, Name))
+
+    fold(node, collect)
+    return frozenset(found)
+
+
+def is_temporal(node: Node) -> bool:
+    """Whether a temporal operator stands anywhere in `node`."""
+    return fold(node, lambda each, below: isinstance(each, Temporal) or any(below))

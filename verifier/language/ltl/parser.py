@@ -1,0 +1,200 @@
+"""Reading formulas of LTL in the spellings of Spot, PRISM and TuLiP and in mathematical signs.
+
+Precedence is Spot's: from loosest to tightest `->` and `<->` (to the right), `xor`, `|`, `&`, `U R W M` (to the
+right), `! X F G`, comparisons, sums, products, unary minus. `||` is "or". PRISM and Spot differ on `->` beside
+`<->`, so that mix needs parentheses. A chain `a <-> b <-> c` leans to the right as well; equivalence is associative.
+
+Bounds count steps, ends included: `F<=10 a`, `F<10 a`, `F>=3 a`, `F>3 a`, `F=5 a`, `F[2,5] a` (also `2:5`, `2..5`),
+the same for G, U and R, and `X[3] a`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from lark import Lark, Token, Transformer, v_args
+from lark.visitors import merge_transformers
+
+from verifier.language.expressions import kinds
+from verifier.language.expressions.kinds import misuse, result_kind
+from verifier.language.expressions.parser import ExpressionActions, position_of, problem, read, require_kinds
+from verifier.language.expressions.source import Source
+from verifier.language.expressions.syntax import Interval, Node, Position, Temporal
+
+_START = Position(1, 1)
+_LARGEST_BOUND = 2**31 - 1
+_OPERATORS = {"NEXT": "X", "EVENTUALLY": "F", "ALWAYS": "G"} | {
+    "UNTIL": "U",
+    "RELEASE": "R",
+    "WEAK": "W",
+    "STRONG": "M",
+}
+
+
+def parse_formula(text: str, source: Source | None = None, start: Position = _START, end: str = "the end") -> Node:
+    """The formula that `text` spells; a state condition is one too.
+
+    Args:
+        source: the whole text of which `text` is a part, for positions and messages; `text` itself by default.
+        start: where in `source` the text begins.
+        end: what follows the text, as messages call it.
+
+    Raises:
+        InputError: with the place, what was expected and what was found.
+    """
+    whole = source or Source(text)
+    node = read(_parser(), text, whole, start, end)
+    if result_kind(node) == "number":
+        message, hint = misuse("boolean", "number", node)
+        raise whole.error(message, node.position, hint)
+    return node
+
+
+_UNARY = frozenset({"NEXT", "EVENTUALLY", "ALWAYS"})
+_BINARY = frozenset({"UNTIL", "RELEASE", "WEAK", "STRONG"})
+_CONNECTIVES = frozenset({"AND", "OR", "XOR", "IMPLIES", "IFF"})
+
+
+def read_otherwise_by_prism(text: str) -> bool:
+    """Whether PRISM and Storm, where temporal operators bind loosest, would read a formula of ours differently.
+
+    >>> read_otherwise_by_prism("G a | b"), read_otherwise_by_prism("(G a) | G b")
+    (True, False)
+    """
+    open_groups: list[set[str]] = [set()]
+    for token in _parser().lex(text):
+        name = token.type.removeprefix("grammar__")
+        group = open_groups[-1]
+        if token == "(":
+            open_groups.append(set())
+        elif token == ")" and len(open_groups) > 1:
+            open_groups.pop()
+        elif name in _CONNECTIVES:
+            if "temporal" in group:
+                return True
+            group.add("connective")
+        elif name in _BINARY and "connective" in group:
+            return True
+        elif name in _UNARY | _BINARY:
+            group.add("temporal")
+    return False
+
+
+@cache
+def _parser() -> Lark:
+    return Lark.open(
+        "ltl.lark",
+        rel_to=__file__,
+        import_paths=[str(Path(kinds.__file__).parent)],
+        parser="lalr",
+        lexer="basic",
+        maybe_placeholders=False,
+        transformer=_actions(),
+    )
+
+
+def _actions() -> Transformer[Token, Node]:
+    """The actions of both grammars; lark puts `grammar__` before the names of those that were imported."""
+    merged: Transformer[Token, Node] = merge_transformers(  # type: ignore[no-untyped-call]
+        FormulaActions(), grammar=ExpressionActions()
+    )
+    return merged
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """A bound as it was written; `single` for `[n]`, which only X takes."""
+
+    interval: Interval
+    position: Position
+    single: bool = False
+
+
+@v_args(inline=True)
+class FormulaActions(Transformer[Token, Node]):
+    """What each alternative of `ltl.lark` builds; those it takes over are built by `ExpressionActions`."""
+
+    def temporal_unary(self, operator: Token, operand: Node) -> Node:
+        """`X a`, `F a`, `G a`."""
+        return _temporal(operator, (operand,), None, position_of(operator))
+
+    def temporal_binary(self, left: Node, operator: Token, right: Node) -> Node:
+        """`a U b`, `a R b`, `a W b`, `a M b`."""
+        return _temporal(operator, (left, right), None, left.position)
+
+    def bounded_unary(self, operator: Token, bound: _Bound, operand: Node) -> Node:
+        """`F<=3 a`, `X[3] a`."""
+        return _temporal(operator, (operand,), bound, position_of(operator))
+
+    def bounded_binary(self, left: Node, operator: Token, bound: _Bound, right: Node) -> Node:
+        """`a U<=3 b`."""
+        return _temporal(operator, (left, right), bound, left.position)
+
+    def at_most(self, sign: Token, number: Token) -> _Bound:
+        """`<=3`."""
+        return _bound(sign, 0, _steps(number))
+
+    def less_than(self, sign: Token, number: Token) -> _Bound:
+        """`<3`."""
+        return _bound(sign, 0, _steps(number) - 1)
+
+    def at_least(self, sign: Token, number: Token) -> _Bound:
+        """`>=3`."""
+        return _bound(sign, _steps(number), None)
+
+    def more_than(self, sign: Token, number: Token) -> _Bound:
+        """`>3`."""
+        return _bound(sign, _steps(number) + 1, None)
+
+    def exactly(self, sign: Token, number: Token) -> _Bound:
+        """`=3`."""
+        return _bound(sign, _steps(number), _steps(number))
+
+    def single(self, number: Token) -> _Bound:
+        """`[3]`."""
+        return _Bound(Interval(_steps(number), _steps(number)), position_of(number), single=True)
+
+    def between(self, low: Token, *separator_and_high: Token) -> _Bound:
+        """`[2,5]`, `[2:5]`, `[2..5]`."""
+        return _bound(low, _steps(low), _steps(separator_and_high[-1]))
+
+
+def _temporal(operator: Token, operands: tuple[Node, ...], bound: _Bound | None, start: Position | None) -> Node:
+    name = _OPERATORS[operator.type]
+    if bound is not None:
+        _check_bound(name, bound)
+    node = Temporal(name, operands, bound.interval if bound else None, start)
+    require_kinds(node)
+    return node
+
+
+def _check_bound(operator: str, bound: _Bound) -> None:
+    if operator == "X":
+        if not bound.single:
+            raise problem("X takes a number of steps in brackets", bound.position, "write X[3] a")
+        if bound.interval.low == 0:
+            raise problem("X[0] is no step: expected at least 1", bound.position)
+    elif operator == "W":
+        raise problem("W takes no bound", bound.position, "write it with U: (a U<=3 b) | (G<=3 a)")
+    elif operator == "M":
+        raise problem("M takes no bound", bound.position, "write it with U: b U<=3 (a & b)")
+    elif bound.single:
+        n = bound.interval.low
+        hint = f"write {operator}={n} for step {n} alone, {operator}<={n} for the steps up to it"
+        raise problem(f"one number in brackets does not bound {operator}", bound.position, hint)
+
+
+def _steps(number: Token) -> int:
+    if not number.isdigit():
+        raise problem(f"a bound counts steps: expected a whole number, found {number}", position_of(number))
+    if len(number) > 10 or int(number) > _LARGEST_BOUND:
+        raise problem(f"a bound is at most {_LARGEST_BOUND} steps", position_of(number))
+    return int(number)
+
+
+def _bound(first: Token, low: int, high: int | None) -> _Bound:
+    if high is not None and high < low:
+        raise problem("the bound allows no step at all", position_of(first), "bounds are [low,high], ends included")
+    return _Bound(Interval(low, high), position_of(first))

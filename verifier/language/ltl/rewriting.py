@@ -1,0 +1,315 @@
+"""The same formula in other words: over atoms, over six operators, and in the subset that Storm reads."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from verifier.base.errors import LimitError
+from verifier.language.expressions.printing import to_text
+from verifier.language.expressions.syntax import (
+    TRUE,
+    Boolean,
+    Call,
+    Name,
+    Node,
+    Number,
+    Operation,
+    Temporal,
+    fold,
+)
+
+LARGEST_CORE = 100_000
+"""Subformulas that `to_core` builds at most."""
+LONGEST_STORM_TEXT = 1_000_000
+"""Characters that `to_storm` writes at most; nested equivalences double the text each time."""
+
+LONGEST_STORM_CHAIN = 1000
+"""Steps that `to_storm` lets a lower bound or `X[n]` look ahead: each is an X inside another."""
+
+_NEXT_CHAIN = re.compile(r"(?:\(X )*")
+_CONSTANTS = {"true": "false", "false": "true"}
+_STORM_LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+
+def abstract(formula: Node) -> tuple[Node, dict[str, Node]]:
+    """`formula` over atoms, and what each atom stands for.
+
+    Every largest subformula without a temporal operator becomes a name `p0`, `p1`, ... in the order of the text;
+    equal ones share a name. `true` and `false` stay.
+    """
+    names = {state: f"p{number}" for number, state in enumerate(_largest_states(formula))}
+
+    def atom(state: Node) -> Node:
+        return Name(names[state]) if state in names else state
+
+    def combine(node: Node, below: tuple[tuple[bool, Node], ...]) -> tuple[bool, Node]:
+        temporal = isinstance(node, Temporal) or any(inside for inside, _ in below)
+        if not temporal or not isinstance(node, Operation | Temporal):
+            return False, node
+        return True, replace(node, operands=tuple(new if inside else atom(new) for inside, new in below))
+
+    temporal, rewritten = fold(formula, combine)
+    return rewritten if temporal else atom(rewritten), {name: state for state, name in names.items()}
+
+
+def _largest_states(formula: Node) -> tuple[Node, ...]:
+    """The largest subformulas without temporal operator, constants left out, each once, in the order of the text."""
+
+    def combine(node: Node, below: tuple[tuple[bool, tuple[Node, ...]], ...]) -> tuple[bool, tuple[Node, ...]]:
+        if isinstance(node, Temporal) or any(temporal for temporal, _ in below):
+            return True, tuple(dict.fromkeys(state for _, states in below for state in states))
+        return False, () if isinstance(node, Boolean) else (node,)
+
+    return fold(formula, combine)[1]
+
+
+def expanded_size(formula: Node) -> int:
+    """At most so many different subformulas has `to_core(formula)`: the price of its bounds, without paying it."""
+    sizes: list[int] = []
+
+    def combine(node: Node, _: tuple[None, ...]) -> None:
+        sizes.append(_core_cost(node))
+
+    fold(formula, combine)
+    return sum(sizes) + 1
+
+
+def _core_cost(node: Node) -> int:
+    """Subformulas that one operator turns into: at most 8, and at most 5 for every step of a bound."""
+    if isinstance(node, Temporal) and node.interval is not None:
+        bound = node.interval
+        return 8 + 5 * (bound.low if bound.high is None else bound.high)
+    return 8 if isinstance(node, Operation | Temporal) else 1
+
+
+def to_core(formula: Node) -> Node:
+    """The same language in `true`, names, `!`, `&`, `X` and `U` without bounds.
+
+    State subformulas must be names, constants and connectives (see `abstract`). Bounds are unrolled by the
+    expansion laws; what is repeated is shared, so the size grows with the sum of the bounds.
+
+    Raises:
+        LimitError: the result could have more than `LARGEST_CORE` subformulas.
+        ValueError: a state subformula is something else.
+    """
+    size = expanded_size(formula)
+    if size > LARGEST_CORE:
+        raise LimitError(f"with its bounds unrolled the formula has {size} parts; at most {LARGEST_CORE} are built")
+
+    def combine(node: Node, below: tuple[Node, ...]) -> Node:
+        if isinstance(node, Boolean):
+            return TRUE if node.value else _not(TRUE)
+        if isinstance(node, Name):
+            return node
+        if isinstance(node, Number | Call):
+            raise _not_propositional(node)
+        return _core_temporal(node, below) if isinstance(node, Temporal) else _core_connective(node, below)
+
+    return fold(formula, combine)
+
+
+def _not_propositional(node: Node) -> ValueError:
+    return ValueError(f"not a formula over propositions: {to_text(node)}")
+
+
+def _not(a: Node) -> Node:
+    return a.operands[0] if isinstance(a, Operation) and a.operator == "!" else Operation("!", (a,))
+
+
+def _and(a: Node, b: Node) -> Node:
+    return Operation("&", (a, b))
+
+
+def _or(a: Node, b: Node) -> Node:
+    return _not(_and(_not(a), _not(b)))
+
+
+def _core_connective(node: Operation, below: tuple[Node, ...]) -> Node:
+    a, b = below[0], below[-1]
+    match node.operator:
+        case "!":
+            return _not(a)
+        case "&":
+            return _and(a, b)
+        case "|":
+            return _or(a, b)
+        case "->":
+            return _not(_and(a, _not(b)))
+        case "<->":
+            return _or(_and(a, b), _and(_not(a), _not(b)))
+        case "xor":
+            return _or(_and(a, _not(b)), _and(_not(a), b))
+    raise _not_propositional(node)
+
+
+def _core_temporal(node: Temporal, below: tuple[Node, ...]) -> Node:
+    a, b = below[0], below[-1]
+    low, high = (0, None) if node.interval is None else (node.interval.low, node.interval.high)
+    match node.operator:
+        case "X":
+            return _steps(a, max(low, 1))
+        case "F":
+            return _until(TRUE, a, low, high)
+        case "G":
+            return _not(_until(TRUE, _not(a), low, high))
+        case "U":
+            return _until(a, b, low, high)
+        case "R":
+            return _not(_until(_not(a), _not(b), low, high))
+        case "W":
+            return _not(_until(_not(b), _and(_not(a), _not(b)), 0, None))
+        case _:  # M
+            return _until(b, _and(a, b), 0, None)
+
+
+def _steps(a: Node, count: int) -> Node:
+    for _ in range(count):
+        a = Temporal("X", (a,))
+    return a
+
+
+def _until(a: Node, b: Node, low: int, high: int | None) -> Node:
+    """a U[low,high] b, by a U[0,k+1] b = b | (a & X (a U[0,k] b)) and a U[k+1,..] b = a & X (a U[k,..] b)."""
+    result = b
+    if high is None:
+        result = Temporal("U", (a, b))
+    else:
+        for _ in range(high - low):
+            following = Temporal("X", (result,))
+            result = _or(b, following if a == TRUE else _and(a, following))
+    for _ in range(low):
+        following = Temporal("X", (result,))
+        result = following if a == TRUE else _and(a, following)
+    return result
+
+
+def to_storm(formula: Node) -> str:
+    """`formula` as a path formula that Storm reads with the same meaning.
+
+    Storm's grammar lacks `-> <-> xor R W M` and bounds on G, takes `||` for conditional probability, and binds
+    F, G, X and ! more weakly than & and |. So only `! & | X F G U` are written, with no bounds but `<=k` on F
+    and U, and everything stands in parentheses. Constants are worked off, since Storm takes `!true` for a
+    label of that name; they remain only where the whole formula is one. State subformulas must be names that
+    Storm allows as labels (`abstract` makes such), constants and connectives. The meaning is that on infinite
+    words, where a next step always exists.
+
+    Raises:
+        LimitError: the text would be longer than `LONGEST_STORM_TEXT`, or look more than `LONGEST_STORM_CHAIN`
+            steps ahead.
+        ValueError: a state subformula is something else.
+    """
+
+    def combine(node: Node, below: tuple[str, ...]) -> str:
+        if isinstance(node, Boolean):
+            return "true" if node.value else "false"
+        if isinstance(node, Name):
+            if not _STORM_LABEL.match(node.name):
+                raise ValueError(f"not a label that Storm reads: {node.name!r}")
+            return f'"{node.name}"'
+        if isinstance(node, Number | Call):
+            raise _not_propositional(node)
+        text = _storm_temporal(node, below) if isinstance(node, Temporal) else _storm_connective(node, below)
+        if len(text) > LONGEST_STORM_TEXT:
+            hint = "nested equivalences double the text each time"
+            raise LimitError(f"the formula for Storm has more than {LONGEST_STORM_TEXT} characters", hint=hint)
+        return text
+
+    return fold(formula, combine)
+
+
+def _storm_connective(node: Operation, below: tuple[str, ...]) -> str:
+    a, b = below[0], below[-1]
+    match node.operator:
+        case "!":
+            return _storm_not(a)
+        case "&":
+            return _storm_and(a, b)
+        case "|":
+            return _storm_or(a, b)
+        case "->":
+            return _storm_or(_storm_not(a), b)
+        case "<->":
+            return _storm_or(_storm_and(a, b), _storm_and(_storm_not(a), _storm_not(b)))
+        case "xor":
+            return _storm_or(_storm_and(a, _storm_not(b)), _storm_and(_storm_not(a), b))
+    raise _not_propositional(node)
+
+
+def _storm_temporal(node: Temporal, below: tuple[str, ...]) -> str:
+    a, b = below[0], below[-1]
+    low, high = (0, None) if node.interval is None else (node.interval.low, node.interval.high)
+    match node.operator:
+        case "X":
+            return _storm_steps(a, max(low, 1))
+        case "F":
+            return _storm_eventually(a, low, high)
+        case "G" if node.interval is None and a not in _CONSTANTS:
+            return f"(G {a})"
+        case "G":
+            return _storm_not(_storm_eventually(_storm_not(a), low, high))
+        case "U":
+            return _storm_until(a, b, low, high)
+        case "R":
+            return _storm_not(_storm_until(_storm_not(a), _storm_not(b), low, high))
+        case "W":
+            return _storm_not(_storm_until(_storm_not(b), _storm_and(_storm_not(a), _storm_not(b)), 0, None))
+        case _:  # M
+            return _storm_until(b, _storm_and(a, b), 0, None)
+
+
+def _storm_not(a: str) -> str:
+    """The negation; it passes through X and cancels a negation, so that Storm's automata stay small."""
+    if a in _CONSTANTS:
+        return _CONSTANTS[a]
+    count = len(_NEXT_CHAIN.match(a)[0]) // 3  # type: ignore[index]
+    inner = a[3 * count : len(a) - count]
+    return _storm_steps(inner[2:-1] if inner.startswith("(!") else f"(!{inner})", count)
+
+
+def _storm_and(a: str, b: str) -> str:
+    if "false" in (a, b):
+        return "false"
+    if "true" in (a, b):
+        return b if a == "true" else a
+    return f"({a} & {b})"
+
+
+def _storm_or(a: str, b: str) -> str:
+    if "true" in (a, b):
+        return "true"
+    if "false" in (a, b):
+        return b if a == "false" else a
+    return f"({a} | {b})"
+
+
+def _storm_steps(a: str, count: int) -> str:
+    """`a` after so many steps, which an infinite word always has."""
+    if count > LONGEST_STORM_CHAIN:
+        raise LimitError(
+            f"the formula looks {count} steps ahead; at most {LONGEST_STORM_CHAIN} can be written for Storm"
+        )
+    return a if a in _CONSTANTS else "(X " * count + a + ")" * count
+
+
+def _storm_eventually(a: str, low: int, high: int | None) -> str:
+    if a in _CONSTANTS:
+        return a
+    return _storm_steps(f"(F {a})" if high is None else f"(F<={high - low} {a})", low)
+
+
+def _storm_until(a: str, b: str, low: int, high: int | None) -> str:
+    """a U[low,high] b as: `a` before step `low`, and from there on a U[0,high-low] b.
+
+    A lower bound is never left to Storm 2.0.0: on a chain whose states all have `b` and not `a` it gives
+    `"a" U[1,1] "b"` probability 1, and nested ones can come out wrong as well.
+    """
+    if a == "true" or b == "false":
+        return _storm_eventually(b, low, high)
+    if a == "false":
+        return b if low == 0 else "false"
+    before = "true" if low == 0 else _storm_not(_storm_eventually(_storm_not(a), 0, low - 1))
+    if b == "true":
+        return before
+    until = f"({a} U {b})" if high is None else f"({a} U<={high - low} {b})"
+    return _storm_and(before, _storm_steps(until, low))

@@ -1,0 +1,146 @@
+"""What a formula means on one word: straight from the definition, slow, and used to test everything else.
+
+Definitions: C. Baier and J.-P. Katoen, Principles of Model Checking, MIT Press 2008, definition 5.6 (until, next and
+the operators derived from them), section 5.1.5 (weak until, release); finite words as in G. De Giacomo and
+M. Y. Vardi, Linear temporal logic and linear dynamic logic on finite traces, IJCAI 2013. A bound `[low, high]`
+restricts the step j at which the right operand of U (the operand of F) is looked for; G and R are the duals of F
+and U.
+
+Letters are sets of the propositions that hold. The state subformulas of a formula given here are names, `true`,
+`false` and connectives; `verifier.language.ltl.rewriting.abstract` brings every formula into that shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from verifier.language.expressions.syntax import Boolean, Name, Node, Operation, Temporal
+
+Letter = frozenset[str]
+
+
+def holds_on_lasso(formula: Node, prefix: Sequence[Letter], loop: Sequence[Letter]) -> bool:
+    """Whether the infinite word `prefix loop loop loop ...` satisfies `formula`.
+
+    Raises:
+        ValueError: the loop is empty, or a subformula is neither temporal, a connective, a name nor a constant.
+    """
+    if not loop:
+        raise ValueError("the loop of a lasso has at least one letter")
+    word = [*prefix, *loop]
+    count = len(word)
+
+    def position(start: int, steps: int) -> int:
+        """Index into `word` of the letter that lies `steps` behind the one at index `start`."""
+        index = start + steps
+        return index if index < count else len(prefix) + (index - len(prefix)) % len(loop)
+
+    def until(left: list[bool], right: list[bool], low: int, high: int | None) -> list[bool]:
+        # From any position, `count` steps pass every position the word will ever pass again. So the first step j
+        # at or behind `low` with `right` comes before low + count, and `left` need be looked at count times.
+        last = low + count if high is None else min(high, low + count)
+        return [
+            any(
+                right[position(i, j)] and all(left[position(i, k)] for k in range(min(j, count)))
+                for j in range(low, last + 1)
+            )
+            for i in range(count)
+        ]
+
+    def following(operand: list[bool], steps: int) -> list[bool]:
+        return [operand[position(i, steps)] for i in range(count)]
+
+    return _truth(formula, word, until, following)[0]
+
+
+def holds_on_finite_trace(formula: Node, trace: Sequence[Letter]) -> bool:
+    """Whether the finite word `trace` satisfies `formula` (LTLf).
+
+    At the end of the trace: `X a` and `X[n] a` are false where there is no such step; F, U and M need what they
+    wait for within the trace; G, R and W ask nothing of steps that do not exist. So `X !a` and `!X a` differ at the
+    end, and every duality between F and G, U and R, W and M holds.
+
+    Raises:
+        ValueError: the trace is empty, or a subformula is neither temporal, a connective, a name nor a constant.
+    """
+    if not trace:
+        raise ValueError("a trace has at least one letter")
+    count = len(trace)
+
+    def until(left: list[bool], right: list[bool], low: int, high: int | None) -> list[bool]:
+        return [
+            any(
+                right[i + j] and all(left[i + k] for k in range(j))
+                for j in range(low, count - i)
+                if high is None or j <= high
+            )
+            for i in range(count)
+        ]
+
+    def following(operand: list[bool], steps: int) -> list[bool]:
+        return [i + steps < count and operand[i + steps] for i in range(count)]
+
+    return _truth(formula, trace, until, following)[0]
+
+
+_Until = Callable[[list[bool], list[bool], int, "int | None"], list[bool]]
+_Following = Callable[[list[bool], int], list[bool]]
+
+
+def _truth(formula: Node, word: Sequence[Letter], until: _Until, following: _Following) -> list[bool]:
+    """For every index of `word`, whether the word from there on satisfies `formula`."""
+    if isinstance(formula, Boolean):
+        return [formula.value for _ in word]
+    if isinstance(formula, Name):
+        return [formula.name in letter for letter in word]
+    if isinstance(formula, Operation | Temporal):
+        operands = [_truth(operand, word, until, following) for operand in formula.operands]
+        if isinstance(formula, Operation):
+            return _connective(formula.operator, operands)
+        return _temporal(formula, operands, until, following)
+    raise ValueError(f"neither temporal, a connective, a name nor a constant: {type(formula).__name__}")
+
+
+def _connective(operator: str, operands: list[list[bool]]) -> list[bool]:
+    if operator == "!":
+        return [not a for a in operands[0]]
+    pairs = list(zip(*operands, strict=True))
+    match operator:
+        case "&":
+            return [a and b for a, b in pairs]
+        case "|":
+            return [a or b for a, b in pairs]
+        case "xor":
+            return [a != b for a, b in pairs]
+        case "->":
+            return [b if a else True for a, b in pairs]
+        case "<->":
+            return [a == b for a, b in pairs]
+    raise ValueError(f"not a connective: {operator}")
+
+
+def _temporal(formula: Temporal, operands: list[list[bool]], until: _Until, following: _Following) -> list[bool]:
+    low, high = (0, None) if formula.interval is None else (formula.interval.low, formula.interval.high)
+    first, last = operands[0], operands[-1]
+    always = [True] * len(first)
+
+    def negation(values: list[bool]) -> list[bool]:
+        return [not value for value in values]
+
+    match formula.operator:
+        case "X":
+            return following(first, max(low, 1))
+        case "F":
+            return until(always, first, low, high)
+        case "G":
+            return negation(until(always, negation(first), low, high))
+        case "U":
+            return until(first, last, low, high)
+        case "R":
+            return negation(until(negation(first), negation(last), low, high))
+        case "W":
+            forever = negation(until(always, negation(first), 0, None))
+            return [a or b for a, b in zip(forever, until(first, last, 0, None), strict=True)]
+        case _:  # M
+            both = [a and b for a, b in zip(first, last, strict=True)]
+            return until(last, both, 0, None)

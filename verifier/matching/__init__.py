@@ -1,6 +1,0 @@
-"""Which detection explains which annotation: affinities, named policies, and the matching of whole data sets."""
-
-from verifier.matching.matches import Matches, match
-from verifier.matching.policy import CONVENTIONS, MatchingPolicy, convention
-
-__all__ = ["CONVENTIONS", "Matches", "MatchingPolicy", "convention", "match"]

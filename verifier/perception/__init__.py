@@ -1,0 +1,1 @@
+"""From detections to confusion matrices."""

@@ -1,0 +1,314 @@
+"""From a detection set to confusion counts: match, look at each object and each leftover once, add up.
+
+`count_detections` is that story. `Count` is additive over frames: counting two halves of the frames and adding gives
+what counting them together gives, and `accumulate` does that with the sequences' names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.base.errors import InputError, LimitError, Place, UsageError
+from verifier.perception.confusion.counts import LARGEST_TABLE, ConfusionCounts, Sequences
+from verifier.perception.confusion.labellings import (
+    Scene,
+    Seen,
+    class_items,
+    group_items,
+    linked_groups,
+    proposition_items,
+)
+from verifier.perception.confusion.places import Located, check_inside, frame_parts, layout, locate
+from verifier.perception.confusion.rules import EMPTY_NAME, CountingRule
+from verifier.perception.confusion.sanity import Remark, remark, with_sanity
+from verifier.perception.confusion.tally import Tally, counted, no_counts, summed
+from verifier.perception.confusion.tracks import Tracks, count_tracks, family_of_tracks, track_numbers
+from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet
+from verifier.perception.matching import Matches, MatchingPolicy, match
+
+Ints = NDArray[np.int64]
+
+TOTALS = ("frames", "annotations", "detections", "matched", "unmatched", "duplicates", "ignored", "outside_bins")
+NO_TRACKS_IN_PARTS = remark(
+    "counted-in-parts",
+    "counted part by part: tracks are left out, and whether misses follow misses is not tested",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Count:
+    """What was counted in some frames.
+
+    Attributes:
+        sequences: names.
+        frames: (s,) frames of each sequence.
+        tally: counts by sequence.
+        totals: numbers of `TOTALS`; those about detections are for the lowest score threshold.
+        tracks: counts by track; None where the annotations have none, or an item is no single object.
+        remarks: on how the counts were made.
+    """
+
+    sequences: tuple[str, ...]
+    frames: Ints
+    tally: Tally
+    totals: Mapping[str, int]
+    tracks: Tracks | None = None
+    remarks: tuple[Remark, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """One row per object and per detection: where it lies and what became of it.
+
+    Attributes:
+        matches: which detection explains which annotation.
+        objects: where the annotations lie.
+        scene: what the labelling counts; its leftovers are those that a policy counts.
+        leftover: (k,) rows of the detections in `scene.leftovers`.
+        group: (n,) group of each annotation, or None.
+        totals: see `Count`.
+    """
+
+    matches: Matches
+    objects: Located
+    scene: Scene
+    leftover: Ints
+    group: Ints | None
+    totals: Mapping[str, int]
+
+
+def count_detections(data: DetectionSet, policy: MatchingPolicy, rule: CountingRule) -> Count:
+    """Match and count. A family over score thresholds is counted in one pass where the matching allows it.
+
+    Raises:
+        InputError: an object in no bin, or boxes without what the rule needs.
+        UsageError: rule, policy and data do not fit together.
+    """
+    return count_and_observe(data, policy, rule)[0]
+
+
+def count_and_observe(
+    data: DetectionSet, policy: MatchingPolicy, rule: CountingRule
+) -> tuple[Count, Observed | None]:
+    """`count_detections`, and what was seen of each object; None where each threshold has matches of its own."""
+    if rule.thresholds is not None and not takes_surest_first(policy):
+        return _count_each_threshold(data, policy, rule, rule.thresholds), None
+    observed = observe(data, match(data, policy), rule)
+    return _count_observed(data, observed, rule), observed
+
+
+def takes_surest_first(policy: MatchingPolicy) -> bool:
+    """Whether detections below a score threshold cannot change what those above it match."""
+    return policy.assignment == "greedy" and policy.order == "score" and not policy.same_class_first
+
+
+def count(data: DetectionSet, matches: Matches, rule: CountingRule) -> Count:
+    """Count data that is matched; InputError and UsageError as `count_detections`."""
+    return _count_observed(data, observe(data, matches, rule), rule)
+
+
+def _count_observed(data: DetectionSet, found: Observed, rule: CountingRule) -> Count:
+    if rule.labelling == "class":
+        items = class_items(found.scene, rule)
+    elif rule.labelling == "proposition":
+        items = proposition_items(found.scene, rule)
+    else:
+        assert found.group is not None
+        items = group_items(found.scene, rule, found.group, found.objects.distance_m)
+    frames = np.bincount(data.frame_sequence, minlength=len(data.sequences))
+    tally = counted(items, rule.threshold_count)
+    return Count(data.sequences, frames, tally, found.totals, *_tracks(data, found.scene, rule))
+
+
+def _tracks(data: DetectionSet, scene: Scene, rule: CountingRule) -> tuple[Tracks | None, tuple[Remark, ...]]:
+    """The counts by track, where objects have tracks and are counted alone, and what to say of them."""
+    if rule.labelling != "class" or "track" not in data.annotations.attributes:
+        return None, ()
+    numbers = track_numbers(data.annotations, data.frame_sequence)
+    if not (numbers >= 0).any():
+        return None, ()
+    alone = int(np.count_nonzero((numbers < 0) & (scene.objects.bin >= 0) & (scene.objects.label >= 0)))
+    text = f"{alone} objects have no track; counted by track, each is a track of one frame"
+    return count_tracks(scene, rule, numbers), (remark("untracked", text),) if alone else ()
+
+
+def observe(data: DetectionSet, matches: Matches, rule: CountingRule) -> Observed:
+    """What a labelling needs to know of every object and leftover detection."""
+    annotations, detections = data.annotations, data.detections
+    class_of = _rule_classes(data, rule)
+    objects = locate(data, annotations, rule, objects=True)
+    if rule.outside == "error":
+        check_inside(data, objects)
+    score = np.asarray(detections.score)
+    level = rule.levels(score)
+    reported = class_of[detections.label]
+    by = matches.detection_of
+    has = by >= 0
+    seen = Seen(
+        annotations.frame,
+        class_of[annotations.label],
+        objects.bin,
+        objects.place,
+        np.where(has, reported[by], -1) if len(detections) else np.full(len(by), -1),
+        np.where(has, level[by], 0) if len(detections) else np.zeros(len(by), np.int64),
+        np.where(has, score[by], -np.inf) if len(detections) else np.full(len(by), -np.inf),
+    )
+    rows, place, totals = _leftovers(data, matches, rule, objects, level)
+    leftovers = Seen(detections.frame[rows], reported[rows], place, place, reported[rows], level[rows], score[rows])
+    sequence = data.frame_sequence.astype(np.int64)
+    scene = Scene(seen, leftovers, sequence, *_frames_at(data, rule))
+    totals |= {
+        "frames": data.frame_count,
+        "annotations": len(annotations),
+        "matched": int(np.count_nonzero(seen.level)),
+        "outside_bins": int(np.count_nonzero(objects.bin < 0)),
+    }
+    return Observed(matches, objects, scene, rows, _groups(data, rule), {name: totals[name] for name in TOTALS})
+
+
+def _rule_classes(data: DetectionSet, rule: CountingRule) -> Ints:
+    """(classes of the data,) the place of each in the rule; -1 where the rule leaves it out."""
+    if EMPTY_NAME in data.classes:
+        raise InputError(
+            f"'{EMPTY_NAME}' is no class: it stands for 'nothing is there'", hint="map it to another name"
+        )
+    missing = [name for name in data.classes if name not in rule.classes]
+    if missing and rule.labelling != "proposition":
+        raise UsageError(f"the data has classes that get no column: {', '.join(missing)}")
+    places = {name: number for number, name in enumerate(rule.classes)}
+    return np.array([places.get(name, -1) for name in data.classes], dtype=np.int64)
+
+
+def _frames_at(data: DetectionSet, rule: CountingRule) -> tuple[Ints, Any]:
+    places = layout(rule.bins)
+    part = frame_parts(data, rule.bins)
+    if rule.outside == "error" and (part < 0).any():
+        name = data.sequences[data.frame_sequence[int(np.argmax(part < 0))]]
+        raise InputError(
+            f"sequence '{name}' falls in no bin of the variable 'sequence'",
+            Place(path="--by sequence"),
+            "add a last bin such as other:*, or drop it (--outside drop)",
+        )
+    parts = int(places.frame_part.max()) + 1
+    key = data.frame_sequence[part >= 0].astype(np.int64) * parts + part[part >= 0]
+    frames = np.bincount(key, minlength=len(data.sequences) * parts).reshape(len(data.sequences), parts)
+    at = np.zeros((len(data.sequences), rule.bins.count), dtype=np.int64)
+    at[:, places.places] = frames[:, places.frame_part]
+    return at, places
+
+
+def _leftovers(
+    data: DetectionSet, matches: Matches, rule: CountingRule, objects: Located, level: Ints
+) -> tuple[Ints, Ints, dict[str, int]]:
+    """Rows and places of the leftover detections that a policy counts, and how many of each kind there are."""
+    taking_part = level > 0
+    left = taking_part & (matches.annotation_of < 0) & ~matches.ignored
+    duplicate = left & (matches.nearest >= 0)
+    wanted = np.where(duplicate, rule.duplicates != "drop", rule.unmatched != "drop") & left
+    rows = np.flatnonzero(wanted)
+    totals = {
+        "detections": int(np.count_nonzero(taking_part)),
+        "unmatched": int(np.count_nonzero(left & ~duplicate)),
+        "duplicates": int(np.count_nonzero(duplicate)),
+        "ignored": int(np.count_nonzero(taking_part & matches.ignored)),
+    }
+    if not len(rows):
+        return rows, rows, totals
+    at_nearest = np.where(duplicate, rule.duplicates == "nearest_bin", rule.unmatched == "nearest_bin")[rows]
+    at_nearest &= matches.nearest[rows] >= 0
+    place = np.full(len(rows), -1, dtype=np.int64)
+    place[at_nearest] = objects.place[matches.nearest[rows[at_nearest]]]
+    own = rows[~at_nearest]
+    located = locate(data, data.detections.take(own), rule, objects=False)
+    unknown = np.flatnonzero(np.isnan(located.distance_m))
+    if len(unknown):
+        row = int(own[unknown[0]])
+        raise InputError(
+            "a detection that matches nothing has no distance, so its own bin is not known",
+            Place(data.files[data.detections.file[row]], int(data.detections.line[row])),
+            "use --unmatched drop and --duplicates drop or nearest_bin, or give detections a distance",
+        )
+    place[~at_nearest] = located.place
+    inside = place >= 0
+    return rows[inside], place[inside], totals
+
+
+def _groups(data: DetectionSet, rule: CountingRule) -> Ints | None:
+    if rule.gap_m is None:
+        return None
+    boxes = data.annotations
+    centre = np.full((len(boxes), 2), np.nan) if boxes.box_3d is None else boxes.box_3d[:, :2]
+    return linked_groups(boxes.frame, boxes.label.astype(np.int64), centre, rule.gap_m)
+
+
+def _count_each_threshold(
+    data: DetectionSet, policy: MatchingPolicy, rule: CountingRule, thresholds: tuple[float, ...]
+) -> Count:
+    """A family where detections below a threshold could change the matches above it: matched once for each."""
+    alone = replace(rule, thresholds=None)
+    found = []
+    for threshold in thresholds:
+        kept = data.change(detections=data.detections.take(np.asarray(data.detections.score) >= threshold))
+        found.append(count(kept, match(kept, policy), alone))
+    index = np.concatenate([each.tally.index for each in found])
+    counts = np.zeros((len(index), len(found)), dtype=np.int64)
+    member = np.repeat(np.arange(len(found)), [len(each.tally.index) for each in found])
+    counts[np.arange(len(index)), member] = np.concatenate([each.tally.counts[:, 0] for each in found])
+    tracks = [each.tracks for each in found if each.tracks is not None]
+    return replace(found[0], tally=summed(index, counts), tracks=family_of_tracks(tracks) if tracks else None)
+
+
+def nothing_counted(rule: CountingRule) -> Count:
+    """The sum of no frames."""
+    return Count((), np.zeros(0, dtype=np.int64), no_counts(rule.threshold_count), dict.fromkeys(TOTALS, 0))
+
+
+def accumulate(parts: Sequence[Count]) -> Count:
+    """The counts of all parts together; at least one. Sequences of the same name are one sequence.
+
+    Tracks are left out: one that goes on in the next part has shares of neither.
+    """
+    numbers: dict[str, int] = {}
+    tallies, frames = [], np.zeros(sum(len(part.sequences) for part in parts), dtype=np.int64)
+    for part in parts:
+        own = np.array([numbers.setdefault(name, len(numbers)) for name in part.sequences], dtype=np.int64)
+        np.add.at(frames, own, part.frames)
+        tallies.append(part.tally.renumbered(own))
+    tally = summed(
+        np.concatenate([each.index for each in tallies]), np.concatenate([each.counts for each in tallies])
+    )
+    totals = {name: sum(part.totals[name] for part in parts) for name in TOTALS}
+    left_out = [each for part in parts for each in part.remarks if each == NO_TRACKS_IN_PARTS]
+    if any(part.tracks is not None for part in parts):
+        left_out.append(NO_TRACKS_IN_PARTS)
+    return Count(tuple(numbers), frames[: len(numbers)], tally, totals, remarks=tuple(left_out[:1]))
+
+
+def confusion_counts(
+    found: Count, rule: CountingRule, policy: MatchingPolicy, source: Any = None, title: str = ""
+) -> ConfusionCounts:
+    """The counts as a document holds them.
+
+    Raises:
+        LimitError: the document would be too large.
+    """
+    labels = rule.labels
+    entries = rule.threshold_count * rule.bins.count * len(labels) ** 2
+    if entries > LARGEST_TABLE:
+        raise LimitError(
+            f"{rule.threshold_count} thresholds x {rule.bins.count} bins x {len(labels)}^2 labels are {entries} "
+            f"counts; at most {LARGEST_TABLE} are kept",
+            hint="fewer thresholds, bins or classes",
+        )
+    metadata: dict[str, Any] = rule.record(policy.record())
+    metadata |= {"totals": dict(found.totals)} | ({} if source is None else {"source": source})
+    known = found.sequences != (NO_SEQUENCE,) or found.tracks is not None
+    sequences = Sequences(found.sequences, found.frames, found.tally, found.tracks) if known else None
+    table = found.tally.dense(rule.bins.count, len(labels))
+    counts = ConfusionCounts(rule.labelling, labels, rule.bins, rule.thresholds, table, sequences, title, metadata)
+    return with_sanity(counts, found.remarks)

@@ -1,0 +1,205 @@
+"""What counting gives: confusion counts over all bins, for a family of score thresholds, by sequence.
+
+`ConfusionMatrices` (one matrix per distance bin) is what a chain is built from. `ConfusionCounts` is what a file can
+hold beside it, and its methods lead there: choose a member of the family, choose bins of the further variables or
+sum over them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.base.errors import UsageError, unknown_name
+from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.matrices import EMPTY, ConfusionMatrices, Label, Labelling
+from verifier.perception.confusion.tally import Tally, summed
+from verifier.perception.confusion.tracks import Tracks, fault_of_tracks
+
+LARGEST_TABLE = 2**28
+"""Entries of the counts over all thresholds and bins; more are refused."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sequences:
+    """The counts of each sequence (drive, scene), kept so that whole sequences can be resampled.
+
+    Attributes:
+        names: all different.
+        frames: (s,) int64 frames of each.
+        tally: its rows add up to the counts of the file.
+        tracks: the same by track; None where they are not known.
+    """
+
+    names: tuple[str, ...]
+    frames: NDArray[np.int64]
+    tally: Tally
+    tracks: Tracks | None = None
+
+    def __post_init__(self) -> None:
+        if len(set(self.names)) != len(self.names) or self.frames.shape != (len(self.names),):
+            raise ValueError("the names of the sequences must differ, with one number of frames each")
+
+    def canonical(self) -> Sequences:
+        """The counts of each sequence summed over all bins, in one bin."""
+        index = self.tally.index.copy()
+        index[:, 1] = 0
+        tracks = None if self.tracks is None else self.tracks.canonical()
+        return replace(self, tally=summed(index, self.tally.counts), tracks=tracks)
+
+
+@dataclass(frozen=True, eq=False)
+class ConfusionCounts:
+    """Confusion counts with everything a document holds.
+
+    Attributes:
+        labelling: see `ConfusionMatrices`.
+        labels: of rows and columns, the empty label among them.
+        bins: distance and further variables.
+        thresholds: increasing score thresholds, or None when the file is no family.
+        counts: (thresholds, bins, predicted, true) int64; one threshold where there is no family.
+        sequences: counts by sequence, or None.
+        title: for people.
+        metadata: further keys of the document.
+
+    Raises:
+        ValueError: shapes differ, or the sequences do not add up to the counts.
+    """
+
+    labelling: Labelling
+    labels: tuple[Label, ...]
+    bins: Bins
+    thresholds: tuple[float, ...] | None
+    counts: NDArray[np.int64]
+    sequences: Sequences | None = None
+    title: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        size = len(self.labels)
+        members = 1 if self.thresholds is None else len(self.thresholds)
+        if self.counts.shape != (members, self.bins.count, size, size):
+            raise ValueError(f"counts have shape {self.counts.shape}")
+        if self.counts.dtype != np.int64 or np.any(self.counts < 0):
+            raise ValueError("counts must be integers from 0")
+        if self.sequences is not None and not np.array_equal(
+            self.sequences.tally.dense(self.bins.count, size), self.counts
+        ):
+            raise ValueError("the counts by sequence do not add up to the counts")
+        if self.sequences is not None and self.sequences.tracks is not None:
+            if self.labelling != "class":
+                raise ValueError(f"an item of a {self.labelling}-labelled matrix is no track")
+            empty = self.labels.index(EMPTY)
+            fault = fault_of_tracks(self.sequences.tracks, self.sequences.tally, self.bins.shape, empty)
+            if fault is not None:
+                raise ValueError(f"the tracks do not fit the counts: {fault}")
+
+    def member(self, threshold: float) -> ConfusionCounts:
+        """The counts at one score threshold of the family, without the family's axis.
+
+        Raises:
+            UsageError: the file is no family, or has no such threshold.
+        """
+        if self.thresholds is None:
+            raise UsageError("the matrices are not a family over score thresholds")
+        if threshold not in self.thresholds:
+            known = ", ".join(map(repr, self.thresholds))
+            raise UsageError(f"no matrices at score threshold {threshold!r}; there are: {known}")
+        at = self.thresholds.index(threshold)
+        sequences = self.sequences
+        if sequences is not None:
+            counts = sequences.tally.counts[:, at : at + 1]
+            used = counts[:, 0] > 0
+            tracks = None if sequences.tracks is None else sequences.tracks.member(at)
+            tally = Tally(sequences.tally.index[used], counts[used])
+            sequences = replace(sequences, tally=tally, tracks=tracks)
+        metadata = {**self.metadata, "score_threshold": threshold}
+        if "dependence" in metadata:
+            metadata["dependence"] = metadata["dependence"][at]
+        return replace(self, thresholds=None, counts=self.counts[at : at + 1], sequences=sequences, metadata=metadata)
+
+    def matrices(self, where: Mapping[str, str] | None = None) -> ConfusionMatrices:
+        """One matrix per distance bin: `where` chooses bins of further variables, the others are summed over.
+
+        Column "empty" is the same in every bin of a variable that only objects have, so it is taken once there.
+
+        Args:
+            where: variable -> the name of a bin, or a value that lies in it.
+
+        Raises:
+            UsageError: an unknown variable or bin, or the file is a family and no member was chosen.
+        """
+        chosen = self._chosen(where or {})
+        counts = self.counts[0].reshape(*self.bins.shape, *self.counts.shape[2:])
+        empty = self.labels.index(EMPTY)
+        for axis in reversed(range(1, len(self.bins.shape))):
+            at = chosen.get(self.bins.variables[axis - 1].name)
+            if at is not None:
+                counts = counts.take(at, axis=axis)
+            else:
+                first = counts.take(0, axis=axis)
+                counts = counts.sum(axis=axis)
+                if self.bins.of_objects[axis]:
+                    counts[..., empty] = first[..., empty]
+        metadata = {key: value for key, value in self.metadata.items() if key != "totals"}
+        if chosen:
+            metadata["where"] = {
+                each.name: each.bin_text(chosen[each.name]) for each in self.bins.variables if each.name in chosen
+            }
+        edges = np.array(self.bins.edges_m)
+        return ConfusionMatrices(self.labelling, self.labels, edges, counts, self.title, metadata)
+
+    def by_sequence(self, where: Mapping[str, str] | None = None) -> Sequences | None:
+        """The counts of each sequence, chosen and summed as `matrices` does; None where the file has none.
+
+        The tally has one column, and its bins are the distance bins. Its rows add up to `matrices(where).counts`.
+
+        Raises:
+            UsageError: as `matrices`.
+        """
+        chosen = self._chosen(where or {})
+        if self.sequences is None:
+            return None
+        tally, empty = self.sequences.tally, self.labels.index(EMPTY)
+        first, *others = np.unravel_index(tally.index[:, 1], self.bins.shape)
+        used = np.ones(len(tally.index), dtype=bool)
+        for axis, (variable, at) in enumerate(zip(self.bins.variables, others, strict=True), 1):
+            if variable.name in chosen:
+                used &= at == chosen[variable.name]
+            elif self.bins.of_objects[axis]:
+                used &= (tally.index[:, 3] != empty) | (at == 0)
+        index = tally.index.copy()
+        index[:, 1] = first
+        tracks = self.sequences.tracks
+        if tracks is not None:
+            tracks = tracks.by_distance([chosen.get(each.name) for each in self.bins.variables], self.bins.shape)
+        return replace(self.sequences, tally=summed(index[used], tally.counts[used]), tracks=tracks)
+
+    def _chosen(self, where: Mapping[str, str]) -> dict[str, int]:
+        if self.thresholds is not None:
+            known = ", ".join(f"{each:g}" for each in self.thresholds)
+            raise UsageError(f"the file holds a family over score thresholds; choose one of: {known}")
+        variables = {each.name: each for each in self.bins.variables}
+        for name in where:
+            if name not in variables:
+                message, hint = unknown_name("variable of the matrices", name, variables)
+                raise UsageError(f"{message} ({hint})")
+        return {name: variables[name].bin_named(text) for name, text in where.items()}
+
+    def of_sequences(self) -> NDArray[np.int64]:
+        """(sequences, thresholds, bins, predicted, true) the counts of each sequence, to be resampled.
+
+        Raises:
+            UsageError: the file has no counts by sequence.
+        """
+        if self.sequences is None:
+            raise UsageError("the file has no counts by sequence")
+        size = len(self.labels)
+        total = np.zeros((len(self.sequences.names), *self.counts.shape), dtype=np.int64)
+        for number in range(len(self.sequences.names)):
+            total[number] = self.sequences.tally.of_sequence(number).dense(self.bins.count, size)
+        return total

@@ -1,0 +1,187 @@
+"""Confusion counts as a JSON document: read with precise complaints, written so that reading gives the same.
+
+The published schema is `confusion.schema.json` beside this file. The axes are named in the document and only
+`["predicted", "true"]` is accepted, in a family with the score threshold before them: a transposed matrix is
+plausible and silently wrong.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from verifier.base.files import read_json, write_text
+from verifier.perception.confusion.bins import Bins, Variable
+from verifier.perception.confusion.counts import ConfusionCounts, Sequences
+from verifier.perception.confusion.document_reader import (
+    ADDED_IN_2,
+    AXES,
+    EMPTY_CLASS,
+    FAMILY_AXES,
+    SCHEMA_NAME,
+    DocumentReader,
+)
+from verifier.perception.confusion.document_tracks import tracks_json
+from verifier.perception.confusion.document_variables import edge_json, where_json
+from verifier.perception.confusion.matrices import ConfusionMatrices, Label
+from verifier.perception.confusion.mix import MixedMatrices, read_mix
+from verifier.perception.confusion.sanity import remark
+
+
+@dataclass(frozen=True)
+class ConfusionFile:
+    """Matrices together with the file they came from.
+
+    Attributes:
+        matrices: the matrices.
+        name: of the file, as given.
+        sha256: of its bytes.
+        sequences: the counts of each sequence, which add up to the matrices; None where the file has none.
+        mixed: the matrices by the bins of a variable that is weighed; None where none is.
+    """
+
+    matrices: ConfusionMatrices
+    name: str
+    sha256: str
+    sequences: Sequences | None = None
+    mixed: MixedMatrices | None = None
+
+
+def read_confusion(
+    path: str | Path,
+    where: Mapping[str, str] | None = None,
+    score_threshold: float | None = None,
+    mix: str | Path | None = None,
+) -> ConfusionFile:
+    """Read a confusion document as one matrix per distance bin.
+
+    Args:
+        path: of the file.
+        where: bins of further variables to use; the matrices are summed over the others.
+        score_threshold: which member of a family.
+        mix: file with weights of the bins of a further variable (`verifier.perception.confusion.mix`).
+
+    Raises:
+        InputError: naming the file and the JSON pointer (or line and column) of the first offending element.
+        UsageError: `where` or `score_threshold` do not fit the file, or it is a family and no member is chosen.
+    """
+    document, raw = read_json(path)
+    counts = DocumentReader(str(path)).counts(document)
+    chosen = counts if score_threshold is None else counts.member(score_threshold)
+    digest = hashlib.sha256(raw).hexdigest()
+    matrices, mixed = chosen.matrices(where), None
+    if mix is not None:
+        mixed = MixedMatrices.of(chosen, read_mix(mix, counts.bins.variables), where or {})
+        told = [*matrices.metadata.get("remarks", []), remark("mix", f"rates are weighed by {mixed.mix}")]
+        said = {"mix": mixed.mix.document(), "remarks": told}
+        matrices = replace(matrices, metadata={**matrices.metadata, **said})
+    return ConfusionFile(matrices, str(path), digest, chosen.by_sequence(where), mixed)
+
+
+def read_counts(path: str | Path) -> ConfusionCounts:
+    """Read everything a confusion document holds; InputError as `read_confusion`."""
+    return read_hashed_counts(path)[0]
+
+
+def read_hashed_counts(path: str | Path) -> tuple[ConfusionCounts, str]:
+    """As `read_counts`, with the SHA-256 of the file."""
+    document, raw = read_json(path)
+    return DocumentReader(str(path)).counts(document), hashlib.sha256(raw).hexdigest()
+
+
+def parse_confusion(document: Any, file: str | None = None) -> ConfusionMatrices:
+    """The matrices that a decoded JSON document describes; errors as `read_confusion`."""
+    return DocumentReader(file).counts(document).matrices()
+
+
+def write_confusion(found: ConfusionMatrices | ConfusionCounts, path: str | Path) -> None:
+    """Write the document that reads back to the same; all or nothing."""
+    write_text(path, confusion_text(found))
+
+
+def confusion_text(found: ConfusionMatrices | ConfusionCounts) -> str:
+    """The document as text: stable bytes, one matrix row per line, one sequence per line."""
+    counts = found if isinstance(found, ConfusionCounts) else _as_counts(found)
+    family = counts.thresholds is not None
+    head: dict[str, Any] = {"schema": SCHEMA_NAME, "version": _version(counts)}
+    if counts.title:
+        head["title"] = counts.title
+    head |= {"labelling": counts.labelling, "axes": FAMILY_AXES if family else AXES}
+    head["labels"] = [_label_json(label, counts.labelling) for label in counts.labels]
+    if counts.thresholds is not None:
+        head["score_thresholds"] = list(counts.thresholds)
+    if counts.bins.variables:
+        head["variables"] = [_variable_json(each) for each in counts.bins.variables]
+    head |= dict(counts.metadata)
+    lines = [f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}," for key, value in head.items()]
+    bins = [_bin_text(counts, index) for index in range(counts.bins.count)]
+    body = '  "bins": [\n' + ",\n".join(bins) + "\n  ]"
+    if counts.sequences is not None:
+        body += ',\n  "sequences": [\n' + ",\n".join(_sequence_texts(counts)) + "\n  ]"
+    return "{\n" + "\n".join(lines) + "\n" + body + "\n}\n"
+
+
+def _version(counts: ConfusionCounts) -> int:
+    """The first version of the document that can say all this."""
+    tests = counts.metadata.get("dependence", [])
+    listed = tests if isinstance(tests, list) else [tests]
+    later = any("combined" in each or any("bins" in test for test in each["classes"]) for each in listed)
+    tracks = counts.sequences is not None and counts.sequences.tracks is not None
+    return 2 if tracks or later or any(key in counts.metadata for key in ADDED_IN_2) else 1
+
+
+def _as_counts(matrices: ConfusionMatrices) -> ConfusionCounts:
+    bins = Bins(tuple(matrices.edges_m.tolist()))
+    return ConfusionCounts(
+        matrices.labelling,
+        matrices.labels,
+        bins,
+        None,
+        matrices.counts[None],
+        title=matrices.title,
+        metadata=matrices.metadata,
+    )
+
+
+def _bin_text(counts: ConfusionCounts, index: int) -> str:
+    first, *rest = (int(at) for at in np.unravel_index(index, counts.bins.shape))
+    ranges = f'"distance_m": {json.dumps([edge_json(edge) for edge in counts.bins.edges_m[first : first + 2]])}'
+    if rest:
+        ranges += f', "where": {json.dumps(where_json(counts.bins.variables, rest), ensure_ascii=False)}'
+    if counts.thresholds is None:
+        rows = ",\n        ".join(json.dumps(row) for row in counts.counts[0, index].tolist())
+    else:
+        rows = ",\n        ".join(json.dumps(matrix) for matrix in counts.counts[:, index].tolist())
+    return f'    {{{ranges},\n      "counts": [\n        {rows}\n      ]}}'
+
+
+def _sequence_texts(counts: ConfusionCounts) -> list[str]:
+    sequences, texts = counts.sequences, []
+    assert sequences is not None
+    for number, (name, frames) in enumerate(zip(sequences.names, sequences.frames.tolist(), strict=True)):
+        own = sequences.tally.of_sequence(number)
+        rows = np.column_stack([own.index[:, 1:], own.counts]).tolist()
+        entry: dict[str, Any] = {"name": name, "frames": frames, "counts": rows}
+        if sequences.tracks is not None:
+            entry["tracks"] = tracks_json(sequences.tracks, number, counts.bins.shape)
+        texts.append("    " + json.dumps(entry, ensure_ascii=False, separators=(",", ":")))
+    return texts
+
+
+def _variable_json(variable: Variable) -> dict[str, Any]:
+    head = {"name": variable.name, "of": variable.scope}
+    if variable.groups:
+        return {**head, "values": {name: list(values) for name, values in variable.groups}}
+    return {**head, "edges": [edge_json(edge) for edge in variable.edges]}
+
+
+def _label_json(label: Label, labelling: str) -> str | list[str]:
+    if labelling == "proposition":
+        return sorted(label)
+    return next(iter(label)) if label else EMPTY_CLASS

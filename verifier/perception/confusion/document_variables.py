@@ -1,0 +1,82 @@
+"""The further variables of a confusion document, and the ranges that each bin says, from and to JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from verifier.base.errors import InputError, UsageError, shown
+from verifier.perception.confusion.bins import Variable
+
+Fail: TypeAlias = Callable[[str, str], InputError]
+"""Makes the complaint about the element at a JSON pointer."""
+ORDER_HINT = "distance changes slowest, the last variable fastest, and each bin says its ranges"
+
+
+def read_variables(found: Any, fail: Fail) -> tuple[Variable, ...]:
+    """The further variables of a document; `fail` makes the complaint about an element."""
+    if not isinstance(found, list):
+        raise fail("/variables", f"expected a list, got {shown(found)}")
+    return tuple(_variable(f"/variables/{index}", entry, fail) for index, entry in enumerate(found))
+
+
+def _variable(path: str, found: Any, fail: Fail) -> Variable:
+    keys = set(found) if isinstance(found, dict) else set()
+    if keys not in ({"name", "of", "edges"}, {"name", "of", "values"}) or not isinstance(found["name"], str):
+        raise fail(path, "expected an object with 'name', 'of', and either 'edges' or 'values'")
+    edges: tuple[float, ...] = ()
+    groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    if "edges" in found:
+        if not isinstance(found["edges"], list):
+            raise fail(f"{path}/edges", f"expected a list, got {shown(found['edges'])}")
+        last = len(found["edges"]) - 1
+        edges = tuple(_edge(f"{path}/edges/{k}", each, k, last, fail) for k, each in enumerate(found["edges"]))
+    else:
+        for name, values in found["values"].items() if isinstance(found["values"], dict) else ():
+            if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
+                raise fail(f"{path}/values/{escaped(name)}", "expected a list of strings")
+            groups += ((name, tuple(values)),)
+    try:
+        variable = Variable(found["name"], edges, groups)
+    except UsageError as error:
+        raise fail(path, str(error)) from None
+    if found["of"] != variable.scope:
+        raise fail(f"{path}/of", f"expected {variable.scope!r}, got {shown(found['of'])}")
+    return variable
+
+
+def _edge(path: str, found: Any, index: int, last: int, fail: Fail) -> float:
+    if found is None and index in (0, last):
+        return math.inf if index else -math.inf
+    if not is_number(found):
+        raise fail(path, f"expected a number, got {shown(found)}")
+    return float(found)
+
+
+def where_json(variables: Sequence[Variable], at: Sequence[int]) -> dict[str, Any]:
+    """The ranges of the further variables as a bin of the document says them."""
+    found: dict[str, Any] = {}
+    for each, index in zip(variables, at, strict=True):
+        if each.groups:
+            found[each.name] = each.bin_text(index)
+        else:
+            found[each.name] = [edge_json(edge) for edge in each.edges[index : index + 2]]
+    return found
+
+
+def edge_json(edge: float) -> int | float | None:
+    """An edge as a JSON number; null where it is infinite."""
+    if math.isinf(edge):
+        return None
+    return int(edge) if float(edge).is_integer() else float(edge)
+
+
+def is_number(found: Any) -> bool:
+    """Whether a decoded JSON value is a finite number."""
+    return isinstance(found, int | float) and not isinstance(found, bool) and math.isfinite(found)
+
+
+def escaped(key: str) -> str:
+    """A key as it stands in a JSON pointer."""
+    return key.replace("~", "~0").replace("/", "~1")

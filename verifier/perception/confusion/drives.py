@@ -1,0 +1,191 @@
+"""Which drive each sequence or frame belongs to: a table by which the unit that data are drawn in can be named.
+
+A drive is the coarsest unit that is independent of the others. What a data set calls a sequence may be a part of one,
+and images without sequences may come from a few drives.
+
+    sequence,drive          [frame]                       {"sequence": {"0000": "monday",
+    0000,monday             "000008" = "monday"                         "0001": "monday"}}
+    0001,monday             "000019" = "tuesday"
+
+A CSV file (separated by comma, semicolon or tab) has a column `drive` and a column `sequence` or `frame`, or both: a
+frame then is named SEQUENCE/FRAME. TOML and JSON files have one table, `sequence` or `frame`.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.base.errors import InputError, Place, shown
+from verifier.base.files import read_json, read_text
+from verifier.base.toml import read_toml
+from verifier.perception.confusion.counts import ConfusionCounts, Sequences
+from verifier.perception.confusion.document_variables import escaped
+from verifier.perception.confusion.sanity import with_sanity
+from verifier.perception.confusion.tracks import track_numbers
+from verifier.perception.detections.columns import DetectionSet
+
+GroupedBy: TypeAlias = Literal["sequence", "frame"]
+Entries: TypeAlias = list[tuple[str, Any, Place]]
+Document: TypeAlias = tuple[Any, str, Callable[[str, str], Place]]
+"""A decoded file, its SHA-256, and where a name of a table stands in it."""
+FORM = "write CSV with the columns 'sequence,drive' or 'frame,drive', or a TOML or JSON table 'sequence' or 'frame'"
+
+
+@dataclass(frozen=True)
+class DriveTable:
+    """Drives by the name of a sequence or frame.
+
+    Attributes:
+        of: what the table names.
+        drives: name -> drive.
+        places: name -> where the table says so.
+        file, sha256: of the table.
+    """
+
+    of: GroupedBy
+    drives: Mapping[str, str]
+    places: Mapping[str, Place]
+    file: str
+    sha256: str
+
+    def record(self) -> dict[str, str]:
+        """What a document says of the table."""
+        return {"name": Path(self.file).name, "of": self.of, "sha256": self.sha256}
+
+    def drives_of(self, names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+        """The drives in the order in which they first occur, and the drive of each of `names`.
+
+        Raises:
+            InputError: a name without a row, or a row with a name that is not among them.
+        """
+        known = set(names)
+        for name, place in self.places.items():
+            if name not in known:
+                raise InputError(f"there is no {self.of} {shown(name)} in the data", place, "remove this row")
+        missing = [name for name in names if name not in self.drives]
+        if missing:
+            more = f", and {len(missing) - 1} more" if len(missing) > 1 else ""
+            message = f"no row for the {self.of} {shown(missing[0])}{more}"
+            raise InputError(message, Place(self.file), f"every {self.of} of the data needs its drive")
+        numbers: dict[str, int] = {}
+        own = [numbers.setdefault(self.drives[name], len(numbers)) for name in names]
+        return tuple(numbers), np.array(own, dtype=np.int64)
+
+
+def read_drives(path: str | Path) -> DriveTable:
+    """Read a table of drives by its suffix: .toml, .json, else CSV.
+
+    Raises:
+        InputError: with file and line (JSON: pointer): not such a table, a name twice, an empty name.
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix in (".toml", ".json"):
+        return _of_document(path, _toml if suffix == ".toml" else _json)
+    text, raw = read_text(path)
+    reader = csv.reader(text.splitlines(), delimiter=max(",;\t", key=text.partition("\n")[0].count), strict=True)
+    try:
+        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if any(map(str.strip, row))]
+    except csv.Error as error:
+        raise InputError(f"not a readable CSV file: {error}", Place(str(path), reader.line_num)) from None
+    head = rows[0][1] if rows else []
+    by = [name for name in ("sequence", "frame") if name in head]
+    if not by or sorted(head) != sorted([*by, "drive"]):
+        got = shown(",".join(head))
+        raise InputError(f"expected the columns of a table of drives, got {got}", Place(str(path), 1), FORM)
+    entries = []
+    for line, row in rows[1:]:
+        place = Place(str(path), line)
+        if len(row) != len(head):
+            raise InputError(f"expected {len(head)} cells, got {len(row)}", place)
+        cells = dict(zip(head, row, strict=True))
+        if not all(cells[name] for name in by):
+            raise InputError(f"the name of a {by[-1]} is empty", place)
+        entries.append(("/".join(cells[name] for name in by), cells["drive"], place))
+    return _table("frame" if "frame" in by else "sequence", entries, str(path), hashlib.sha256(raw).hexdigest())
+
+
+def _of_document(path: str | Path, read: Callable[[str | Path], Document]) -> DriveTable:
+    document, sha256, place_of = read(path)
+    keys = tuple(document) if isinstance(document, dict) else ()
+    if keys not in (("sequence",), ("frame",)) or not isinstance(document[keys[0]], dict):
+        raise InputError(f"expected one table of drives, got {shown(document)}", Place(str(path)), FORM)
+    of: GroupedBy = "frame" if keys == ("frame",) else "sequence"
+    entries = [(name, drive, place_of(of, name)) for name, drive in document[of].items()]
+    return _table(of, entries, str(path), sha256)
+
+
+def _toml(path: str | Path) -> Document:
+    top = read_toml(path)
+    return top.value, top.sha256, lambda of, name: top.at(of).at(name).fail("").place
+
+
+def _json(path: str | Path) -> Document:
+    document, raw = read_json(path)
+    digest = hashlib.sha256(raw).hexdigest()
+    return document, digest, lambda of, name: Place(str(path), path=f"/{of}/{escaped(name)}")
+
+
+def _table(of: GroupedBy, entries: Entries, file: str, sha256: str) -> DriveTable:
+    drives: dict[str, str] = {}
+    places: dict[str, Place] = {}
+    for name, drive, place in entries:
+        if not isinstance(drive, str) or not drive.strip() or not drive.isprintable():
+            raise InputError(f"expected the name of a drive, got {shown(drive)}", place)
+        if name in drives:
+            first = places[name].line
+            raise InputError(
+                f"the {of} {shown(name)} has a row already, in line {first}", place, "remove one of them"
+            )
+        drives[name], places[name] = drive.strip(), place
+    if not drives:
+        raise InputError("no row in it", Place(file), FORM)
+    return DriveTable(of, drives, places, file, sha256)
+
+
+def frames_in_drives(data: DetectionSet, table: DriveTable) -> DetectionSet:
+    """The data with the drives of a table by frame as its sequences; a track lies within a sequence of the source.
+
+    Raises:
+        InputError: a frame without a row, or a row without a frame.
+    """
+    drives, number = table.drives_of(data.frame_name)
+    annotations = data.annotations
+    if "track" in annotations.attributes:
+        # Numbers of tracks may begin anew in each sequence of the source.
+        tracks = track_numbers(annotations, data.frame_sequence)
+        annotations = replace(annotations, attributes={**annotations.attributes, "track": tracks})
+    origin = {**data.origin, "drives": table.record()}
+    return data.change(
+        sequences=drives, frame_sequence=number.astype(np.int32), annotations=annotations, origin=origin
+    )
+
+
+def sequences_in_drives(counts: ConfusionCounts, table: DriveTable) -> ConfusionCounts:
+    """The counts with the drives of a table by sequence as their sequences.
+
+    Raises:
+        InputError: the counts have no sequences; a sequence without a row, or a row without a sequence.
+    """
+    place = Place(table.file)
+    if table.of != "sequence":
+        raise InputError("the frames are counted already: expected drives by sequence", place)
+    if counts.sequences is None:
+        raise InputError("the matrices have no counts by sequence, so they cannot be grouped", place)
+    drives, number = table.drives_of(counts.sequences.names)
+    sequences = counts.sequences
+    frames = np.zeros(len(drives), dtype=np.int64)
+    np.add.at(frames, number, sequences.frames)
+    tracks = None if sequences.tracks is None else sequences.tracks.renumbered(number)
+    grouped = Sequences(drives, frames, sequences.tally.renumbered(number), tracks)
+    source = counts.metadata.get("source")
+    told = dict(source) if isinstance(source, Mapping) else {} if source is None else {"of": source}
+    told["drives"] = table.record()
+    return with_sanity(replace(counts, sequences=grouped, metadata={**counts.metadata, "source": told}))

@@ -1,0 +1,183 @@
+"""Confusion matrices by distance: what a detector reports, given what is there and how far away it stands.
+
+Orientation. `counts[bin, predicted, true]`: a column (fixed bin and true label) holds every item with that true
+label (Badithela et al. 2022, Definition 2). Normalising a column gives the perception channel
+mu_k(predicted | true) (eqs. 5 and 8). The transpose looks just as plausible and is wrong.
+
+Labels. A label is the set of classes that are present or reported: `{ped}`, `{obs}`, `{}` for "empty". In a
+class-labelled matrix (Algorithm 2) every label has at most one class and an item is one object. In a group-labelled
+one an item is a group of objects of one class that act as one. In a proposition-labelled matrix (Algorithm 1) a
+label is any set of classes and an item is one frame.
+
+Bins are half-open, `[lo, hi)`, in metres, and the distance is that of the true object. Empty is not zero: a
+column without items has no rates, and using it is an error unless a policy of `EMPTY_COLUMN_POLICIES` is named.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.base.errors import InputError, UsageError
+
+Labelling: TypeAlias = Literal["class", "proposition", "group"]
+Label: TypeAlias = frozenset[str]
+
+EMPTY: Label = frozenset()
+LARGEST_COUNT = 2**53
+"""Counts up to here are exact in a double."""
+
+EMPTY_COLUMN_POLICIES = {
+    "error": "refuse a matrix column without items when the chain needs it",
+    "prior": "uniform rates: the mean of the Jeffreys prior, which is all that is known without data",
+    "neighbour": "the same column of the nearest bin that has items (the nearer to the ego on a tie)",
+    "pool": "the same column summed over all bins",
+    "miss": "nothing is reported: all mass on the label 'empty'",
+}
+
+
+@dataclass(frozen=True)
+class ConfusionMatrices:
+    """One confusion matrix per distance bin.
+
+    Attributes:
+        labelling: "class" (one item per object), "group" (per group) or "proposition" (per frame).
+        labels: the label of each row and of each column, all different, the empty label among them.
+        edges_m: (bins + 1,) strictly increasing; the last may be infinite (an overflow bin).
+        counts: (bins, predicted, true) int64, not negative.
+        title: one line for people.
+        metadata: whatever else the file says (distance measure, matching and false-alarm policy, source).
+    """
+
+    labelling: Labelling
+    labels: tuple[Label, ...]
+    edges_m: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    title: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        size = len(self.labels)
+        if len(set(self.labels)) != size or EMPTY not in self.labels:
+            raise ValueError("labels must be different and the empty label must be one of them")
+        if self.labelling != "proposition" and any(len(label) > 1 for label in self.labels):
+            raise ValueError(f"a label of a {self.labelling}-labelled matrix is one class, or empty")
+        if self.counts.dtype != np.int64 or self.counts.shape != (len(self.edges_m) - 1, size, size):
+            raise ValueError(f"counts must be int64 of shape (bins, {size}, {size}), got {self.counts.shape}")
+        if np.any(self.counts < 0) or np.any(self.counts > LARGEST_COUNT):
+            raise ValueError("counts must lie in 0..2**53")
+        if not np.all(np.diff(self.edges_m) > 0) or not self.edges_m[0] >= 0:
+            raise ValueError("bin edges must start at 0 or above and increase strictly")
+
+    @property
+    def bin_count(self) -> int:
+        """Number of distance bins."""
+        return len(self.edges_m) - 1
+
+    @property
+    def classes(self) -> frozenset[str]:
+        """Every class that a label names."""
+        return frozenset().union(*self.labels)
+
+    def column_of(self, label: Label) -> int:
+        """Index of the column (and row) of `label`; InputError when the matrices do not have it."""
+        if label not in self.labels:
+            known = ", ".join(label_text(each) for each in self.labels)
+            raise InputError(
+                f"the {self.labelling}-labelled matrices have no column for true label {label_text(label)}",
+                hint=f"they have: {known}",
+            )
+        return self.labels.index(label)
+
+    def canonical(self) -> ConfusionMatrices:
+        """The distance-free matrix: the sum over all bins, in one bin that holds every distance."""
+        total = self.counts.sum(axis=0, keepdims=True)
+        return replace(self, edges_m=np.array([0.0, np.inf]), counts=total)
+
+    def bins_of(self, distances_m: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Bin of each distance in metres; -1 where no bin holds it."""
+        bins = np.searchsorted(self.edges_m, distances_m, side="right") - 1
+        bins[(bins >= self.bin_count) | np.isnan(distances_m)] = -1
+        return bins
+
+    def bin_text(self, index: int) -> str:
+        """A bin for people: `[10, 20) m`."""
+        low, high = self.edges_m[index], self.edges_m[index + 1]
+        return f"[{low:g}, {high:g}) m" if np.isfinite(high) else f"[{low:g}, inf) m"
+
+    def without_empty_columns(self, policy: str = "error") -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Counts in which every column has items, as far as `policy` can provide them.
+
+        Every policy puts integer counts into a column that has none, so that rates stay exact fractions.
+
+        Returns:
+            counts: (bins, predicted, true) int64.
+            filled: (bins, true) bool, the columns that had no items of their own. With policy "error" they are
+                still without items; whoever uses one must refuse.
+
+        Raises:
+            InputError: policy "neighbour" or "pool" and a column has no items in any bin.
+        """
+        if policy not in EMPTY_COLUMN_POLICIES:
+            raise UsageError(f"unknown policy {policy!r}; known: {', '.join(EMPTY_COLUMN_POLICIES)}")
+        counts = self.counts.copy()
+        filled: NDArray[np.bool_] = self.counts.sum(axis=1) == 0
+        if policy == "prior":
+            counts.transpose(0, 2, 1)[filled] = 1
+        elif policy == "miss":
+            misses = np.zeros(len(self.labels), dtype=np.int64)
+            misses[self.labels.index(EMPTY)] = 1
+            counts.transpose(0, 2, 1)[filled] = misses
+        elif policy in ("neighbour", "pool"):
+            for column in np.flatnonzero(filled.any(axis=0)):
+                self._fill_from_other_bins(counts, int(column), policy)
+        return counts, filled
+
+    def _fill_from_other_bins(self, counts: NDArray[np.int64], column: int, policy: str) -> None:
+        has_items = self.counts[:, :, column].sum(axis=1) > 0
+        if not has_items.any():
+            raise InputError(
+                f"true label {label_text(self.labels[column])} has no items in any bin, "
+                f"so policy '{policy}' has nothing to fill its columns with",
+                hint="collect data for it, or use --empty-columns prior",
+            )
+        donors = np.flatnonzero(has_items)
+        for index in np.flatnonzero(~has_items):
+            if policy == "pool":
+                counts[index, :, column] = self.counts[:, :, column].sum(axis=0)
+            else:
+                nearest = donors[np.argmin(np.abs(donors - index))]
+                counts[index, :, column] = self.counts[nearest, :, column]
+
+
+def rates(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Column-normalised counts: mu_k(predicted | true) (eqs. 5 and 8); NaN where a column has no items.
+
+    `counts` may have any leading axes before (predicted, true).
+    """
+    totals = counts.sum(axis=-2, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        normalised: NDArray[np.float64] = counts / totals
+    return normalised
+
+
+def exact_rates(counts: NDArray[np.int64]) -> NDArray[np.object_]:
+    """`rates` as exact fractions, in an object array of the same shape; NaN where a column has no items."""
+    totals = np.broadcast_to(counts.sum(axis=-2, keepdims=True), counts.shape)
+    values = np.empty(counts.shape, dtype=object)
+    for place in np.ndindex(counts.shape):
+        values[place] = Fraction(int(counts[place]), int(totals[place])) if totals[place] else math.nan
+    return values
+
+
+def label_text(label: Label) -> str:
+    """A label for people: `empty`, `ped`, `{obs, ped}`."""
+    if not label:
+        return "empty"
+    return next(iter(label)) if len(label) == 1 else "{" + ", ".join(sorted(label)) + "}"

@@ -1,0 +1,188 @@
+"""Counts of several files as if they had been counted together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+
+from verifier.base.errors import InputError, Place, UsageError, shown
+from verifier.perception.confusion.counts import ConfusionCounts, Sequences
+from verifier.perception.confusion.document_dependence import combined_dependence
+from verifier.perception.confusion.matrices import Label
+from verifier.perception.confusion.sanity import OF_COUNTS, Remark, remark, with_sanity
+from verifier.perception.confusion.tally import summed
+from verifier.perception.confusion.tracks import joined_tracks
+
+MUST_AGREE = ("distance", "matching", "false_alarms", "grouping")
+"""Keys of a document that files must share to be merged, beside labelling, labels, bins and thresholds."""
+
+
+def merge(
+    parts: Sequence[ConfusionCounts],
+    names: Sequence[str],
+    same_sequences: str = "error",
+    hashes: Sequence[str] | None = None,
+) -> ConfusionCounts:
+    """Counts of several files as if they had been counted together.
+
+    Args:
+        parts: at least one.
+        names: of the files. Messages have them as given; the result has them without folders, also, with "rename",
+            in the names of sequences. Files of one name are numbered: `a.json (2)`.
+        same_sequences: when two files have a sequence of the same name: "error"; "add" (they hold different frames of
+            one drive); "rename" (they are different drives; all sequences become `file/sequence`).
+        hashes: SHA-256 of each file, for the result to record.
+
+    The result has counts by sequence only when every file has them, and tracks only when every file has them and no
+    sequence goes on in another file. Title and notes are those of the first file. Tests of dependence between frames
+    are combined (`combined_dependence`), and the remarks are those of the sum and what the files say of their making.
+
+    Raises:
+        InputError: the files do not fit together; the message names the difference.
+    """
+    if same_sequences not in ("error", "add", "rename"):
+        raise UsageError(f"unknown rule for equal sequences {shown(same_sequences)}; known: error, add, rename")
+    first = parts[0]
+    _check_each_once(names, hashes or ())
+    for part, name in zip(parts[1:], names[1:], strict=True):
+        _check_fits(first, names[0], part, name)
+    total = sum((part.counts for part in parts[1:]), start=first.counts)
+    metadata = dict(first.metadata)
+    totals = [part.metadata.get("totals") for part in parts]
+    known = [each for each in totals if isinstance(each, Mapping) and all(type(n) is int for n in each.values())]
+    for key in ("totals", "dependence", "remarks"):
+        metadata.pop(key, None)
+    tests = [part.metadata["dependence"] for part in parts if "dependence" in part.metadata]
+    if tests:
+        metadata["dependence"] = combined_dependence(tests)
+    if len(known) == len(parts):
+        metadata["totals"] = {key: sum(each.get(key, 0) for each in known) for key in known[0]}
+    digests: Sequence[str | None] = hashes or [None] * len(parts)
+    metadata["source"] = {
+        "merged": [
+            {"file": name}
+            | ({} if digest is None else {"sha256": digest})
+            | ({"source": part.metadata["source"]} if "source" in part.metadata else {})
+            for part, name, digest in zip(parts, _without_folders(names), digests, strict=True)
+        ]
+    }
+    found = replace(first, counts=total, sequences=_joined(parts, names, same_sequences), metadata=metadata)
+    made = list(_remarks_on_making(parts, names, len(tests), found))
+    return with_sanity(found, made)
+
+
+def _check_each_once(names: Sequence[str], hashes: Sequence[str]) -> None:
+    """No file is merged with its copy, whatever the two are called: its items would count twice."""
+    first_of: dict[str, str] = {}
+    for name, digest in zip(names, hashes, strict=False):
+        if digest in first_of:
+            raise InputError(
+                f"the same bytes as {shown(first_of[digest])}: its items would count twice",
+                Place(name),
+                hint="name each file once",
+            )
+        first_of[digest] = name
+
+
+def _remarks_on_making(
+    parts: Sequence[ConfusionCounts], names: Sequence[str], tested: int, found: ConfusionCounts
+) -> Iterator[Remark]:
+    """What the files say of how they were made, and what not all of them have."""
+    for part, name in zip(parts, _without_folders(names), strict=True):
+        for each in part.metadata.get("remarks", []):
+            if each["kind"] not in OF_COUNTS:
+                merged_before = each["kind"] == "merged-partly"
+                yield each if merged_before else remark(each["kind"], f"{name}: {each['text']}")
+    if 0 < tested < len(parts):
+        yield remark(
+            "merged-partly", f"whether misses follow misses is tested in {tested} of {len(parts)} merged files only"
+        )
+    for what, kept, known in (
+        ("counts by sequence", found.sequences is not None, [part.sequences is not None for part in parts]),
+        ("tracks", _has_tracks(found), [_has_tracks(part) for part in parts]),
+    ):
+        if any(known) and not kept:
+            reason = "a sequence may go on in another file" if all(known) else "not every merged file has them"
+            yield remark("merged-partly", f"{what} are left out: {reason}")
+
+
+def _has_tracks(counts: ConfusionCounts) -> bool:
+    return counts.sequences is not None and counts.sequences.tracks is not None
+
+
+def _check_fits(first: ConfusionCounts, first_name: str, part: ConfusionCounts, name: str) -> None:
+    differing: list[tuple[str, Any, Any]] = [
+        ("labelling", first.labelling, part.labelling),
+        ("labels", _texts(first.labels), _texts(part.labels)),
+        ("distance bins", list(first.bins.edges_m), list(part.bins.edges_m)),
+        ("variables", list(map(str, first.bins.variables)), list(map(str, part.bins.variables))),
+        ("score thresholds", first.thresholds, part.thresholds),
+    ]
+    differing += [(key, first.metadata.get(key), part.metadata.get(key)) for key in (*MUST_AGREE, "score_threshold")]
+    for what, mine, other in differing:
+        if mine != other:
+            raise InputError(
+                f"cannot be merged with {first_name}: {what} differ: {_difference(mine, other)}",
+                Place(name),
+                "count both with the same options",
+            )
+
+
+def _difference(mine: Any, other: Any) -> str:
+    """The two values, or of two mappings the entries that differ."""
+    if isinstance(mine, Mapping) and isinstance(other, Mapping):
+        keys = [key for key in {**mine, **other} if mine.get(key) != other.get(key)]
+        return "; ".join(f"{key}: {shown(other.get(key))} here, {shown(mine.get(key))} there" for key in keys)
+    return f"{shown(other)} here, {shown(mine)} there"
+
+
+def _texts(labels: Sequence[Label]) -> list[list[str]]:
+    return [sorted(label) for label in labels]
+
+
+def _without_folders(names: Sequence[str]) -> list[str]:
+    """Names of files that do not depend on where they lie; equal ones are numbered."""
+    found: list[str] = []
+    seen = Counter[str]()
+    for short in (PurePath(name).name for name in names):
+        seen[short] += 1
+        found.append(short if seen[short] == 1 else f"{short} ({seen[short]})")
+    return found
+
+
+def _joined(parts: Sequence[ConfusionCounts], names: Sequence[str], same_sequences: str) -> Sequences | None:
+    found: dict[str, int] = {}
+    frames: list[int] = []
+    indices, counts, tracks = [], [], []
+    for part, file, short in zip(parts, names, _without_folders(names), strict=True):
+        if part.sequences is None:
+            return None
+        numbers = []
+        for name, count in zip(part.sequences.names, part.sequences.frames.tolist(), strict=True):
+            own = f"{short}/{name}" if same_sequences == "rename" else name
+            if own in found and same_sequences != "add":
+                raise InputError(
+                    f"sequence {shown(own)} is in an earlier file, too",
+                    Place(file),
+                    "--same-sequences add if these are other frames of it, rename if it is another drive",
+                )
+            number = found.setdefault(own, len(found))
+            if number == len(frames):
+                frames.append(0)
+            frames[number] += count
+            numbers.append(number)
+        own_numbers = np.array(numbers, dtype=np.int64)
+        tally = part.sequences.tally.renumbered(own_numbers)
+        indices.append(tally.index)
+        counts.append(tally.counts)
+        if part.sequences.tracks is not None:
+            tracks.append(part.sequences.tracks.renumbered(own_numbers))
+    tally = summed(np.concatenate(indices), np.concatenate(counts))
+    # Where files hold other frames of one drive, a track may go on from one file to the next.
+    whole = len(tracks) == len(parts) and same_sequences != "add"
+    return Sequences(tuple(found), np.array(frames, dtype=np.int64), tally, joined_tracks(tracks) if whole else None)

@@ -1,0 +1,154 @@
+"""Where objects and leftover detections lie: the bin of each, and which bins could hold them at all.
+
+A *place* is a bin without regard to variables that only objects have: whether something stands there is asked of
+places, and an item of column "empty" belongs to a place. It is named by the first bin that lies in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.base.errors import InputError, Place, UsageError, unknown_name
+from verifier.perception.confusion.bins import Bins, Variable
+from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.detections.columns import Boxes, DetectionSet
+from verifier.perception.detections.distances import distance
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The places among the bins.
+
+    Attributes:
+        place_of: (bins,) the place each bin lies in.
+        places: (p,) the bins that name a place, increasing.
+        spread: (p, k) the bins that lie in each place.
+        frame_part: (p,) the bin of each place in the product of the variables that belong to frames.
+    """
+
+    place_of: Ints
+    places: Ints
+    spread: Ints
+    frame_part: Ints
+
+
+def layout(bins: Bins) -> Layout:
+    """The places among `bins`."""
+    at = np.indices(bins.shape).reshape(len(bins.shape), -1)
+    of_objects = np.array(bins.of_objects)
+    collapsed = np.where(of_objects[:, None], 0, at)
+    place_of = np.ravel_multi_index(tuple(collapsed), bins.shape)
+    places = np.unique(place_of)
+    spread = np.argsort(place_of, kind="stable").reshape(len(places), -1)
+    return Layout(place_of, places, spread, _frame_part(bins, at[:, places]))
+
+
+def _frame_part(bins: Bins, at: Ints) -> Ints:
+    part = np.zeros(at.shape[1], dtype=np.int64)
+    for axis, each in enumerate(bins.variables, 1):
+        if each.scope == "frame":
+            part = part * each.count + at[axis]
+    return part
+
+
+@dataclass(frozen=True, eq=False)
+class Located:
+    """Boxes with their distance (n,) in metres, their bin and their place (n,), -1 where there is none."""
+
+    distance_m: NDArray[np.float64]
+    bin: Ints
+    place: Ints
+
+
+def frame_parts(data: DetectionSet, bins: Bins) -> Ints:
+    """(f,) the bin of each frame in the product of the variables that belong to frames; -1 where there is none."""
+    part = np.zeros(data.frame_count, dtype=np.int64)
+    inside = np.ones(data.frame_count, dtype=bool)
+    for each in bins.variables:
+        if each.scope == "frame":
+            bin_of = _frame_bins(data, each)
+            inside &= bin_of >= 0
+            part = part * each.count + bin_of
+    return np.where(inside, part, -1)
+
+
+def locate(data: DetectionSet, boxes: Boxes, rule: CountingRule, *, objects: bool) -> Located:
+    """The bins of boxes; without `objects` (for detections) only their place is meant, and `bin` names it.
+
+    Raises:
+        InputError: the boxes lack what a variable needs.
+        UsageError: distances cannot be had by the measure of the rule.
+    """
+    bins = rule.bins
+    distance_m = distance(boxes, rule.measure)
+    axes = [bins.distance_bins(distance_m)]
+    for each in bins.variables:
+        if each.scope == "frame":
+            axes.append(_frame_bins(data, each)[boxes.frame])
+        elif each.scope == "place":
+            axes.append(each.bins_of(bearing_deg(boxes)))
+        elif objects:
+            axes.append(each.bins_of(_attribute(boxes, each.name)))
+        else:
+            axes.append(np.zeros(len(boxes), dtype=np.int64))
+    at = np.stack(axes)
+    of_objects = np.array(bins.of_objects)
+    somewhere = (at >= 0).all(axis=0)
+    standing = (at[~of_objects] >= 0).all(axis=0)
+    bin_of = np.ravel_multi_index(tuple(np.maximum(at, 0)), bins.shape)
+    place = np.ravel_multi_index(tuple(np.where(of_objects[:, None], 0, np.maximum(at, 0))), bins.shape)
+    return Located(distance_m, np.where(somewhere, bin_of, -1), np.where(standing, place, -1))
+
+
+def check_inside(data: DetectionSet, located: Located) -> None:
+    """Refuse annotations that lie in no bin, naming the first."""
+    outside = np.flatnonzero(located.bin < 0)
+    if len(outside) == 0:
+        return
+    row = int(outside[0])
+    where = data.annotations
+    at = f"at {located.distance_m[row]:g} m" if np.isfinite(located.distance_m[row]) else "without a distance"
+    raise InputError(
+        f"{len(outside)} of {len(located.bin)} annotated objects lie in no bin; the first is a "
+        f"'{data.classes[where.label[row]]}' {at}",
+        Place(data.files[where.file[row]], int(where.line[row])),
+        "end the distance edges with inf (an overflow bin), add bins, filter the data, or use --outside drop",
+    )
+
+
+def bearing_deg(boxes: Boxes) -> NDArray[np.float64]:
+    """(n,) direction of the box centre in [-180, 180) degrees: 0 ahead, 90 to the left; NaN without a 3-D box."""
+    if boxes.box_3d is None:
+        return np.full(len(boxes), np.nan)
+    found: NDArray[np.float64] = np.degrees(np.arctan2(boxes.box_3d[:, 1], boxes.box_3d[:, 0]))
+    return np.where(found >= 180.0, -180.0, found)
+
+
+def _attribute(boxes: Boxes, name: str) -> NDArray[np.generic]:
+    if name in boxes.attributes:
+        return boxes.attributes[name]
+    if len(boxes) == 0:
+        return np.zeros(0)
+    message, hint = unknown_name("attribute of the annotations", name, boxes.attributes)
+    raise InputError(message, hint=f"{hint}; also known: bearing_deg, sequence")
+
+
+def _frame_bins(data: DetectionSet, variable: Variable) -> Ints:
+    if variable.name != "sequence":
+        raise UsageError(f"'{variable.name}' is not known of frames")
+    bins = [_first_fit(name, variable) for name in data.sequences]
+    found: Ints = np.array(bins, dtype=np.int64)[data.frame_sequence]
+    return found
+
+
+def _first_fit(name: str, variable: Variable) -> int:
+    for index, (_, patterns) in enumerate(variable.groups):
+        if any(fnmatchcase(name, pattern) for pattern in patterns):
+            return index
+    return -1

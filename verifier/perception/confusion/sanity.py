@@ -1,0 +1,115 @@
+"""Whether the data can mean what the numbers say, before any statistics: as errors, and as remarks that travel.
+
+A remark is an object of two texts: `kind`, for programs, and `text`, for people. A document carries its remarks, and
+so does every result made from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from verifier.base.errors import InputError, shown
+from verifier.perception.confusion.counts import ConfusionCounts, Sequences
+from verifier.perception.confusion.document_variables import Fail
+from verifier.perception.confusion.matrices import EMPTY, label_text
+from verifier.perception.confusion.recall import THIN_COLUMN
+
+Remark: TypeAlias = dict[str, str]
+NO_ANNOTATIONS, NOTHING_MATCHED = "no-annotations", "nothing-matched"
+ABSURD = (NO_ANNOTATIONS, NOTHING_MATCHED)
+"""Kinds that make a result absurd: `verify confusion` refuses them unless told to accept them."""
+OF_COUNTS = (*ABSURD, "never-reported", "largest-drive")
+"""Kinds that `sanity_remarks` finds in the counts themselves; the others are about how these were made."""
+MOST = 0.5
+"""One drive with more than this share of a column's items is worth a remark."""
+
+
+def remark(kind: str, text: str) -> Remark:
+    """A remark."""
+    return {"kind": kind, "text": text}
+
+
+def remark_texts(metadata: Mapping[str, Any]) -> list[str]:
+    """The remarks of a confusion document for people."""
+    return [each["text"] for each in metadata.get("remarks", [])]
+
+
+def with_sanity(counts: ConfusionCounts, made: Iterable[Remark] = ()) -> ConfusionCounts:
+    """The counts with the remarks on them found anew, and all on how they were made: those they have, and `made`."""
+    kept = [each for each in counts.metadata.get("remarks", []) if each["kind"] not in OF_COUNTS]
+    found = {tuple(each.values()): each for each in (*sanity_remarks(counts), *kept, *made)}
+    metadata = {key: value for key, value in counts.metadata.items() if key != "remarks"}
+    return replace(counts, metadata={**metadata, "remarks": list(found.values())} if found else metadata)
+
+
+def sanity_remarks(counts: ConfusionCounts) -> Iterator[Remark]:
+    """What is odd about counts; of a family those of the lowest threshold are looked at."""
+    total, labels = counts.counts[0].sum(axis=0), counts.labels
+    empty = labels.index(EMPTY)
+    of_objects = np.delete(total, empty, axis=1)
+    items = int(of_objects.sum())
+    if not items:
+        yield remark(NO_ANNOTATIONS, "no annotated object is counted: every column but 'empty' is without items")
+    elif items == of_objects[empty].sum():
+        yield remark(NOTHING_MATCHED, f"none of the {items} annotated objects is matched with a detection")
+    else:
+        for name in dict.fromkeys(name for label in labels for name in sorted(label)):
+            has = np.array([name in label for label in labels])
+            own = int(total[:, has].sum())
+            if own and not total[has].sum():
+                yield remark("never-reported", f"{name} is never reported, and {own} items of it are there")
+    if counts.sequences is not None:
+        yield from _largest_drive(counts, counts.sequences)
+
+
+def _largest_drive(counts: ConfusionCounts, sequences: Sequences) -> Iterator[Remark]:
+    """One remark on the columns of objects, with enough items, most of which come from one drive."""
+    names, tally, labels = sequences.names, sequences.tally, counts.labels
+    items = np.zeros((len(names), counts.bins.count, len(labels)), dtype=np.int64)
+    np.add.at(items, (tally.index[:, 0], tally.index[:, 1], tally.index[:, 3]), tally.counts[:, 0])
+    items[:, :, labels.index(EMPTY)] = 0
+    total = items.sum(axis=0)
+    enough = total >= THIN_COLUMN
+    share = np.where(enough, items.max(axis=0, initial=0) / np.maximum(total, 1), 0.0)
+    many = int(np.count_nonzero(share > MOST))
+    if many:
+        # Of several columns with the same share, the one with the most items.
+        at, column = (int(k) for k in np.unravel_index(np.lexsort((-total.ravel(), -share.ravel()))[0], share.shape))
+        drive = names[int(items[:, at, column].argmax())]
+        most = f"{shown(drive)} holds {100 * share[at, column]:.0f} % of the {total[at, column]} items"
+        yield remark(
+            "largest-drive",
+            f"one drive holds most items in {many} of {int(np.count_nonzero(enough))} columns with at least "
+            f"{THIN_COLUMN}: {most} of {label_text(labels[column])} in {counts.bins.text(at)}",
+        )
+
+
+def refuse_absurd(remarks: Iterable[Remark], accepted: Iterable[str]) -> None:
+    """Refuse counts from which every number would be absurd, unless the kind of the remark is accepted.
+
+    Raises:
+        InputError: naming what is odd, and what may have caused it.
+    """
+    causes = {
+        NO_ANNOTATIONS: "look at the class map, the filters and the paths",
+        NOTHING_MATCHED: "annotations and detections may be of other frames, or in other coordinates or units",
+    }
+    for each in remarks:
+        if each["kind"] in causes and each["kind"] not in accepted:
+            hint = f"{causes[each['kind']]}; if it is really so: --accept {each['kind']}"
+            raise InputError(each["text"], hint=hint)
+
+
+def check_remarks(found: Any, fail: Fail) -> None:
+    """Refuse a value of the key `remarks` that is not as the schema says; `fail` makes the complaint."""
+    if not isinstance(found, list):
+        raise fail("/remarks", f"expected a list of remarks, got {shown(found)}")
+    for number, each in enumerate(found):
+        texts = isinstance(each, dict) and set(each) == {"kind", "text"}
+        if not texts or not all(isinstance(value, str) for value in each.values()):
+            message = f"expected an object with the texts 'kind' and 'text', got {shown(each)}"
+            raise fail(f"/remarks/{number}", message)

@@ -1,0 +1,205 @@
+"""Counting chunk by chunk, with a checkpoint after each: a run that is killed goes on where it stopped.
+
+A checkpoint is one JSON file that is replaced as a whole. It says after which frame to go on and what was counted up
+to there, so each frame is in it or still to come, and none is both. A record is kept as one part per chunk, written
+before the checkpoint that counts it: a part the checkpoint does not know is written again over itself.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from verifier.base.errors import InputError, Place, UsageError
+from verifier.base.files import read_json, write_text
+from verifier.perception.confusion.counting import TOTALS, Count, accumulate, count_and_observe, nothing_counted
+from verifier.perception.confusion.record import join_records, record_table, write_record
+from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.confusion.sanity import remark
+from verifier.perception.confusion.tally import Tally
+from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.detections.stream import Chunk
+from verifier.perception.matching import MatchingPolicy
+
+SCHEMA = "verifier.confusion.checkpoint"
+VERSION = 2
+ADDED = ("filters", "classes_left_out", "ignored", "regions")
+"""Entries of a detection set's origin that hold numbers of its own frames."""
+
+
+@dataclass(frozen=True, eq=False)
+class Progress:
+    """What was counted so far.
+
+    Attributes:
+        after: name of the last frame that is counted; None before the first.
+        counted: the sum.
+        origin: of the data so far, with its numbers added up.
+        parts: chunks done, which is the number of parts of the record.
+    """
+
+    after: str | None
+    counted: Count
+    origin: Mapping[str, Any] = field(default_factory=dict)
+    parts: int = 0
+
+
+@dataclass(frozen=True)
+class StreamFiles:
+    """Where a run keeps what it needs to go on, and its record; each may be None.
+
+    `job` is everything that must not change between a run and the one that goes on with it.
+    """
+
+    checkpoint: Path | None = None
+    record: Path | None = None
+    job: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def parts(self) -> Path | None:
+        """The folder of the record's parts."""
+        return None if self.record is None else self.record.with_name(self.record.name + ".parts")
+
+    def part(self, number: int) -> Path:
+        """One part of the record."""
+        assert self.parts is not None
+        assert self.record is not None
+        return self.parts / f"{number:08}{self.record.suffix}"
+
+
+def count_chunks(
+    chunks: Callable[[str | None], Iterator[Chunk]],
+    policy: MatchingPolicy,
+    rule: CountingRule,
+    files: StreamFiles = StreamFiles(),
+    prepare: Callable[[DetectionSet], DetectionSet] = lambda data: data,
+    report: Callable[[int, int], None] = lambda done, total: None,
+) -> Progress:
+    """Count all chunks, going on from the checkpoint if there is one.
+
+    Args:
+        chunks: gives the chunks after a frame, or all of them for None.
+        policy: of matching.
+        rule: of counting.
+        files: checkpoint and record.
+        prepare: applied to each chunk before matching, for filters.
+        report: told how many rows of how many are read.
+
+    Raises:
+        InputError: the checkpoint is of another job or cannot be read; otherwise as `count_detections`.
+        UsageError: an optimal or other matching that cannot be recorded for a family.
+    """
+    progress = _resumed(files, rule)
+    if files.parts is not None:
+        files.parts.mkdir(exist_ok=True)
+    for chunk in chunks(progress.after):
+        data = prepare(chunk.data)
+        _check_sources(progress, data, files)
+        counted, observed = count_and_observe(data, policy, rule)
+        if files.record is not None:
+            if observed is None:
+                raise UsageError(
+                    "--record: each threshold has matches of its own under this policy; use one threshold"
+                )
+            write_record([record_table(data, rule, observed)], files.part(progress.parts))
+        origin = added_origin(progress.origin, data.origin) if progress.parts else dict(data.origin)
+        after = chunk.last_frame or progress.after
+        progress = Progress(after, accumulate([progress.counted, counted]), origin, progress.parts + 1)
+        if files.checkpoint is not None:
+            write_text(files.checkpoint, _checkpoint_text(progress, files))
+        report(chunk.rows_done, chunk.rows_total)
+    if files.record is not None:
+        join_records([files.part(number) for number in range(progress.parts)], files.record)
+    return progress
+
+
+def finish(files: StreamFiles) -> None:
+    """Remove checkpoint and parts, when the result is written."""
+    if files.checkpoint is not None:
+        files.checkpoint.unlink(missing_ok=True)
+    if files.parts is not None:
+        shutil.rmtree(files.parts, ignore_errors=True)
+
+
+def added_origin(before: Any, now: Any, counts: bool = False) -> Any:
+    """The origin of two parts of one data set: numbers under the keys `ADDED` are added, the rest is as `now`."""
+    if isinstance(now, Mapping):
+        old = before if isinstance(before, Mapping) else {}
+        if counts:
+            return {key: added_origin(old.get(key), now.get(key), True) for key in {**old, **now}}
+        return {key: added_origin(old.get(key), value, True) if key in ADDED else value for key, value in now.items()}
+    if isinstance(now, list) and isinstance(before, list) and len(now) == len(before):
+        return [_added_filter(old, new) for old, new in zip(before, now, strict=True)]
+    if isinstance(now, int) or (now is None and isinstance(before, int)):
+        return (before or 0) + (now or 0)
+    return now
+
+
+def _added_filter(before: Any, now: Any) -> Any:
+    """A filter says how many annotations and detections it took out; its other numbers are settings."""
+    numbers = {key: before.get(key, 0) + now[key] for key in ("annotations", "detections") if key in now}
+    return {**now, **numbers}
+
+
+def _check_sources(progress: Progress, data: DetectionSet, files: StreamFiles) -> None:
+    if progress.parts and progress.origin.get("sources") != _plain(data.origin.get("sources")):
+        raise InputError(
+            "the files have changed since the checkpoint was written",
+            Place(str(files.checkpoint)),
+            "remove the checkpoint to start again",
+        )
+
+
+def _checkpoint_text(progress: Progress, files: StreamFiles) -> str:
+    found = progress.counted
+    document = {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "job": files.job,
+        "after": progress.after,
+        "parts": progress.parts,
+        "origin": progress.origin,
+        "sequences": found.sequences,
+        "frames": found.frames.tolist(),
+        "totals": found.totals,
+        "index": found.tally.index.tolist(),
+        "counts": found.tally.counts.tolist(),
+        "remarks": list(found.remarks),
+    }
+    return json.dumps(document, ensure_ascii=False, default=dict) + "\n"
+
+
+def _resumed(files: StreamFiles, rule: CountingRule) -> Progress:
+    if files.checkpoint is None or not files.checkpoint.exists():
+        return Progress(None, nothing_counted(rule))
+    place = Place(str(files.checkpoint))
+    document, _ = read_json(files.checkpoint)
+    if not isinstance(document, dict) or (document.get("schema"), document.get("version")) != (SCHEMA, VERSION):
+        raise InputError("not a checkpoint of this program", place, "name another file, or remove it")
+    if document.get("job") != _plain(files.job):
+        raise InputError(
+            "the checkpoint is of another job: its files or options differ",
+            place,
+            "use the options of the first run, or remove the checkpoint to start again",
+        )
+    try:
+        index = np.array(document["index"], dtype=np.int64).reshape(-1, 4)
+        counts = np.array(document["counts"], dtype=np.int64).reshape(len(index), rule.threshold_count)
+        frames = np.array(document["frames"], dtype=np.int64).reshape(len(document["sequences"]))
+        totals = {name: int(document["totals"][name]) for name in TOTALS}
+        remarks = tuple(remark(each["kind"], each["text"]) for each in document["remarks"])
+        counted = Count(tuple(document["sequences"]), frames, Tally(index, counts), totals, remarks=remarks)
+        return Progress(document["after"], counted, document["origin"], int(document["parts"]))
+    except (KeyError, TypeError, ValueError):
+        raise InputError("the checkpoint is damaged", place, "remove it to start again") from None
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON gives it back: lists for tuples."""
+    return json.loads(json.dumps(value, default=dict))

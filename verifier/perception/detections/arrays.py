@@ -1,0 +1,220 @@
+"""Annotations and detections that are already in memory: arrays, `supervision.Detections`, MAITE targets.
+
+Nothing of those libraries is imported: an object needs only the attributes named. Messages count rows from 1 in
+"<annotations>" and "<detections>".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.base.errors import InputError, Place, shown
+from verifier.perception.detections.assembly import assemble
+from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet
+from verifier.perception.detections.reading import Reading
+from verifier.perception.detections.rows import UNKNOWN_FRAME, Frames, Material, Rows
+
+FILES = ("<annotations>", "<detections>")
+KNOWN = ("frame", "class", "score", "box_2d", "box_3d", "distance_m", "region")
+
+
+def from_arrays(
+    classes: Sequence[str],
+    frames: Sequence[str],
+    annotations: Mapping[str, Any],
+    detections: Mapping[str, Any],
+    reading: Reading | None = None,
+    *,
+    sequences: Sequence[str] | None = None,
+) -> DetectionSet:
+    """A set from columns.
+
+    `frame` (n,) indices into `frames`, `class` (n,) indices into `classes`; `score` (n,) of detections; optional
+    `box_2d` (n, 4) pixels, `box_3d` (n, 7) in the ego frame and `distance_m` (n,), as in `Boxes`; `region` (n,) of
+    annotations. Other columns of the annotations are attributes. `sequences` names the sequence of each frame.
+
+    Raises:
+        InputError: a column is missing or has the wrong shape, a name occurs twice; see also `reading.IGNORABLE`.
+    """
+    for what, names in (("frame", frames), ("class", classes)):
+        if len(set(names)) != len(names):
+            twice = next(name for name in names if list(names).count(name) > 1)
+            raise InputError(f"the {what} {shown(twice)} occurs twice", Place(f"<{what}s>"))
+    given = list(sequences) if sequences is not None else [NO_SEQUENCE] * len(frames)
+    if len(given) != len(frames):
+        raise InputError(f"{len(given)} sequences for {len(frames)} frames", Place("<sequences>"))
+    codes = {name: code for code, name in enumerate(dict.fromkeys(given))}
+    sequence = np.array([codes[name] for name in given], dtype=np.int32)
+    material = Material(
+        "arrays",
+        Frames(tuple(frames), sequence, tuple(codes)),
+        _rows(annotations, tuple(classes), len(frames), 0),
+        _rows(detections, tuple(classes), len(frames), 1),
+        FILES,
+        [],
+        tuple(classes),
+    )
+    return assemble(material, reading or Reading())
+
+
+def from_supervision(
+    classes: Sequence[str],
+    frames: Sequence[str],
+    annotations: Sequence[Any],
+    detections: Sequence[Any],
+    reading: Reading | None = None,
+    *,
+    sequences: Sequence[str] | None = None,
+    distance_key: str = "distance_m",
+) -> DetectionSet:
+    """A set from one `supervision.Detections` per frame, of annotations and of detections.
+
+    Used are `xyxy` (n, 4), `class_id` (n,), `confidence` (n,) of detections, `tracker_id` (n,) of annotations if
+    all frames have it, and `data[distance_key]` (n,) of annotations if there.
+
+    Raises:
+        InputError: as `from_arrays`, and a frame without class ids or confidences.
+    """
+    columns = []
+    for which, listed in enumerate((annotations, detections)):
+        file = FILES[which]
+        _check_length(file, listed, frames)
+        column = _by_frame(file, listed, {"box_2d": "xyxy", "class": "class_id"})
+        if which:
+            column["score"] = _by_frame(file, listed, {"score": "confidence"})["score"]
+        else:
+            if all(getattr(each, "tracker_id", None) is not None for each in listed):
+                column["track"] = _by_frame(file, listed, {"track": "tracker_id"})["track"]
+            parts = [_given(each, distance_key) for each in listed]
+            if any(len(each) == len(part) and len(part) for each, part in zip(listed, parts, strict=True)):
+                column["distance_m"] = np.concatenate(
+                    [
+                        part if len(part) else np.full(len(each), np.nan)
+                        for each, part in zip(listed, parts, strict=True)
+                    ]
+                )
+        columns.append(column)
+    return from_arrays(classes, frames, columns[0], columns[1], reading, sequences=sequences)
+
+
+def from_maite(
+    index2label: Mapping[int, str],
+    frames: Sequence[str],
+    targets: Sequence[Any],
+    predictions: Sequence[Any],
+    reading: Reading | None = None,
+    *,
+    sequences: Sequence[str] | None = None,
+    distances_m: Sequence[Any] | None = None,
+) -> DetectionSet:
+    """A set from one MAITE `ObjectDetectionTarget` per frame: `boxes` (n, 4) x1, y1, x2, y2, `labels` (n,), `scores`.
+
+    Scores (n, classes) count with their greatest value. `distances_m` holds one array (n,) per frame.
+
+    Raises:
+        InputError: as `from_arrays`.
+    """
+    known = sorted(index2label)
+    place = {index: position for position, index in enumerate(known)}
+    columns = []
+    for which, listed in enumerate((targets, predictions)):
+        _check_length(FILES[which], listed, frames)
+        column = _by_frame(FILES[which], listed, {"box_2d": "boxes", "class": "labels"})
+        column["class"] = np.array([place.get(int(label), -1) for label in column["class"]], dtype=np.int64)
+        columns.append(column)
+    scores = [np.asarray(each.scores, dtype=np.float64) for each in predictions]
+    columns[1]["score"] = _joined(
+        [score.max(axis=1) if score.ndim == 2 and len(score) else score for score in scores]
+    )
+    if distances_m is not None:
+        _check_length(FILES[0], distances_m, frames)
+        columns[0]["distance_m"] = _joined([np.asarray(each, dtype=np.float64) for each in distances_m])
+    names = [index2label[index] for index in known]
+    return from_arrays(names, frames, columns[0], columns[1], reading, sequences=sequences)
+
+
+def _check_length(file: str, listed: Sequence[Any], frames: Sequence[str]) -> None:
+    if len(listed) != len(frames):
+        raise InputError(f"{len(listed)} entries for {len(frames)} frames", Place(file))
+
+
+def _by_frame(file: str, listed: Sequence[Any], wanted: Mapping[str, str]) -> dict[str, NDArray[Any]]:
+    """Columns from an attribute of each frame's object, and the frame of each row."""
+    columns: dict[str, NDArray[Any]] = {}
+    for name, attribute in wanted.items():
+        parts = []
+        for number, each in enumerate(listed):
+            value = getattr(each, attribute, None)
+            if value is None:
+                raise InputError(f"entry {number + 1} has no {attribute}", Place(file))
+            parts.append(np.asarray(value))
+        columns[name] = _joined(parts)
+        lengths = [len(part) for part in parts]
+        frame = np.repeat(np.arange(len(listed)), lengths)
+        if len(frame) != len(columns.get("frame", frame)) or (frame != columns.get("frame", frame)).any():
+            raise InputError(f"{attribute} has other lengths than {next(iter(wanted.values()))}", Place(file))
+        columns["frame"] = frame
+    return columns
+
+
+def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    filled = [part for part in parts if len(part)]
+    return np.concatenate(filled) if filled else np.zeros(0)
+
+
+def _given(frame: Any, key: str) -> NDArray[np.float64]:
+    return np.asarray(getattr(frame, "data", {}).get(key, ()), dtype=np.float64)
+
+
+def _rows(columns: Mapping[str, Any], classes: tuple[str, ...], frame_count: int, which: int) -> Rows:
+    file = FILES[which]
+    scored = which == 1
+    for name in ("frame", "class", "score")[: 3 if scored else 2]:
+        if name not in columns:
+            raise InputError(f"no column '{name}'", Place(file))
+    found = {name: _column(columns[name], name, file) for name in columns}
+    n = len(found["frame"])
+    widths = {"box_2d": (n, 4), "box_3d": (n, 7)}
+    for name, value in found.items():
+        expected = (0,) if n == 0 and value.shape == (0,) else widths.get(name, (n,))
+        if value.shape != expected:
+            raise InputError(f"column '{name}' has the shape {value.shape}, expected {expected}", Place(file))
+    for name in ("frame", "class"):
+        if (found[name] != np.floor(found[name])).any():
+            raise InputError(f"column '{name}': expected whole numbers", Place(file))
+    frame, label = found["frame"].astype(np.int64), found["class"].astype(np.int64)
+    unknown = (label < 0) | (label >= len(classes))
+    label = np.where(unknown, len(classes), label)
+    boxes = {name: found[name].reshape(-1, width[1]) if name in found else None for name, width in widths.items()}
+    return Rows(
+        np.where((frame >= 0) & (frame < frame_count), frame, UNKNOWN_FRAME),
+        label,
+        (*classes, "(no such class)"),
+        np.arange(1, n + 1),
+        np.full(n, which, np.int32),
+        lambda row: f"frame {frame[row]}",
+        found["score"] if scored else None,
+        boxes["box_2d"],
+        boxes["box_3d"],
+        found.get("distance_m"),
+        {} if scored else {name: value for name, value in found.items() if name not in KNOWN},
+        region=found["region"] != 0 if "region" in found and not scored else None,
+        no_box_2d=_absent(boxes["box_2d"]),
+        no_box_3d=_absent(boxes["box_3d"]),
+    )
+
+
+def _column(value: Any, name: str, file: str) -> NDArray[np.float64]:
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"column '{name}': expected an array of numbers", Place(file)) from None
+
+
+def _absent(box: NDArray[np.float64] | None) -> NDArray[np.bool_] | None:
+    """Rows of NaN alone: in an array that is how an object without a box is written."""
+    return None if box is None else np.asarray(np.isnan(box).all(axis=1))

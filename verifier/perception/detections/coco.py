@@ -1,0 +1,134 @@
+"""COCO: an annotation file and a results file (Lin et al. 2014; cocodataset.org, "data format" and "results format").
+
+Boxes are x, y, width, height in pixels. Annotations with `iscrowd` or `ignore` are regions where detections are not
+judged. COCO knows no distances: they come from a field of the annotations, from a file
+(`given.with_distances`), or from depth maps (`depth.with_depth`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import repeat
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.base.errors import InputError, Place, shown
+from verifier.perception.detections.assembly import assemble
+from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet
+from verifier.perception.detections.jsondata import Elements, elements, load_json
+from verifier.perception.detections.reading import Reading
+from verifier.perception.detections.rows import UNKNOWN_FRAME, Frames, Material, Rows
+from verifier.perception.detections.sources import digest_record
+
+
+def coco(
+    annotations: str | Path,
+    results: str | Path,
+    reading: Reading | None = None,
+    *,
+    distance_field: str | None = None,
+) -> DetectionSet:
+    """COCO annotations and results.
+
+    Frames are the images, in the order of the file, named by `file_name` (by their id where names are missing or
+    not unique); the sequence of an image is the folder in its name, or "coco". `distance_field` names the field of
+    the annotations that holds the distance in metres; an annotation without it has an unknown distance. Attributes
+    of annotations: `id`, `area` where given.
+
+    Raises:
+        InputError: a file cannot be read, with its JSON pointer; see also `reading.IGNORABLE`.
+    """
+    document, raw = load_json(annotations)
+    file = str(annotations)
+    images = elements(document, file, "images", "images")
+    frames, index = _frames(images)
+    categories = elements(document, file, "categories", "categories")
+    names = _unique(categories, "id", dict(zip(_ids(categories, "id"), categories.texts("name"), strict=True)))
+    truth = _rows(elements(document, file, "annotations", "annotations"), index, names, 0)
+    truth = _annotation_columns(truth, document["annotations"], file, distance_field)
+    found_document, found_raw = load_json(results)
+    found = _rows(elements(found_document, str(results), "detections"), index, names, 1, scored=True)
+    material = Material(
+        "coco",
+        frames,
+        truth,
+        found,
+        (file, str(results)),
+        [digest_record("annotations", annotations, raw), digest_record("detections", results, found_raw)],
+        tuple(dict.fromkeys(names.values())),
+        notes={"distance_field": distance_field},
+    )
+    return assemble(material, reading or Reading())
+
+
+def _frames(images: Elements) -> tuple[Frames, dict[Any, int]]:
+    ids = _ids(images, "id")
+    index = _unique(images, "id", {each: frame for frame, each in enumerate(ids)})
+    files = images.texts("file_name", "")
+    named = all(files) and len(set(files)) == len(files)
+    names = tuple(files) if named else tuple(map(str, ids))
+    folders = [str(PurePosixPath(name).parent) if "/" in name else NO_SEQUENCE for name in files]
+    sequences = tuple(dict.fromkeys(folders))
+    codes = {name: code for code, name in enumerate(sequences)}
+    sequence = np.fromiter((codes[folder] for folder in folders), np.int32, len(folders))
+    return Frames(names, sequence, sequences), index
+
+
+def _unique(items: Elements, key: str, index: dict[Any, Any]) -> dict[Any, Any]:
+    """`index`, whose keys are the values under `key`, if each occurs once."""
+    if len(index) == len(items):
+        return index
+    seen: set[Any] = set()
+    for row, value in enumerate(items.values(key)):
+        if value in seen:
+            raise items.fail(row, key, f"the {key} {shown(value)} occurs twice")
+        seen.add(value)
+    return index
+
+
+def _ids(items: Elements, key: str) -> list[Any]:
+    found = items.values(key)
+    if not set(map(type, found)) <= {int, str}:
+        row = next(row for row, value in enumerate(found) if type(value) not in (int, str))
+        raise items.fail(row, key, f"expected a whole number or a string, got {shown(found[row])}")
+    return found
+
+
+def _rows(
+    items: Elements, index: Mapping[Any, int], names: Mapping[Any, str], file: int, scored: bool = False
+) -> Rows:
+    images = _ids(items, "image_id")
+    frame = np.fromiter(map(index.get, images, repeat(UNKNOWN_FRAME)), np.int64, len(images))
+    categories = _ids(items, "category_id")
+    used = dict.fromkeys(categories)
+    code = {category: number for number, category in enumerate(used)}
+    x, y, width, height = items.vectors("bbox", 4).T
+    return Rows(
+        frame,
+        np.fromiter(map(code.__getitem__, categories), np.int64, len(categories)),
+        tuple(names.get(category, f"category {category}") for category in used),
+        np.arange(1, len(items) + 1),
+        np.full(len(items), file, np.int32),
+        lambda row: f"image {shown(images[row])}",
+        items.numbers("score") if scored else None,
+        box_2d=np.column_stack([x, y, x + width, y + height]),
+        pointer=items.pointer,
+    )
+
+
+def _annotation_columns(rows: Rows, document: Any, file: str, distance_field: str | None) -> Rows:
+    items = Elements(document, file, "annotations", lambda row: f"/annotations/{row}")
+    region = (items.whole("iscrowd", 0) != 0) | (items.whole("ignore", 0) != 0)
+    attributes: dict[str, NDArray[Any]] = {"area": items.numbers("area", np.nan)}
+    if set(map(type, items.values("id", 0))) <= {int}:
+        attributes["id"] = items.whole("id", 0)
+    distance = None
+    if distance_field is not None:
+        distance = items.numbers(distance_field, np.nan)
+        if len(distance) and np.isnan(distance).all():
+            raise InputError(f"no annotation has a field {shown(distance_field)}", Place(file))
+    return replace(rows, region=region, attributes=attributes, distance_m=distance)

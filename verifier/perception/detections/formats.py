@@ -1,0 +1,67 @@
+"""The formats by name: one way in for the command line, whatever the data set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from verifier.base.errors import UsageError, unknown_name
+from verifier.perception.detections.coco import coco
+from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.detections.kitti import kitti_object, kitti_tracking
+from verifier.perception.detections.mot import mot
+from verifier.perception.detections.nuscenes import nuscenes
+from verifier.perception.detections.nuscenes_compact import nuscenes_compact
+from verifier.perception.detections.reading import Reading
+from verifier.perception.detections.tables import tables
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format: what it is, its reader (annotations, detections, reading, **options), and the options it takes."""
+
+    title: str
+    reader: Callable[..., DetectionSet]
+    options: tuple[str, ...] = ()
+
+
+FORMATS = {
+    "kitti_object": Format("KITTI object: folders or zip archives of label and result files", kitti_object),
+    "kitti_tracking": Format(
+        "KITTI tracking: folders or zip archives, one file per sequence", kitti_tracking, ("frames",)
+    ),
+    "nuscenes": Format("nuScenes: the folder of the official tables, and official results", nuscenes),
+    "nuscenes_compact": Format("nuScenes: one scene with its poses in one file", nuscenes_compact),
+    "coco": Format("COCO: annotations and results", coco, ("distance_field",)),
+    "mot": Format("MOTChallenge: folders or zip archives of sequences", mot, ("detected_class",)),
+    "table": Format("CSV or Parquet with named columns", tables, ("columns", "detection_columns", "frames")),
+}
+
+
+def read_detections(
+    format_name: str,
+    annotations: str | Path,
+    detections: str | Path,
+    reading: Reading | None = None,
+    **options: Any,
+) -> DetectionSet:
+    """Annotations and detections in a named format.
+
+    Raises:
+        UsageError: there is no such format, or it has no such option.
+        InputError: as the format's reader.
+    """
+    if format_name not in FORMATS:
+        message, hint = unknown_name("format", format_name, FORMATS)
+        raise UsageError(f"{message}\n  hint: {hint}")
+    chosen = FORMATS[format_name]
+    for name in options:
+        if name not in chosen.options:
+            message, hint = unknown_name(f"option of the format '{format_name}'", name, chosen.options)
+            raise UsageError(f"{message}\n  hint: {hint}")
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows or is no number is refused, naming its place
+        return chosen.reader(annotations, detections, reading, **options)

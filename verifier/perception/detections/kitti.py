@@ -1,0 +1,309 @@
+"""KITTI object and KITTI tracking: labels, official result files, and two formats of published detections.
+
+The ego frame is the rectified camera 0: distances are from the camera, as in KITTI's own evaluation. Columns are
+those of the object and tracking development kits (Geiger, Lenz and Urtasun, CVPR 2012):
+
+    object    type truncated occluded alpha x1 y1 x2 y2 h w l x y z rotation_y [score]
+    tracking  frame track type truncated occluded alpha x1 y1 x2 y2 h w l x y z rotation_y [score]
+
+`DontCare` labels mark image regions where objects were not annotated: they become regions of every class
+(`Reading.dont_care`). Published detections, comma separated, one file per sequence:
+
+    frame, type id, x1, y1, x2, y2, score, h, w, l, x, y, z, rotation_y, alpha     (AB3DMOT, Weng et al. 2020)
+    frame, x1, y1, x2, y2, score                                                   (two-dimensional, DeepFusionMOT)
+
+and one file for all images (Frustum PointNets, Qi et al. 2018): image, type id, score, x1, y1, x2, y2.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.base.errors import InputError, Place, UsageError, shown, unknown_name
+from verifier.base.files import read_text
+from verifier.perception.detections.assembly import assemble
+from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet
+from verifier.perception.detections.geometry import Motion, camera_boxes, ego_from_camera
+from verifier.perception.detections.reading import Reading
+from verifier.perception.detections.rows import UNKNOWN_FRAME, Frames, Material, Rows, numbered_frames
+from verifier.perception.detections.sources import Member, Source, read_source
+from verifier.perception.detections.texttables import Kind, Layout, TextTable, read_tables
+
+CLASSES = ("Car", "Van", "Truck", "Pedestrian", "Person_sitting", "Person", "Cyclist", "Tram", "Misc")
+TYPE_IDS = {1: "Pedestrian", 2: "Car", 3: "Cyclist"}
+DONT_CARE_TYPE = "DontCare"
+EGO = "rectified camera 0: x forward, y left, z up"
+
+BOX: dict[str, Kind] = dict.fromkeys(("x1", "y1", "x2", "y2"), "number")
+SIZE: dict[str, Kind] = dict.fromkeys(("h", "w", "l", "x", "y", "z", "rotation_y"), "number")
+OBJECT: dict[str, Kind] = {"type": "text", "truncated": "finite", "occluded": "finite", "alpha": "finite"}
+OBJECT |= BOX | SIZE
+TRACKING: dict[str, Kind] = {"frame": "whole", "track": "whole"}
+TRACKING |= OBJECT
+SCORE: dict[str, Kind] = {"score": "number"}
+AB3DMOT: dict[str, Kind] = {"frame": "whole", "type_id": "whole"}
+AB3DMOT |= BOX | SCORE | SIZE | {"alpha": "number"}
+FLAT: dict[str, Kind] = {"frame": "whole"}
+FLAT |= BOX | SCORE
+IMAGES: dict[str, Kind] = {"image": "text", "type_id": "whole", "score": "number"}
+IMAGES |= BOX
+
+
+def kitti_object(annotations: str | Path, detections: str | Path, reading: Reading | None = None) -> DetectionSet:
+    """KITTI object: a folder or zip archive of labels and one of results, one file per image.
+
+    Frames are the images that have a label file; they belong to no sequence. Every image needs a
+    result file (an empty one for no detection), or `missing_frames` is ignored. `detections` may also be one file
+    of the form of Frustum PointNets, which lists only images with detections.
+
+    Raises:
+        InputError: a file cannot be read, with file, line and column; see also `reading.IGNORABLE`.
+    """
+    truth = read_source(annotations, "annotations")
+    found = read_source(detections, "detections")
+    frames = Frames(_stems(truth), np.zeros(len(truth.members), np.int32), (NO_SEQUENCE,))
+    index = {name: number for number, name in enumerate(frames.names)}
+    labels = read_tables(truth.members, [Layout(OBJECT)])
+    results = read_tables(found.members, [Layout(OBJECT | SCORE), Layout(IMAGES)])
+    answered = None
+    if "image" in results.columns:
+        images = [Path(name).stem for name in results.names["image"]]
+        of_image = np.array([index.get(stem, UNKNOWN_FRAME) for stem in images], dtype=np.int64)
+        code = results.columns["image"]
+        frame = of_image[code] if len(of_image) else code
+        rows = _rows(results, frame, lambda row: f"image {shown(images[int(code[row])])}", len(truth.members))
+    else:
+        of_file = np.array([index.get(stem, UNKNOWN_FRAME) for stem in _stems(found)], dtype=np.int64)
+        rows = _rows(results, of_file[results.file], _stem_text(found, results), len(truth.members))
+        answered = np.isin(np.arange(len(frames.names)), of_file)
+    truth_rows = _rows(labels, labels.file.astype(np.int64), _stem_text(truth, labels), 0)
+    files = tuple(each.name for each in truth.members + found.members)
+    material = Material(
+        "kitti_object",
+        frames,
+        truth_rows,
+        rows,
+        files,
+        [truth.record, found.record],
+        CLASSES,
+        answered,
+        str(detections),
+        {"ego": EGO},
+    )
+    return assemble(material, reading or Reading())
+
+
+def kitti_tracking(
+    annotations: str | Path,
+    detections: str | Path,
+    reading: Reading | None = None,
+    *,
+    frames: str | Path | Mapping[str, int] | None = None,
+) -> DetectionSet:
+    """KITTI tracking: a folder or zip archive of labels, one file per sequence, and one of detections.
+
+    Detections stand in `SSSS.txt` or in a folder per class, `Car/SSSS.txt`. `frames` says how many frames each
+    sequence has (they count from 0): a mapping, a CSV file with the columns seq and n_frames, or KITTI's
+    `evaluate_tracking.seqmap`. Without it a sequence ends with its last label, so that later frames without
+    objects are missed. Frames are named "SSSS/FFFFFF". A sequence needs at least one file of detections.
+
+    Raises:
+        InputError: a file cannot be read, with file, line and column; see also `reading.IGNORABLE`.
+        UsageError: `reading.sequences` names one that is not there.
+    """
+    reading = reading or Reading()
+    truth = read_source(annotations, "annotations")
+    for name in reading.sequences or ():
+        if name not in _stems(truth):
+            message, hint = unknown_name("sequence", name, _stems(truth))
+            raise UsageError(f"{message}\n  hint: {hint}")
+    truth = _of_sequences(truth, reading.sequences)
+    found = _of_sequences(read_source(detections, "detections"), reading.sequences)
+    labels = read_tables(truth.members, [Layout(TRACKING)])
+    results = read_tables(found.members, [Layout(TRACKING | SCORE), Layout(AB3DMOT, ","), Layout(FLAT, ",")])
+    all_frames, starts, ends = _sequence_frames(truth, labels, frames)
+    sequence = {name: number for number, name in enumerate(all_frames.sequences)}
+    answered = np.isin(all_frames.sequence, [sequence.get(stem, -1) for stem in {m.stem for m in found.members}])
+    rows = []
+    for source, table, offset in ((truth, labels, 0), (found, results, len(truth.members))):
+        of_file = np.array([sequence.get(member.stem, -1) for member in source.members], dtype=np.int64)[table.file]
+        number = table.columns["frame"]
+        known = (of_file >= 0) & (number >= 0) & (number < ends[of_file])
+        frame = np.where(known, starts[of_file] + number, UNKNOWN_FRAME).astype(np.int64)
+        text = _frame_text(source, table)
+        rows.append(_rows(table, frame, text, offset, source.members))
+    files = tuple(each.name for each in truth.members + found.members)
+    material = Material(
+        "kitti_tracking",
+        all_frames,
+        rows[0],
+        rows[1],
+        files,
+        [truth.record, found.record],
+        CLASSES,
+        answered,
+        str(detections),
+        {"ego": EGO, "frames_given": frames is not None},
+    )
+    return assemble(material, reading)
+
+
+def image_boxes(table: TextTable) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Boxes (n, 4) in the image, and which rows have none (n,): KITTI then writes -1 for each number."""
+    box = table.stack("x1", "y1", "x2", "y2")
+    absent: NDArray[np.bool_] = np.asarray((box == -1).all(axis=1))
+    box[absent] = np.nan
+    return box, absent
+
+
+def space_boxes(table: TextTable, motion: Motion) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Boxes (n, 7) in the ego frame, given the motion ego_from_camera of each row, and which rows have none (n,).
+
+    KITTI writes -1 or -1000 for each of height, width and length where there is no box.
+    """
+    size = table.stack("h", "w", "l")
+    turn = table.columns["rotation_y"]
+    box = motion.boxes(*camera_boxes(table.stack("x", "y", "z"), size, turn))
+    # The heading hides an angle in degrees, which has to reach the check for plausible turns.
+    box[:, 6] = np.where(np.abs(turn) > 2 * np.pi, turn, box[:, 6])
+    absent: NDArray[np.bool_] = np.asarray(np.isin(size, (-1.0, -1000.0)).all(axis=1))
+    box[absent] = np.nan
+    return box, absent
+
+
+def _rows(
+    table: TextTable,
+    frame: NDArray[np.int64],
+    frame_text: Callable[[int], str],
+    file_offset: int,
+    members: tuple[Member, ...] = (),
+) -> Rows:
+    box_2d, no_box_2d = image_boxes(table)
+    box_3d, no_box_3d = space_boxes(table, ego_from_camera(len(table))) if "h" in table.columns else (None, None)
+    label, names = _classes(table, members)
+    scored = "score" in table.columns
+    region = label == names.index(DONT_CARE_TYPE) if DONT_CARE_TYPE in names else np.zeros(len(table), dtype=bool)
+    kept = () if scored else ("truncated", "occluded", "alpha", "track")
+    return Rows(
+        frame,
+        label,
+        names,
+        table.line,
+        table.file + np.int32(file_offset),
+        frame_text,
+        table.columns.get("score"),
+        box_2d,
+        box_3d,
+        attributes={name: table.columns[name] for name in kept if name in table.columns},
+        no_box_2d=no_box_2d,
+        no_box_3d=no_box_3d,
+        region=None if scored else region,
+        any_class=None if scored else region,
+    )
+
+
+def _classes(table: TextTable, members: tuple[Member, ...]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """The class of each row: from its column, else from its type id, else from the folder of its file."""
+    if "type" in table.columns:
+        return table.columns["type"], table.names["type"]
+    if "type_id" in table.columns:
+        ids, codes = np.unique(table.columns["type_id"], return_inverse=True)
+        _check_folders(table, members)
+        return codes.astype(np.int64), tuple(TYPE_IDS.get(int(each), f"type {int(each)}") for each in ids)
+    for member in members:
+        if not member.folder:
+            raise InputError(
+                "no column says the class and the file stands in no folder named after one", Place(member.name)
+            )
+    names = tuple(dict.fromkeys(member.folder for member in members))
+    of_file = np.array([names.index(member.folder) for member in members], dtype=np.int64)
+    return of_file[table.file], names
+
+
+def _check_folders(table: TextTable, members: tuple[Member, ...]) -> None:
+    """A file in a folder named after a class holds objects of that class only."""
+    ids = {name: number for number, name in TYPE_IDS.items()}
+    wanted = np.array([ids.get(member.folder, 0) for member in members], dtype=np.int64)
+    if not len(wanted):
+        return
+    found = table.columns["type_id"]
+    wrong = (wanted[table.file] > 0) & (wanted[table.file] != found)
+    if wrong.any():
+        row = int(wrong.argmax())
+        member = members[int(table.file[row])]
+        raise InputError(
+            f"type id {int(found[row])} in the folder {shown(member.folder)}, whose type id is {ids[member.folder]}",
+            Place(member.name, int(table.line[row])),
+        )
+
+
+def _stems(source: Source) -> tuple[str, ...]:
+    stems = [member.stem for member in source.members]
+    seen: dict[str, str] = {}
+    for member in source.members:
+        if member.stem in seen:
+            raise InputError(f"frame {shown(member.stem)} has a second file, {seen[member.stem]}", Place(member.name))
+        seen[member.stem] = member.name
+    return tuple(stems)
+
+
+def _stem_text(source: Source, table: TextTable) -> Callable[[int], str]:
+    return lambda row: f"frame {shown(source.members[int(table.file[row])].stem)}"
+
+
+def _frame_text(source: Source, table: TextTable) -> Callable[[int], str]:
+    def text(row: int) -> str:
+        stem = source.members[int(table.file[row])].stem
+        return f"frame {int(table.columns['frame'][row])} of sequence {shown(stem)}"
+
+    return text
+
+
+def _of_sequences(source: Source, wanted: tuple[str, ...] | None) -> Source:
+    if wanted is None:
+        return source
+    return Source(tuple(each for each in source.members if each.stem in wanted), source.record)
+
+
+def _sequence_frames(
+    truth: Source, labels: TextTable, given: str | Path | Mapping[str, int] | None
+) -> tuple[Frames, NDArray[np.int64], NDArray[np.int64]]:
+    """All frames, and for each sequence the index of its first frame and the number of its frames."""
+    names = _stems(truth)
+    if given is None:
+        last = np.full(len(names), -1, dtype=np.int64)
+        np.maximum.at(last, labels.file, labels.columns["frame"].astype(np.int64))
+        counts = last + 1
+    else:
+        lengths = dict(given) if isinstance(given, Mapping) else _lengths(given)
+        for member in truth.members:
+            if member.stem not in lengths:
+                raise InputError(
+                    f"the number of frames of sequence {shown(member.stem)} is not given", Place(member.name)
+                )
+        counts = np.array([lengths[name] for name in names], dtype=np.int64)
+    found, starts = numbered_frames(names, counts, 0, Place(truth.members[0].name))
+    return found, starts, counts
+
+
+def _lengths(path: str | Path) -> dict[str, int]:
+    """Frames per sequence, from a CSV file with seq and n_frames or from a seqmap ("0000 empty 000000 000154")."""
+    text, _ = read_text(path)
+    lengths: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        fields = line.replace(",", " ").split()
+        if not fields or (number == 1 and fields[0] == "seq"):
+            continue
+        count = fields[3] if len(fields) == 4 and "," not in line else fields[1] if len(fields) > 1 else ""
+        place = Place(str(path), number, text=line)
+        if not re.fullmatch(r"\d{1,9}", count, re.ASCII):
+            raise InputError("expected 'sequence,frames' or 'sequence empty 000000 FRAMES'", place)
+        if fields[0] in lengths:
+            raise InputError(f"sequence {shown(fields[0])} occurs twice", place)
+        lengths[fields[0]] = int(count)
+    return lengths

@@ -1,0 +1,182 @@
+"""MOTChallenge: ground truth and detections of pedestrians in video (Milan et al. 2016, MOT16, sections 3 and 4).
+
+    gt.txt   frame, track, left, top, width, height, flag, class, visibility       (MOT16 and later)
+    gt.txt   frame, track, left, top, width, height, flag, x, y, z                 (2D MOT 2015: pedestrians)
+    det.txt  frame, track, left, top, width, height, score [, x, y, z]
+
+Frames count from 1. The flag 0 marks annotations that are not to be judged: they become regions. Distances come
+from a file (`given.with_distances`, by `track`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.base.errors import InputError, Place, shown
+from verifier.base.files import read_text
+from verifier.perception.detections.assembly import assemble
+from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.detections.reading import Reading
+from verifier.perception.detections.rows import UNKNOWN_FRAME, Frames, Material, Rows, numbered_frames
+from verifier.perception.detections.sources import Member, Source, read_source
+from verifier.perception.detections.texttables import Kind, Layout, TextTable, read_tables
+
+CLASSES = {
+    1: "pedestrian",
+    2: "person_on_vehicle",
+    3: "car",
+    4: "bicycle",
+    5: "motorbike",
+    6: "non_motorized_vehicle",
+    7: "static_person",
+    8: "distractor",
+    9: "occluder",
+    10: "occluder_on_ground",
+    11: "occluder_full",
+    12: "reflection",
+    13: "crowd",
+}
+BOX: dict[str, Kind] = {"frame": "whole", "track": "whole"}
+BOX |= dict.fromkeys(("left", "top", "width", "height"), "number")
+PLACE: dict[str, Kind] = dict.fromkeys(("x", "y", "z"), "number")
+FLAG: dict[str, Kind] = {"flag": "finite"}
+SCORE: dict[str, Kind] = {"score": "number"}
+CLASS: dict[str, Kind] = {"class": "whole", "visibility": "finite"}
+
+
+def mot(
+    annotations: str | Path,
+    detections: str | Path,
+    reading: Reading | None = None,
+    *,
+    detected_class: str = "pedestrian",
+) -> DetectionSet:
+    """MOTChallenge sequences: `SEQ/gt/gt.txt` and `SEQ/det/det.txt`, or `SEQ.txt`, in folders or zip archives.
+
+    The number of frames comes from `SEQ/seqinfo.ini`; without one a sequence ends with its last annotation. Frames
+    are named "SEQ/FFFFFF". All detections are of `detected_class`. Attributes of annotations: `track`, `visibility`
+    (0 to 1).
+
+    Raises:
+        InputError: a file cannot be read, with file, line and column; see also `reading.IGNORABLE`.
+    """
+    truth = _select(read_source(annotations, "annotations"), "gt", reading)
+    found = _select(read_source(detections, "detections"), "det", reading)
+    labels = read_tables(truth.members, [Layout(BOX | FLAG | CLASS, ","), Layout(BOX | FLAG | PLACE, ",")])
+    results = read_tables(found.members, [Layout(BOX | SCORE | PLACE, ","), Layout(BOX | SCORE, ",")])
+    frames, ends = _frames(truth, labels, Path(annotations))
+    sequence = {name: number for number, name in enumerate(frames.sequences)}
+    flagged = labels.columns["flag"] == 0
+    codes, names = _classes(labels)
+    rows = _rows(truth, labels, sequence, ends, 0, (codes, names), flagged)
+    zero = np.zeros(len(results), dtype=np.int64)
+    found_rows = _rows(found, results, sequence, ends, len(truth.members), (zero, (detected_class,)), None)
+    answered = np.isin(frames.sequence, [sequence.get(_sequence_of(each), -1) for each in found.members])
+    material = Material(
+        "mot",
+        frames,
+        rows,
+        found_rows,
+        tuple(each.name for each in truth.members + found.members),
+        [truth.record, found.record],
+        tuple(CLASSES.values()),
+        answered,
+        str(detections),
+        {"detected_class": detected_class},
+    )
+    return assemble(material, reading or Reading())
+
+
+def _select(source: Source, kind: str, reading: Reading | None) -> Source:
+    """The files `SEQ/kind/kind.txt`, or all files where there is none; each sequence once."""
+    nested = [each for each in source.members if each.stem == kind]
+    members = nested or list(source.members)
+    if reading is not None and reading.sequences is not None:
+        members = [each for each in members if _sequence_of(each) in reading.sequences]
+    seen: dict[str, str] = {}
+    for member in members:
+        name = _sequence_of(member)
+        if name in seen:
+            raise InputError(f"sequence {shown(name)} has a second file, {seen[name]}", Place(member.name))
+        seen[name] = member.name
+    return Source(tuple(members), source.record)
+
+
+def _sequence_of(member: Member) -> str:
+    """`SEQ` of `SEQ/gt/gt.txt`, `SEQ/det/det.txt` or `SEQ.txt`."""
+    if member.stem in ("gt", "det"):
+        parts = Path(member.name).absolute().parts[:-1]
+        return parts[-2] if parts[-1] == member.stem and len(parts) > 1 else parts[-1]
+    return member.stem
+
+
+def _classes(labels: TextTable) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    if "class" not in labels.columns:
+        return np.zeros(len(labels), dtype=np.int64), (CLASSES[1],)
+    ids, codes = np.unique(labels.columns["class"], return_inverse=True)
+    return codes.astype(np.int64), tuple(CLASSES.get(int(each), f"class {int(each)}") for each in ids)
+
+
+def _frames(truth: Source, labels: TextTable, folder: Path) -> tuple[Frames, NDArray[np.int64]]:
+    """The frames and the number of frames of each sequence."""
+    names = tuple(_sequence_of(member) for member in truth.members)
+    counts = np.zeros(len(names), dtype=np.int64)
+    np.maximum.at(counts, labels.file, labels.columns["frame"].astype(np.int64))
+    for position, name in enumerate(names):
+        counts[position] = _stated_length(folder, name) or counts[position]
+    return numbered_frames(names, counts, 1, Place(str(folder)))[0], counts
+
+
+def _stated_length(folder: Path, name: str) -> int | None:
+    """seqLength of the sequence's seqinfo.ini, if there is one."""
+    for path in (folder / name / "seqinfo.ini", folder / "seqinfo.ini", folder.parent.parent / "seqinfo.ini"):
+        if path.is_file():
+            text, _ = read_text(path)
+            found = re.search(r"^\s*seqLength\s*=\s*(\d{1,9})\s*$", text, re.MULTILINE | re.ASCII)
+            if found is None:
+                raise InputError("expected a line 'seqLength=NUMBER'", Place(str(path)))
+            return int(found.group(1))
+    return None
+
+
+def _rows(
+    source: Source,
+    table: TextTable,
+    sequence: dict[str, int],
+    counts: NDArray[np.int64],
+    offset: int,
+    label: tuple[NDArray[np.int64], tuple[str, ...]],
+    region: NDArray[np.bool_] | None,
+) -> Rows:
+    of_file = np.array([sequence.get(_sequence_of(member), -1) for member in source.members], dtype=np.int64)
+    of_row = of_file[table.file]
+    number = table.columns["frame"]
+    known = (of_row >= 0) & (number >= 1) & (number <= counts[of_row])
+    starts = np.cumsum(counts) - counts
+    left, top, width, height = table.stack("left", "top", "width", "height").T
+    kept = {} if region is None else {k: table.columns[k] for k in ("track", "visibility") if k in table.columns}
+    return Rows(
+        np.where(known, starts[of_row] + number - 1, UNKNOWN_FRAME).astype(np.int64),
+        label[0],
+        label[1],
+        table.line,
+        table.file + np.int32(offset),
+        _frame_text(source, table),
+        table.columns.get("score"),
+        np.column_stack([left, top, left + width, top + height]),
+        attributes=kept,
+        region=region,
+    )
+
+
+def _frame_text(source: Source, table: TextTable) -> Callable[[int], str]:
+    def text(row: int) -> str:
+        name = _sequence_of(source.members[int(table.file[row])])
+        return f"frame {int(table.columns['frame'][row])} of sequence {shown(name)}"
+
+    return text

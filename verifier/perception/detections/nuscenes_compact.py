@@ -1,0 +1,170 @@
+"""nuScenes scenes in one JSON file each: boxes in the LiDAR frame with the poses that lead to the ego frame.
+
+A list of frames: `sample_token`, `timestamp_us`, `lidar2ego_translation`, `lidar2ego_rotation_wxyz`, `ego2global_*`,
+`cam_front` (`cam2ego_*`), and `boxes`: `name`, `box_lidar`,
+`velocity`, `num_lidar_pts`, `num_radar_pts`. `box_lidar` is x, y, z of the centre, width, length, height and a
+heading in the convention of MMDetection3D before version 1.0, which is -yaw - pi/2.
+
+Detections are an official results file (`nuscenes`), or a folder of comma-separated files, one per class and named
+after it (`Car.txt`), in the format of AB3DMOT (`kitti`) and in the CAM_FRONT camera frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.base.errors import InputError, Place, shown
+from verifier.perception.detections.assembly import assemble
+from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.detections.geometry import Motion, motion
+from verifier.perception.detections.jsondata import Elements, codes, elements, load_json
+from verifier.perception.detections.kitti import AB3DMOT, image_boxes, space_boxes
+from verifier.perception.detections.nuscenes import EGO, result_rows
+from verifier.perception.detections.reading import Reading
+from verifier.perception.detections.rows import UNKNOWN_FRAME, Frames, Material, Rows
+from verifier.perception.detections.sources import digest_record, read_source
+from verifier.perception.detections.texttables import Layout, read_tables
+
+
+@dataclass(frozen=True, eq=False)
+class _Scene:
+    """The frames of one file and their poses."""
+
+    frames: Elements
+    index: dict[str, int]
+    file: str
+
+    def pose(self, holder: Elements, name: str) -> Motion:
+        translation = holder.vectors(f"{name}_translation", 3)
+        rotation = holder.vectors(f"{name}_rotation_wxyz", 4)
+        bad = ~np.isfinite(translation).all(axis=1) | ~np.isfinite(rotation).all(axis=1) | ~rotation.any(axis=1)
+        if bad.any():
+            raise holder.fail(int(bad.argmax()), name + "_rotation_wxyz", "the pose is not finite, or zero")
+        return motion(translation, rotation)
+
+    @property
+    def camera(self) -> Elements:
+        return Elements(self.frames.values("cam_front"), self.file, "cameras", lambda row: f"/{row}/cam_front")
+
+    def ego_from_global(self) -> Motion:
+        return self.pose(self.frames, "ego2global").inverse()
+
+    def ego_from_camera(self) -> Motion:
+        """As if the camera's image were taken when the LiDAR's sweep ends.
+
+        The files of AB3DMOT were made that way: taken so, their boxes lie 0.1 m from the annotated cars on
+        average, and 0.2 m with the ego's motion between the two times.
+        """
+        return self.pose(self.camera, "cam2ego")
+
+
+def nuscenes_compact(annotations: str | Path, detections: str | Path, reading: Reading | None = None) -> DetectionSet:
+    """One scene; its sequence is named after the folder of the file. Frames are named by their sample tokens.
+
+    Class names are those of the file; those of result files are their names in lower case. Attributes of
+    annotations: `num_lidar_pts`, `num_radar_pts`, `num_points`, `speed` (m/s, NaN where unknown).
+
+    Raises:
+        InputError: a file cannot be read, with its JSON pointer or line; see also `reading.IGNORABLE`.
+    """
+    document, raw = load_json(annotations)
+    file = str(annotations)
+    listed = elements(document, file, "frames")
+    tokens = listed.texts("sample_token")
+    index = {token: frame for frame, token in enumerate(tokens)}
+    if not tokens:
+        raise InputError("no frame in it", Place(file))
+    if len(index) != len(tokens):
+        row = next(row for row, token in enumerate(tokens) if index[token] != row)
+        raise listed.fail(index[tokens[row]], "sample_token", f"the token {shown(tokens[row])} occurs twice")
+    scene = _Scene(listed, index, file)
+    sequence = Path(annotations).absolute().parent.name or "scene"
+    frames = Frames(tuple(tokens), np.zeros(len(tokens), np.int32), (sequence,))
+    truth = _annotations(scene)
+    found, answered, files, record = _detections(scene, detections)
+    material = Material(
+        "nuscenes_compact",
+        frames,
+        truth,
+        found,
+        (file, *files),
+        [digest_record("annotations", annotations, raw), record],
+        tuple(sorted({*truth.names, *found.names})),
+        answered,
+        str(detections),
+        {"ego": EGO},
+    )
+    return assemble(material, reading or Reading())
+
+
+def _annotations(scene: _Scene) -> Rows:
+    boxes: list[list[Any]] = scene.frames.values("boxes")
+    for row, found in enumerate(boxes):
+        if not isinstance(found, list):
+            raise scene.frames.fail(row, "boxes", f"expected a list of boxes, got {shown(found)}")
+    lengths = np.fromiter(map(len, boxes), np.int64, len(boxes))
+    frame = np.repeat(np.arange(len(boxes)), lengths)
+    starts = np.cumsum(lengths) - lengths
+
+    def pointer(row: int) -> str:
+        return f"/{int(frame[row])}/boxes/{row - int(starts[frame[row]])}"
+
+    items = Elements(list(chain.from_iterable(boxes)), scene.file, "boxes", pointer)
+    x, y, z, width, length, height, turn = items.vectors("box_lidar", 7).T
+    yaw = -turn - np.pi / 2
+    heading = np.column_stack([np.cos(yaw), np.sin(yaw), np.zeros_like(yaw)])
+    ego_from_lidar = scene.pose(scene.frames, "lidar2ego").take(frame)
+    box = ego_from_lidar.boxes(np.column_stack([x, y, z]), np.column_stack([length, width, height]), heading)
+    label, names = codes(items.texts("name"))
+    lidar, radar = items.numbers("num_lidar_pts"), items.numbers("num_radar_pts")
+    speed = np.linalg.norm(items.vectors("velocity", 2), axis=1)
+    attributes = {"num_lidar_pts": lidar, "num_radar_pts": radar, "num_points": lidar + radar, "speed": speed}
+    return Rows(
+        frame.astype(np.int64),
+        label,
+        names,
+        np.arange(1, len(items) + 1),
+        np.zeros(len(items), np.int32),
+        lambda row: f"frame {int(frame[row])}",
+        box_3d=box,
+        attributes=attributes,
+        pointer=pointer,
+    )
+
+
+def _detections(
+    scene: _Scene, path: str | Path
+) -> tuple[Rows, NDArray[np.bool_] | None, Sequence[str], dict[str, Any]]:
+    """The detections, which frames have an entry (None: the format does not say), the files, and their record."""
+    if Path(path).is_file() and Path(path).suffix == ".json":
+        document, raw = load_json(path)
+        rows, answered = result_rows(document, raw, str(path), scene.index, scene.ego_from_global(), 1)
+        return rows, answered, (str(path),), digest_record("detections", path, raw)
+    source = read_source(path, "detections")
+    table = read_tables(source.members, [Layout(AB3DMOT, ",")])
+    number = table.columns["frame"]
+    known = (number >= 0) & (number < len(scene.index))
+    frame = np.where(known, number, UNKNOWN_FRAME).astype(np.int64)
+    box_2d, no_box_2d = image_boxes(table)
+    box_3d, no_box_3d = space_boxes(table, scene.ego_from_camera().take(np.maximum(frame, 0)))
+    rows = Rows(
+        frame,
+        table.file.astype(np.int64),
+        tuple(member.stem.lower() for member in source.members),
+        table.line,
+        table.file + np.int32(1),
+        lambda row: f"frame {int(number[row])}",
+        table.columns["score"],
+        box_2d,
+        box_3d,
+        no_box_2d=no_box_2d,
+        no_box_3d=no_box_3d,
+    )
+    return rows, None, tuple(member.name for member in source.members), source.record

@@ -1,0 +1,269 @@
+"""Parquet tables of any size, a chunk of whole frames at a time, in memory that does not grow with the files.
+
+Both files list their rows by ascending frame (within ascending sequence), so one pass over each suffices.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from verifier.base.errors import InputError, Place, UsageError, shown
+from verifier.base.libraries import library
+from verifier.perception.detections.assembly import assemble
+from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.detections.reading import Reading
+from verifier.perception.detections.rows import Material
+from verifier.perception.detections.tablefiles import (
+    NamedTable,
+    first_line,
+    frame_keys,
+    frames_of,
+    looked_up,
+    renamed,
+    rows_of,
+)
+from verifier.perception.detections.tables import REQUIRED, REQUIRED_SCORED, check_columns
+
+Key: TypeAlias = tuple[Any, Any]
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some whole frames; `last_frame` is the name to resume after, `rows_done` of `rows_total` rows are read."""
+
+    data: DetectionSet
+    last_frame: str
+    rows_done: int
+    rows_total: int
+
+
+def stream_tables(
+    annotations: str | Path,
+    detections: str | Path,
+    reading: Reading | None = None,
+    *,
+    classes: tuple[str, ...] = (),
+    columns: Mapping[str, str] | None = None,
+    detection_columns: Mapping[str, str] | None = None,
+    frames: str | Path | None = None,
+    rows_per_chunk: int = 200_000,
+    after: str | None = None,
+) -> Iterator[Chunk]:
+    """The same as `tables`, for Parquet files whose rows ascend by sequence and frame.
+
+    Every chunk has the same classes: those of the class map or `classes`. `after` is the `last_frame` of an
+    earlier run: what follows is read. Frames do not repeat between chunks, so the counts of the chunks add up.
+
+    Raises:
+        InputError: as `tables`; rows that are not in ascending order; no frame named `after`.
+        UsageError: neither a class map nor `classes` is given.
+    """
+    reading = reading or Reading()
+    if reading.class_map is None and not classes:
+        raise UsageError("streaming needs a class map, or the names of the classes")
+    columns = check_columns(columns or {})
+    detection_columns = columns if detection_columns is None else check_columns(detection_columns)
+    truth = _Side(annotations, "annotations", columns, REQUIRED, rows_per_chunk)
+    found = _Side(detections, "detections", detection_columns, REQUIRED_SCORED, rows_per_chunk)
+    listed = None
+    if frames is not None:
+        wanted = {name: own for name, own in columns.items() if name in ("frame", "sequence")}
+        listed = _Side(frames, "frames", wanted, ("frame",), rows_per_chunk)
+    sides = [side for side in (truth, found, listed) if side is not None]
+    records = [side.record() for side in sides]
+    skipping = after is not None
+    while any(not side.finished() for side in sides):
+        parts = _next_parts(sides)
+        keys = parts[-1][1] if listed is not None else parts[0][1]
+        names = frames_of([_texts(key) for key in keys]).names
+        if skipping:
+            start = names.index(after) + 1 if after in names else len(names)
+            skipping = start == len(names) and names[-1:] != (after,)
+            floor = keys[start] if start < len(keys) else None
+            parts = [side.from_key(part, floor) for side, part in zip(sides, parts, strict=True)]
+            keys, names = keys[start:], names[start:]
+        if keys or len(parts[1][0]):
+            data = _chunk_set(parts[0][0], parts[1][0], keys, reading, classes, records)
+            done = sum(side.rows_done for side in sides)
+            yield Chunk(data, names[-1] if names else "", done, sum(side.rows_total for side in sides))
+    if skipping:
+        raise InputError(f"no frame named {shown(after)}, after which to resume", Place(str(annotations)))
+
+
+def _next_parts(sides: list[_Side]) -> list[tuple[NamedTable, list[Key]]]:
+    """All rows before the least frame at which some file is not yet read on."""
+    for side in sides:
+        side.fill()
+    open_ends = [side.keys[-1] for side in sides if not side.exhausted]
+    _check_comparable(sides)
+    return [side.take(min(open_ends) if open_ends else None) for side in sides]
+
+
+def _check_comparable(sides: list[_Side]) -> None:
+    """All files name sequences and frames by values of the same type."""
+    kinds = [(side, tuple(map(type, side.keys[0]))) for side in sides if side.keys]
+    for side, kind in kinds[1:]:
+        if kind != kinds[0][1]:
+            raise InputError(
+                f"frames are named by {_kind_text(kind)}, in {kinds[0][0].file} by {_kind_text(kinds[0][1])}",
+                Place(side.file),
+            )
+
+
+def _kind_text(kind: tuple[type, ...]) -> str:
+    names = {int: "whole numbers", str: "names"}
+    sequence, frame = kind
+    return names.get(frame, "?") + ("" if sequence is type(None) else f" within sequences named by {names[sequence]}")
+
+
+def _texts(key: Key) -> tuple[str, str]:
+    return ("" if key[0] is None else str(key[0]), str(key[1]))
+
+
+def _chunk_set(
+    truth: NamedTable,
+    found: NamedTable,
+    keys: list[Key],
+    reading: Reading,
+    classes: tuple[str, ...],
+    records: list[dict[str, Any]],
+) -> DetectionSet:
+    texts = [_texts(key) for key in keys]
+    index = {key: number for number, key in enumerate(texts)}
+    rows = []
+    for file, named in enumerate((truth, found)):
+        codes, names = frame_keys(named)
+        rows.append(rows_of(named, looked_up(codes, names, index), file, scored=file == 1))
+    frames = frames_of(texts)
+    material = Material("table", frames, rows[0], rows[1], (truth.file, found.file), records, classes)
+    if reading.sequences is not None:
+        present = tuple(name for name in reading.sequences if name in frames.sequences)
+        reading = Reading(**{**vars(reading), "sequences": present})
+    return assemble(material, reading)
+
+
+class _Side:
+    """One file: what is read of it and not yet handed out, with the frame of each run of rows."""
+
+    def __init__(
+        self, path: str | Path, role: str, columns: Mapping[str, str], required: tuple[str, ...], rows: int
+    ) -> None:
+        self.file, self.role, self.columns, self.required, self.rows = str(path), role, columns, required, rows
+        arrow, parquet = library("pyarrow"), library("pyarrow.parquet")
+        try:
+            self.source = parquet.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)
+        except FileNotFoundError:
+            raise InputError("no such file", Place(self.file)) from None
+        except (arrow.ArrowException, OSError):
+            raise InputError("not a readable Parquet file", Place(self.file)) from None
+        self.rows_total = int(self.source.metadata.num_rows)
+        self.batches = self._batches(min(rows, 65_536))
+        empty = self.source.schema_arrow.empty_table()
+        self.buffer = renamed(empty, columns, required, self.file)
+        self.keys: list[Key] = []
+        self.starts = np.zeros(0, dtype=np.int64)
+        self.rows_done = 0
+        self.exhausted = False
+        self.last: Key | None = None
+
+    def _batches(self, rows: int) -> Iterator[Any]:
+        """Row group by row group: one iteration over all of them holds on to memory of those already read."""
+        for group in range(self.source.metadata.num_row_groups):
+            yield from self.source.iter_batches(batch_size=rows, row_groups=[group])
+
+    def record(self) -> dict[str, Any]:
+        with Path(self.file).open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        return {"role": self.role, "name": Path(self.file).name, "files": 1, "sha256": digest}
+
+    def finished(self) -> bool:
+        return self.exhausted and not len(self.buffer)
+
+    def fill(self) -> None:
+        """Read on until there are enough rows and two frames, or nothing is left."""
+        arrow = library("pyarrow")
+        parts = [self.buffer]
+        held = len(self.buffer)
+        while not self.exhausted and (held < self.rows or len(self.keys) < 2):
+            try:
+                batch = next(self.batches, None)
+            except (arrow.ArrowException, OSError) as error:
+                raise InputError(f"not readable: {first_line(error)}", Place(self.file)) from None
+            if batch is None:
+                self.exhausted = True
+            else:
+                parts.append(renamed(arrow.Table.from_batches([batch]), self.columns, self.required, self.file))
+                held += len(parts[-1])
+            if held >= self.rows or self.exhausted:
+                self.buffer, parts = arrow.concat_tables(parts), []
+                self._find_runs()
+                parts = [self.buffer]
+
+    def _find_runs(self) -> None:
+        compute = library("pyarrow.compute")
+        n = len(self.buffer)
+        change = np.zeros(n, dtype=bool)
+        change[:1] = True
+        names = [name for name in ("sequence", "frame") if name in self.buffer.column_names]
+        for name in names:
+            column = self.buffer[name].combine_chunks()
+            if column.null_count:
+                row = int(column.is_null().to_numpy(zero_copy_only=False).argmax())
+                raise InputError(f"{name}: the cell is empty", Place(self.file, self.rows_done + row + 1))
+            if n > 1:
+                differs = compute.not_equal(column[1:], column[:-1])
+                change[1:] |= differs.to_numpy(zero_copy_only=False)
+        self.starts = np.flatnonzero(change)
+        runs = self.buffer.select(names).take(self.starts)
+        frame = runs["frame"].to_pylist()
+        sequence = runs["sequence"].to_pylist() if "sequence" in names else [None] * len(frame)
+        self.keys = list(zip(sequence, frame, strict=True))
+        self._check_order()
+
+    def _check_order(self) -> None:
+        previous = self.last
+        for key, start in zip(self.keys, self.starts.tolist(), strict=True):
+            if previous is not None and _order(key) <= _order(previous):
+                raise InputError(
+                    f"frame {shown('/'.join(filter(None, _texts(key))))} comes after "
+                    f"{shown('/'.join(filter(None, _texts(previous))))}: rows must ascend by sequence and frame",
+                    Place(self.file, self.rows_done + start + 1),
+                    "sort the file, or read it at once",
+                )
+            previous = key
+
+    def take(self, end: Key | None) -> tuple[NamedTable, list[Key]]:
+        """Hand out the rows of all frames before `end`, or everything."""
+        count = len(self.keys) if end is None else bisect_left(self.keys, _order(end), key=_order)
+        stop = len(self.buffer) if count == len(self.keys) else int(self.starts[count])
+        line = np.arange(self.rows_done + 1, self.rows_done + stop + 1, dtype=np.int64)
+        named = NamedTable(self.buffer.slice(0, stop), line, self.file)
+        keys = self.keys[:count]
+        self.last = keys[-1] if keys else self.last
+        self.buffer = self.buffer.slice(stop)
+        self.keys, self.starts = self.keys[count:], self.starts[count:] - stop
+        self.rows_done += stop
+        return named, keys
+
+    def from_key(self, part: tuple[NamedTable, list[Key]], floor: Key | None) -> tuple[NamedTable, list[Key]]:
+        """The rows of `part` from the frame `floor` on; none without it."""
+        named, keys = part
+        if floor is None:
+            return NamedTable(named.table.slice(0, 0), named.line[:0], named.file), []
+        codes, texts = frame_keys(named)
+        kept = keys[bisect_left(keys, _order(floor), key=_order) :]
+        first = len(texts) - len(kept)
+        rows = np.flatnonzero(codes >= first)
+        start = int(rows[0]) if len(rows) else len(named)
+        return NamedTable(named.table.slice(start), named.line[start:], named.file), kept
+
+
+def _order(key: Key) -> tuple[Any, Any]:
+    return (key[0] if key[0] is not None else "", key[1])

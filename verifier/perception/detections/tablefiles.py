@@ -1,0 +1,280 @@
+"""CSV and Parquet files with named columns, as Arrow tables, and their columns as rows of objects.
+
+| name | holds |
+|---|---|
+| `frame` | the frame: a whole number or a name; required |
+| `sequence` | the drive or scene |
+| `class` | the class name; required |
+| `score` | of detections; required there |
+| `x1 y1 x2 y2` | box in the image, pixels: left, top, right, bottom |
+| `x y z` | centre of the box in the ego frame, metres: forward, left, up |
+| `length width height yaw` | its size in metres and its turn in radians, counter-clockwise from straight ahead |
+| `distance_m` | the distance the data set itself gives |
+| `region` | 1 for an annotation that marks where detections are not judged, else 0 |
+
+`z`, sizes and yaw are 0 where a file has no such column, and `origin` says so. Every other column of numbers of the
+annotations is an attribute. An empty cell (CSV) or a null (Parquet) is unknown; a NaN in a box is a fault.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.base.errors import InputError, Place, nearest_name, shown
+from verifier.base.libraries import library
+from verifier.perception.detections.columns import NO_SEQUENCE
+from verifier.perception.detections.rows import UNKNOWN_FRAME, Frames, Rows
+from verifier.perception.detections.sources import Member, read_bytes
+from verifier.perception.detections.texttables import lines_of
+
+BOX_2D = ("x1", "y1", "x2", "y2")
+CENTRE = ("x", "y")
+ASSUMED_ZERO = ("z", "length", "width", "height", "yaw")
+BOX_3D = CENTRE + ASSUMED_ZERO
+NAMES = ("frame", "sequence", "class", "score", *BOX_2D, *BOX_3D, "distance_m", "region")
+TEXTS = ("frame", "sequence", "class")
+LookedUp: TypeAlias = tuple[NDArray[np.int64], Callable[[int], str]]
+"""The frame of each row, and what to call it in a message."""
+
+
+@dataclass(frozen=True, eq=False)
+class NamedTable:
+    """An Arrow table with the names above, the line of each row (n,), and the file for messages."""
+
+    table: Any
+    line: NDArray[np.int64]
+    file: str
+
+    def __len__(self) -> int:
+        return len(self.line)
+
+    def has(self, name: str) -> bool:
+        """Whether there is such a column."""
+        return name in self.table.column_names
+
+    def numbers(self, name: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """(n,) values, NaN where there is none, and which cells are empty (n,)."""
+        arrow = library("pyarrow")
+        column = self.table[name].combine_chunks()
+        try:
+            column = column.cast(arrow.float64())
+        except arrow.ArrowInvalid:
+            raise InputError(f"column '{name}': a number too large to be exact", Place(self.file)) from None
+        empty = column.is_null().to_numpy(zero_copy_only=False)
+        return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64), empty
+
+    def codes(self, name: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+        """(n,) code of each cell, and the texts by code. An empty cell is an error."""
+        column = self.table[name].combine_chunks()
+        if column.null_count:
+            row = int(column.is_null().to_numpy(zero_copy_only=False).argmax())
+            raise InputError(f"{name}: the cell is empty", Place(self.file, int(self.line[row])))
+        encoded = column.dictionary_encode()
+        return encoded.indices.to_numpy().astype(np.int64), tuple(map(str, encoded.dictionary.to_pylist()))
+
+
+def read_named(path: str | Path, columns: Mapping[str, str], required: Sequence[str]) -> tuple[NamedTable, bytes]:
+    """A CSV (separated by comma, semicolon or tab) or Parquet file, and its bytes.
+
+    `columns` gives the file's own name for a name above, where it differs.
+
+    Raises:
+        InputError: unreadable, a required column missing, a cell that is no number: with file and line.
+    """
+    raw = read_bytes(path)
+    file = str(path)
+    if Path(path).suffix.lower() in (".parquet", ".pq"):
+        parquet = library("pyarrow.parquet")
+        arrow = library("pyarrow")
+        try:
+            table = parquet.read_table(arrow.BufferReader(raw))
+        except (arrow.ArrowException, OSError):
+            raise InputError("not a readable Parquet file", Place(file)) from None
+        line = np.arange(1, table.num_rows + 1, dtype=np.int64)
+        return NamedTable(renamed(table, columns, required, file), line, file), raw
+    return _read_csv(raw, file, columns, required), raw
+
+
+def renamed(table: Any, columns: Mapping[str, str], required: Sequence[str], file: str) -> Any:
+    """The table with the names above; columns that are neither known nor numbers are left out."""
+    arrow = library("pyarrow")
+    if len(set(table.column_names)) != len(table.column_names):
+        twice = next(name for name in table.column_names if table.column_names.count(name) > 1)
+        raise InputError(f"the column {shown(twice)} occurs twice", Place(file, 1))
+    own = {theirs: ours for ours, theirs in columns.items()}
+    for theirs in columns.values():
+        if theirs not in table.column_names:
+            raise InputError(f"no column {shown(theirs)}", Place(file), _listed(theirs, table.column_names))
+    taken: dict[str, Any] = {}
+    for name in table.column_names:
+        ours = own.get(name, name if name not in columns else f"{name} of the file")
+        column = table[name]
+        if ours in TEXTS:
+            if arrow.types.is_dictionary(column.type):
+                column = column.cast(column.type.value_type)
+            number = arrow.types.is_integer(column.type)
+            if not (number or arrow.types.is_string(column.type) or arrow.types.is_large_string(column.type)):
+                raise InputError(f"column '{ours}': expected names or whole numbers, got {column.type}", Place(file))
+            taken[ours] = column
+        elif _is_number(column.type):
+            taken[ours] = column
+        elif ours in NAMES:
+            raise InputError(f"column '{ours}': expected numbers, got {column.type}", Place(file))
+    for name in required:
+        if name not in taken:
+            hint = _listed(name, table.column_names) + f"; name it with columns={{'{name}': ...}}"
+            raise InputError(f"no column '{name}'", Place(file), hint)
+    return arrow.table(taken)
+
+
+def rows_of(named: NamedTable, frames: LookedUp, file: int, scored: bool) -> Rows:
+    """The rows of a table whose frames are already looked up."""
+    frame, text = frames
+    label, names = named.codes("class")
+    box_2d, no_2d = _box(named, BOX_2D)
+    box_3d, no_3d = _box(named, BOX_3D) if all(named.has(name) for name in CENTRE) else (None, None)
+    distance = named.numbers("distance_m")[0] if named.has("distance_m") else None
+    region = None
+    if named.has("region") and not scored:
+        region = np.nan_to_num(named.numbers("region")[0]) != 0
+    others = [] if scored else [name for name in named.table.column_names if name not in NAMES]
+    return Rows(
+        frame,
+        label,
+        names,
+        named.line,
+        np.full(len(named), file, np.int32),
+        text,
+        named.numbers("score")[0] if scored else None,
+        box_2d,
+        box_3d,
+        distance,
+        {name: named.numbers(name)[0] for name in others},
+        no_2d,
+        no_3d,
+        region,
+    )
+
+
+def frame_keys(named: NamedTable) -> tuple[NDArray[np.int64], list[tuple[str, str]]]:
+    """(n,) code of each row's frame, and (sequence, frame) by code in the order they first occur."""
+    frame, names = named.codes("frame")
+    if not named.has("sequence"):
+        return frame, [("", name) for name in names]
+    sequence, sequences = named.codes("sequence")
+    pairs = sequence * max(len(names), 1) + frame
+    unique, first, codes = np.unique(pairs, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    listed = unique[order]
+    keys = [(sequences[pair // len(names)], names[pair % len(names)]) for pair in listed.tolist()]
+    return place[codes].astype(np.int64), keys
+
+
+def frames_of(keys: Sequence[tuple[str, str]]) -> Frames:
+    """Frames named "SEQUENCE/FRAME"; without sequences named by the frame."""
+    sequences = tuple(dict.fromkeys(sequence or NO_SEQUENCE for sequence, _ in keys))
+    codes = {name: code for code, name in enumerate(sequences)}
+    sequence = np.fromiter((codes[name or NO_SEQUENCE] for name, _ in keys), np.int32, len(keys))
+    return Frames(tuple(f"{s}/{f}" if s else f for s, f in keys), sequence, sequences)
+
+
+def looked_up(codes: NDArray[np.int64], keys: Sequence[tuple[str, str]], index: Mapping[Any, int]) -> LookedUp:
+    """(n,) frame of each row, and what to call it in a message."""
+    table = np.array([index.get(key, UNKNOWN_FRAME) for key in keys], dtype=np.int64)
+    frame = table[codes] if len(keys) else codes
+
+    def text(row: int) -> str:
+        sequence, name = keys[int(codes[row])]
+        return f"frame {shown(name)}" + (f" of sequence {shown(sequence)}" if sequence else "")
+
+    return frame, text
+
+
+def first_line(error: Exception) -> str:
+    """The first line of a library's message."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _box(named: NamedTable, names: Sequence[str]) -> tuple[NDArray[np.float64] | None, NDArray[np.bool_] | None]:
+    """(n, k) box and which rows have none (n,): all its cells empty."""
+    needed = names if names is BOX_2D else CENTRE
+    if not all(named.has(name) for name in needed):
+        return None, None
+    found = {name: named.numbers(name) for name in names if named.has(name)}
+    absent: NDArray[np.bool_] = np.logical_and.reduce([empty for _, empty in found.values()])
+    zero = np.zeros(len(named))
+    box = np.column_stack([found[name][0] if name in found else zero for name in names])
+    box[absent] = np.nan
+    return box, absent
+
+
+def _is_number(kind: Any) -> bool:
+    types = library("pyarrow").types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_null(kind))
+
+
+def _listed(name: str, known: Sequence[str]) -> str:
+    nearest = nearest_name(name, known)
+    return (f"did you mean '{nearest}'? " if nearest else "") + "the file has: " + ", ".join(known[:30])
+
+
+def _read_csv(raw: bytes, file: str, columns: Mapping[str, str], required: Sequence[str]) -> NamedTable:
+    arrow, reader = library("pyarrow"), library("pyarrow.csv")
+    text, line, _ = lines_of([Member(file, "", "", raw)])
+    if not text:
+        raise InputError("the file is empty", Place(file))
+    head = text[: text.index(b"\n")].decode().lstrip("﻿")
+    separator = max(",;\t", key=head.count)
+    text_columns = [columns.get(name, name) for name in TEXTS]
+    try:
+        table = reader.read_csv(
+            io.BytesIO(text),
+            parse_options=reader.ParseOptions(delimiter=separator),
+            convert_options=reader.ConvertOptions(
+                column_types={name: arrow.string() for name in text_columns} | _number_types(columns),
+                null_values=[""],
+                strings_can_be_null=True,
+            ),
+        )
+    except (arrow.ArrowException, UnicodeDecodeError) as error:
+        _find_fault(text.decode(), line, separator, file, columns)
+        raise InputError(f"not a readable CSV file: {first_line(error)}", Place(file)) from None
+    if table.num_rows != len(line) - 1:
+        raise InputError("a quoted cell goes over several lines", Place(file))
+    return NamedTable(renamed(table, columns, required, file), line[1:], file)
+
+
+def _number_types(columns: Mapping[str, str]) -> dict[str, Any]:
+    kind = library("pyarrow").float64()
+    return {columns.get(name, name): kind for name in NAMES if name not in TEXTS}
+
+
+def _find_fault(text: str, line: NDArray[np.int64], separator: str, file: str, columns: Mapping[str, str]) -> None:
+    """Raise for the first row with a wrong number of cells or a cell that is no number."""
+    rows = csv.reader(io.StringIO(text), delimiter=separator)
+    head = next(rows)
+    numbers = set(_number_types(columns))
+    for number, row in zip(line[1:].tolist(), rows, strict=False):
+        if len(row) != len(head):
+            raise InputError(f"found {len(row)} cells, expected {len(head)}", Place(file, number))
+        for name, cell in zip(head, row, strict=True):
+            if name in numbers and cell and not _reads_as_number(cell):
+                raise InputError(f"{name}: expected a number, got {shown(cell)}", Place(file, number))
+
+
+def _reads_as_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return "_" not in cell

@@ -1,0 +1,207 @@
+"""Text tables without a header (KITTI, MOTChallenge), many files at once, by pandas' C reader.
+
+The fast way reads all files as one table. Only when something is wrong are the lines looked at one by one, to name
+the first faulty one.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.base.errors import InputError, Place, shown
+from verifier.base.files import decoded
+from verifier.base.libraries import library
+from verifier.perception.detections.sources import Member
+
+Kind = Literal["text", "whole", "number", "finite"]
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
+WHOLE = re.compile(r"[+-]?\d{1,15}(\.0*)?", re.ASCII)
+NAN_TEXTS = [sign + text for sign in ("", "-", "+") for text in ("nan", "NaN", "NAN", "Nan")]
+BLANK_LINE = re.compile(rb"\n[ \t]*\n")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The columns of a text table in order, and what separates them: blanks (None) or a character."""
+
+    columns: Mapping[str, Kind]
+    separator: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class TextTable:
+    """Columns by name: numbers as (n,) float64, text as codes into `names`; `line` and `file` as in `Boxes`."""
+
+    layout: Layout
+    columns: Mapping[str, NDArray[Any]]
+    names: Mapping[str, tuple[str, ...]]
+    line: NDArray[np.int64]
+    file: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.line)
+
+    def stack(self, *names: str) -> NDArray[np.float64]:
+        """(n, k) the named columns side by side."""
+        return np.column_stack([self.columns[name] for name in names])
+
+
+def read_tables(members: Sequence[Member], layouts: Sequence[Layout]) -> TextTable:
+    """All rows of all files. The layout is the one that fits the first line that is not blank.
+
+    NaN and infinities are read as such in a column of numbers, for whoever knows which may hold them, and refused in
+    one of finite numbers.
+
+    Raises:
+        InputError: naming file, line and column of the first field that does not fit the layout.
+    """
+    texts, line, file = lines_of(members)
+    layout = _layout_of(texts, layouts, members, line, file)
+    columns, names = _parsed(texts, layout) or ({}, {})
+    if not columns or len(columns[next(iter(columns))]) != len(line) or _suspicious(columns, layout):
+        _find_fault(members, layout)
+        if not columns:
+            raise InputError("cannot be read as a table", Place(members[0].name))
+    return TextTable(layout, columns, names, line, file)
+
+
+def lines_of(members: Sequence[Member]) -> tuple[bytes, NDArray[np.int64], NDArray[np.int32]]:
+    """All files as one text of lines that are not blank, with the line number and file of each."""
+    texts = [_unified(member) for member in members]
+    counts = [text.count(b"\n") for text in texts]
+    whole = b"".join(texts)
+    file = np.repeat(np.arange(len(texts), dtype=np.int32), counts)
+    starts = np.cumsum([0, *counts[:-1]])
+    line = np.arange(1, len(file) + 1, dtype=np.int64) - starts[file]
+    if BLANK_LINE.search(b"\n" + whole):
+        kept = np.array([bool(each.strip()) for each in whole.split(b"\n")[:-1]], dtype=bool)
+        whole = b"".join(each + b"\n" for each in whole.split(b"\n") if each.strip())
+        line, file = line[kept], file[kept]
+    return whole, line, file
+
+
+def _unified(member: Member) -> bytes:
+    raw = member.raw
+    if not raw.isascii() or b"\0" in raw:
+        raw = decoded(raw, Place(member.name)).encode()
+    if b"\r" in raw:
+        raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return raw if not raw or raw.endswith(b"\n") else raw + b"\n"
+
+
+def _layout_of(
+    texts: bytes,
+    layouts: Sequence[Layout],
+    members: Sequence[Member],
+    line: NDArray[np.int64],
+    file: NDArray[np.int32],
+) -> Layout:
+    if not texts:
+        return layouts[0]
+    first = texts[: texts.index(b"\n")].decode()
+    found = set()
+    for layout in layouts:
+        fields = first.split(layout.separator)
+        found.add(len(fields))
+        if len(fields) == len(layout.columns):
+            return layout
+    wanted = " or ".join(
+        f"{len(each.columns)} separated by {'blanks' if each.separator is None else repr(each.separator)}"
+        for each in layouts
+    )
+    place = Place(members[int(file[0])].name, int(line[0]), text=first)
+    raise InputError(f"found {max(found)} columns, expected {wanted}", place)
+
+
+def _parsed(texts: bytes, layout: Layout) -> tuple[dict[str, NDArray[Any]], dict[str, tuple[str, ...]]] | None:
+    """Columns and category names; None when pandas refuses the text."""
+    pandas = library("pandas")
+    kinds = layout.columns
+    if not texts:
+        empty = {name: np.zeros(0, np.int64 if kind == "text" else np.float64) for name, kind in kinds.items()}
+        return empty, {name: () for name, kind in kinds.items() if kind == "text"}
+    types = {name: "category" if kind == "text" else "float64" for name, kind in kinds.items()}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            table = pandas.read_csv(
+                BytesIO(texts),
+                sep=r"\s+" if layout.separator is None else layout.separator,
+                header=None,
+                names=list(kinds),
+                index_col=False,
+                dtype=types,
+                quoting=3,
+                keep_default_na=False,
+                na_values={name: NAN_TEXTS for name, kind in kinds.items() if kind != "text"},
+                **_exact_floats(pandas.__version__),
+            )
+    except (ValueError, UserWarning, OverflowError):
+        return None
+    columns: dict[str, NDArray[Any]] = {}
+    names: dict[str, tuple[str, ...]] = {}
+    for name, kind in kinds.items():
+        if kind == "text":
+            columns[name] = table[name].cat.codes.to_numpy(np.int64)
+            names[name] = tuple(str(each).strip() for each in table[name].cat.categories)
+        else:
+            columns[name] = table[name].to_numpy(np.float64)
+    return columns, names
+
+
+def _exact_floats(version: str) -> dict[str, str]:
+    """Before 3.1 pandas rounds some decimals to the neighbour of the nearest double unless told not to."""
+    major, minor = (int(part) for part in version.split(".")[:2])
+    return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}
+
+
+def _suspicious(columns: Mapping[str, NDArray[Any]], layout: Layout) -> bool:
+    """Whether some field may be missing or no number: only then are the lines looked at one by one."""
+    for name, kind in layout.columns.items():
+        values = columns[name]
+        if kind == "text":
+            bad = values < 0
+        elif kind == "whole":
+            bad = ~(np.abs(values) < 1e15) | (values != np.floor(values))
+        elif kind == "finite":
+            bad = ~np.isfinite(values)
+        else:
+            bad = np.isnan(values)
+        if bad.any():
+            return True
+    return False
+
+
+def _find_fault(members: Sequence[Member], layout: Layout) -> None:
+    for member in members:
+        for number, line in enumerate(_unified(member).decode().split("\n"), 1):
+            if line.strip():
+                _check_line(line, layout, member.name, number)
+
+
+def _check_line(line: str, layout: Layout, file: str, number: int) -> None:
+    fields = line.split(layout.separator)
+    if len(fields) != len(layout.columns):
+        message = f"found {len(fields)} columns, expected {len(layout.columns)}"
+        raise InputError(message, Place(file, number, text=line))
+    position = 0
+    for text, (name, kind) in zip(fields, layout.columns.items(), strict=True):
+        position = line.index(text, position) if text else position
+        word = text.strip()
+        pattern = {"text": None, "whole": WHOLE, "number": NUMBER, "finite": NUMBER}[kind]
+        fits = bool(word) if pattern is None else pattern.fullmatch(word) is not None
+        if fits and (kind != "finite" or math.isfinite(float(word))):
+            position += len(text) + (layout.separator is not None)
+            continue
+        wanted = {"text": "name", "whole": "whole number", "number": "number", "finite": "finite number"}[kind]
+        place = Place(file, number, position + 1, text=line)
+        raise InputError(f"{name}: expected a {wanted}, got {shown(word)}", place)

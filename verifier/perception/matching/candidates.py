@@ -1,0 +1,227 @@
+"""Which pairs of boxes are worth comparing: those of one group (frame, or frame and class) near each other.
+
+Annotations are sorted by group and then by a key on the first axis. For each detection the annotations that can reach
+the threshold have keys in an interval, found by bisection: a detection meets a few annotations, not all of its frame.
+Those with a key outside of a second interval, on the second axis, are left out next. The intervals are generous by
+more than rounding can do, so pairs are only spared, never lost; what a pair is worth is computed from the boxes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.perception.matching.policy import MatchingPolicy
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Axes: TypeAlias = tuple[Floats, Floats]
+
+BLOCK = 1 << 15
+"""Pairs compared at a time: a dozen columns of so many numbers stay in a processor's cache."""
+PART = 1 << 13
+"""Detections whose candidates are looked for at a time, for the same reason."""
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """Where annotations must lie to match, on two axes.
+
+    Pairs of columns, one per axis: `key` (a,) of each annotation; `low` and `high` (m,) of each detection: the least
+    and greatest key that can match it. NaN on the first axis: the box is unknown and matches nothing.
+    """
+
+    key: Axes
+    low: Axes
+    high: Axes
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Pairs to compare, as one run of sorted annotations per detection.
+
+    Attributes:
+        detections: (m,) detections that have candidates, sorted by group.
+        annotations: (a,) annotations, sorted by group and first key.
+        begins: (m,) where in `annotations` the run of each detection begins.
+        ends: (m + 1,) running total of the lengths of the runs.
+        borders: (g + 1,) where in `detections` each group begins, and `m`.
+        key: (a,) second key of `annotations`.
+        low, high: (m,) bounds of the second key, of `detections`.
+    """
+
+    detections: Ints
+    annotations: Ints
+    begins: Ints
+    ends: Ints
+    borders: Ints
+    key: Floats
+    low: Floats
+    high: Floats
+
+    def blocks(self) -> Iterator[tuple[int, int]]:
+        """Ranges of `detections`: whole groups of at most about `BLOCK` pairs together, or one larger group."""
+        yield from _cut(self.ends, self.borders)
+
+    def pairs(self, begin: int, end: int) -> Iterator[tuple[Ints, Ints]]:
+        """Detection and annotation of each pair of `detections[begin:end]`, at most about `BLOCK` at a time."""
+        for i, j in _cut(self.ends, np.arange(begin, end + 1)):
+            counts = self.ends[i + 1 : j + 1] - self.ends[i:j]
+            shift = self.begins[i:j] - (self.ends[i:j] - self.ends[i])
+            places = np.arange(self.ends[j] - self.ends[i]) + np.repeat(shift, counts)
+            key = self.key.take(places)
+            near = np.flatnonzero(
+                (key >= np.repeat(self.low[i:j], counts)) & (key <= np.repeat(self.high[i:j], counts))
+            )
+            yield np.repeat(self.detections[i:j], counts).take(near), self.annotations.take(places.take(near))
+
+
+def reach(policy: MatchingPolicy, detection: Floats, annotation: Floats) -> Windows:
+    """Windows for boxes (n, 4) or (n, 7), as the policy's affinity asks."""
+    if policy.affinity == "iou_2d":
+        # With w the common width and a, d the widths, IoU <= w / max(a, d): the common height is at most each
+        # height. So t*d <= w and a <= d/t, and the left edge lies from d(1-t)/t before to d(1-t) behind; the top
+        # edge likewise.
+        key, middle = annotation[:, :2], detection[:, :2]
+        behind = [(detection[:, axis + 2] - detection[:, axis]) * (1 - policy.threshold) for axis in (0, 1)]
+        before = [side / policy.threshold for side in behind]
+    elif policy.affinity in ("iou_bev", "iou_3d"):
+        key, middle = annotation[:, :2], detection[:, :2]
+        radius = np.hypot(annotation[:, 3], annotation[:, 4]) / 2
+        largest = np.fmax.reduce(radius, initial=0.0)
+        before = behind = [np.hypot(detection[:, 3], detection[:, 4]) / 2 + largest] * 2
+    else:
+        key, middle = centres(policy, annotation)[:, :2], centres(policy, detection)[:, :2]
+        before = behind = [np.full(len(middle), policy.threshold)] * 2
+    axes = [_window(middle[:, axis], before[axis], behind[axis]) for axis in (0, 1)]
+    (low, high), (second_low, second_high) = axes
+    return Windows(columns(key), (low, second_low), (high, second_high))
+
+
+def columns(points: Floats) -> Axes:
+    """The two columns of `points` (n, 2), each in one piece of memory."""
+    first, second = np.ascontiguousarray(points.T)
+    return first, second
+
+
+def _window(middle: Floats, before: Floats, behind: Floats) -> tuple[Floats, Floats]:
+    """(n,) from `before` the middle to `behind` it, and somewhat more."""
+    slack = 1e-9 * (np.abs(middle) + before + behind)
+    return middle - before - slack, middle + behind + slack
+
+
+def parts(detection_group: Ints, annotation_group: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """Rows of detections (n,) and annotations (k,) of whole groups, about `PART` detections at a time.
+
+    Their columns stay in a processor's cache, which sorting and bisecting those of the whole data would not.
+    """
+    detections, annotations = _stable_order(detection_group), _stable_order(annotation_group)
+    group, other = detection_group.take(detections), annotation_group.take(annotations)
+    first = 0
+    while first < len(group):
+        last = int(np.searchsorted(group, group[min(first + PART, len(group)) - 1], side="right"))
+        begin, end = np.searchsorted(other, group[first]), np.searchsorted(other, group[last - 1], side="right")
+        yield detections[first:last], annotations[begin:end]
+        first = last
+
+
+def candidates(detection_group: Ints, annotation_group: Ints, windows: Windows) -> Candidates:
+    """Pairs of one group in which the annotation lies in the detection's window, and few others."""
+    key = windows.key[0]
+    annotations = np.flatnonzero(~np.isnan(key))
+    annotations = annotations[np.argsort(key[annotations])]
+    annotations = annotations[_stable_order(annotation_group[annotations])]
+    sorted_group = annotation_group[annotations]
+    edges = np.flatnonzero(sorted_group[1:] != sorted_group[:-1]) + 1
+    starts, stops = np.r_[0, edges], np.r_[edges, len(annotations)]
+    # Bisecting for bounds in rising order is several times faster: each search goes where the last one went.
+    detections = np.argsort(windows.low[0]) if len(annotations) else np.zeros(0, dtype=np.int64)
+    detections = detections[: len(detections) - np.count_nonzero(np.isnan(windows.low[0]))]
+    index = _index_in(sorted_group[starts], detection_group[detections]) if len(detections) else detections
+    if len(index) and index.min() < 0:
+        detections, index = detections[index >= 0], index[index >= 0]
+    order = _stable_order(index)
+    detections, index = detections[order], index[order]
+    begins, stops_of = starts[index], stops[index]
+    if len(detections):
+        position = np.repeat(np.arange(len(starts)), stops - starts)
+        bounds = (windows.low[0].take(detections), windows.high[0].take(detections))
+        low, high = _runs(key.take(annotations), position, *bounds, index)
+        begins, stops_of = np.maximum(low, begins), np.minimum(high, stops_of)
+    some = np.flatnonzero(stops_of > begins)
+    detections, index, begins, stops_of = (each.take(some) for each in (detections, index, begins, stops_of))
+    return Candidates(
+        detections=detections,
+        annotations=annotations,
+        begins=begins,
+        ends=np.r_[0, np.cumsum(stops_of - begins)],
+        borders=np.flatnonzero(np.r_[True, index[1:] != index[:-1], True][: len(index) + 1]),
+        key=windows.key[1].take(annotations),
+        low=windows.low[1].take(detections),
+        high=windows.high[1].take(detections),
+    )
+
+
+def centres(policy: MatchingPolicy, box: Floats) -> Floats:
+    """(n, 2) or (n, 3) centres of the boxes in the plane or space that the policy measures distances in."""
+    if policy.affinity == "centre_2d":
+        return box[:, :2] / 2 + box[:, 2:] / 2
+    return box[:, :3] if policy.affinity == "centre_3d" else box[:, :2]
+
+
+def _stable_order(values: Ints) -> Ints:
+    """The order that sorts integers from 0 and keeps equal ones as they stand: numpy sorts 16-bit integers, and so
+    the digits of greater ones, in linear time."""
+    order = np.arange(len(values))
+    if np.all(values[1:] >= values[:-1]):
+        return order
+    for shift in range(0, int(values.max()).bit_length(), 16):
+        order = order[np.argsort((values[order] >> shift).astype(np.uint16), kind="stable")]
+    return order
+
+
+def _index_in(groups: Ints, wanted: Ints) -> Ints:
+    """Where each wanted group stands in `groups`, sorted and all different; -1 where it does not."""
+    most = int(groups[-1])
+    if most < 8 * (len(groups) + len(wanted)):
+        table = np.full(most + 2, -1, dtype=np.int64)
+        table[groups] = np.arange(len(groups))
+        return table[np.minimum(wanted, most + 1)]
+    index = np.minimum(np.searchsorted(groups, wanted), len(groups) - 1)
+    return np.where(groups[index] == wanted, index, -1)
+
+
+def _runs(key: Floats, group: Ints, low: Floats, high: Floats, index: Ints) -> tuple[Ints, Ints]:
+    """Where keys from `low` to `high` begin and end among `key`, sorted within each group, for detections of group
+    `index`; the runs may reach into neighbouring groups.
+
+    Group and key become one number, `group * span + key`. It is rounded, so the interval is widened by what rounding
+    can do.
+    """
+    least, greatest = float(key.min()), float(key.max())
+    span = (greatest - least) * (1 + 1e-9) + 1.0
+    total = span * (int(group[-1]) + 2)
+    if not math.isfinite(total):
+        return np.zeros(len(low), dtype=np.int64), np.full(len(low), len(key), dtype=np.int64)
+    margin = 8 * np.finfo(np.float64).eps * (total + abs(least))
+    merged = np.maximum.accumulate(group * span + (key - least))
+    base = index * span
+    begin = np.searchsorted(merged, base + (np.clip(low, least, greatest) - least) - margin, side="left")
+    end = np.searchsorted(merged, base + (np.clip(high, least, greatest) - least) + margin, side="right")
+    return begin, end
+
+
+def _cut(ends: Ints, borders: Ints) -> Iterator[tuple[int, int]]:
+    """Neighbouring `borders` joined while a range has at most about `BLOCK` pairs."""
+    totals = ends[borders]
+    first = 0
+    while first < len(borders) - 1:
+        last = int(np.searchsorted(totals, totals[first] + BLOCK, side="right")) - 1
+        last = max(last, first + 1)
+        yield int(borders[first]), int(borders[last])
+        first = last

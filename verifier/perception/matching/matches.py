@@ -1,0 +1,244 @@
+"""Which detection explains which annotation, for all frames at once, under a named policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.base.errors import UsageError
+from verifier.perception.detections.columns import ANY_CLASS, Boxes, DetectionSet
+from verifier.perception.matching.affinity import centre_distance, cover_2d, iou_2d, iou_3d, iou_bev
+from verifier.perception.matching.assignment import greedy, optimal
+from verifier.perception.matching.candidates import (
+    BLOCK,
+    Candidates,
+    Windows,
+    candidates,
+    centres,
+    columns,
+    parts,
+    reach,
+)
+from verifier.perception.matching.policy import MatchingPolicy
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Matches:
+    """The result of matching a `DetectionSet` with n annotations and m detections.
+
+    Attributes:
+        detection_of: (n,) the detection matched with each annotation, -1 if none.
+        annotation_of: (m,) the annotation matched with each detection, -1 if none; the inverse of `detection_of`.
+        affinity: (m,) IoU or distance (m, pixels) of the match, NaN if none.
+        nearest: (m,) the most alike annotation among the detection's pairs, taken or not; -1 without any pair. An
+            unmatched detection with a nearest annotation is a duplicate, or has lost it to a surer detection.
+        ignored: (m,) unmatched and in a region to ignore, when the policy has `ignore_overlap`.
+    """
+
+    detection_of: Ints
+    annotation_of: Ints
+    affinity: Floats
+    nearest: Ints
+    ignored: Bools
+
+    @property
+    def match_count(self) -> int:
+        """Number of matched pairs."""
+        return int(np.count_nonzero(self.annotation_of >= 0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Pairs that may match: detection, annotation, affinity value; each (p,)."""
+
+    detection: Ints
+    annotation: Ints
+    value: Floats
+
+    def take(self, rows: Ints) -> _Pairs:
+        return _Pairs(self.detection.take(rows), self.annotation.take(rows), self.value.take(rows))
+
+
+def match(data: DetectionSet, policy: MatchingPolicy) -> Matches:
+    """Match the detections of every frame with its annotations.
+
+    Frames do not influence each other, and with `class_aware` neither do classes. Memory: some columns as long as the
+    input, and the pairs of a block of frames or of the largest frame, never those of all frames.
+
+    Raises:
+        UsageError: the policy compares boxes that the data does not have.
+        LimitError: optimal assignment of too many boxes in one frame.
+    """
+    annotations, detections = data.annotations, data.detections
+    annotation_box = _column(annotations, policy.column, "annotations")
+    detection_box = _column(detections, policy.column, "detections")
+    detection_of = np.full(len(annotations), -1, dtype=np.int64)
+    annotation_of = np.full(len(detections), -1, dtype=np.int64)
+    nearest = np.full(len(detections), -1, dtype=np.int64)
+    affinity = np.full(len(detections), np.nan)
+    # Where numbers beyond 1e154 overflow, the IoU is NaN or the distance infinite, which reaches no threshold.
+    with np.errstate(over="ignore", invalid="ignore"):
+        groups = [_groups(data, boxes, policy.class_aware) for boxes in (detections, annotations)]
+        for rows in parts(*groups):
+            boxes = [box.take(row, axis=0) for box, row in zip((detection_box, annotation_box), rows, strict=True)]
+            pool = candidates(groups[0].take(rows[0]), groups[1].take(rows[1]), reach(policy, *boxes))
+            for found in _reaching_pairs(policy, pool, *boxes):
+                pairs = _Pairs(rows[0].take(found.detection), rows[1].take(found.annotation), found.value)
+                _assign(data, policy, pairs, nearest, annotation_of, detection_of)
+                matched = annotation_of[pairs.detection] == pairs.annotation
+                affinity[pairs.detection[matched]] = pairs.value[matched]
+        ignored = _ignored(data, policy, annotation_of < 0)
+    return Matches(detection_of, annotation_of, affinity, nearest, ignored)
+
+
+def _column(boxes: Boxes, name: str, what: str) -> Floats:
+    column: Floats | None = getattr(boxes, name)
+    if column is not None:
+        return column
+    width = 4 if name == "box_2d" else 7
+    if len(boxes):
+        kind = "image rectangles (box_2d)" if width == 4 else "boxes in space (box_3d)"
+        raise UsageError(f"the matching policy compares {kind}, which the {what} do not have")
+    return np.zeros((0, width))
+
+
+def _groups(data: DetectionSet, boxes: Boxes, class_aware: bool) -> Ints:
+    """(n,) boxes may only match within a group."""
+    return boxes.frame * len(data.classes) + boxes.label if class_aware else boxes.frame
+
+
+def _reaching_pairs(
+    policy: MatchingPolicy, pool: Candidates, detection_box: Floats, annotation_box: Floats
+) -> Iterator[_Pairs]:
+    """The pairs that reach the threshold, whole groups at a time: at least `BLOCK` of them, but at the end."""
+    found: list[_Pairs] = []
+    for begin, end in pool.blocks():
+        for detection, annotation in pool.pairs(begin, end):
+            # `take` copies whole rows, several times faster than indexing.
+            value = _compare(policy, detection_box.take(detection, axis=0), annotation_box.take(annotation, axis=0))
+            found.append(_Pairs(detection, annotation, value).take(np.flatnonzero(_reaches(policy, value))))
+        if sum(len(part.detection) for part in found) >= BLOCK:
+            yield _joined(found)
+            found = []
+    if found:
+        yield _joined(found)
+
+
+def _joined(parts: list[_Pairs]) -> _Pairs:
+    if len(parts) == 1:
+        return parts[0]
+    return _Pairs(
+        np.concatenate([part.detection for part in parts]),
+        np.concatenate([part.annotation for part in parts]),
+        np.concatenate([part.value for part in parts]),
+    )
+
+
+def _compare(policy: MatchingPolicy, detection: Floats, annotation: Floats) -> Floats:
+    if policy.by_distance:
+        return centre_distance(centres(policy, detection), centres(policy, annotation))
+    return {"iou_2d": iou_2d, "iou_bev": iou_bev, "iou_3d": iou_3d}[policy.affinity](detection, annotation)
+
+
+def _reaches(policy: MatchingPolicy, value: Floats) -> Bools:
+    if policy.by_distance:
+        return value < policy.threshold if policy.strict else value <= policy.threshold
+    return value > policy.threshold if policy.strict else value >= policy.threshold
+
+
+def _assign(
+    data: DetectionSet, policy: MatchingPolicy, pairs: _Pairs, nearest: Ints, annotation_of: Ints, detection_of: Ints
+) -> None:
+    """Fill the last three arrays for the pairs of some whole groups."""
+    if len(pairs.detection) == 0:
+        return
+    _fill_nearest(policy, pairs, nearest)
+    if policy.only_best:
+        pairs = pairs.take(np.flatnonzero(nearest[pairs.detection] == pairs.annotation))
+    pairs = pairs.take(_walk(data, policy, pairs))
+    if policy.assignment == "greedy":
+        greedy(pairs.detection, pairs.annotation, annotation_of, detection_of)
+        return
+    loss = pairs.value / (policy.threshold or 1.0) if policy.by_distance else 1 - pairs.value
+    optimal(pairs.detection, pairs.annotation, loss, annotation_of, detection_of)
+
+
+def _fill_nearest(policy: MatchingPolicy, pairs: _Pairs, nearest: Ints) -> None:
+    """The most alike annotation of each detection; the pairs of a detection stand together."""
+    starts = np.flatnonzero(np.r_[True, pairs.detection[1:] != pairs.detection[:-1]])
+    counts = np.diff(np.r_[starts, len(pairs.detection)])
+    least = policy.affinity_ties == "first"
+    alike = np.minimum if policy.by_distance else np.maximum
+    best = np.repeat(alike.reduceat(pairs.value, starts), counts) == pairs.value
+    chosen = np.where(best, pairs.annotation, np.iinfo(np.int64).max if least else -1)
+    nearest[pairs.detection[starts]] = (np.minimum if least else np.maximum).reduceat(chosen, starts)
+
+
+def _walk(data: DetectionSet, policy: MatchingPolicy, pairs: _Pairs) -> Ints:
+    """The order in which the pairs are offered, see the policy's `order`."""
+    score = data.detections.score
+    unlike = pairs.value if policy.by_distance else -pairs.value
+    unsure = np.zeros(len(unlike)) if score is None else -score[pairs.detection]
+    detection = pairs.detection if policy.score_ties == "first" else -pairs.detection
+    annotation = pairs.annotation if policy.affinity_ties == "first" else -pairs.annotation
+    keys: list[NDArray[Any]]  # the most significant last
+    if policy.order == "annotation":
+        keys = [detection, unlike, pairs.annotation]
+    elif policy.order == "affinity" or policy.assignment == "optimal":
+        # One key in place of two: first by detection, then by annotation.
+        keys = [detection * len(data.annotations) + annotation, unsure, unlike]
+    else:
+        keys = [annotation, unlike, detection, unsure]
+    order = _sorted(keys)
+    if policy.same_class_first:
+        other = data.detections.label[pairs.detection] != data.annotations.label[pairs.annotation]
+        later = other.take(order)
+        order = np.concatenate([order[~later], order[later]])
+    return order
+
+
+def _sorted(keys: list[NDArray[Any]]) -> Ints:
+    """`np.lexsort(keys)`. Sorting by the last key is several times faster, so all are used only where it ties."""
+    order = np.argsort(keys[-1])
+    last = keys[-1].take(order)
+    tied = ~(last[1:] > last[:-1])
+    places = np.flatnonzero(np.r_[tied, False] | np.r_[False, tied])
+    if 2 * len(places) > len(order):
+        return np.lexsort(keys)
+    rows = order.take(places)
+    order[places] = rows.take(np.lexsort([key.take(rows) for key in keys]))
+    return order
+
+
+def _ignored(data: DetectionSet, policy: MatchingPolicy, unmatched: Bools) -> Bools:
+    """Which unmatched detections lie in a region to ignore; a region without a class counts for every class."""
+    ignored = np.zeros(len(data.detections), dtype=np.bool_)
+    if policy.ignore_overlap is None or data.ignored is None or len(data.ignored) == 0 or not unmatched.any():
+        return ignored
+    detection_box = _column(data.detections, "box_2d", "detections")
+    region_box = _column(data.ignored, "box_2d", "regions to ignore")
+    # A region may be far larger than a detection in it: all that matters is that it begins before the detection ends.
+    end = columns(np.where(unmatched[:, np.newaxis], detection_box[:, 2:], np.nan))
+    begin = columns(np.where(np.isnan(np.stack(end, axis=1)), np.nan, -np.inf))
+    windows = Windows(columns(region_box[:, :2]), begin, end)
+    pool = candidates(data.detections.frame, data.ignored.frame, windows)
+    for detection, region in pool.pairs(0, len(pool.detections)):
+        inside = _covers(policy, cover_2d(detection_box[detection], region_box[region]))
+        if policy.class_aware:
+            label = data.ignored.label[region]
+            inside &= (label == ANY_CLASS) | (label == data.detections.label[detection])
+        ignored[detection[inside]] = True
+    return ignored
+
+
+def _covers(policy: MatchingPolicy, part: Floats) -> Bools:
+    least = policy.ignore_overlap or 0.0
+    return part > least if policy.strict else part >= least

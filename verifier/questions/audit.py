@@ -1,0 +1,180 @@
+"""The same data under every sensible matching policy: what the matrices do, and what verified probabilities do.
+
+Two tools that "match at IoU 0.5" give different matrices for the same boxes. The audit shows how much of a result is
+the policy's and not the detector's.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from verifier.options import RunOptions
+from verifier.perception.confusion.counts import ConfusionCounts
+from verifier.perception.confusion.document import write_confusion
+from verifier.perception.confusion.job import count_job
+from verifier.perception.confusion.matrices import EMPTY
+from verifier.perception.confusion.recall import class_names
+from verifier.perception.confusion.rules import CountingRule, Leftover
+from verifier.perception.detections.columns import DetectionSet
+from verifier.perception.matching import MatchingPolicy
+from verifier.perception.matching.policy import Affinity
+from verifier.pipeline import verify_spec
+
+Progress: TypeAlias = Callable[[Sequence["Candidate"]], Iterable["Candidate"]]
+
+IN_SPACE: tuple[tuple[Affinity, float], ...] = (
+    ("centre_bev", 1.0),
+    ("centre_bev", 2.0),
+    ("centre_bev", 4.0),
+    ("iou_bev", 0.5),
+    ("iou_3d", 0.5),
+)
+IN_IMAGE: tuple[tuple[Affinity, float], ...] = (("iou_2d", 0.5), ("iou_2d", 0.7))
+LEFTOVERS: tuple[tuple[Leftover, Leftover], ...] = (
+    ("drop", "drop"),
+    ("own_bin", "nearest_bin"),
+    ("own_bin", "own_bin"),
+)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A matching policy with policies for unmatched detections and duplicates."""
+
+    policy: MatchingPolicy
+    unmatched: Leftover
+    duplicates: Leftover
+
+    def __str__(self) -> str:
+        sign = "<=" if self.policy.by_distance else ">="
+        unit = " m" if self.policy.column == "box_3d" and self.policy.by_distance else ""
+        classes = "same class" if self.policy.class_aware else "any class"
+        leftovers = self.unmatched if self.unmatched == self.duplicates else f"{self.unmatched}, {self.duplicates}"
+        text = f"{self.policy.affinity} {sign} {self.policy.threshold:g}{unit}, {self.policy.assignment}, {classes}"
+        return f"{text}; leftovers: {leftovers}"
+
+
+@dataclass(frozen=True, eq=False)
+class Audited:
+    """What one candidate gives.
+
+    Attributes:
+        candidate: the policies.
+        counts: the document.
+        recall: class -> reported as itself, of all items of the class over all bins; NaN without items.
+        confused: share of items of a class that are reported, but not as what they are.
+        false_alarms: share of column "empty" over all bins in which something is reported.
+        probabilities: requirement -> worst probability, where a spec was given.
+    """
+
+    candidate: Candidate
+    counts: ConfusionCounts
+    recall: dict[str, float]
+    confused: float
+    false_alarms: float
+    probabilities: dict[str, float]
+
+    def row(self) -> dict[str, Any]:
+        """The numbers as JSON values; null where a share has no items."""
+        shares = {f"recall {name}": value for name, value in self.recall.items()}
+        shares |= {"confused": self.confused, "false_alarms": self.false_alarms}
+        policies = {"unmatched": self.candidate.unmatched, "duplicates": self.candidate.duplicates}
+        return {
+            "matching": {**self.candidate.policy.record(), **policies},
+            **{name: None if math.isnan(value) else value for name, value in shares.items()},
+            "probabilities": self.probabilities,
+        }
+
+
+def candidates(data: DetectionSet, rule: CountingRule, ignore_overlap: float | None = None) -> list[Candidate]:
+    """Every sensible policy for the boxes that the data has; `ignore_overlap` is that of all of them.
+
+    Detections without a distance have no bin of their own, so there false alarms are not counted.
+    """
+    kinds: list[tuple[Affinity, float]] = []
+    if data.annotations.box_3d is not None and data.detections.box_3d is not None:
+        kinds += IN_SPACE
+        if not all((box[:, 3:6] > 0).any() for box in (data.annotations.box_3d, data.detections.box_3d)):
+            kinds = [each for each in kinds if each[0].startswith("centre")]  # boxes without a size do not overlap
+    if data.annotations.box_2d is not None and data.detections.box_2d is not None:
+        kinds += IN_IMAGE
+    given = data.detections.box_3d is not None if rule.measure != "given" else data.detections.distance_m is not None
+    leftovers = LEFTOVERS if given else LEFTOVERS[:1]
+    found = []
+    for affinity, threshold in kinds:
+        for aware in (False, True):
+            for assignment in ("greedy", "optimal"):
+                policy = MatchingPolicy(affinity, threshold, assignment, aware, ignore_overlap=ignore_overlap)
+                found += [Candidate(policy, *each) for each in leftovers]
+    return found
+
+
+def audit(
+    data: DetectionSet,
+    rule: CountingRule,
+    spec: str | Path | None = None,
+    options: RunOptions = RunOptions(),
+    progress: Progress = iter,
+    ignore_overlap: float | None = None,
+) -> Iterator[Audited]:
+    """Count, and with a spec verify, under each candidate.
+
+    Args:
+        data: filtered.
+        rule: its policies for leftovers and its thresholds are replaced.
+        spec: a `.ltl` file.
+        options: of verification.
+        progress: wraps the candidates, for a progress bar.
+        ignore_overlap: see `MatchingPolicy`.
+
+    Raises:
+        VerifierError: as counting and `verify_spec`.
+    """
+    known: dict[bytes, dict[str, float]] = {}
+    for each in progress(candidates(data, rule, ignore_overlap)):
+        own = replace(rule, unmatched=each.unmatched, duplicates=each.duplicates, thresholds=None)
+        counts, _ = count_job(data, each.policy, own, str(each))
+        probabilities: dict[str, float] = {}
+        if spec is not None:
+            key = counts.counts.tobytes()
+            if key not in known:  # equal matrices give equal probabilities
+                known[key] = _verified(counts, spec, options)
+            probabilities = known[key]
+        yield _audited(each, counts, probabilities)
+
+
+def _audited(candidate: Candidate, counts: ConfusionCounts, probabilities: dict[str, float]) -> Audited:
+    matrices = counts.matrices()
+    table = matrices.counts.sum(axis=0)
+    empty = matrices.labels.index(EMPTY)
+    recall = {}
+    for name in class_names(matrices):
+        has = np.array([name in label for label in matrices.labels])
+        recall[name] = _share(table[has][:, has].sum(), table[:, has].sum())
+    there = np.arange(len(table)) != empty
+    reported = table[there][:, there].sum()
+    confused = _share(reported - np.trace(table[there][:, there]), table[:, there].sum())
+    alarms = _share(table[there, empty].sum(), table[:, empty].sum())
+    return Audited(candidate, counts, recall, confused, alarms, probabilities)
+
+
+def _share(part: int, whole: int) -> float:
+    return float(part) / float(whole) if whole else float("nan")
+
+
+def _verified(counts: ConfusionCounts, spec: str | Path, options: RunOptions) -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "matrices.json"
+        write_confusion(counts.matrices(), path)
+        result = verify_spec(spec, path, options)
+    many = len({each.planner for each in result.requirements}) > 1
+    return {
+        f"{each.name}, {each.planner}" if many else each.name: each.worst.probability for each in result.requirements
+    }

@@ -1,0 +1,209 @@
+"""Holding a comparison against a baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from verifier.base.errors import InputError, Place, shown
+from verifier.questions.compare.gate import Baseline, Drop, Gate, Worst, drop_of, worst_of_points
+from verifier.questions.compare.scores import Scores
+from verifier.questions.compare.tables import RequirementComparison, SpecComparison
+from verifier.results import RunResult, point_document
+from verifier.scenarios import Selection
+
+
+def gate_of(
+    baseline: Baseline,
+    max_drop: Fraction,
+    least_chance: Fraction | None,
+    compared: Sequence[tuple[SpecComparison, Scores]],
+    hashes: Mapping[str, str],
+    selection: Selection,
+) -> Gate:
+    """What became of every requirement of the baseline.
+
+    Args:
+        baseline: the earlier result.
+        max_drop: largest drop that is allowed.
+        least_chance: from which on a larger drop fails; None to go by the probabilities alone.
+        compared: the specs with their scores.
+        hashes: detector -> SHA-256 of its matrices.
+        selection: requirements and planners that the user names are all that is looked at.
+
+    Raises:
+        InputError: something of the baseline is not compared here, or over other scenarios, or is another formula;
+            or a chance is asked for, and the earlier matrices are not among the detectors.
+    """
+    drops = []
+    for (spec, requirement, detector, planner), before in baseline.worst.items():
+        if not _looked_at(selection, requirement, planner):
+            continue
+        place = Place(baseline.file.name, path=f"{spec}: {requirement}, planner {planner}")
+        found = [(each, scores) for each, scores in compared if each.spec == spec]
+        if not found:
+            raise InputError("the baseline is about a spec that is not compared here", place)
+        comparison, scores = found[0]
+        names = [each.name for each in comparison.requirements]
+        if requirement not in names:
+            raise InputError("the baseline has a requirement that is not compared here", place)
+        index = names.index(requirement)
+        old = _known(baseline.detectors[detector], hashes)
+        for name in _held_against(detector, baseline, hashes, place):
+            drop = _drop(before, comparison, index, name, planner, old, max_drop, scores, place)
+            drops.append(drop if least_chance is None else _by_chance(drop, least_chance, place))
+    if not drops:
+        raise InputError("nothing of the baseline is compared here", Place(baseline.file.name))
+    return Gate(baseline.file, max_drop, least_chance, tuple(drops))
+
+
+def gate_of_run(baseline: Baseline, max_drop: Fraction, run: RunResult, selection: Selection) -> Gate:
+    """What became of every requirement of the baseline in one run, by the rule "point".
+
+    Args:
+        baseline: the earlier result; of one detector.
+        max_drop: largest drop that is allowed.
+        run: the later result.
+        selection: requirements and planners that the user names are all that is looked at.
+
+    Raises:
+        InputError: something of the baseline is not in the run, or over other scenarios, or is another formula.
+    """
+    if len(baseline.detectors) != 1:
+        raise InputError(
+            f"the baseline has {len(baseline.detectors)} detectors, and a run has one",
+            Place(baseline.file.name),
+            "use verify compare --baseline, which compares several",
+        )
+    (spec,) = (each.name for each in run.inputs if each.role == "spec")
+    results = {(each.name, each.planner): each for each in run.requirements}
+    drops = []
+    for (old_spec, requirement, _, planner), before in baseline.worst.items():
+        if not _looked_at(selection, requirement, planner):
+            continue
+        place = Place(baseline.file.name, path=f"{old_spec}: {requirement}, planner {planner}")
+        if old_spec != spec:
+            raise InputError(f"the baseline is about another spec than {shown(spec)}", place)
+        if (requirement, planner) not in results:
+            raise InputError("the baseline has a requirement or planner that is not in this run", place)
+        found = results[requirement, planner]
+        larger = found.comparison not in ("<=", "<")
+        now = worst_of_points([point_document(each) for each in found.points], larger, found.formula)
+        _check_comparable(before, now, place)
+        drop, failed = drop_of(before, now, max_drop)
+        drops.append(
+            Drop(spec, requirement, "", planner, before.probability, now.probability, drop, failed, chance=None)
+        )
+    if not drops:
+        raise InputError("nothing of the baseline is in this run", Place(baseline.file.name))
+    return Gate(baseline.file, max_drop, None, tuple(drops))
+
+
+def _looked_at(selection: Selection, requirement: str, planner: str) -> bool:
+    if selection.requirements and requirement not in selection.requirements:
+        return False
+    return not selection.planners or planner in (*selection.planners, *_all(selection, planner))
+
+
+def _check_comparable(before: Worst, now: Worst, place: Place) -> None:
+    """Refuse to compare what was asked otherwise, or found over other scenarios; InputError."""
+    if before.formula != now.formula:
+        raise InputError(
+            f"the requirement of the baseline is another formula: {shown(before.formula, 200)}",
+            place,
+            "make a new baseline from this spec",
+        )
+    if before.larger_is_better != now.larger_is_better:
+        raise InputError(
+            "the targets of the baseline and of this spec are limits on different sides",
+            place,
+            "make a new baseline from this spec",
+        )
+    if now.scenarios == before.scenarios:
+        return
+    only = sorted(now.scenarios ^ before.scenarios)[0]
+    side = "here" if only in now.scenarios else "in the baseline"
+    raise InputError(
+        f"the baseline is over other scenarios: {shown(only)} is only {side}",
+        place,
+        "compare with the same environments, initial states and constants, or make a new baseline",
+    )
+
+
+def _all(selection: Selection, planner: str) -> tuple[str, ...]:
+    return (planner,) if "all" in selection.planners else ()
+
+
+def _known(sha256: str, hashes: Mapping[str, str]) -> str | None:
+    """The detector that has the matrices of the baseline."""
+    return next((name for name, mine in hashes.items() if mine == sha256), None)
+
+
+def _held_against(detector: str, baseline: Baseline, hashes: Mapping[str, str], place: Place) -> list[str]:
+    """The detectors that a detector of the baseline is compared with: its namesake, or where the baseline has only
+    one, every detector with other matrices."""
+    if detector in hashes:
+        return [detector]
+    if len(baseline.detectors) > 1:
+        raise InputError(
+            f"the baseline has several detectors, and its {shown(detector)} is not compared here",
+            place,
+            f"give the matrices that name: --cm {detector}=FILE",
+        )
+    others = [name for name, mine in hashes.items() if mine != baseline.detectors[detector]]
+    return others or list(hashes)
+
+
+def _drop(
+    before: Worst,
+    comparison: SpecComparison,
+    index: int,
+    detector: str,
+    planner: str,
+    old: str | None,
+    max_drop: Fraction,
+    scores: Scores,
+    place: Place,
+) -> Drop:
+    requirement = comparison.requirements[index]
+    places = {(each.detector, each.planner): k for k, each in enumerate(comparison.contenders)}
+    if (detector, planner) not in places:
+        raise InputError("the baseline has a planner that is not compared here", place)
+    here = places[detector, planner]
+    now = _worst(requirement, here)
+    _check_comparable(before, now, place)
+    drop, failed = drop_of(before, now, max_drop)
+    chance = None
+    if old is not None and old != detector:
+        table = scores.table(index, len(comparison.contenders))
+        chance = float(np.mean(table[:, places[old, planner]] - table[:, here] > float(max_drop)))
+    return Drop(
+        comparison.spec,
+        requirement.name,
+        detector,
+        planner,
+        before.probability,
+        now.probability,
+        drop,
+        failed,
+        chance,
+    )
+
+
+def _worst(requirement: RequirementComparison, contender: int) -> Worst:
+    points = [point_document(each) for each in requirement.entries[contender].points]
+    return worst_of_points(points, requirement.larger_is_better, requirement.formula)
+
+
+def _by_chance(found: Drop, least_chance: Fraction, place: Place) -> Drop:
+    """The same drop, judged by its chance."""
+    if found.chance is None:
+        raise InputError(
+            "the chance of a drop takes draws of the earlier matrices as well, and they are not compared here",
+            place,
+            "give the earlier matrices with --cm, too, or use --drop-from point",
+        )
+    return replace(found, failed=Fraction(found.chance) >= least_chance)

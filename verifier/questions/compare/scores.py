@@ -1,0 +1,179 @@
+"""Scores of all contenders, draw by draw, collected block by block.
+
+A score is a probability, or its negative where the requirement has an upper limit: larger is better. The score of a
+contender is the worst over its scenarios, in every draw anew, because which scenario is the worst depends on the
+matrices. Along an axis it is the worst over the scenarios at each place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.analysis.comparison import flips
+from verifier.analysis.intervals.intervals import Kind, percentile_interval
+from verifier.base.errors import NoAnswerError
+from verifier.language.expressions import evaluate
+from verifier.questions.compare.tables import Course
+from verifier.results import Point
+from verifier.scenarios import Block
+from verifier.systems.skeleton import Skeleton
+
+Floats = NDArray[np.float64]
+Place: TypeAlias = "tuple[str, Fraction]"
+
+WHOLE: Place = ("", Fraction(0))
+"""The place that holds every scenario."""
+DISTANCE = "initial distance (m)"
+MOST_PLACES = 200
+"""On an axis, among the initial states of one chain."""
+MEMORY_BYTES = 2**31
+"""Most memory for scores."""
+
+
+@dataclass(eq=False)
+class Scores:
+    """What was collected; the keys are (requirement, contender, place).
+
+    Attributes:
+        draws: their number M.
+        least: (M,) worst score.
+        points: the worst of Storm's points.
+    """
+
+    draws: int
+    least: dict[tuple[int, int, Place], Floats] = field(default_factory=dict)
+    points: dict[tuple[int, int, Place], Point] = field(default_factory=dict)
+
+    def add(
+        self, requirement: int, contender: int, sign: int, where: Mapping[Place, list[int]], parts: Iterable[Floats]
+    ) -> None:
+        """Take the draws of one block.
+
+        Args:
+            requirement, contender: whose.
+            sign: 1 if larger probabilities are better, else -1.
+            where: for each place the initial states of the block that lie there.
+            parts: (c, m) probabilities, M rows in all.
+
+        Raises:
+            NoAnswerError: the scores would need more memory than `MEMORY_BYTES`.
+        """
+        new = [place for place in where if (requirement, contender, place) not in self.least]
+        needed = (len(self.least) + len(new)) * self.draws * 8
+        if needed > MEMORY_BYTES:
+            raise NoAnswerError(
+                f"{self.draws} draws at {len(self.least) + len(new)} places need {needed / 2**30:.1f} GiB; at most "
+                f"{MEMORY_BYTES / 2**30:g} GiB are used",
+                hint="fewer draws (--draws), swept values, initial states or planners",
+            )
+        for place in new:
+            self.least[requirement, contender, place] = np.full(self.draws, np.inf)
+        row = 0
+        for part in parts:
+            scores = sign * part
+            for place, starts in where.items():
+                mine = self.least[requirement, contender, place][row : row + len(part)]
+                np.minimum(mine, scores[:, starts].min(axis=1), out=mine)
+            row += len(part)
+        if row != self.draws:
+            raise ValueError(f"expected {self.draws} draws, got {row}")
+
+    def add_points(
+        self,
+        requirement: int,
+        contender: int,
+        sign: int,
+        where: Mapping[Place, list[int]],
+        points: Sequence[Point],
+    ) -> None:
+        """Take Storm's points of one block, one per initial state."""
+        for place, starts in where.items():
+            key = (requirement, contender, place)
+            candidates = [*([self.points[key]] if key in self.points else []), *(points[k] for k in starts)]
+            self.points[key] = min(candidates, key=lambda each: sign * each.probability)
+
+    def table(self, requirement: int, contenders: int, place: Place = WHOLE) -> Floats:
+        """(M, contenders) scores at a place; -inf where a contender has no scenario there."""
+        nothing = np.full(self.draws, -np.inf)
+        return np.stack([self.least.get((requirement, each, place), nothing) for each in range(contenders)], axis=1)
+
+    def courses(self, requirement: int, kinds: Sequence[Kind], sign: int, level: float) -> Iterator[Course]:
+        """The contenders along every axis on which the scenarios of a requirement differ.
+
+        Args:
+            requirement: its number.
+            kinds: of each contender's draws.
+            sign: as in `add`.
+            level: of the intervals.
+        """
+        axes: dict[str, set[Fraction]] = {}
+        for of, _, (axis, value) in self.least:
+            if of == requirement and (axis, value) != WHOLE:
+                axes.setdefault(axis, set()).add(value)
+        for axis, values in axes.items():
+            if len(values) > 1:
+                yield self._course(requirement, kinds, sign, level, axis, sorted(values))
+
+    def _course(
+        self, requirement: int, kinds: Sequence[Kind], sign: int, level: float, axis: str, values: list[Fraction]
+    ) -> Course:
+        count = len(kinds)
+        scores = np.stack([self.table(requirement, count, (axis, value)) for value in values], axis=1)
+        keys = [[(requirement, each, (axis, value)) for each in range(count)] for value in values]
+        rows: dict[str, list[tuple[float | None, ...]]] = {"probability": [], "lower": [], "upper": []}
+        for place, row in enumerate(keys):
+            ends = [
+                interval_of(sign * scores[:, place, each], level, kinds[each]) if key in self.points else (None, None)
+                for each, key in enumerate(row)
+            ]
+            rows["probability"].append(
+                tuple(self.points[key].probability if key in self.points else None for key in row)
+            )
+            rows["lower"].append(tuple(low for low, _ in ends))
+            rows["upper"].append(tuple(high for _, high in ends))
+        points = np.array([[np.nan if each is None else sign * each for each in row] for row in rows["probability"]])
+        return Course(
+            axis,
+            tuple(values),
+            tuple(rows["probability"]),
+            tuple(rows["lower"]),
+            tuple(rows["upper"]),
+            tuple(flips(points, scores)),
+        )
+
+
+def interval_of(probabilities: Floats, level: float, kind: Kind) -> tuple[float, float]:
+    """The equal-tailed interval of (M,) draws."""
+    found = percentile_interval(probabilities[:, None], level, kind)
+    return float(found.lower[0]), float(found.upper[0])
+
+
+def places_of(block: Block, skeleton: Skeleton) -> dict[Place, list[int]]:
+    """For each place the initial states of a block that lie there.
+
+    Places are the values of the swept constants, of the variables of the initial state, and the distance of the
+    object, where one object (or the place where nothing stands) makes up the environment. An axis on which the
+    initial states of one block have more than `MOST_PLACES` places is left out.
+    """
+    count = len(skeleton.starts)
+    found: dict[Place, list[int]] = {WHOLE: list(range(count))}
+    found.update({(name, Fraction(value)): list(range(count)) for name, value in block.swept.items()})
+    starts = {name: value[skeleton.starts] for name, value in skeleton.valuations.items()}
+    columns = {f"initial {name}": value.tolist() for name, value in starts.items()}
+    objects = block.system.environment(block.environment)
+    if len(objects) == 1:
+        source = block.system.model.at(f"environments.{block.environment}[0].distance_m")
+        distance = np.broadcast_to(np.asarray(evaluate(objects[0].distance_m, starts, source)), (count,))
+        columns[DISTANCE] = distance.tolist()
+    for name, values in columns.items():
+        if len(set(values)) > MOST_PLACES:
+            continue
+        for k, value in enumerate(values):
+            found.setdefault((name, Fraction(value)), []).append(k)
+    return found

@@ -1,0 +1,345 @@
+"""From specs and the matrices of several detectors to who is better, and how sure that is.
+
+    specs x detectors -> Storm at every point; common draws of the matrices -> scores -> chances, courses, gate
+
+`compare` is that story. Every probability that is reported is Storm's, as in `verify run`; the draws run on the batch
+engine. Planners that share a detector are given the same draws; detectors that were run on the same sequences are
+given the same resampled sequences, others independent draws.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path, PurePath
+from typing import Any, TypeAlias
+
+from verifier.analysis.confidence import Data, bounds_of_chain, data_of_run
+from verifier.analysis.dependence.channel_test import (
+    ClassTest,
+    channel_document,
+    class_tests,
+    classes_drawn,
+    drawn_together,
+)
+from verifier.analysis.intervals.measured import measured
+from verifier.analysis.objective import Objective
+from verifier.analysis.robust.solutions import Effort, RobustBounds
+from verifier.analysis.settings import ConfidenceSettings
+from verifier.base.budget import memory_limit
+from verifier.base.errors import InputError, UsageError
+from verifier.blocks import CheckedBlock, block_objectives, block_skeleton, check_block, clock_of
+from verifier.checking.process import StormProcess
+from verifier.checking.verdicts import verdict_of
+from verifier.collection import Judging, collected
+from verifier.options import MIX_ELSEWHERE, RunOptions
+from verifier.perception.confusion import ConfusionMatrices
+from verifier.pipeline import Inputs, read_inputs
+from verifier.provenance import (
+    grid_remarks,
+    input_files,
+    matrices_record,
+    noted,
+    program_versions,
+    run_remarks,
+    run_settings,
+)
+from verifier.questions.compare.draws import check_enough_draws, drawn_probabilities, shared_draws
+from verifier.questions.compare.gate import Baseline
+from verifier.questions.compare.gating import gate_of
+from verifier.questions.compare.results import CompareResult, Detector
+from verifier.questions.compare.scores import Scores, places_of
+from verifier.questions.compare.summary import pareto_view, requirement_comparison
+from verifier.questions.compare.tables import Contender, Drawn, SpecComparison
+from verifier.results import InputFile, Point, RequirementResult
+from verifier.scenarios import Block, Grid, number_text
+
+Job: TypeAlias = "tuple[str, Block]"
+Progress: TypeAlias = Callable[[Sequence[Job]], Iterable[Job]]
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    """Every choice of a comparison beside its files and those of `RunOptions`.
+
+    Attributes:
+        pareto: two requirements to look at together.
+        baseline: an earlier result to hold this one against.
+        max_drop: largest drop of a probability against the baseline that is allowed.
+        least_chance: the chance from which on a larger drop fails; None to go by the probabilities alone.
+    """
+
+    pareto: tuple[str, str] | None = None
+    baseline: Baseline | None = None
+    max_drop: Fraction = Fraction(0)
+    least_chance: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if self.pareto is not None and self.pareto[0] == self.pareto[1]:
+            raise UsageError("the Pareto view needs two different requirements")
+        if not 0 <= self.max_drop <= 1:
+            raise UsageError(f"a drop of a probability lies between 0 and 1, got {float(self.max_drop):g}")
+        if self.least_chance is not None and not 0 < self.least_chance < 1:
+            raise UsageError(f"a chance that decides lies strictly between 0 and 1, got {float(self.least_chance):g}")
+
+
+def compare(
+    specs: Sequence[str | Path],
+    detectors: Mapping[str, str | Path],
+    asked: CompareOptions,
+    options: RunOptions = RunOptions(),
+    progress: Progress = iter,
+) -> CompareResult:
+    """Compare every planner with every detector under every spec.
+
+    Args:
+        specs: `.ltl` files of different names.
+        detectors: name -> confusion document.
+        asked: what to look at.
+        options: see `RunOptions`; the same for all. Its `confidence` says what is drawn, and its `verdict_from`
+            whether the confidence bounds or the measured matrices are held against the targets.
+        progress: wraps the chains to be checked (of one spec at a time), for a progress bar.
+
+    Raises:
+        VerifierError: see `verifier.base.errors`; each says what to do.
+    """
+    names = [PurePath(each).name for each in specs]
+    if not names or not detectors or len(set(names)) < len(names):
+        raise UsageError("expected at least one spec and one detector, and specs of different names")
+    if options.decimals is not None or options.strategies:
+        raise UsageError("--round-transitions and --strategies belong to verify run: leave them out")
+    if options.mix is not None:
+        raise UsageError(MIX_ELSEWHERE)
+    settings = options.confidence
+    if settings is None:
+        raise UsageError("to compare needs draws of the matrices: say how they are made")
+    if options.verdict_from == "interval":
+        raise UsageError("verdicts of a comparison come from the confidence bounds or from the point")
+    with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
+        tasks = [_Task.of(spec, detectors, asked, options) for spec in specs]
+        checks = sum(len(task.grid.requirements) * len(task.grid.blocks) for task in tasks) * len(detectors)
+        with clock_of(options, checks).running("the comparison"):
+            data = [each.data(settings) for each in tasks]
+            count = shared_draws([each for mine in data for each in mine.values()], settings)
+            check_enough_draws(count, asked.least_chance)
+            found = [
+                task.compared(
+                    {name: replace(each, draws=count) for name, each in mine.items()}, settings, storm, progress
+                )
+                for task, mine in zip(tasks, data, strict=True)
+            ]
+        version = storm.storm_version()
+    if asked.pareto is not None and all(each.comparison.pareto is None for each in found):
+        raise UsageError(f"no spec has both requirements of the Pareto view: {' and '.join(asked.pareto)}")
+    gate = None
+    if asked.baseline is not None:
+        hashes = {name: file.confusion.sha256 for name, file in tasks[0].inputs.items()}
+        compared = [(each.comparison, each.scores) for each in found]
+        gate = gate_of(asked.baseline, asked.max_drop, asked.least_chance, compared, hashes, options.selection)
+    return CompareResult(
+        inputs=_input_files(tasks),
+        detectors=tuple(
+            Detector(name, each.confusion.matrices.title, matrices_record(each.confusion))
+            for name, each in tasks[0].inputs.items()
+        ),
+        settings={**_settings(asked), "specs": {each.comparison.spec: each.settings for each in found}},
+        draws=count,
+        level=settings.level,
+        specs=tuple(each.comparison for each in found),
+        gate=gate,
+        versions={**program_versions(), "storm": version},
+        remarks=tuple(dict.fromkeys(text for each in found for text in each.remarks)),
+    )
+
+
+@contextlib.contextmanager
+def _about(detector: str) -> Iterator[None]:
+    """Say of which detector's matrices a complaint is."""
+    try:
+        yield
+    except InputError as error:
+        raise type(error)(f"detector {detector}: {error.message}", error.place, error.hint) from None
+
+
+@dataclass(frozen=True, eq=False)
+class _Compared:
+    """What one spec gave."""
+
+    comparison: SpecComparison
+    scores: Scores
+    settings: dict[str, Any]
+    remarks: list[str]
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """One spec with all detectors."""
+
+    name: str
+    inputs: dict[str, Inputs]
+    grid: Grid
+    asked: CompareOptions
+    options: RunOptions
+
+    @classmethod
+    def of(
+        cls, spec: str | Path, detectors: Mapping[str, str | Path], asked: CompareOptions, options: RunOptions
+    ) -> _Task:
+        """Read the files."""
+        inputs = {name: read_inputs(spec, path, options) for name, path in detectors.items()}
+        grid = next(iter(inputs.values())).grid(options)
+        return cls(PurePath(spec).name, inputs, grid, asked, options)
+
+    @property
+    def contenders(self) -> tuple[Contender, ...]:
+        """Detectors outermost."""
+        planners = dict.fromkeys(block.planner.name for block in self.grid.blocks)
+        return tuple(Contender(detector, planner) for detector in self.inputs for planner in planners)
+
+    def data(self, settings: ConfidenceSettings) -> dict[str, Data]:
+        """Each detector's counts, and what is drawn of them."""
+        found = {}
+        for name, inputs in self.inputs.items():
+            matrices = inputs.matrices(self.options)
+            chains = (block_objectives(block, self.grid, matrices, self.options) for block in self.grid.blocks)
+            counts = measured(matrices, self.options.empty_columns)
+            found[name] = data_of_run(chains, counts, inputs.sequences(self.options), settings)
+        return found
+
+    def compared(
+        self, data: Mapping[str, Data], settings: ConfidenceSettings, storm: StormProcess, progress: Progress
+    ) -> _Compared:
+        """Everything about the spec; `data` of each detector, with as many draws of each."""
+        (count,) = {each.draws for each in data.values()}
+        scores, points = Scores(count), dict[tuple[int, int], list[Point]]()
+        said, assumed = list(grid_remarks(self.grid, self.options.false_alarms)), dict[str, list[str]]()
+        tests = {name: self._tests(name) for name in self.inputs}
+        contenders, noticed = self.contenders, list[tuple[Block, tuple[str, ...]]]()
+        for detector, block in progress([(name, block) for name in self.inputs for block in self.grid.blocks]):
+            with _about(detector):
+                found = check_block(block, self.grid, self._matrices(detector), self.options, storm)
+            said += found.remarks
+            noticed.append((block, found.notes))
+            assumed.setdefault(detector, []).extend(found.assumed)
+            contender = contenders.index(Contender(detector, block.planner.name))
+            self._collect(found, contender, tests[detector], data[detector], settings, scores, points)
+        kinds = [data[each.detector].choice.kind for each in contenders]
+        mine = [[points[index, k] for k in range(len(contenders))] for index in range(len(self.grid.requirements))]
+        requirements = tuple(
+            requirement_comparison(each, contenders, mine[index], scores, index, kinds, settings.level)
+            for index, each in enumerate(self.grid.requirements)
+        )
+        asked = self.asked.pareto
+        return _Compared(
+            SpecComparison(
+                self.name,
+                contenders,
+                tuple(
+                    Drawn(name, each.choice.kind, each.choice.reason, channel_document(tests[name]))
+                    for name, each in data.items()
+                ),
+                requirements,
+                None if asked is None else pareto_view(asked, requirements, scores, len(contenders)),
+            ),
+            scores,
+            {name: run_settings(self.grid, self.options, each) for name, each in data.items()},
+            [*said, *noted(noticed), *self._remarks(data, assumed, tests)],
+        )
+
+    def _tests(self, detector: str) -> tuple[ClassTest, ...]:
+        """The test of the memoryless detector, over the columns that its chains draw."""
+        matrices = self._matrices(detector)
+        counts = measured(matrices, self.options.empty_columns)
+        skeletons = (block_skeleton(block, self.grid, matrices, self.options) for block in self.grid.blocks)
+        drawn = drawn_together(classes_drawn(skeleton, counts) for skeleton in skeletons)
+        return class_tests(self.inputs[detector].confusion.matrices.metadata, drawn)
+
+    def _matrices(self, detector: str) -> ConfusionMatrices:
+        return self.inputs[detector].matrices(self.options)
+
+    def _collect(
+        self,
+        found: CheckedBlock,
+        contender: int,
+        tests: Sequence[ClassTest],
+        data: Data,
+        settings: ConfidenceSettings,
+        scores: Scores,
+        points: dict[tuple[int, int], list[Point]],
+    ) -> None:
+        """The points and draws of one chain."""
+        matrices = self._matrices(self.contenders[contender].detector)
+        objectives = block_objectives(found.block, self.grid, matrices, self.options)
+        where = places_of(found.block, objectives[0].skeleton)
+        judging = Judging.of(run_settings(self.grid, self.options, data), self.options, tests)
+        results = collected(self.grid, [found], [None], judging)
+        held = self._held_against(objectives, data, settings)
+        for index, (result, objective) in enumerate(zip(results, objectives, strict=True)):
+            sign = -1 if result.comparison in ("<=", "<") else 1
+            judged = result.points
+            if held is not None:
+                judged = tuple(_judged(judging, index, self.grid, found, result, held[index]))
+            points.setdefault((index, contender), []).extend(judged)
+            scores.add_points(index, contender, sign, where, result.points)
+            drawn = drawn_probabilities(objective, data, settings)
+            scores.add(index, contender, sign, where, drawn)
+
+    def _held_against(
+        self, objectives: Sequence[Objective], data: Data, settings: ConfidenceSettings
+    ) -> tuple[RobustBounds, ...] | None:
+        """The confidence bounds that decide the verdicts; None where the point does."""
+        if self.options.verdict_from == "point":
+            return None
+        effort = Effort(attained=settings.semantics == "one_matrix", certificates=False)
+        return bounds_of_chain(objectives, data, settings, effort)
+
+    def _remarks(
+        self,
+        data: Mapping[str, Data],
+        assumed: Mapping[str, list[str]],
+        tests: Mapping[str, Sequence[ClassTest]],
+    ) -> Iterable[str]:
+        for name, inputs in self.inputs.items():
+            before = f"{name}: " if len(self.inputs) > 1 else ""
+            matrices, mine = inputs.confusion.matrices, assumed.get(name, ())
+            said = run_remarks(matrices, self.options, mine, (), data[name], tests[name])
+            yield from (before + text for text in said)
+
+
+def _judged(
+    judging: Judging, index: int, grid: Grid, found: CheckedBlock, result: RequirementResult, bounds: RobustBounds
+) -> Iterator[Point]:
+    """The points with the verdicts that the bounds give."""
+    requirement = grid.requirements[index]
+    for point, lower, upper in zip(result.points, bounds.lower.tolist(), bounds.upper.tolist(), strict=True):
+        model = verdict_of(lower, upper, requirement.comparison, requirement.target)
+        vacuous = bool(point.vacuity)
+        decision = judging.decision(model, requirement, found, point.whatever_predicted, vacuous=vacuous)
+        yield replace(
+            point,
+            verdict=decision.verdict,
+            basis=decision.basis,
+            condition=decision.condition,
+            reason=decision.reason,
+        )
+
+
+def _input_files(tasks: Sequence[_Task]) -> tuple[InputFile, ...]:
+    """The specs with their models, then the matrices in the order of the detectors."""
+    files: dict[InputFile, None] = {}
+    for task in tasks:
+        for inputs in task.inputs.values():
+            files.update(dict.fromkeys(input_files(inputs.spec, inputs.model, inputs.confusion)[:2]))
+    matrices = [
+        InputFile.of("confusion", each.confusion.name, each.confusion.sha256) for each in tasks[0].inputs.values()
+    ]
+    return (*files, *matrices)
+
+
+def _settings(asked: CompareOptions) -> dict[str, Any]:
+    return {
+        "pareto": None if asked.pareto is None else list(asked.pareto),
+        "max_drop": None if asked.baseline is None else number_text(asked.max_drop),
+    }

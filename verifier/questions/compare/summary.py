@@ -1,0 +1,77 @@
+"""From scores to tables: intervals, chances, the Pareto view."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from verifier.analysis.comparison import best_chances, better_chances, non_dominated, non_dominated_chances
+from verifier.analysis.intervals.intervals import Kind
+from verifier.language.expressions import to_text
+from verifier.language.specs import Requirement
+from verifier.questions.compare.scores import WHOLE, Scores, interval_of
+from verifier.questions.compare.tables import Contender, Entry, ParetoView, RequirementComparison
+from verifier.results import Point
+
+
+def requirement_comparison(
+    requirement: Requirement,
+    contenders: Sequence[Contender],
+    points: Sequence[Sequence[Point]],
+    scores: Scores,
+    index: int,
+    kinds: Sequence[Kind],
+    level: float,
+) -> RequirementComparison:
+    """One requirement over all contenders.
+
+    Args:
+        requirement: of the spec, number `index` in `scores`.
+        contenders: in the order of the scores.
+        points: Storm's, of each contender.
+        scores: all of the spec.
+        index: of the requirement.
+        kinds: of each contender's draws.
+        level: of the intervals.
+    """
+    sign = -1 if requirement.comparison in ("<=", "<") else 1
+    table = scores.table(index, len(contenders))
+    best = best_chances(table)
+    entries = []
+    for k, contender in enumerate(contenders):
+        lower, upper = interval_of(sign * table[:, k], level, kinds[k])
+        worst = min(range(len(points[k])), key=lambda at, k=k: sign * points[k][at].probability)  # type: ignore[misc]
+        entries.append(Entry(contender, tuple(points[k]), worst, lower, upper, float(best[k])))
+    return RequirementComparison(
+        requirement.name,
+        to_text(requirement.formula, parenthesise=True),
+        requirement.comparison,
+        requirement.target,
+        tuple(entries),
+        tuple(tuple(row) for row in better_chances(table).tolist()),
+        tuple(scores.courses(index, kinds, sign, level)),
+    )
+
+
+def pareto_view(
+    names: tuple[str, str], requirements: Sequence[RequirementComparison], scores: Scores, contenders: int
+) -> ParetoView | None:
+    """Two requirements at once; None when the spec does not have both."""
+    known = [each.name for each in requirements]
+    if not set(names) <= set(known):
+        return None
+    indices = [known.index(name) for name in names]
+    signs = [1 if requirements[index].larger_is_better else -1 for index in indices]
+    points = np.array(
+        [
+            [sign * scores.points[index, k, WHOLE].probability for index, sign in zip(indices, signs, strict=True)]
+            for k in range(contenders)
+        ]
+    )
+    draws = np.stack([scores.table(index, contenders) for index in indices], axis=2)
+    return ParetoView(
+        *names,
+        tuple(bool(each) for each in non_dominated(points)),
+        tuple(float(each) for each in non_dominated_chances(draws)),
+    )

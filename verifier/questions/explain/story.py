@@ -1,0 +1,293 @@
+"""From a spec and confusion matrices to explanations: the numbers as `verify run` gives them, then why.
+
+`explain_spec` is that story: every requirement is checked in every scenario, and its worst one is explained.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.analysis.counterexamples.explanation import DEFAULT_SETTINGS, ExplainSettings, Explanation, explain
+from verifier.analysis.intervals.measured import Measured, measured
+from verifier.analysis.objective import Objective, build_objective
+from verifier.analysis.sensitivity.occurrences import document_bins, occurrences
+from verifier.analysis.sensitivity.priorities import column_shares
+from verifier.analysis.sensitivity.sensitivity import sensitivity
+from verifier.analysis.sensitivity.state_map import map_variables
+from verifier.base.budget import memory_limit
+from verifier.base.errors import EngineError, InputError, Place, UsageError
+from verifier.blocks import block_skeleton, clock_of
+from verifier.chains.filled import filled_counts
+from verifier.checking.enclosure import AGREEMENT
+from verifier.checking.process import StormProcess
+from verifier.checking.requirements import AbstractFormula, abstracted
+from verifier.options import MIX_ELSEWHERE, RunOptions
+from verifier.perception.confusion import ConfusionMatrices
+from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.document import read_counts
+from verifier.perception.confusion.matrices import label_text
+from verifier.perception.confusion.record_reader import Record, read_record
+from verifier.pipeline import Inputs, Progress, read_inputs, verified
+from verifier.questions.explain.results import Counted, Explained, ExplainResult, Frame
+from verifier.results import InputFile, Point, RequirementResult, RunResult
+from verifier.scenarios import Block, Grid
+from verifier.systems.skeleton import Skeleton
+
+MOST_FRAMES = 5
+"""Frames that are named for each kind of wrong report."""
+MOST_TIED = 20
+"""Equally bad scenarios among which the one that hangs most on the matrices is looked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Traced:
+    """A record of the counting, with the bins of the document that it belongs to."""
+
+    record: Record
+    bins: Bins
+    file: InputFile
+
+
+def explain_spec(
+    spec_path: str | Path,
+    confusion_path: str | Path,
+    options: RunOptions = RunOptions(),
+    settings: ExplainSettings = DEFAULT_SETTINGS,
+    record_path: str | Path | None = None,
+    progress: Progress = iter,
+) -> ExplainResult:
+    """Check every requirement of a spec in every scenario, and explain the worst one of each.
+
+    Args:
+        spec_path, confusion_path, options, progress: as in `verify_spec`.
+        settings: how much is said.
+        record_path: the per-object record of the counting that gave the matrices, to name the frames.
+
+    Raises:
+        VerifierError: see `verifier.base.errors`; each says what to do.
+    """
+    with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
+        inputs = read_inputs(spec_path, confusion_path, options)
+        traced = None if record_path is None else read_traced(record_path, confusion_path)
+        return explained(inputs, options, settings, storm, traced, progress)
+
+
+def read_traced(record_path: str | Path, confusion_path: str | Path) -> Traced:
+    """The record and the bins of the document; errors as `read_record` and `read_counts`."""
+    record = read_record(record_path)
+    digest = hashlib.sha256()
+    with Path(record_path).open("rb") as stream:
+        while block := stream.read(2**20):
+            digest.update(block)
+    return Traced(
+        record, read_counts(confusion_path).bins, InputFile.of("record", str(record_path), digest.hexdigest())
+    )
+
+
+def explained(
+    inputs: Inputs,
+    options: RunOptions,
+    settings: ExplainSettings,
+    storm: StormProcess,
+    traced: Traced | None = None,
+    progress: Progress = iter,
+    run: RunResult | None = None,
+) -> ExplainResult:
+    """As `explain_spec`, for files that are read and a worker that runs; `run` is the run, if that is known."""
+    if options.decimals is not None:
+        raise UsageError("what a probability hangs on is not computed for rounded transitions")
+    if options.mix is not None:
+        raise UsageError(MIX_ELSEWHERE)
+    if settings.with_map:  # before anything is computed
+        map_variables([each.name for each in inputs.model.variables], settings.variables)
+    if run is None:
+        run = verified(inputs, options, storm, progress)
+    grid, matrices = inputs.grid(options), inputs.matrices(options)
+    # Whatever the rates are rates of: what is counted, and labelled more, are items.
+    items = inputs.matrices(replace(options, confidence=None, point_weights="item"))
+    found = []
+    clock = clock_of(options, len(run.requirements))
+    for result in run.requirements:
+        with clock.running(f"explaining {result.name}"):
+            point, explanation = _explain_worst(result, grid, matrices, items, options, settings)
+        counted = tuple(_with_frames(cell, matrices, options, traced) for cell in _as_counted(explanation, items))
+        found.append(Explained(result, point, explanation, counted))
+    return ExplainResult(
+        run,
+        matrices.labels,
+        tuple(matrices.bin_text(index) for index in range(matrices.bin_count)),
+        _settings_document(settings),
+        None if traced is None else traced.file,
+        tuple(found),
+    )
+
+
+def _explain_worst(
+    result: RequirementResult,
+    grid: Grid,
+    matrices: ConfusionMatrices,
+    items: ConfusionMatrices,
+    options: RunOptions,
+    settings: ExplainSettings,
+) -> tuple[Point, Explanation]:
+    """The worst scenario of a requirement, explained.
+
+    Of equally bad ones, as when a requirement is met for certain in several, it is the one whose probability hangs
+    most on the matrices: there a better count could change it.
+    """
+    data = replace(measured(matrices, options.empty_columns), counts=items.counts)
+    tied, widest = _tied(result, grid), -1.0
+    for point in tied:
+        placed = _Placed.of(point, result, grid, matrices, options)
+        spread = placed.deviation(data, settings) if len(tied) > 1 else 0.0
+        if spread > widest:  # one objective at a time stays in memory
+            chosen, widest = placed, spread
+    found = explain(
+        chosen.objective,
+        chosen.formula,
+        data,
+        filled_counts(chosen.objective.skeleton, matrices, options.empty_columns),
+        chosen.start,
+        satisfying=result.comparison in ("<=", "<"),
+        settings=settings,
+        max_states=options.engines.product_states,
+    )
+    if not math.isclose(found.sensitivity.probability, chosen.point.probability, rel_tol=0, abs_tol=AGREEMENT):
+        raise EngineError(
+            f"the adjoint solve gives {found.sensitivity.probability!r} for {result.name}, {chosen.point.scenario}; "
+            f"Storm gives {chosen.point.probability!r}"
+        )
+    return chosen.point, found
+
+
+def _tied(result: RequirementResult, grid: Grid) -> list[Point]:
+    """The worst point, and of other blocks of the grid one point each that is as bad; at most `MOST_TIED`.
+
+    As bad is what the numerical bounds cannot tell from the worst.
+    """
+    found: dict[str, Point] = {}
+    worst = result.worst
+    for point in [worst, *result.points]:
+        as_bad = point.lower <= worst.upper and point.upper >= worst.lower
+        if as_bad and point.verdict is worst.verdict:
+            found.setdefault(str(_block_of(point, grid)), point)
+    return list(found.values())[:MOST_TIED]
+
+
+@dataclass(frozen=True, eq=False)
+class _Placed:
+    """A scenario of a requirement, with the objective it belongs to."""
+
+    point: Point
+    formula: AbstractFormula
+    objective: Objective
+    start: int
+
+    @classmethod
+    def of(
+        cls, point: Point, result: RequirementResult, grid: Grid, matrices: ConfusionMatrices, options: RunOptions
+    ) -> _Placed:
+        skeleton = block_skeleton(_block_of(point, grid), grid, matrices, options)
+        requirement = next(each for each in grid.requirements if each.name == result.name)
+        (formula,) = abstracted([requirement.formula])
+        limit = options.engines.product_states
+        objective = build_objective(skeleton, formula.formula, formula.propositions, limit)
+        return cls(point, formula, objective, _start_of(point, skeleton))
+
+    def deviation(self, data: Measured, settings: ExplainSettings) -> float:
+        """Standard deviation of the probability under the posterior, to first order."""
+        found = sensitivity(self.objective, data.rates, self.start)
+        return column_shares(found, data, settings.level, settings.prior).deviation
+
+
+def _block_of(point: Point, grid: Grid) -> Block:
+    scenario = point.scenario
+    return next(
+        block
+        for block in grid.blocks
+        if block.planner.name == scenario.planner
+        and block.environment == scenario.environment
+        and dict(block.swept) == dict(scenario.swept)
+    )
+
+
+def _start_of(point: Point, skeleton: Skeleton) -> int:
+    """Number of the initial state of a scenario."""
+    here = np.ones(len(skeleton.starts), dtype=bool)
+    for name, value in point.scenario.initial.items():
+        here &= skeleton.valuations[name][skeleton.starts] == value
+    return int(np.flatnonzero(here)[0])
+
+
+def _as_counted(explanation: Explanation, matrices: ConfusionMatrices) -> list[Counted]:
+    """The kinds of wrong reports of an explanation, as the matrices count them."""
+    rates = explanation.sensitivity.rates
+    return [
+        Counted(kind, float(rates[cell]), int(matrices.counts[cell]))
+        for kind in explanation.kinds
+        for cell in [(kind.report.bin, kind.report.predicted, kind.report.true)]
+    ]
+
+
+def _with_frames(cell: Counted, matrices: ConfusionMatrices, options: RunOptions, traced: Traced | None) -> Counted:
+    """The kind with the frames in which it happened, where there is a record that can tell."""
+    if traced is None:
+        return cell
+    report = cell.kind.report
+    true, predicted = matrices.labels[report.true], matrices.labels[report.predicted]
+    record = traced.record
+    rows = occurrences(
+        record,
+        traced.bins,
+        document_bins(traced.bins, options.where, None if options.canonical else report.bin),
+        true,
+        predicted,
+        matrices.labelling,
+        matrices.classes,
+        -math.inf if options.score_threshold is None else options.score_threshold,
+    )
+    if len(rows) > cell.items:
+        raise InputError(
+            f"true label {label_text(true)} is reported as {label_text(predicted)} {len(rows)} times in bin "
+            f"{matrices.bin_text(report.bin)}, and {cell.items} times in the matrices",
+            Place(record.file),
+            "name the record of the counting that gave these matrices",
+        )
+    return replace(cell, occurrences=len(rows), frames=tuple(_frame(record, row) for row in rows[:MOST_FRAMES]))
+
+
+def _frame(record: Record, row: NDArray[np.int64]) -> Frame:
+    distance = float(record["distance_m"][row])
+    return Frame(
+        str(record["sequence"][row]),
+        str(record["frame"][row]),
+        None if math.isnan(distance) else distance,
+        _short_path(str(record["file"][row])),
+        int(record["line"][row]),
+        _short_path(str(record["report_file"][row])),
+        int(record["report_line"][row]),
+    )
+
+
+def _short_path(path: str) -> str:
+    """A file and its folder: enough to find it, and the same wherever the data lie."""
+    return "/".join(PurePath(path).parts[-2:])
+
+
+def _settings_document(settings: ExplainSettings) -> dict[str, Any]:
+    return {
+        "patterns": settings.patterns,
+        "members": settings.members,
+        "whole_runs": settings.whole_runs,
+        "moves": settings.moves,
+        "level": settings.level,
+        "prior": settings.prior,
+        "map": list(settings.variables) if settings.with_map else None,
+    }

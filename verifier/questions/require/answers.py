@@ -1,0 +1,283 @@
+"""The search for one planner, and Storm's word on what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.analysis.intervals.measured import measured
+from verifier.analysis.recall.box import BoxFamily, least_floors
+from verifier.analysis.recall.cells import RecallCells, counts_with_recall
+from verifier.analysis.recall.least_cost import Improvement, least_cost
+from verifier.analysis.recall.requirements import Path, Problem, Searched, search
+from verifier.base.errors import UsageError
+from verifier.checking.process import StormProcess
+from verifier.checking.verdicts import Verdict
+from verifier.perception.confusion import EMPTY, ConfusionMatrices, exact_rates
+from verifier.perception.confusion.matrices import label_text
+from verifier.questions.require.question import Question
+from verifier.questions.require.results import Answer, CellRecall, CertifiedFloor, Outcome
+from verifier.questions.require.situation import Situation
+from verifier.results import Point
+
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+MOST_LOWERED = 16
+"""Cells of the cheapest improvement that exact arithmetic is asked about."""
+_STEPS_ON = (0, 1, 2, 4, 8, 16, 32, 64)
+"""How many places further on is tried when Storm's bounds do not confirm a place."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """What the steps of one search share."""
+
+    situation: Situation
+    question: Question
+    storm: StormProcess
+    cells: RecallCells
+
+    @cached_property
+    def problem(self) -> Problem:
+        """What the recalls in question must meet."""
+        cells = set(zip(self.cells.bins.tolist(), self.cells.columns.tolist(), strict=True))
+        varies = [bool(cells & {(at, label) for at, label in each.tolist()}) for each in self.situation.relevant]
+        problem = self.situation.problem.varying(varies)
+        beside = problem.beside
+        if beside is None or beside.met[0] or beside.failed[0] or not self.situation.exact:
+            return problem
+        # Numerical bounds do not decide what stays as it is: exact arithmetic does, once and for all.
+        point, _ = self.situation.check(self.situation.counts, self.storm, [not each for each in varies])
+        met = point.verdict is Verdict.SATISFIED
+        return replace(problem, beside=replace(beside, met=np.array([met]), failed=np.array([not met])))
+
+    @property
+    def items(self) -> list[tuple[int, int]]:
+        """Hits and items of each cell."""
+        counts = self.situation.counts
+        pairs = zip(self.cells.bins.tolist(), self.cells.columns.tolist(), strict=True)
+        return [(int(counts[at, label, label]), int(counts[at, :, label].sum())) for at, label in pairs]
+
+    def at(self, recall: Sequence[int]) -> Point:
+        """The worst point with these recalls, in parts of 1/whole."""
+        counts = counts_with_recall(self.situation.counts, self.cells, recall, self.question.whole)
+        return self.situation.check(counts, self.storm)[0]
+
+    def described(self, recall: Sequence[int] | None) -> tuple[CellRecall, ...]:
+        """The cells for people, with the recalls that are required of them."""
+        whole, matrices = self.question.whole, self.situation.matrices
+        return tuple(
+            CellRecall(
+                matrices.bin_text(at),
+                label_text(matrices.labels[label]),
+                *self.items[k],
+                None if recall is None else Fraction(int(recall[k]), whole),
+            )
+            for k, (at, label) in enumerate(zip(self.cells.bins.tolist(), self.cells.columns.tolist(), strict=True))
+        )
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What a search found: recalls and the place they stand for, or the closest that was tried."""
+
+    outcome: Outcome
+    recall: list[int] | None
+    place: Fraction | None
+    point: Point | None
+    gaps: tuple[tuple[Fraction, Fraction], ...] = ()
+    curve: tuple[tuple[Fraction, float], ...] = ()
+    search_place: int = 0
+
+
+def answer(situation: Situation, question: Question, chosen: Mask, as_measured: Point, storm: StormProcess) -> Answer:
+    """What one planner requires of perception.
+
+    Args:
+        situation: the planner in all its scenarios.
+        question: what is asked.
+        chosen: (bins, true) the cells in question, as far as they make a difference.
+        as_measured: the worst point with the measured matrices.
+        storm: a running worker.
+
+    Raises:
+        UsageError: the question does not fit the cells that make a difference.
+        EngineError, LimitError: from checking.
+    """
+    relevant = np.unique(np.concatenate(situation.relevant), axis=0)
+    in_question = chosen[relevant[:, 0], relevant[:, 1]] if len(relevant) else np.zeros(0, dtype=bool)
+    here, others = relevant[in_question], relevant[~in_question]
+    matrices = situation.matrices
+    perfect, _ = situation.check(perfect_counts(situation.counts), storm)
+    left = tuple(_column_text(matrices, *pair) for pair in others.tolist())
+    planner, swept = situation.blocks[0].planner.name, situation.blocks[0].swept
+    if len(here) == 0:
+        independent = Outcome.INDEPENDENT
+        return Answer(planner, swept, independent, (), None, (), (), as_measured, None, perfect, None, left)
+    _check_fits(question, here, matrices)
+    cells = RecallCells(here[:, 0], here[:, 1], matrices.labels.index(EMPTY))
+    task = _Task(situation, question, storm, cells)
+    found = _cheapest(task) if question.mode == "cost" else _along_path(task)
+    return Answer(
+        planner=planner,
+        swept=swept,
+        outcome=found.outcome,
+        cells=task.described(found.recall),
+        place=found.place,
+        gaps=found.gaps,
+        curve=found.curve,
+        measured=as_measured,
+        at_place=found.point,
+        perfect=perfect,
+        box=_box(task, found) if question.box else None,
+        others=left,
+    )
+
+
+def perfect_counts(counts: Ints) -> Ints:
+    """Matrices that report every label as itself."""
+    return np.ascontiguousarray(np.broadcast_to(np.eye(counts.shape[1], dtype=np.int64), counts.shape))
+
+
+def _column_text(matrices: ConfusionMatrices, index: int, column: int) -> str:
+    return f"{label_text(matrices.labels[column])} in {matrices.bin_text(index)}"
+
+
+def _check_fits(question: Question, here: Ints, matrices: ConfusionMatrices) -> None:
+    """Modes `cell` and `bin` ask about one cell and one bin."""
+    listed = ", ".join(_column_text(matrices, *pair) for pair in here[:8].tolist())
+    listed += f" and {len(here) - 8} more" if len(here) > 8 else ""
+    if question.mode == "cell" and len(here) != 1:
+        raise UsageError(
+            f"mode 'cell' asks about one cell; name it with --class and --bin. In question are: {listed}"
+        )
+    if question.mode == "bin" and len(np.unique(here[:, 0])) != 1:
+        raise UsageError(f"mode 'bin' asks about one bin; name it with --bin METRES. In question are: {listed}")
+
+
+def _path(task: _Task, kind: str) -> Path:
+    misses = tuple(1 - Fraction(hits, items) for hits, items in task.items)
+    return Path("factor" if kind == "factor" else "level", task.cells, task.question.whole, misses)
+
+
+def _along_path(task: _Task) -> _Found:
+    """Modes `common`, `bin`, `cell` and `factor`."""
+    path = _path(task, task.question.mode)
+    searched = search(task.problem, path, task.question.points)
+    gaps = tuple(_ends(path, *gap) for gap in searched.gaps)
+    curve = tuple(
+        (_value(path, place), value) for place, value in zip(searched.places, searched.worst.tolist(), strict=True)
+    )
+    place, point = _confirmed(task, path, searched)
+    if place is not None:
+        return _Found(Outcome.FOUND, path.recall(place), _value(path, place), point, gaps, curve, place)
+    values = searched.worst
+    closest = searched.places[int(values.argmin() if task.situation.problem.target.is_upper else values.argmax())]
+    outcome = Outcome.ONLY_IN_GAPS if gaps else Outcome.INFEASIBLE
+    return _Found(outcome, None, None, task.at(path.recall(closest)), gaps, curve)
+
+
+def _value(path: Path, place: int) -> Fraction:
+    return Fraction(place, path.whole) if path.kind == "level" else path.factor(place)
+
+
+def _ends(path: Path, low: int, high: int) -> tuple[Fraction, Fraction]:
+    first, last = sorted((_value(path, low), _value(path, high)))
+    return first, last
+
+
+def _confirmed(task: _Task, path: Path, searched: Searched) -> tuple[int | None, Point | None]:
+    """The least place that Storm confirms; where its bounds decide nothing, the last place that was tried."""
+    place, point = None, None
+    if searched.least is not None:
+        for step in _STEPS_ON:
+            if searched.least + step > path.top:
+                break
+            place, point = searched.least + step, task.at(path.recall(searched.least + step))
+            if point.verdict is Verdict.SATISFIED:
+                break
+    if task.situation.exact and place == searched.least:
+        # Below lie places that numerical bounds leave open; each counts if all above it do.
+        for lower in reversed(searched.unsure):
+            found = task.at(path.recall(lower))
+            if found.verdict is not Verdict.SATISFIED:
+                break
+            place, point = lower, found
+    return place, point
+
+
+def _cheapest(task: _Task) -> _Found:
+    """Mode `cost`."""
+    question = task.question
+    pairs = zip(task.cells.bins.tolist(), task.cells.columns.tolist(), strict=True)
+    improvement = Improvement(
+        task.problem,
+        task.cells,
+        tuple(Fraction(hits, items) for hits, items in task.items),
+        tuple(question.price_of(task.situation.matrices, *pair) for pair in pairs),
+        question.whole,
+    )
+    begin = []
+    for kind in ("level", "factor"):
+        searched = search(task.problem, _path(task, kind), question.points)
+        if searched.least is not None:
+            begin.append(searched.path.recall(searched.least))
+    found = least_cost(improvement, begin, np.random.default_rng(question.seed))
+    if found is None:
+        return _Found(Outcome.INFEASIBLE, None, None, task.at([question.whole] * task.cells.count))
+    for step in _STEPS_ON:
+        recall = [min(part + step, question.whole) if step else part for part in found]
+        point = task.at(recall)
+        if point.verdict is Verdict.SATISFIED:
+            break
+    recall, point = _lowered(task, improvement, recall, point)
+    return _Found(Outcome.FOUND, recall, improvement.cost(recall), point)
+
+
+def _lowered(task: _Task, improvement: Improvement, recall: list[int], point: Point) -> tuple[list[int], Point]:
+    """One part less of each recall where exact arithmetic still confirms it, the dearest first: the target itself
+    lies within numerical bounds, so the search stops one short of it."""
+    if not task.situation.exact or point.verdict is not Verdict.SATISFIED:
+        return recall, point
+    for cell in sorted(range(len(recall)), key=lambda cell: -improvement.costs[cell])[:MOST_LOWERED]:
+        if recall[cell] > improvement.least[cell]:
+            less = [*recall[:cell], recall[cell] - 1, *recall[cell + 1 :]]
+            found = task.at(less)
+            if found.verdict is Verdict.SATISFIED:
+                recall, point = less, found
+    return recall, point
+
+
+def _box(task: _Task, found: _Found) -> CertifiedFloor:
+    """The certified floor: common to all cells, or on the line from the recalls found to perfect recall."""
+    question, situation = task.question, task.situation
+    common = question.mode in ("common", "bin", "cell")
+    begin = [0] * task.cells.count if common or found.recall is None else found.recall
+    held = measured(task.situation.matrices).fixed.copy()
+    if question.rest == "measured":
+        held[:] = True
+    held[task.cells.bins, task.cells.columns] = False
+    problem = situation.problem.varying([len(each) > 0 for each in situation.relevant])
+    family = BoxFamily(
+        problem,
+        task.cells,
+        tuple(begin),
+        question.whole,
+        exact_rates(situation.counts),
+        held & ~np.isnan(problem.rates).any(axis=1),
+        "one_matrix" if question.semantics == "one_matrix" else "every_state",
+    )
+    floors = least_floors(family, found.search_place if common else 0)
+    return CertifiedFloor(
+        None if floors.floors is None else tuple(Fraction(each, question.whole) for each in floors.floors),
+        floors.bound,
+        floors.checked,
+        question.rest,
+        question.semantics,
+    )
