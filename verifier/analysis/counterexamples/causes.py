@@ -23,62 +23,37 @@ the few that occur most on losing runs share one place in the memory.
 In a losing bottom component in which correct reports need not lose, every report that occurs there occurs again and
 again, almost surely: all kinds that count in it belong to the cause of a run that enters it.
 
-The *pattern* of a losing run is what counted on its steps, in order, with the steps left out on which nothing
-did, and repetitions in a row once: runs that differ only in when it happened are one pattern. Reports after which
-the planner does the same are one step of a run, so a step may leave open which of several sets it was. The most
-probable patterns are found best first: what begins like a pattern has at least its probability of losing, and
-the probability behind a beginning is known exactly.
 """
 
 from __future__ import annotations
 
-import heapq
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.counterexamples.counterexamples import Prospects
+from verifier.analysis.counterexamples.moves import MOST_STATES, Floats, Ints, Moves, Reports, WrongReport
+from verifier.analysis.counterexamples.patterns import Patterns, PatternSearch
 from verifier.analysis.objective import Objective
-from verifier.analysis.sensitivity.adjoint import Equations, Values, told_by, unions
+from verifier.analysis.sensitivity.adjoint import Values, told_by, unions
 from verifier.base.errors import EngineError, NoAnswerError
 from verifier.checking.enclosure import AGREEMENT
-from verifier.checking.graphs import Mask, components, reachable
+from verifier.checking.graphs import components
 from verifier.systems.distinct import distinct
-
-Ints: TypeAlias = NDArray[np.int64]
-Floats: TypeAlias = NDArray[np.float64]
 
 MOST_KINDS = 5
 """Kinds of wrong reports whose sets are told apart, at most."""
-MOST_PATTERNS = 200
-"""Beginnings of patterns that are solved for, at most; fewer on large products."""
 SAME_RISK = 1e-9
 """Risks with a smaller relative difference are the same."""
-_MOST_STATES = 2**21  # of product and memory together, for more than the fewest sets
 _MOST_OUTCOMES = 5_000_000
-_FEWEST_BEGINNINGS = 20
-_NO_MOVES = np.zeros(0, dtype=np.int64)
-_NO_FLOW = np.zeros(0)
 
 
-class WrongReport(NamedTuple):
-    """A kind of wrong report: a cell off the diagonal; numbers of bin, reported label and true label."""
-
-    bin: int
-    predicted: int
-    true: int
-
-
-Reports: TypeAlias = frozenset[WrongReport]
-Alternatives: TypeAlias = frozenset[Reports]
-"""What may have counted on a step: one of these sets; the empty one for nothing."""
 _Known: TypeAlias = frozenset[WrongReport | None]
-NOTHING: Alternatives = frozenset([frozenset()])
 
 
 @dataclass(frozen=True)
@@ -97,21 +72,6 @@ class Cause:
 
 
 @dataclass(frozen=True)
-class Pattern:
-    """Losing runs that differ only in when it happened.
-
-    Attributes:
-        steps: what counted, in order; nothing where no wrong report did.
-        symbols: the same by number, as in `Losses.symbol`; none where the initial state is in a losing component.
-        probability: of losing like this, all such runs together.
-    """
-
-    steps: tuple[Alternatives, ...]
-    symbols: tuple[int, ...]
-    probability: float
-
-
-@dataclass(frozen=True)
 class Attribution:
     """The probability of losing by its causes.
 
@@ -124,41 +84,6 @@ class Attribution:
     causes: tuple[Cause, ...]
     told_apart: tuple[WrongReport, ...]
     not_told_apart: tuple[WrongReport, ...]
-
-
-@dataclass(frozen=True)
-class Patterns:
-    """The most probable patterns, most probable first.
-
-    Attributes:
-        patterns: as many as were asked for, or all there are.
-        complete: whether there are no others.
-        ranked: whether no other one can be more probable; not so where too many beginnings had to be looked at.
-    """
-
-    patterns: tuple[Pattern, ...]
-    complete: bool
-    ranked: bool
-
-
-@dataclass(frozen=True, eq=False)
-class _Moves:
-    """Moves out of product states in which nothing is certain yet, by what counts on them.
-
-    Attributes:
-        edge: (k,) transition of the product.
-        sources, targets: (k,) product states.
-        weight: (k,) probabilities.
-        symbol: (k,) number in `symbols` of what counts.
-        symbols: sets, or alternatives of sets.
-    """
-
-    edge: Ints
-    sources: Ints
-    targets: Ints
-    weight: Floats
-    symbol: Ints
-    symbols: tuple[frozenset[object], ...]
 
 
 class Losses:
@@ -181,7 +106,7 @@ class Losses:
         drawn = self._drawn(np.flatnonzero(self._open | prospects.escapable))
         self._within = self._inside(drawn)
         self._moves = self._entering(drawn)
-        self._edges = _by_edge(self._moves)
+        self._edges = self._moves.by_edge()
         self.symbol = np.zeros(len(objective.product.indices), dtype=np.int64)
         self.symbol[self._edges.edge] = self._edges.symbol
 
@@ -222,7 +147,7 @@ class Losses:
             total: the probability of losing, to which all patterns add up.
         """
         first = int(self._objective.product.start[start])
-        search = _PatternSearch(self._edges, self._open, self._prospects.violation)
+        search = PatternSearch(self._edges, self._open, self._prospects.violation)
         found = search.best(first, self._within.get(first), count)
         added = math.fsum(pattern.probability for pattern in found.patterns)
         if not found.complete or not abs(added - total) <= AGREEMENT * total or not added:
@@ -230,7 +155,7 @@ class Losses:
         scaled = (replace(pattern, probability=pattern.probability * (total / added)) for pattern in found.patterns)
         return replace(found, patterns=tuple(scaled))
 
-    def _drawn(self, states: Ints) -> _Moves:
+    def _drawn(self, states: Ints) -> Moves:
         """The moves out of some states; what counts are sets of kinds."""
         row, edges = self._objective.row[states], _edges_of(self._objective, states)
         quiet = row < 0
@@ -250,9 +175,9 @@ class Losses:
         edge = np.concatenate([part for part, _, _ in parts])
         weights = np.concatenate([part for _, part, _ in parts])
         symbol = np.concatenate([part for _, _, part in parts])
-        return _Moves(edge, product.sources[edge], product.indices[edge], weights, symbol, tuple(symbols))
+        return Moves(edge, product.sources[edge], product.indices[edge], weights, symbol, tuple(symbols))
 
-    def _inside(self, drawn: _Moves) -> dict[int, Reports]:
+    def _inside(self, drawn: Moves) -> dict[int, Reports]:
         """Product states of losing components that a correct report leads out of -> all that counts in there."""
         escapable = self._prospects.escapable
         inner = np.flatnonzero(escapable[drawn.sources])
@@ -262,39 +187,39 @@ class Losses:
         counting: dict[int, Reports] = {}
         pairs = np.unique(np.column_stack([number[drawn.sources[inner]], drawn.symbol[inner]]), axis=0)
         for component, symbol in pairs.tolist():
-            counting[component] = counting.get(component, frozenset()) | _set(drawn, symbol)
+            counting[component] = counting.get(component, frozenset()) | drawn.reports(symbol)
         return {state: counting[int(number[state])] for state in np.flatnonzero(escapable).tolist()}
 
-    def _entering(self, drawn: _Moves) -> _Moves:
+    def _entering(self, drawn: Moves) -> Moves:
         """The moves out of open states; with those into a losing component counts what counts inside."""
         kept = np.flatnonzero(self._open[drawn.sources])
         symbol, targets = drawn.symbol[kept].copy(), drawn.targets[kept]
         numbers = {reports: number for number, reports in enumerate(drawn.symbols)}
         for place in np.flatnonzero(self._prospects.escapable[targets]).tolist():
-            reports = _set(drawn, int(symbol[place])) | self._within[int(targets[place])]
+            reports = drawn.reports(int(symbol[place])) | self._within[int(targets[place])]
             symbol[place] = numbers.setdefault(reports, len(numbers))
-        return _Moves(drawn.edge[kept], drawn.sources[kept], targets, drawn.weight[kept], symbol, tuple(numbers))
+        return Moves(drawn.edge[kept], drawn.sources[kept], targets, drawn.weight[kept], symbol, tuple(numbers))
 
     def _most_kinds(self, kinds: int, most: int) -> int:
         """How many kinds to tell apart, so that product and memory together stay within bounds."""
         size = max(1, int(np.count_nonzero(self._open)))
-        most = max(1, min(most, int(math.log2(max(2, _MOST_STATES / size))) - 1))
+        most = max(1, min(most, int(math.log2(max(2, MOST_STATES / size))) - 1))
         return kinds if kinds == most + 1 else most  # one alone needs no place to share
 
     def _kinds(self, first: int, most: int) -> list[WrongReport]:
         """The kinds that count on losing runs, those that count most often first; all kinds where these are few."""
         moves, violation = self._moves, self._prospects.violation
-        known = frozenset().union(*self._within.values(), *(_set(moves, k) for k in range(len(moves.symbols))))
+        known = frozenset().union(*self._within.values(), *(moves.reports(k) for k in range(len(moves.symbols))))
         if len(known) <= self._most_kinds(len(known), most):
             return sorted(known)
         often: dict[WrongReport, float] = dict.fromkeys(self._within.get(first, ()), 1.0)
         if self._open[first]:
             begun = np.zeros(len(violation))
             begun[first] = 1
-            visits = _visits(moves, np.ones(len(moves.symbols), dtype=bool), begun, self._open)
+            visits = moves.visits(np.ones(len(moves.symbols), dtype=bool), begun, self._open)
             flow = visits[moves.sources] * moves.weight * violation[moves.targets]
             for number, amount in enumerate(np.bincount(moves.symbol, flow, len(moves.symbols)).tolist()):
-                for report in _set(moves, number) if amount > 0 else ():
+                for report in moves.reports(number) if amount > 0 else ():
                     often[report] = often.get(report, 0.0) + amount
         return sorted(often, key=lambda report: (-often[report], report))
 
@@ -303,7 +228,7 @@ class Losses:
         moves = self._moves
         lost: dict[_Known, float] = {}
         count, certain = len(moves.symbols), self._prospects.certain
-        added = [self._reduced(_set(moves, number), told_apart) for number in range(count)]
+        added = [self._reduced(moves.reports(number), told_apart) for number in range(count)]
         if certain[first]:
             return {self._reduced(self._within.get(first, frozenset()), told_apart): 1.0}
         begun = np.zeros(len(certain))
@@ -312,7 +237,7 @@ class Losses:
         while pending:
             known = min(pending, key=len)  # what flows into a set comes from smaller ones
             staying = np.array([reports <= known for reports in added])
-            flow = _visits(moves, staying, pending.pop(known), self._open)[moves.sources] * moves.weight
+            flow = moves.visits(staying, pending.pop(known), self._open)[moves.sources] * moves.weight
             for following in {known | reports for reports in added}:
                 taken = np.array([known | reports == following for reports in added])[moves.symbol] & (flow > 0)
                 ended = float(flow[taken & certain[moves.targets]].sum())
@@ -397,116 +322,6 @@ class _Steps:
         return int(observation)
 
 
-class _Beginning(NamedTuple):
-    """What all patterns with one more step than one that was solved begin with.
-
-    Attributes:
-        first: the initial product state, of the empty pattern; else -1.
-        moves: (m,) positions of moves that make the step and may still lose.
-        flow: (m,) expected number of times that they are made.
-    """
-
-    first: int
-    moves: Ints = _NO_MOVES
-    flow: Floats = _NO_FLOW
-
-
-class _PatternSearch:
-    """Patterns in the order of their probabilities."""
-
-    def __init__(self, moves: _Moves, is_open: Mask, violation: Floats) -> None:
-        self._moves, self._open, self._violation = moves, is_open, violation
-        self._quiet = np.array([alternatives == NOTHING for alternatives in moves.symbols])
-        self._most = max(
-            _FEWEST_BEGINNINGS, min(MOST_PATTERNS, _MOST_STATES // max(1, int(np.count_nonzero(is_open))))
-        )
-
-    def best(self, first: int, within: Reports | None, count: int) -> Patterns:
-        """As `Losses.patterns`; `within` is what counts in the losing component of the first state, if it has one."""
-        if not self._open[first]:
-            told = (frozenset([within]),) if within else ()
-            lost = [Pattern(told, (), 1.0)] if self._violation[first] > 0 else []
-            return Patterns(tuple(lost), True, True)
-        # (-probability, number, symbols so far, the beginning; None where the probability is that of the pattern).
-        heap: list[tuple[float, int, tuple[int, ...], _Beginning | None]] = [(-1.0, 0, (), _Beginning(first))]
-        numbers, solved = itertools.count(1), 0
-        found: list[Pattern] = []
-        while heap and len(found) < count and solved < self._most:
-            probability, _, steps, beginning = heapq.heappop(heap)
-            if beginning is None:
-                found.append(self._pattern(steps, -probability))
-                continue
-            solved += 1
-            for following, bound, further in self._extended(steps, beginning):
-                heapq.heappush(heap, (-bound, next(numbers), following, further))
-        complete, ranked = not heap, len(found) == count or not heap
-        if not ranked:
-            known = heapq.nsmallest(count - len(found), [node for node in heap if node[3] is None])
-            found += [self._pattern(steps, -probability) for probability, _, steps, _ in known]
-        return Patterns(tuple(found), complete, ranked)
-
-    def _extended(
-        self, steps: tuple[int, ...], beginning: _Beginning
-    ) -> Iterator[tuple[tuple[int, ...], float, _Beginning | None]]:
-        """The pattern itself with its probability, and all patterns with one more step with their bounds."""
-        moves = self._moves
-        staying = self._quiet.copy()
-        staying[list(steps[-1:])] = True
-        inflow, ended = self._inflow(steps, beginning)
-        flow = _visits(moves, staying, inflow, self._open)[moves.sources] * moves.weight
-        losing = flow * self._violation[moves.targets]
-        stays = staying[moves.symbol]
-        here = ended + float(losing[stays & ~self._open[moves.targets]].sum())
-        if here > 0:
-            yield steps, here, None
-        leaving = np.flatnonzero((losing > 0) & ~stays)
-        bounds = np.bincount(moves.symbol[leaving], losing[leaving], len(staying))
-        further = _Beginning(-1, leaving, flow[leaving])
-        for symbol in np.flatnonzero(bounds > 0).tolist():
-            yield (*steps, symbol), float(bounds[symbol]), further
-
-    def _inflow(self, steps: tuple[int, ...], beginning: _Beginning) -> tuple[Floats, float]:
-        """(p,) what flows into open states with the last step, and with what probability the run is lost with it."""
-        moves, inflow = self._moves, np.zeros(len(self._open))
-        if not steps:
-            inflow[beginning.first] = 1
-            return inflow, 0.0
-        taken = moves.symbol[beginning.moves] == steps[-1]
-        targets, flow = moves.targets[beginning.moves[taken]], beginning.flow[taken]
-        on = self._open[targets]
-        np.add.at(inflow, targets[on], flow[on])
-        return inflow, float(flow[~on].sum())
-
-    def _pattern(self, steps: tuple[int, ...], probability: float) -> Pattern:
-        told = (frozenset(map(_reports, self._moves.symbols[symbol])) for symbol in steps)
-        return Pattern(tuple(told), steps, probability)
-
-
-def _reports(known: object) -> Reports:
-    assert isinstance(known, frozenset)
-    return known
-
-
-def _set(moves: _Moves, symbol: int) -> Reports:
-    return _reports(moves.symbols[symbol])
-
-
-def _visits(moves: _Moves, staying: Mask, inflow: Floats, is_open: Mask) -> Floats:
-    """(p,) expected visits to open states from what flows in, as long as only `staying` symbols are read."""
-    n = len(inflow)
-    inner = staying[moves.symbol] & is_open[moves.targets]
-    passed = reachable(n, moves.sources[inner], moves.targets[inner], inflow > 0) & is_open
-    states = np.flatnonzero(passed)
-    visits = np.zeros(n)
-    if len(states):
-        kept = passed[moves.sources]
-        targets = np.where(inner, moves.targets, n)  # anywhere else
-        equations = Equations(n + 1, states, moves.sources[kept], targets[kept], moves.weight[kept])
-        right = inflow[equations.states, np.newaxis]
-        visits[equations.states] = equations.solve(right, transposed=True)[:, 0]
-    return np.maximum(visits, 0.0)
-
-
 def _edges_of(objective: Objective, states: Ints) -> Ints:
     """(k, observations) the transition of the product that each observation takes in each of the states.
 
@@ -523,24 +338,6 @@ def _edges_of(objective: Objective, states: Ints) -> Ints:
         led = told[entry, observation]
         edges[source[led], observation] = inside[led]
     return edges
-
-
-def _by_edge(moves: _Moves) -> _Moves:
-    """The moves with one for each transition of the product; what counts are alternatives."""
-    edges, place = distinct(moves.edge, int(moves.edge.max(initial=0)) + 1)
-    pairs, _ = distinct(place * len(moves.symbols) + moves.symbol, len(edges) * len(moves.symbols))
-    owner, number = np.divmod(pairs, len(moves.symbols))
-    ends = np.append(np.flatnonzero(np.diff(owner, prepend=-1)), len(owner))
-    symbols: dict[Alternatives, int] = {NOTHING: 0}
-    alone = [symbols.setdefault(frozenset([_set(moves, k)]), len(symbols)) for k in range(len(moves.symbols))]
-    symbol = np.array(alone, dtype=np.int64)[number[ends[:-1]]]
-    for several in np.flatnonzero(np.diff(ends) > 1).tolist():
-        together = frozenset(_set(moves, k) for k in number[ends[several] : ends[several + 1]].tolist())
-        symbol[several] = symbols.setdefault(together, len(symbols))
-    sources, targets = np.empty_like(edges), np.empty_like(edges)
-    sources[place], targets[place] = moves.sources, moves.targets
-    weight = np.bincount(place, moves.weight, len(edges)).astype(np.float64)
-    return _Moves(edges, sources, targets, weight, symbol, tuple(symbols))
 
 
 def _distinct_rows(columns: Sequence[NDArray[np.int64] | NDArray[np.int16]]) -> tuple[Ints, Ints]:

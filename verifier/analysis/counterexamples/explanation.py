@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.counterexamples.causes import Attribution, Cause, Losses, Pattern, Patterns, WrongReport
+from verifier.analysis.counterexamples.causes import Attribution, Cause, Losses
 from verifier.analysis.counterexamples.counterexamples import (
     Run,
     RunGraph,
@@ -23,6 +23,8 @@ from verifier.analysis.counterexamples.counterexamples import (
     violation_probability,
     with_exact,
 )
+from verifier.analysis.counterexamples.moves import WrongReport
+from verifier.analysis.counterexamples.patterns import Pattern, Patterns
 from verifier.analysis.counterexamples.replay import Replay, replay
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.objective import Objective

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from verifier.analysis.counterexamples.causes import Losses, WrongReport
+from verifier.analysis.counterexamples.causes import Losses
 from verifier.analysis.counterexamples.counterexamples import (
     Run,
     exact_entries,
@@ -22,6 +22,7 @@ from verifier.analysis.counterexamples.counterexamples import (
     prospects,
     violation_probability,
 )
+from verifier.analysis.counterexamples.moves import WrongReport
 from verifier.analysis.counterexamples.replay import Replay, replay
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import Values, state_values

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from verifier.analysis.counterexamples.causes import Alternatives, WrongReport
 from verifier.analysis.counterexamples.explanation import Explanation, Kind, Step, ToldCause, ToldPattern, ToldRun
+from verifier.analysis.counterexamples.moves import Alternatives, WrongReport
 from verifier.analysis.counterexamples.replay import Replay
 from verifier.analysis.sensitivity.state_map import StateMap
 from verifier.base.files import document_text

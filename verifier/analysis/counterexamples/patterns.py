@@ -1,0 +1,151 @@
+"""The patterns of losing runs.
+
+The *pattern* of a losing run is what counted on its steps, in order, with the steps left out on which nothing
+did, and repetitions in a row once: runs that differ only in when it happened are one pattern. Reports after which
+the planner does the same are one step of a run, so a step may leave open which of several sets it was. The most
+probable patterns are found best first: what begins like a pattern has at least its probability of losing, and
+the probability behind a beginning is known exactly.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from verifier.analysis.counterexamples.moves import (
+    MOST_STATES,
+    NOTHING,
+    Alternatives,
+    Floats,
+    Ints,
+    Moves,
+    Reports,
+    as_reports,
+)
+from verifier.checking.graphs import Mask
+
+MOST_PATTERNS = 200
+"""Beginnings of patterns that are solved for, at most; fewer on large products."""
+_FEWEST_BEGINNINGS = 20
+_NO_MOVES = np.zeros(0, dtype=np.int64)
+_NO_FLOW = np.zeros(0)
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Losing runs that differ only in when it happened.
+
+    Attributes:
+        steps: what counted, in order; nothing where no wrong report did.
+        symbols: the same by number, as in `Losses.symbol`; none where the initial state is in a losing component.
+        probability: of losing like this, all such runs together.
+    """
+
+    steps: tuple[Alternatives, ...]
+    symbols: tuple[int, ...]
+    probability: float
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """The most probable patterns, most probable first.
+
+    Attributes:
+        patterns: as many as were asked for, or all there are.
+        complete: whether there are no others.
+        ranked: whether no other one can be more probable; not so where too many beginnings had to be looked at.
+    """
+
+    patterns: tuple[Pattern, ...]
+    complete: bool
+    ranked: bool
+
+
+class _Beginning(NamedTuple):
+    """What all patterns with one more step than one that was solved begin with.
+
+    Attributes:
+        first: the initial product state, of the empty pattern; else -1.
+        moves: (m,) positions of moves that make the step and may still lose.
+        flow: (m,) expected number of times that they are made.
+    """
+
+    first: int
+    moves: Ints = _NO_MOVES
+    flow: Floats = _NO_FLOW
+
+
+class PatternSearch:
+    """Patterns in the order of their probabilities."""
+
+    def __init__(self, moves: Moves, is_open: Mask, violation: Floats) -> None:
+        self._moves, self._open, self._violation = moves, is_open, violation
+        self._quiet = np.array([alternatives == NOTHING for alternatives in moves.symbols])
+        self._most = max(
+            _FEWEST_BEGINNINGS, min(MOST_PATTERNS, MOST_STATES // max(1, int(np.count_nonzero(is_open))))
+        )
+
+    def best(self, first: int, within: Reports | None, count: int) -> Patterns:
+        """As `Losses.patterns`; `within` is what counts in the losing component of the first state, if it has one."""
+        if not self._open[first]:
+            told = (frozenset([within]),) if within else ()
+            lost = [Pattern(told, (), 1.0)] if self._violation[first] > 0 else []
+            return Patterns(tuple(lost), True, True)
+        # (-probability, number, symbols so far, the beginning; None where the probability is that of the pattern).
+        heap: list[tuple[float, int, tuple[int, ...], _Beginning | None]] = [(-1.0, 0, (), _Beginning(first))]
+        numbers, solved = itertools.count(1), 0
+        found: list[Pattern] = []
+        while heap and len(found) < count and solved < self._most:
+            probability, _, steps, beginning = heapq.heappop(heap)
+            if beginning is None:
+                found.append(self._pattern(steps, -probability))
+                continue
+            solved += 1
+            for following, bound, further in self._extended(steps, beginning):
+                heapq.heappush(heap, (-bound, next(numbers), following, further))
+        complete, ranked = not heap, len(found) == count or not heap
+        if not ranked:
+            known = heapq.nsmallest(count - len(found), [node for node in heap if node[3] is None])
+            found += [self._pattern(steps, -probability) for probability, _, steps, _ in known]
+        return Patterns(tuple(found), complete, ranked)
+
+    def _extended(
+        self, steps: tuple[int, ...], beginning: _Beginning
+    ) -> Iterator[tuple[tuple[int, ...], float, _Beginning | None]]:
+        """The pattern itself with its probability, and all patterns with one more step with their bounds."""
+        moves = self._moves
+        staying = self._quiet.copy()
+        staying[list(steps[-1:])] = True
+        inflow, ended = self._inflow(steps, beginning)
+        flow = moves.visits(staying, inflow, self._open)[moves.sources] * moves.weight
+        losing = flow * self._violation[moves.targets]
+        stays = staying[moves.symbol]
+        here = ended + float(losing[stays & ~self._open[moves.targets]].sum())
+        if here > 0:
+            yield steps, here, None
+        leaving = np.flatnonzero((losing > 0) & ~stays)
+        bounds = np.bincount(moves.symbol[leaving], losing[leaving], len(staying))
+        further = _Beginning(-1, leaving, flow[leaving])
+        for symbol in np.flatnonzero(bounds > 0).tolist():
+            yield (*steps, symbol), float(bounds[symbol]), further
+
+    def _inflow(self, steps: tuple[int, ...], beginning: _Beginning) -> tuple[Floats, float]:
+        """(p,) what flows into open states with the last step, and with what probability the run is lost with it."""
+        moves, inflow = self._moves, np.zeros(len(self._open))
+        if not steps:
+            inflow[beginning.first] = 1
+            return inflow, 0.0
+        taken = moves.symbol[beginning.moves] == steps[-1]
+        targets, flow = moves.targets[beginning.moves[taken]], beginning.flow[taken]
+        on = self._open[targets]
+        np.add.at(inflow, targets[on], flow[on])
+        return inflow, float(flow[~on].sum())
+
+    def _pattern(self, steps: tuple[int, ...], probability: float) -> Pattern:
+        told = (frozenset(map(as_reports, self._moves.symbols[symbol])) for symbol in steps)
+        return Pattern(tuple(told), steps, probability)
