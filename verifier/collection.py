@@ -13,13 +13,7 @@ from verifier.analysis.intervals.rate_intervals import RateIntervals
 from verifier.analysis.objective import Objective
 from verifier.analysis.planning import EvidencePlan, Question, evidence_needed
 from verifier.analysis.settings import ConfidenceSettings
-from verifier.analysis.tipping import (
-    TippingPoints,
-    largest_icc,
-    largest_shift,
-    verdict_with_icc,
-    verdict_with_shift,
-)
+from verifier.analysis.tipping import tipping_points
 from verifier.blocks import CheckedBlock
 from verifier.checking.verdicts import Decision, Verdict, VerdictRule, decide, verdict_of
 from verifier.language.expressions import to_text
@@ -227,7 +221,10 @@ def with_plans(
         result
         if data.intervals is None or (found := asked(result)) is None
         else replace(
-            result, evidence=_plan(result, *found, data.intervals, matrices, data), tipping=_tipping(*found, data)
+            result,
+            evidence=_plan(result, *found, data.intervals, matrices, data),
+            # A chain that is too large cannot be asked often.
+            tipping=tipping_points(found[0], data, found[1]) if found[0].state_count <= LARGEST_TIPPED else None,
         )
         for result in results
     )
@@ -281,16 +278,3 @@ def _plan(
         for (at, column), items, further in rows
     )
     return EvidencePlan(columns, found.lower, found.upper, found.verdict, found.drives)
-
-
-def _tipping(objective: Objective, question: Question, data: Data) -> TippingPoints | None:
-    """How wrong what is assumed may be; None where nothing is known of it, or a chain is too large to ask often."""
-    if objective.state_count > LARGEST_TIPPED:
-        return None
-    icc, if_independent = None, None
-    if data.drives is not None and data.drives.weights == "item":
-        icc = largest_icc(lambda value: verdict_with_icc(objective, data, question, value))
-        if_independent = None if icc is None else verdict_with_icc(objective, data, question, Fraction(0))
-    shift = largest_shift(lambda value: verdict_with_shift(objective, data, question, value))
-    unshifted = None if shift is None else verdict_with_shift(objective, data, question, Fraction(0))
-    return None if icc is None and shift is None else TippingPoints(icc, if_independent, shift, unshifted)

@@ -11,8 +11,8 @@ from plain_causes import PlainSystem, corrected
 from small_objectives import channel_of, objective_of, random_objective, random_rates
 
 from verifier.analysis.counterexamples.causes import Losses
-from verifier.analysis.counterexamples.counterexamples import RunGraph, prospects, violation_probability
 from verifier.analysis.counterexamples.moves import WrongReport
+from verifier.analysis.counterexamples.runs import RunGraph, prospects, violation_probability
 from verifier.analysis.sensitivity.adjoint import state_values
 from verifier.analysis.sensitivity.priorities import corrected_probabilities
 

@@ -15,16 +15,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_objectives import channel_of, objective_of, random_objective, random_rates
+from violating_runs import counterexamples
 
-from verifier.analysis.counterexamples.counterexamples import (
-    counterexamples,
+from verifier.analysis.counterexamples.paths import CheapestWalks
+from verifier.analysis.counterexamples.replay import Replay, replay
+from verifier.analysis.counterexamples.runs import (
     exact_entries,
     exact_probability,
     prospects,
     violation_probability,
 )
-from verifier.analysis.counterexamples.paths import CheapestWalks
-from verifier.analysis.counterexamples.replay import Replay, replay
 from verifier.analysis.sensitivity.adjoint import state_values
 from verifier.base.errors import EngineError
 from verifier.language.expressions.syntax import Name

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from plain_counter import Object, Report, detection_set
 from scipy.stats import binomtest, kstest
 
+from verifier.analysis.dependence import dependence as module
 from verifier.analysis.dependence.channel_test import class_tests
 from verifier.analysis.dependence.dependence import (
     Dependence,
@@ -24,7 +25,6 @@ from verifier.analysis.dependence.dependence import (
     dependence,
     dependence_remark,
 )
-from verifier.analysis.dependence.dependence import dependence as module
 from verifier.analysis.dependence.tracks import dependence_document, frame_numbers, track_numbers, track_outcomes
 from verifier.base.errors import InputError
 from verifier.perception.confusion.bins import Bins

@@ -13,8 +13,8 @@ from scipy.optimize import brentq
 from scipy.stats import beta, kstest, pearsonr
 from small_objectives import channel_of, objective_of
 
+from verifier.analysis.intervals import posterior
 from verifier.analysis.intervals.drawing import NeededColumns, blocks
-from verifier.analysis.intervals.intervals import posterior
 from verifier.analysis.intervals.measured import measured
 from verifier.analysis.intervals.posterior import (
     credible_interval,

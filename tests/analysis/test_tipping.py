@@ -11,7 +11,7 @@ from scipy.stats import beta
 from verifier.analysis.confidence import data_of_run
 from verifier.analysis.planning import Question
 from verifier.analysis.settings import ConfidenceSettings
-from verifier.analysis.tipping import largest_icc, largest_shift, verdict_with_icc, verdict_with_shift
+from verifier.analysis.tipping import last_standing, verdict_with_icc, verdict_with_shift
 from verifier.checking.verdicts import Verdict
 
 DRIVES = [(18, 20)] * 50
@@ -26,7 +26,7 @@ def data_for(settings, sequences=True):
 
 def test_the_largest_correlation_at_which_a_verdict_stands():
     data, question = data_for(ConfidenceSettings()), Question(0, ">=", Fraction(85, 100))
-    found = largest_icc(lambda icc: verdict_with_icc(OBJECTIVE, data, question, icc))
+    found, _ = last_standing(lambda icc: verdict_with_icc(OBJECTIVE, data, question, icc))
 
     def lower_end(icc):
         effective = 1000 / (1 + 19 * float(icc))
@@ -48,7 +48,7 @@ def test_a_correlation_is_looked_for_with_as_many_looks_as_were_asked_for():
 
 def test_the_largest_shift_at_which_a_verdict_stands():
     data, question = data_for(ConfidenceSettings(assume_independent_items=True)), Question(0, "<", Fraction(95, 100))
-    found = largest_shift(lambda shift: verdict_with_shift(OBJECTIVE, data, question, shift))
+    found, _ = last_standing(lambda shift: verdict_with_shift(OBJECTIVE, data, question, shift))
     room = 0.95 - beta.ppf(0.975, 901, 100)
     assert found == pytest.approx(room, abs=1e-3)
     assert found <= room
@@ -56,12 +56,12 @@ def test_the_largest_shift_at_which_a_verdict_stands():
 
 def test_what_is_not_decided_has_no_tipping_point():
     data, question = data_for(ConfidenceSettings()), Question(0, ">=", Fraction(9, 10))
-    assert largest_icc(lambda icc: verdict_with_icc(OBJECTIVE, data, question, icc)) is None
-    assert largest_shift(lambda shift: verdict_with_shift(OBJECTIVE, data, question, shift)) is None
+    assert last_standing(lambda icc: verdict_with_icc(OBJECTIVE, data, question, icc)) == (None, None)
+    assert last_standing(lambda shift: verdict_with_shift(OBJECTIVE, data, question, shift)) == (None, None)
 
 
 def test_what_always_stands():
-    assert largest_shift(lambda _: Verdict.VIOLATED) == 1
+    assert last_standing(lambda _: Verdict.VIOLATED) == (1, Verdict.VIOLATED)
 
 
 @pytest.mark.parametrize("threshold", [0, 1, 499, 500, 998, 999])
@@ -72,7 +72,7 @@ def test_the_last_step_that_stands_is_found(threshold):
         asked.append(value)
         return Verdict.SATISFIED if value * 1000 <= threshold else Verdict.INCONCLUSIVE
 
-    assert largest_icc(verdict_at) == Fraction(threshold, 1000)
+    assert last_standing(verdict_at) == (Fraction(threshold, 1000), Verdict.SATISFIED)
     assert len(asked) <= 12
 
 

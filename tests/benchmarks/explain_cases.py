@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
 
 from cases import CONFUSION, Measured, alternately, peak_mib, shipped_grid, skeleton_of  # noqa: E402
+from violating_runs import counterexamples  # noqa: E402
 
-from verifier.analysis.counterexamples.counterexamples import counterexamples  # noqa: E402
 from verifier.analysis.objective import Objective, build_objective  # noqa: E402
 from verifier.analysis.sensitivity.adjoint import state_values  # noqa: E402
 from verifier.analysis.sensitivity.sensitivity import sensitivity  # noqa: E402

@@ -15,7 +15,7 @@ from verifier.analysis.intervals.drive_items import DriveItems
 from verifier.analysis.intervals.intervals import alpha_of
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.intervals.rate_intervals import Event, RateIntervals
-from verifier.analysis.intervals.tiers import FEW_DRIVES, UNITS, BoundsBasis, LargestDrive, Tier
+from verifier.analysis.intervals.tiers import FEW_DRIVES, UNITS, BoundsBasis, LargestDrive, Tier, holds_at_every_look
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.errors import InputError, UsageError, shown
 
@@ -74,7 +74,7 @@ def choose_bounds(
         largest = _largest(drives, estimated, settings)
         told = _told(drives, largest, estimated, settings)
     alpha = alpha_of(settings.level)
-    if told is None or not (told.declared or settings.weights == "drive"):
+    if told is None or not holds_at_every_look(told, settings.weights):
         alpha /= settings.looks
     basis = BoundsBasis(
         tier,

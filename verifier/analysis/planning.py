@@ -177,14 +177,20 @@ def evidence_needed(
         return None
 
     def decided(more: RateIntervals) -> RobustBounds | None:
-        effort = Effort(attained=question.semantics == "one_matrix", certificates=False)
-        found = robust_bounds(objective, region_of(objective.skeleton, more), question.semantics, effort)
-        ends = float(found.lower[question.start]), float(found.upper[question.start])
-        return found if verdict_of(*ends, question.comparison, question.target) is verdict else None
+        bounds, answer = verdict_from(objective, more, question)
+        return bounds if answer is verdict else None
 
     if drives is not None:
         return _in_drives(lambda times: decided(replace(intervals, times=times)), drives, question.start, verdict)
     return _in_items(objective, intervals, question.start, verdict, decided, useful)
+
+
+def verdict_from(objective: Objective, intervals: RateIntervals, question: Question) -> tuple[RobustBounds, Verdict]:
+    """The bounds that follow from intervals of all rates, and what they decide; errors as `robust_bounds`."""
+    effort = Effort(attained=question.semantics == "one_matrix", certificates=False)
+    bounds = robust_bounds(objective, region_of(objective.skeleton, intervals), question.semantics, effort)
+    ends = float(bounds.lower[question.start]), float(bounds.upper[question.start])
+    return bounds, verdict_of(*ends, question.comparison, question.target)
 
 
 def _verdict_of_point(objective: Objective, measured: Measured, question: Question) -> Verdict:

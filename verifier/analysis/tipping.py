@@ -17,10 +17,8 @@ from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.intervals.intervals import alpha_of
 from verifier.analysis.intervals.rate_intervals import RateIntervals
 from verifier.analysis.objective import Objective
-from verifier.analysis.planning import Question
-from verifier.analysis.robust.region import region_of
-from verifier.analysis.robust.solutions import Effort, robust_bounds
-from verifier.checking.verdicts import Verdict, verdict_of
+from verifier.analysis.planning import Question, verdict_from
+from verifier.checking.verdicts import Verdict
 
 STEPS = 1000
 """A tipping point is a multiple of 1/STEPS."""
@@ -58,28 +56,40 @@ class TippingPoints:
         }
 
 
-def largest_icc(verdict_at: Callable[[Fraction], Verdict]) -> Fraction | None:
-    """The largest intraclass correlation at which the verdict for independent items stands.
+def tipping_points(objective: Objective, data: Data, question: Question) -> TippingPoints | None:
+    """How wrong what is assumed may be before the verdict falls; None where nothing is known of it.
+
+    Raises:
+        EngineError, LimitError: as `robust_bounds`.
+    """
+    by_icc: tuple[Fraction, Verdict] | tuple[None, None] = (None, None)
+    if data.drives is not None and data.drives.weights == "item":
+        by_icc = last_standing(lambda icc: verdict_with_icc(objective, data, question, icc))
+    by_shift = last_standing(lambda shift: verdict_with_shift(objective, data, question, shift))
+    return TippingPoints(*by_icc, *by_shift) if by_icc[1] or by_shift[1] else None
+
+
+def last_standing(
+    verdict_at: Callable[[Fraction], Verdict],
+) -> tuple[Fraction, Verdict] | tuple[None, None]:
+    """The largest correlation, or shift, at which the verdict without any stands, and that verdict.
 
     Args:
-        verdict_at: the verdict from bounds for items with a correlation of at most this, `verdict_with_icc`.
+        verdict_at: the verdict for a correlation or shift from 0 to 1.
 
     Returns:
-        From 0 to 1; None where nothing is decided even for independent items.
+        (None, None) where nothing is decided even at 0.
     """
-    return _largest(verdict_at)
-
-
-def largest_shift(verdict_at: Callable[[Fraction], Verdict]) -> Fraction | None:
-    """The largest shift of all rates at which the verdict without one stands.
-
-    Args:
-        verdict_at: the verdict from bounds that are widened by this, `verdict_with_shift`.
-
-    Returns:
-        From 0 to 1; None where nothing is decided even without a shift.
-    """
-    return _largest(verdict_at)
+    verdict = verdict_at(Fraction(0))
+    if verdict not in (Verdict.SATISFIED, Verdict.VIOLATED):
+        return None, None
+    if verdict_at(Fraction(1)) is verdict:
+        return Fraction(1), verdict
+    stands, falls = 0, STEPS
+    while falls - stands > 1:
+        middle = (stands + falls) // 2
+        stands, falls = (middle, falls) if verdict_at(Fraction(middle, STEPS)) is verdict else (stands, middle)
+    return Fraction(stands, STEPS), verdict
 
 
 def verdict_with_icc(objective: Objective, data: Data, question: Question, icc: Fraction) -> Verdict:
@@ -94,35 +104,15 @@ def verdict_with_icc(objective: Objective, data: Data, question: Question, icc: 
         raise ValueError("a correlation within drives needs items by drive")
     alpha = alpha_of(data.basis.level) / data.basis.looks  # betting may hold at every look; this does not
     assumed = replace(intervals, tier="icc_at_most", drives=data.drives, largest=None, icc=icc, alpha=alpha)
-    return _verdict(objective, assumed, question)
+    return verdict_from(objective, assumed, question)[1]
 
 
 def verdict_with_shift(objective: Objective, data: Data, question: Question, shift: Fraction) -> Verdict:
     """The verdict if every rate of the operation lies within `shift` of that of the data; errors as for an ICC."""
-    return _verdict(objective, replace(_of(data), shift=int(shift * UNIT)), question)
+    return verdict_from(objective, replace(_of(data), shift=int(shift * UNIT)), question)[1]
 
 
 def _of(data: Data) -> RateIntervals:
     if data.intervals is None:
         raise ValueError("bounds from draws have no intervals of rates")
     return data.intervals
-
-
-def _verdict(objective: Objective, intervals: RateIntervals, question: Question) -> Verdict:
-    effort = Effort(attained=question.semantics == "one_matrix", certificates=False)
-    found = robust_bounds(objective, region_of(objective.skeleton, intervals), question.semantics, effort)
-    ends = float(found.lower[question.start]), float(found.upper[question.start])
-    return verdict_of(*ends, question.comparison, question.target)
-
-
-def _largest(verdict_at: Callable[[Fraction], Verdict]) -> Fraction | None:
-    verdict = verdict_at(Fraction(0))
-    if verdict not in (Verdict.SATISFIED, Verdict.VIOLATED):
-        return None
-    if verdict_at(Fraction(1)) is verdict:
-        return Fraction(1)
-    stands, falls = 0, STEPS
-    while falls - stands > 1:
-        middle = (stands + falls) // 2
-        stands, falls = (middle, falls) if verdict_at(Fraction(middle, STEPS)) is verdict else (stands, middle)
-    return Fraction(stands, STEPS)

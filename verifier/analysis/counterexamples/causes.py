@@ -2,7 +2,7 @@
 
 *Losing* is violating the requirement. A run counts up to the first product state in which losing is certain with the
 measured detector and with a perfect one, or up to the bottom component in which it is lost
-(`counterexamples.prospects`); later reports do not matter. Causes are wrong reports only. A *kind* of wrong report is
+(`runs.prospects`); later reports do not matter. Causes are wrong reports only. A *kind* of wrong report is
 a cell off the diagonal of the matrices: distance bin, true label, reported label. On one step of a losing run
 
 * a set of wrong reports *could have helped* if with these correct, and all other reports of the step as they were,
@@ -36,9 +36,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.counterexamples.counterexamples import Prospects
 from verifier.analysis.counterexamples.moves import MOST_STATES, Floats, Ints, Moves, Reports, WrongReport
 from verifier.analysis.counterexamples.patterns import Patterns, PatternSearch
+from verifier.analysis.counterexamples.runs import Prospects
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import Values, told_by, unions
 from verifier.base.errors import EngineError, NoAnswerError

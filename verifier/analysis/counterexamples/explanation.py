@@ -15,7 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.counterexamples.causes import Attribution, Cause, Losses
-from verifier.analysis.counterexamples.counterexamples import (
+from verifier.analysis.counterexamples.moves import WrongReport
+from verifier.analysis.counterexamples.patterns import Pattern, Patterns
+from verifier.analysis.counterexamples.replay import Replay, replay
+from verifier.analysis.counterexamples.runs import (
     Run,
     RunGraph,
     exact_probability,
@@ -23,9 +26,6 @@ from verifier.analysis.counterexamples.counterexamples import (
     violation_probability,
     with_exact,
 )
-from verifier.analysis.counterexamples.moves import WrongReport
-from verifier.analysis.counterexamples.patterns import Pattern, Patterns
-from verifier.analysis.counterexamples.replay import Replay, replay
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import Values, state_values

@@ -20,7 +20,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.counterexamples.counterexamples import Run, exact_probability
+from verifier.analysis.counterexamples.runs import Run, exact_probability
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import Values
 from verifier.base.errors import EngineError
@@ -63,7 +63,7 @@ def replay(
         formula: over proposition names.
         propositions: name -> the state condition it stands for.
         satisfying: whether the run is to satisfy the formula.
-        exact: as in `Counterexamples`.
+        exact: entry of the skeleton -> its exact probability, as `with_exact` gives them; None without counts.
 
     Raises:
         EngineError: the run is not what it claims to be, so this program is wrong.

@@ -124,7 +124,7 @@ class BoundsBasis:
     @property
     def every_look(self) -> bool:
         """Whether the bounds hold at every look while drives are added, if these are identically distributed."""
-        return self.largest_drive is not None and (self.largest_drive.declared or self.weights == "drive")
+        return self.largest_drive is not None and holds_at_every_look(self.largest_drive, self.weights)
 
     def document(self) -> dict[str, Any]:
         """As JSON values."""
@@ -146,6 +146,11 @@ class BoundsBasis:
             "ceiling": self.ceiling,
             "icc_at_most": None if self.icc is None else float(self.icc),
         }
+
+
+def holds_at_every_look(largest_drive: LargestDrive, weights: Weights) -> bool:
+    """Whether betting bounds on drives hold at every look: their scale must not depend on the data."""
+    return largest_drive.declared or weights == "drive"
 
 
 def basis_of(entry: Mapping[str, Any]) -> BoundsBasis:

@@ -148,7 +148,7 @@ def _lifted(step: UncertainStep, search: PolicySearch, target: Mask) -> tuple[Fl
             unproven = _unproven(step, lifted, target)
             if not np.any(unproven) and np.all(np.isfinite(lifted)):
                 first_loss = search.burden(cost, value)
-                lowered, loss = _lowered(step, search, target, value, lifted, lift)
+                lowered, loss = _lowered(step, search, target, value, lifted, lift, first_loss)
                 return lowered, loss, first_loss, doubtful
             doubtful = np.union1d(doubtful, np.flatnonzero(unproven))
             lift *= 8
@@ -158,13 +158,13 @@ def _lifted(step: UncertainStep, search: PolicySearch, target: Mask) -> tuple[Fl
 
 
 def _lowered(
-    step: UncertainStep, search: PolicySearch, target: Mask, value: Floats, lifted: Floats, lift: float
+    step: UncertainStep, search: PolicySearch, target: Mask, value: Floats, lifted: Floats, lift: float, loss: float
 ) -> tuple[Floats, float]:
     """Proven values and how far they may be above the solution, with smaller costs as long as that matters.
 
     A cost is paid in every step: where very many pass, the least cost that can be proven decides how good a bound is.
+    `lifted` are proven with `lift`, and may be above the solution by `loss`.
     """
-    loss = search.burden(lift * value + _TINY, value)
     while loss > SMALL_LOSS and lift > _SMALLEST_LIFT:
         lift /= 2
         cost = lift * value + _TINY

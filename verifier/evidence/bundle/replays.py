@@ -15,15 +15,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from verifier.analysis.counterexamples.causes import Losses
-from verifier.analysis.counterexamples.counterexamples import (
+from verifier.analysis.counterexamples.moves import WrongReport
+from verifier.analysis.counterexamples.replay import Replay, replay
+from verifier.analysis.counterexamples.runs import (
     Run,
     exact_entries,
     exact_probability,
     prospects,
     violation_probability,
 )
-from verifier.analysis.counterexamples.moves import WrongReport
-from verifier.analysis.counterexamples.replay import Replay, replay
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import Values, state_values
 from verifier.analysis.sensitivity.priorities import corrected_probabilities
