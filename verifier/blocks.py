@@ -16,11 +16,11 @@ from verifier.analysis.intervals.measured import Measured, measured
 from verifier.analysis.objective import Objective, build_objective
 from verifier.analysis.robust.any_dependence import any_dependence
 from verifier.analysis.vacuity import Vacuity, find_vacuity
+from verifier.base.arrays import ROUNDOFF
 from verifier.base.budget import Clock
 from verifier.base.errors import EngineError, LimitError, NoAnswerError, UsageError
 from verifier.chains import DecisionProcess, MarkovChain
 from verifier.chains.filled import assumed_columns, decision_process, filled_counts, markov_chain
-from verifier.checking.linear import ROUNDOFF
 from verifier.checking.process import StormProcess
 from verifier.checking.requirements import AbstractFormula, abstracted, answers_within_limits
 from verifier.checking.results import TwoEngineValues

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from small_chains import chain_of
 
+from verifier.base.arrays import ROUNDOFF
 from verifier.base.errors import ExitCode, NoAnswerError
 from verifier.checking import powers, step_bounds
 from verifier.checking.batch import satisfaction_probabilities
-from verifier.checking.linear import ROUNDOFF
 from verifier.checking.process import StormProcess
 from verifier.checking.product import build_product
 from verifier.checking.requirements import check_formulas

@@ -37,6 +37,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import rows_of
 from verifier.base.errors import InputError
 from verifier.language.expressions import to_text
 from verifier.language.expressions.syntax import (
@@ -303,7 +304,7 @@ class _Search:
     @cached_property
     def _reversed(self) -> tuple[reachability.Numbers, reachability.Numbers]:
         skeleton = self.skeleton
-        sources = np.repeat(np.arange(skeleton.state_count), np.diff(skeleton.indptr))
+        sources = rows_of(skeleton.indptr)
         return reachability.rows(skeleton.state_count, skeleton.indices, sources)
 
     def _at_start(self, condition: Node) -> NDArray[np.int8]:

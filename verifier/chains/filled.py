@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import rows_of
 from verifier.base.errors import InputError, UsageError
 from verifier.chains.chain import MarkovChain
 from verifier.chains.decision_process import DecisionProcess
@@ -85,7 +86,7 @@ def markov_chain(
         fractions = [round(each, decimals) for each in fractions]
         entries = np.array([float(each) for each in fractions])
     kept = (entries > 0)[skeleton.entry]
-    sources = np.repeat(np.arange(skeleton.state_count), np.diff(skeleton.indptr))[kept]
+    sources = rows_of(skeleton.indptr)[kept]
     counts_kept = np.bincount(sources, minlength=skeleton.state_count)
     if counts_kept.min() == 0:
         raise UsageError(f"rounded to {decimals} decimals, every transition of some state is 0: keep more decimals")
@@ -120,7 +121,7 @@ def decision_process(
     choices = strategies.choices
     probabilities = choices.fill(rates(counts))
     kept = probabilities > 0
-    owners = np.repeat(np.arange(len(choices.indptr) - 1), np.diff(choices.indptr))[kept]
+    owners = rows_of(choices.indptr)[kept]
     per_choice = np.bincount(owners, minlength=len(choices.indptr) - 1)
     return DecisionProcess(
         choice_starts=strategies.choice_starts,

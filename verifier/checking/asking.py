@@ -20,6 +20,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from verifier.base.arrays import rows_of
 from verifier.base.budget import Clock, out_of_memory, share_of_memory
 from verifier.base.errors import LimitError, NoAnswerError
 from verifier.chains.chain import MarkovChain
@@ -294,6 +295,6 @@ def _next(answers: Answers, task: Task, seconds: float | None) -> CheckedValues:
 
 def _has_cycles(chain: MarkovChain) -> bool:
     """Whether some states can be visited in turn."""
-    sources = np.repeat(np.arange(chain.state_count), np.diff(chain.indptr))
+    sources = rows_of(chain.indptr)
     component = components(chain.state_count, sources, chain.indices)
     return len(component) > 0 and int(component.max()) + 1 < len(component)

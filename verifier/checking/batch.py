@@ -10,16 +10,17 @@ others are solved for all chains side by side (`linear`). Nothing is shared with
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from verifier.base.arrays import ROUNDOFF
 from verifier.chains.chain import MarkovChain
 from verifier.chains.rows import ROW_SUM_TOLERANCE
 from verifier.checking.graphs import Integers
-from verifier.checking.linear import ROUNDOFF, Solution, solve
+from verifier.checking.linear import Solution, solve
 from verifier.checking.plan import Decided, decide
 from verifier.checking.product import Product, build_product
 from verifier.language.expressions.syntax import Node
@@ -92,16 +93,7 @@ def satisfaction_probabilities(
         raise ValueError(f"values of shape {values.shape} do not fit {transitions} transitions")
     _check_stochastic(product, values, entry, rounding_defect + ROW_SUM_TOLERANCE)
     shape = (len(values), len(product.start))
-    fields = (
-        "probability",
-        "error_bound",
-        "representation_bound",
-        "expected_jumps",
-        "expected_steps",
-        "lower",
-        "upper",
-    )
-    arrays = {name: np.empty(shape) for name in fields}
+    arrays = {field.name: np.empty(shape) for field in fields(BatchResult)}
     for rows, decided in _by_support(product, values, entry):
         selected = values if len(rows) == len(values) else values[rows]
         if rounding_defect > 0:

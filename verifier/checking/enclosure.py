@@ -21,10 +21,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import ROUNDOFF
 from verifier.base.errors import EngineError
 from verifier.chains.chain import MarkovChain
 from verifier.checking.batch import BatchResult
-from verifier.checking.linear import ROUNDOFF
 from verifier.checking.results import CheckedValues
 from verifier.language.expressions import to_text
 from verifier.language.expressions.syntax import Node

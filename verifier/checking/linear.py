@@ -64,14 +64,13 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import ROUNDOFF
 from verifier.base.errors import EngineError
 from verifier.checking.component_solving import DENSE_LIMIT, BlockSolver, Equation, add_up
 from verifier.checking.graphs import Integers
 from verifier.checking.plan import Plan
 from verifier.checking.refinement import Equations, refined
 
-ROUNDOFF = 2.0**-53
-"""Largest relative error of one operation on doubles, and of rounding a fraction to a double."""
 REFINED_FROM = 2.0**-33
 """Bounds above this are improved; it is a tenth of the width that a probability is reported with at most."""
 ROUGH = 2.0**-27
@@ -233,7 +232,7 @@ class _System:
         if self._columns == 2:
             right[:, 1] = equation.leave
         equation.solve(x, right)
-        solved: NDArray[np.bool_] = np.all(np.isfinite(x[:, 0]), axis=0, keepdims=True)[0]
+        solved: NDArray[np.bool_] = np.isfinite(x[:, 0]).all(axis=0)
         if self._columns == 2:
             # A useless factorisation may give anything; the certificate finds it out if it is told numbers.
             x[:, 0] = np.clip(np.nan_to_num(x[:, 0]), 0, 1 if self._stochastic else None)

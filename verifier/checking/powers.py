@@ -35,6 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from verifier.base.arrays import ROUNDOFF
 from verifier.base.budget import memory_left
 from verifier.base.errors import NoAnswerError
 from verifier.chains.chain import MarkovChain
@@ -45,7 +46,6 @@ Floats = NDArray[np.float64]
 NEGLIGIBLE = 2.0**-70
 FIRST_STEPS = 20_000
 """Steps taken one by one before anything else is thought of."""
-_UNIT = 2.0**-53
 _TINY = 2.0**-900
 _DIGIT_ERROR = 2.0**-64
 _SECONDS_PER_STEP, _SECONDS_PER_EDGE, _SECONDS_PER_PRODUCT = 1e-5, 2e-8, 2e-10
@@ -198,7 +198,7 @@ def _widened(
     lower: Floats, upper: Floats, representation: Floats, steps: int, degree: int
 ) -> tuple[Floats, Floats, Floats]:
     """With the rounding of so many steps."""
-    factor = math.expm1(1.01 * (steps + 2) * (2 * degree + 4) * _UNIT)
+    factor = math.expm1(1.01 * (steps + 2) * (2 * degree + 4) * ROUNDOFF)
     low = np.maximum(lower * (1 - factor) - _TINY, 0.0)
     return low, np.minimum(upper * (1 + factor) + _TINY, 1.0), np.minimum(representation * (1 + factor), 1.0)
 
@@ -238,8 +238,8 @@ def _squared(problem: _Problem, steps: int) -> tuple[Floats, Floats, Floats]:
         if steps >> position > 1:
             power = _product(power, power, bits)
     total = np.add.reduce(value * 2.0 ** (-bits * np.arange(digits))[:, None, None])[:count]
-    error = _DIGIT_ERROR + 8 * _UNIT  # the last digits, and what rounding the sum of the digits moves
-    representation = np.minimum((total[:, 2] + error) * (1 + 16 * _UNIT) / scale, 1.0)
+    error = _DIGIT_ERROR + 8 * ROUNDOFF  # the last digits, and what rounding the sum of the digits moves
+    representation = np.minimum((total[:, 2] + error) * (1 + 16 * ROUNDOFF) / scale, 1.0)
     return np.maximum(total[:, 0] - error, 0.0), np.minimum(total[:, 1] + error, 1.0), representation
 
 

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
+from verifier.base.arrays import rows_of
 from verifier.base.errors import NoAnswerError
 from verifier.checking.graphs import Integers, Mask, ranges
 from verifier.language.expressions.syntax import Boolean, Name, Node, Operation
@@ -83,7 +84,7 @@ class Product:
     @property
     def sources(self) -> Integers:
         """(q,) int64, the product state that each product transition leaves."""
-        return np.repeat(np.arange(self.state_count), np.diff(self.indptr))
+        return rows_of(self.indptr)
 
 
 def build_product(

@@ -33,10 +33,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import ROUNDOFF
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-UNIT_ROUNDOFF = 2.0**-53
 _SPLITTER = 2.0**27 + 1
 _ROUNDS = 12
 _PROOFS = 4
@@ -73,7 +74,7 @@ class Equations:
             size[rows] += weight * (np.abs(lost) + np.abs(low[target]) + np.abs(low[rows]))
         result = total + rest
         widest = degree[:, None].astype(np.float64)
-        slack = UNIT_ROUNDOFF * np.abs(result) + (4 * widest + 8) * UNIT_ROUNDOFF * size
+        slack = ROUNDOFF * np.abs(result) + (4 * widest + 8) * ROUNDOFF * size
         return result, slack * (1 + 2.0**-40) + widest * 2.0**-1022
 
 

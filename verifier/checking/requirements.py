@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from verifier.base.arrays import ROUNDOFF
 from verifier.base.errors import LimitError
 from verifier.chains.chain import MarkovChain
 from verifier.checking.asking import Asking, Task
-from verifier.checking.linear import ROUNDOFF
 from verifier.checking.process import StormProcess
 from verifier.checking.results import EngineSettings, TwoEngineValues
 from verifier.checking.two_engines import TwoEngines

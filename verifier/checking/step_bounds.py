@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from verifier.base.arrays import rows_of
 from verifier.base.errors import NoAnswerError
 from verifier.chains.chain import MarkovChain
 from verifier.checking.batch import BatchResult
@@ -94,7 +95,7 @@ def long_window(formula: Node, labels: Mapping[str, Mask], indptr: Integers, ind
         return None
     if window.response is None:
         # Where no path stays undecided for long, few of the obligations occur.
-        sources = np.repeat(np.arange(n), np.diff(indptr))
+        sources = rows_of(indptr)
         undecided = window.left & (~window.right if window.low == 0 else True)
         inside = undecided[sources] & undecided[indices]
         if not np.any(on_cycle(*rows(n, sources[inside], indices[inside]))):
@@ -286,7 +287,7 @@ class _Count:
 
     @property
     def _sources(self) -> Integers:
-        return np.repeat(np.arange(self.chain.state_count), np.diff(self.chain.indptr))
+        return rows_of(self.chain.indptr)
 
     def _after(self, chain: SubChain, ends: Expected, steps: int) -> Expected:
         found = after_steps(chain, (ends.lower, ends.upper), steps, self.value_error, seconds=self.seconds)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import rows_of
 from verifier.base.errors import EngineError
 from verifier.chains.decision_process import DecisionProcess
 from verifier.checking.enclosure import AGREEMENT
@@ -130,7 +131,7 @@ def _settled(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Product states that have value 1, and value 0, whatever the strategy: decided, or where a state only loops."""
     n = len(state_rows) - 1
-    sources = np.repeat(np.arange(n), np.diff(state_rows))
+    sources = rows_of(state_rows)
     leaves = np.bincount(sources[process.indices != sources], minlength=n) > 0
     looping = np.zeros(product.state_count, dtype=bool)
     looping[2:] = ~leaves[product.state[2:]]

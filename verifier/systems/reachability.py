@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
+from verifier.base.arrays import rows_of
 from verifier.base.errors import LimitError
 
 Ints = NDArray[np.int64]
@@ -51,7 +52,7 @@ def on_cycle(indptr: Numbers, indices: Numbers) -> Mask:
     graph = csr_array((np.ones(len(indices), dtype=np.int8), indices, indptr), shape=(n, n))
     _, component = connected_components(graph, directed=True, connection="strong")
     cyclic: Mask = (np.bincount(component, minlength=n) > 1)[component]
-    cyclic[indices[np.repeat(np.arange(n), np.diff(indptr)) == indices]] = True
+    cyclic[indices[rows_of(indptr) == indices]] = True
     return cyclic
 
 

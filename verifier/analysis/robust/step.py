@@ -34,6 +34,7 @@ from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.region import Region, groups_of
 from verifier.analysis.sensitivity.adjoint import told_by, unions
+from verifier.base.arrays import ROUNDOFF
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -41,7 +42,6 @@ Mask = NDArray[np.bool_]
 Masses: TypeAlias = "dict[tuple[int, int], NDArray[Any]]"
 """(draw, union of what was reported before) -> (k, groups) billionths."""
 
-_ROUNDOFF = 2.0**-53
 _UNDERFLOW = 2.0**-1000
 _EVERY = slice(None)
 
@@ -97,7 +97,7 @@ class UncertainStep:
 
     def upper_bound(self, values: Floats, at: Ints | slice = _EVERY) -> Floats:
         """(k,) doubles that are not below the greatest mean value, computed from `values` as they are."""
-        slack = 4 * (len(self.told) + 4) * _ROUNDOFF
+        slack = 4 * (len(self.told) + 4) * ROUNDOFF
         for draw in reversed(range(len(self.before))):
             column = self.columns[at, draw]
             extended = values.copy()

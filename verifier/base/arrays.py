@@ -1,0 +1,20 @@
+"""The arrays that this package is made of: names of their types, and what every part asks of them."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Mask: TypeAlias = NDArray[np.bool_]
+
+ROUNDOFF = 2.0**-53
+"""Largest relative error of one operation on doubles, and of rounding a fraction to a double."""
+
+
+def rows_of(indptr: Ints) -> Ints:
+    """(nnz,) the row of each entry of compressed sparse rows, from their (n + 1,) starts."""
+    return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
