@@ -15,6 +15,6 @@ ROUNDOFF = 2.0**-53
 """Largest relative error of one operation on doubles, and of rounding a fraction to a double."""
 
 
-def rows_of(indptr: Ints) -> Ints:
+def rows_of(indptr: NDArray[np.signedinteger]) -> Ints:
     """(nnz,) the row of each entry of compressed sparse rows, from their (n + 1,) starts."""
     return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))

@@ -232,7 +232,7 @@ class _System:
         if self._columns == 2:
             right[:, 1] = equation.leave
         equation.solve(x, right)
-        solved: NDArray[np.bool_] = np.isfinite(x[:, 0]).all(axis=0)
+        solved = np.asarray(np.isfinite(x[:, 0]).all(axis=0))
         if self._columns == 2:
             # A useless factorisation may give anything; the certificate finds it out if it is told numbers.
             x[:, 0] = np.clip(np.nan_to_num(x[:, 0]), 0, 1 if self._stochastic else None)

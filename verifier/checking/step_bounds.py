@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -285,7 +286,7 @@ class _Count:
         short = moving & (np.bincount(sources, minlength=n) < np.diff(self.chain.indptr))
         return SubChain(self.chain, np.arange(n), sources, self.chain.indices[kept], kept, leaking | short)
 
-    @property
+    @cached_property
     def _sources(self) -> Integers:
         return rows_of(self.chain.indptr)
 
