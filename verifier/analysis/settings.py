@@ -20,7 +20,7 @@ class ConfidenceSettings:
 
     Attributes:
         level: of both.
-        interval: one of `verifier.analysis.intervals.phantom.CHOICES`.
+        interval: one of `interval_choice.CHOICES`.
         prior: see `verifier.analysis.intervals.posterior.prior_weight`.
         draws: how many matrices to draw for the interval; None for as many as the chain can afford.
         seed: of the draws.

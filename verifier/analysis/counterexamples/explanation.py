@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -340,6 +341,14 @@ class _Teller:
     satisfying: bool
     exact: Mapping[int, Fraction] | None
 
+    @cached_property
+    def _rows(self) -> NDArray[np.float64]:
+        return self.objective.skeleton.channel.weights(self.values.rates)
+
+    @cached_property
+    def _probability(self) -> NDArray[np.float64]:
+        return self.objective.skeleton.entry_values(self.values.rates)
+
     def run(self, run: Run) -> ToldRun:
         """A run for people, replayed."""
         skeleton, values, exact = self.objective.skeleton, self.values, self.exact
@@ -356,8 +365,6 @@ class _Teller:
         names = tuple(skeleton.valuations)
         columns = [skeleton.valuations[name][run.states].tolist() for name in names]
         valuations = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-        rows = skeleton.channel.weights(values.rates)
-        probability = skeleton.entry_values(values.rates)
         chance = values.value[run.nodes[1:]].tolist()
         steps = []
         for k, entry in enumerate(skeleton.entry[run.transitions].tolist()):
@@ -365,8 +372,8 @@ class _Teller:
                 Step(
                     valuations[k],
                     valuations[k + 1],
-                    *_seen(self.objective, rows, entry),
-                    float(probability[entry]),
+                    *_seen(self.objective, self._rows, entry),
+                    float(self._probability[entry]),
                     None if exact is None else exact[entry],
                     chance[k],
                 )
