@@ -51,7 +51,7 @@ def test_the_package_itself_is_the_command(tmp_path):
         (SPEC.replace("planner careful", "planner careful\ninitial x % (s - s) = 0"), "specs/two_looks.ltl:3:9: "),
         (
             SPEC.replace("F s = 1 ]\ndrives", "F slow ]\ndrives"),
-            "models/two_looks.toml: labels.slow: division by zero",
+            "models/two_looks.toml:24: labels.slow: division by zero",
         ),
     ],
     ids=["requirement", "initial", "label of the model"],

@@ -45,8 +45,8 @@ class Place:
     """Where in the user's input something stands.
 
     `file` is the name as the user gave it. `line` and `column` count from 1. `path` is a JSON pointer or a
-    dotted TOML key; without a line, `column` counts in `text` and is only shown by the caret. `text` is the
-    source line, shown with a caret under `column`.
+    dotted TOML key; with one, `column` counts in `text` and is only shown by the caret. `text` is the source
+    line, or the text that stands at `path`, shown with a caret under `column`.
     """
 
     file: str | None = None
@@ -59,7 +59,7 @@ class Place:
         parts = [self.file or "<input>"]
         if self.line is not None:
             parts.append(str(self.line))
-            if self.column is not None:
+            if self.column is not None and self.path is None:
                 parts.append(str(self.column))
         where = ":".join(parts)
         return f"{where}: {self.path}" if self.path is not None else where

@@ -18,10 +18,11 @@ from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 from verifier.base.errors import InputError, Place, UsageError, nearest_name, shown
 from verifier.base.files import read_text
 
-LARGEST_ASSESSMENT_FILE = 2**20
+LARGEST_FILE = 2**20
 DEEPEST_NESTING = 16
 LONGEST_NUMBER = 60
-_LARGEST_EXPONENT = 30
+_LARGEST_EXPONENT = 300
+_TOO_LONG = f"the number is too long; at most {LONGEST_NUMBER} digits are read"
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 Key: TypeAlias = str | int
@@ -58,7 +59,28 @@ class Element:
 
     def fail(self, message: str, hint: str | None = None) -> InputError:
         """The complaint about this value, with its line."""
-        return InputError(message, Place(self.file, _line_of(self.text, self.keys), path=_dotted(self.keys)), hint)
+        return InputError(message, Place(self.file, self.line(), path=self.path), hint)
+
+    @property
+    def path(self) -> str | None:
+        """The dotted key; None for the top."""
+        return _dotted(self.keys)
+
+    def line(self) -> int | None:
+        """The line where the statement begins that gives the file this value; found by reading parts of it again."""
+        return _line_of(self.text, self.keys)
+
+    def find(self, path: str) -> Element:
+        """The element at a dotted key as messages show it, or the last on the way there that exists."""
+        found = self
+        for name, index in re.findall(r"([A-Za-z0-9_-]+)|\[(\d+)\]", path):
+            key: Key = int(index) if index else name
+            if isinstance(key, int) != isinstance(found.value, list):
+                break
+            if (key >= len(found.value)) if isinstance(key, int) else (key not in found.value):
+                break
+            found = found.at(key)
+        return found
 
     def has(self, key: str) -> bool:
         """Whether a table has this key."""
@@ -154,6 +176,10 @@ class Element:
             raise self.fail(f"expected true or false, got {shown(self.value)}")
         return self.value
 
+    def is_number(self) -> bool:
+        """Whether this is a number, finite or not."""
+        return isinstance(self.value, int | _Spelled) and not isinstance(self.value, bool)
+
     def whole(self, least: int, most: int) -> int:
         """A whole number within `least..most`; InputError."""
         if isinstance(self.value, bool) or not isinstance(self.value, int) or not least <= self.value <= most:
@@ -170,6 +196,8 @@ class Element:
                 (False, True): f"a number up to {most}",
                 (True, True): f"a number from {least} to {most}",
             }[least is not None, most is not None]
+            if found is None and isinstance(self.value, _Spelled) and "n" not in self.value.text:
+                ends += f" of at most {LONGEST_NUMBER} digits and with an exponent up to {_LARGEST_EXPONENT}"
             raise self.fail(f"expected {ends}, got {shown(self.value)}")
         return found
 
@@ -180,7 +208,7 @@ def read_toml(path: str | Path) -> Element:
     Raises:
         InputError: the file cannot be read, is no TOML (with line and column), or is nested too deeply.
     """
-    text, raw = read_text(path, LARGEST_ASSESSMENT_FILE)
+    text, raw = read_text(path, LARGEST_FILE)
     place = Place(str(path))
     try:
         document = tomllib.loads(text, parse_float=_Spelled)
@@ -189,7 +217,9 @@ def read_toml(path: str | Path) -> Element:
     except RecursionError:
         raise InputError("not accepted: nested too deeply", place) from None
     except ValueError:  # an integer of thousands of digits, which Python does not read
-        raise InputError(f"not accepted: a number has more than {LONGEST_NUMBER} digits", place) from None
+        digits = re.search(r"[0-9][0-9_]{1000,}", text)
+        line = text.count("\n", 0, digits.start()) + 1 if digits else None
+        raise InputError(_TOO_LONG, Place(str(path), line)) from None
     top = Element(document, (), str(path), text, hashlib.sha256(raw).hexdigest())
     _refuse_what_cannot_be_shown(top)
     return top
@@ -206,8 +236,7 @@ def _refuse_what_cannot_be_shown(top: Element) -> None:
         elif isinstance(value, list):
             pending += [((*keys, index), inner) for index, inner in enumerate(value)]
         elif isinstance(value, int) and abs(value) >= 10**LONGEST_NUMBER:
-            message = f"the number is too long; at most {LONGEST_NUMBER} digits are read"
-            raise InputError(message, Place(top.file, _line_of(top.text, keys), path=_dotted(keys)))
+            raise InputError(_TOO_LONG, Place(top.file, _line_of(top.text, keys), path=_dotted(keys)))
 
 
 def _exact(value: Any) -> Fraction | None:

@@ -15,22 +15,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from verifier.base.errors import InputError
-from verifier.language.expressions import Source, check_type
+from verifier.language.expressions import check_type
 from verifier.language.expressions.syntax import Name, Node, fold, labels_seen
 from verifier.systems.model import EMPTY_CLASS, Planner, Rule, Run, SystemModel, Type, Variable
 
 
-def check_declarations(model: SystemModel, texts: Mapping[str, str]) -> None:
+def check_declarations(model: SystemModel) -> None:
     """Check names and types of a whole model.
 
     Args:
         model: as read.
-        texts: dotted key -> the text of the expression that stands there, for messages.
 
     Raises:
         InputError: naming the file and the dotted key of the first offending element.
     """
-    _Checker(model, texts, _declared(model)).check()
+    _Checker(model, _declared(model)).check()
 
 
 def _declared(model: SystemModel) -> dict[str, str]:
@@ -63,7 +62,6 @@ class _Checker:
     """Types of every expression of a model, once its names are known to be distinct."""
 
     model: SystemModel
-    texts: Mapping[str, str]
     declared: Mapping[str, str]
 
     def check(self) -> None:
@@ -116,7 +114,7 @@ class _Checker:
         wanted = [each.name for each in self.model.inputs]
         if set(found) != set(wanted):
             message = f"expected a value for {', '.join(wanted) or 'no input'}; got {', '.join(found) or 'none'}"
-            raise self._source(path).error(
+            raise self.model.text_at(path).error(
                 message, None, "every rule sets every input of the model, and nothing else"
             )
         for name, node in found.items():
@@ -136,14 +134,11 @@ class _Checker:
             if kind is not None and name.name not in types:
                 message = f"'{name.name}' is {kind}, which cannot be used here"
                 advice = f"in the rules of a planner ask sees({name.name})" if kind == "a class" else None
-                raise self._source(path).error(message, name.position, advice)
-        check_type(node, types, self._source(path), expected, classes=None)
-
-    def _source(self, path: str) -> Source:
-        return Source(self.texts.get(path, ""), self.model.file or None, path)
+                raise self.model.text_at(path).error(message, name.position, advice)
+        check_type(node, types, self.model.text_at(path), expected, classes=None)
 
     def _fail(self, path: str, message: str, hint: str | None = None) -> InputError:
-        return self._source(path).error(message, None, hint)
+        return self.model.text_at(path).error(message, None, hint)
 
 
 def _names_at(node: Node) -> list[Name]:

@@ -21,6 +21,7 @@ from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from verifier.base.errors import UsageError, unknown_name
+from verifier.base.toml import Element
 from verifier.language.expressions import Source, evaluate, exact_number, substitute, to_text
 from verifier.language.expressions.syntax import FALSE, Boolean, Node, Number, names_in
 
@@ -133,6 +134,7 @@ class SystemModel:
         constraints: conditions on the constants without which the model makes no sense (a stop line beyond the
             end of the road meets every requirement, vacuously).
         sha256: hash of the file's bytes.
+        document: the file, for the lines of errors.
     """
 
     name: str
@@ -150,10 +152,16 @@ class SystemModel:
     source: str = ""
     file: str = ""
     sha256: str = ""
+    document: Element | None = field(default=None, compare=False, repr=False)
 
     def at(self, path: str) -> Source:
         """The element of the model file with that dotted key, for the messages of errors in it."""
-        return Source("", self.file or None, path)
+        return Source("", self.file or None, path, None if self.document is None else self.document.find(path).line)
+
+    def text_at(self, path: str) -> Source:
+        """The same with the text of the expression there, for errors in it as it was read."""
+        text = None if self.document is None else self.document.find(path).value
+        return replace(self.at(path), text=text) if isinstance(text, str) else self.at(path)
 
     def environment_classes(self) -> frozenset[str]:
         """Every class that stands in some environment; `empty` is not one."""

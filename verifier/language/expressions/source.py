@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from verifier.base.errors import InputError, Place
@@ -25,24 +26,27 @@ class Source:
         file: the file's name as the user gave it.
         path: the element of a structured file that holds this text (a dotted TOML key). Its lines and columns
             are then not those of the file, and are not shown as such.
+        line: tells the line of the file in which that element begins; asked only where there is an error.
     """
 
     text: str
     file: str | None = None
     path: str | None = None
+    line: Callable[[], int | None] | None = field(default=None, compare=False, repr=False)
 
     def place(self, position: Position | None) -> Place:
         """Where `position` is, with its line of text; the text as a whole when there is no position.
 
         A source without a file stands for none: then the position says itself what text it is in.
         """
+        line = self.line() if self.line is not None else None
         if position is None:
-            return Place(self.file, path=self.path)
+            return Place(self.file, line, path=self.path)
         if self.file is None and position.source is not None and position.source != self:
             return position.source.place(position)
         lines = self.text.split("\n", position.line)
         text = lines[position.line - 1] if position.line <= len(lines) else ""
-        line = position.line if self.path is None else None
+        line = position.line if self.path is None else line
         return Place(self.file, line, position.column, self.path, text.rstrip("\r") or None)
 
     def error(self, message: str, position: Position | None, hint: str | None = None) -> InputError:
