@@ -117,20 +117,21 @@ ROW = "object,A,A/0,0,0,5.0,ped,empty,,-1,t.txt,1,,-1"
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "1: no column 'kind'"),
-        (HEAD.replace("place", "bin"), "1: more than one column 'bin'"),
-        (f"{HEAD}\n{ROW},1", "2: found 15 cells, expected 14"),
-        (f"{HEAD}\n{ROW}\n{ROW.replace(',0,0,', ',zero,0,')}", "3: bin: expected a whole number, got 'zero'"),
-        (f"{HEAD}\n{ROW.replace('5.0', 'near')}", "2: distance_m: expected a number, got 'near'"),
-        (f"{HEAD}\n{ROW.replace('object', 'thing')}", "2: kind: expected one of frame, object"),
-        (f"{HEAD}\n{ROW.replace(',1,,', ',99999999999999999999,,')}", "2: line: expected a whole number"),
+        ("", ": the file is empty; expected a line with the names of the columns"),
+        ("kind,bin\n", ":1: no column 'sequence'"),
+        (HEAD.replace("place", "bin"), ":1: the column 'bin' occurs twice"),
+        (f"{HEAD}\n{ROW},1", ":2: found 15 cells, expected 14"),
+        (f"{HEAD}\n{ROW}\n{ROW.replace(',0,0,', ',zero,0,')}", ":3: bin: expected a whole number, got 'zero'"),
+        (f"{HEAD}\n{ROW.replace('5.0', 'near')}", ":2: distance_m: expected a number, got 'near'"),
+        (f"{HEAD}\n{ROW.replace('object', 'thing')}", ":2: kind: expected one of frame, object"),
+        (f"{HEAD}\n{ROW.replace(',1,,', ',99999999999999999999,,')}", ":2: line: expected a whole number"),
     ],
 )
 def test_bad_records_are_refused_with_their_place(tmp_path, text, message):
     (tmp_path / "r.csv").write_text(text)
     with pytest.raises(InputError) as caught:
         read_record(tmp_path / "r.csv")
-    assert f"r.csv:{message}" in str(caught.value)
+    assert f"r.csv{message}" in str(caught.value)
 
 
 def test_files_that_are_no_records(tmp_path):

@@ -123,6 +123,11 @@ def shown(value: object, limit: int = 60) -> str:
     return text if len(text) <= limit else text[: limit - 4] + "..." + text[-1:]
 
 
+def first_line(error: Exception) -> str:
+    """The first line of a library's message."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
 def memory_text(count: int) -> str:
     """Bytes for people, in the largest unit of which there is a tenth, so that small numbers are not shown as 0.
 

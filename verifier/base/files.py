@@ -16,6 +16,8 @@ from verifier.base.errors import InputError, Place, one_line, shown
 
 LARGEST_FILE = 256 * 2**20
 """Bytes; a larger text file is refused before it is read."""
+LARGEST_SOURCE = 4 * 2**30
+"""Bytes of one file of data, or of one archive's files together; more is refused before it is read."""
 LONGEST_NUMBER = 400
 """Digits of a whole number in a JSON file."""
 OPEN_FILES = re.compile(r"/proc/\d+(/task/\d+)?/fd|/dev/fd")
@@ -31,6 +33,16 @@ def read_text(path: str | Path, largest: int = LARGEST_FILE) -> tuple[str, bytes
 
     Raises:
         InputError: the file is missing, no file, unreadable, larger than `largest` bytes, or not UTF-8.
+    """
+    raw = read_bytes(path, largest)
+    return decoded(raw, Place(str(path))), raw
+
+
+def read_bytes(path: str | Path, largest: int = LARGEST_SOURCE) -> bytes:
+    """The bytes of a file.
+
+    Raises:
+        InputError: the file is missing, no file, unreadable, or larger than `largest` bytes.
     """
     place = Place(str(path))
     try:
@@ -48,7 +60,7 @@ def read_text(path: str | Path, largest: int = LARGEST_FILE) -> tuple[str, bytes
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"cannot be read: {reason}", place) from None
-    return decoded(raw, place), raw
+    return raw
 
 
 def decoded(raw: bytes, place: Place) -> str:

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, Place, nearest_name, shown
-from verifier.base.files import read_text
+from verifier.base.files import read_bytes, read_text
 from verifier.base.libraries import library
-from verifier.perception.detections.sources import read_bytes
 
 Ints = NDArray[np.int64]
 MISSING = frozenset({"nan", "<na>", "nat", "none", "null", "inf", "-inf"})

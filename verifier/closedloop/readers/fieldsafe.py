@@ -15,9 +15,9 @@ import numpy as np
 
 from verifier.base.errors import InputError, Place, UsageError
 from verifier.base.files import read_text
+from verifier.base.tables import Kind, Table, read_table
 from verifier.closedloop.logs import Floats, Ints, Logs
 from verifier.closedloop.plausible import LogLimits, check_plausible
-from verifier.closedloop.tables import Kind, Table, read_table
 from verifier.perception.detections.sources import read_source
 
 PEOPLE: dict[str, Kind] = {"x": "number", "y": "number", "frame": "whole", "timestamp": "number", "lost": "flag"}

@@ -25,12 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, Place, UsageError, shown
+from verifier.base.files import read_bytes
 from verifier.base.libraries import library
 from verifier.perception.detections.checks import ignore_hint
 from verifier.perception.detections.columns import Boxes, DetectionSet, joined
 from verifier.perception.detections.given import LARGEST_M
 from verifier.perception.detections.reading import Reading
-from verifier.perception.detections.sources import read_bytes
 
 UNITS_PER_M = 256.0
 """Of a 16-bit depth map, unless another scale is given: that of KITTI."""

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, Place, shown
-from verifier.base.files import decoded, json_value
+from verifier.base.files import decoded, json_value, read_bytes
 from verifier.base.libraries import library
-from verifier.perception.detections.sources import read_bytes
 
 
 @dataclass(frozen=True)

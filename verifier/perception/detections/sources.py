@@ -15,9 +15,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from verifier.base.errors import InputError, Place, shown
+from verifier.base.files import LARGEST_SOURCE, read_bytes
 
-LARGEST_SOURCE = 4 * 2**30
-"""Bytes of one file, or of one archive's files together; more is refused before it is read."""
 MOST_FILES = 500_000
 """Files of one folder or archive; more is refused."""
 
@@ -65,21 +64,6 @@ def read_source(path: str | Path, role: str, suffix: str = ".txt") -> Source:
         raise InputError(f"no file *{suffix} in it", Place(str(path)))
     record = {"role": role, "name": target.name, "files": len(members), "sha256": digest}
     return Source(members, record)
-
-
-def read_bytes(path: str | Path) -> bytes:
-    """The bytes of a file; InputError if it is missing, no file, unreadable or larger than `LARGEST_SOURCE`."""
-    place = Place(str(path))
-    target = Path(path)
-    try:
-        if target.is_dir():
-            raise InputError("expected a file, found a directory", place)
-        _check_size(target.stat().st_size, place)
-        return target.read_bytes()
-    except FileNotFoundError:
-        raise InputError("no such file", place) from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}", place) from None
 
 
 def digest_record(role: str, path: str | Path, raw: bytes) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from verifier.base.errors import InputError, Place, UsageError, shown
+from verifier.base.errors import InputError, Place, UsageError, first_line, shown
 from verifier.base.libraries import library
 from verifier.perception.detections.assembly import assemble
 from verifier.perception.detections.columns import DetectionSet
@@ -22,7 +22,6 @@ from verifier.perception.detections.reading import Reading
 from verifier.perception.detections.rows import Material
 from verifier.perception.detections.tablefiles import (
     NamedTable,
-    first_line,
     frame_keys,
     frames_of,
     looked_up,

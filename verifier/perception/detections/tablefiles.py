@@ -18,8 +18,6 @@ annotations is an attribute. An empty cell (CSV) or a null (Parquet) is unknown;
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,12 +26,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.errors import InputError, Place, nearest_name, shown
+from verifier.base.errors import InputError, Place, shown
+from verifier.base.files import read_bytes
 from verifier.base.libraries import library
+from verifier.base.tables import Kind, arrow_table, codes_of, doubles_of, is_number, known_names
 from verifier.perception.detections.columns import NO_SEQUENCE
 from verifier.perception.detections.rows import UNKNOWN_FRAME, Frames, Rows
-from verifier.perception.detections.sources import Member, read_bytes
-from verifier.perception.detections.texttables import lines_of
 
 BOX_2D = ("x1", "y1", "x2", "y2")
 CENTRE = ("x", "y")
@@ -62,23 +60,11 @@ class NamedTable:
 
     def numbers(self, name: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """(n,) values, NaN where there is none, and which cells are empty (n,)."""
-        arrow = library("pyarrow")
-        column = self.table[name].combine_chunks()
-        try:
-            column = column.cast(arrow.float64())
-        except arrow.ArrowInvalid:
-            raise InputError(f"column '{name}': a number too large to be exact", Place(self.file)) from None
-        empty = column.is_null().to_numpy(zero_copy_only=False)
-        return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64), empty
+        return doubles_of(self.table[name].combine_chunks(), name, self.file)
 
     def codes(self, name: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
         """(n,) code of each cell, and the texts by code. An empty cell is an error."""
-        column = self.table[name].combine_chunks()
-        if column.null_count:
-            row = int(column.is_null().to_numpy(zero_copy_only=False).argmax())
-            raise InputError(f"{name}: the cell is empty", Place(self.file, int(self.line[row])))
-        encoded = column.dictionary_encode()
-        return encoded.indices.to_numpy().astype(np.int64), tuple(map(str, encoded.dictionary.to_pylist()))
+        return codes_of(self.table[name].combine_chunks(), name, self.line, self.file)
 
 
 def read_named(path: str | Path, columns: Mapping[str, str], required: Sequence[str]) -> tuple[NamedTable, bytes]:
@@ -90,17 +76,9 @@ def read_named(path: str | Path, columns: Mapping[str, str], required: Sequence[
         InputError: unreadable, a required column missing, a cell that is no number: with file and line.
     """
     raw = read_bytes(path)
-    file = str(path)
-    if Path(path).suffix.lower() in (".parquet", ".pq"):
-        parquet = library("pyarrow.parquet")
-        arrow = library("pyarrow")
-        try:
-            table = parquet.read_table(arrow.BufferReader(raw))
-        except (arrow.ArrowException, OSError):
-            raise InputError("not a readable Parquet file", Place(file)) from None
-        line = np.arange(1, table.num_rows + 1, dtype=np.int64)
-        return NamedTable(renamed(table, columns, required, file), line, file), raw
-    return _read_csv(raw, file, columns, required), raw
+    kinds: dict[str, Kind] = {columns.get(name, name): "text" if name in TEXTS else "any" for name in NAMES}
+    table, line = arrow_table(raw, str(path), kinds)
+    return NamedTable(renamed(table, columns, required, str(path)), line, str(path)), raw
 
 
 def renamed(table: Any, columns: Mapping[str, str], required: Sequence[str], file: str) -> Any:
@@ -112,7 +90,7 @@ def renamed(table: Any, columns: Mapping[str, str], required: Sequence[str], fil
     own = {theirs: ours for ours, theirs in columns.items()}
     for theirs in columns.values():
         if theirs not in table.column_names:
-            raise InputError(f"no column {shown(theirs)}", Place(file), _listed(theirs, table.column_names))
+            raise InputError(f"no column {shown(theirs)}", Place(file), known_names(theirs, table.column_names))
     taken: dict[str, Any] = {}
     for name in table.column_names:
         ours = own.get(name, name if name not in columns else f"{name} of the file")
@@ -124,13 +102,13 @@ def renamed(table: Any, columns: Mapping[str, str], required: Sequence[str], fil
             if not (number or arrow.types.is_string(column.type) or arrow.types.is_large_string(column.type)):
                 raise InputError(f"column '{ours}': expected names or whole numbers, got {column.type}", Place(file))
             taken[ours] = column
-        elif _is_number(column.type):
+        elif is_number(column.type):
             taken[ours] = column
         elif ours in NAMES:
             raise InputError(f"column '{ours}': expected numbers, got {column.type}", Place(file))
     for name in required:
         if name not in taken:
-            hint = _listed(name, table.column_names) + f"; name it with columns={{'{name}': ...}}"
+            hint = known_names(name, table.column_names) + f"; name it with columns={{'{name}': ...}}"
             raise InputError(f"no column '{name}'", Place(file), hint)
     return arrow.table(taken)
 
@@ -200,11 +178,6 @@ def looked_up(codes: NDArray[np.int64], keys: Sequence[tuple[str, str]], index: 
     return frame, text
 
 
-def first_line(error: Exception) -> str:
-    """The first line of a library's message."""
-    return (str(error).splitlines() or [type(error).__name__])[0]
-
-
 def _box(named: NamedTable, names: Sequence[str]) -> tuple[NDArray[np.float64] | None, NDArray[np.bool_] | None]:
     """(n, k) box and which rows have none (n,): all its cells empty."""
     needed = names if names is BOX_2D else CENTRE
@@ -216,65 +189,3 @@ def _box(named: NamedTable, names: Sequence[str]) -> tuple[NDArray[np.float64] |
     box = np.column_stack([found[name][0] if name in found else zero for name in names])
     box[absent] = np.nan
     return box, absent
-
-
-def _is_number(kind: Any) -> bool:
-    types = library("pyarrow").types
-    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_null(kind))
-
-
-def _listed(name: str, known: Sequence[str]) -> str:
-    nearest = nearest_name(name, known)
-    return (f"did you mean '{nearest}'? " if nearest else "") + "the file has: " + ", ".join(known[:30])
-
-
-def _read_csv(raw: bytes, file: str, columns: Mapping[str, str], required: Sequence[str]) -> NamedTable:
-    arrow, reader = library("pyarrow"), library("pyarrow.csv")
-    text, line, _ = lines_of([Member(file, "", "", raw)])
-    if not text:
-        raise InputError("the file is empty", Place(file))
-    head = text[: text.index(b"\n")].decode().lstrip("﻿")
-    separator = max(",;\t", key=head.count)
-    text_columns = [columns.get(name, name) for name in TEXTS]
-    try:
-        table = reader.read_csv(
-            io.BytesIO(text),
-            parse_options=reader.ParseOptions(delimiter=separator),
-            convert_options=reader.ConvertOptions(
-                column_types={name: arrow.string() for name in text_columns} | _number_types(columns),
-                null_values=[""],
-                strings_can_be_null=True,
-            ),
-        )
-    except (arrow.ArrowException, UnicodeDecodeError) as error:
-        _find_fault(text.decode(), line, separator, file, columns)
-        raise InputError(f"not a readable CSV file: {first_line(error)}", Place(file)) from None
-    if table.num_rows != len(line) - 1:
-        raise InputError("a quoted cell goes over several lines", Place(file))
-    return NamedTable(renamed(table, columns, required, file), line[1:], file)
-
-
-def _number_types(columns: Mapping[str, str]) -> dict[str, Any]:
-    kind = library("pyarrow").float64()
-    return {columns.get(name, name): kind for name in NAMES if name not in TEXTS}
-
-
-def _find_fault(text: str, line: NDArray[np.int64], separator: str, file: str, columns: Mapping[str, str]) -> None:
-    """Raise for the first row with a wrong number of cells or a cell that is no number."""
-    rows = csv.reader(io.StringIO(text), delimiter=separator)
-    head = next(rows)
-    numbers = set(_number_types(columns))
-    for number, row in zip(line[1:].tolist(), rows, strict=False):
-        if len(row) != len(head):
-            raise InputError(f"found {len(row)} cells, expected {len(head)}", Place(file, number))
-        for name, cell in zip(head, row, strict=True):
-            if name in numbers and cell and not _reads_as_number(cell):
-                raise InputError(f"{name}: expected a number, got {shown(cell)}", Place(file, number))
-
-
-def _reads_as_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return "_" not in cell

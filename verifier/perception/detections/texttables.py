@@ -18,15 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, Place, shown
-from verifier.base.files import decoded
 from verifier.base.libraries import library
+from verifier.base.tables import NUMBER, lines_of, unified
 from verifier.perception.detections.sources import Member
 
 Kind = Literal["text", "whole", "number", "finite"]
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 WHOLE = re.compile(r"[+-]?\d{1,15}(\.0*)?", re.ASCII)
 NAN_TEXTS = [sign + text for sign in ("", "-", "+") for text in ("nan", "NaN", "NAN", "Nan")]
-BLANK_LINE = re.compile(rb"\n[ \t]*\n")
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ def read_tables(members: Sequence[Member], layouts: Sequence[Layout]) -> TextTab
     Raises:
         InputError: naming file, line and column of the first field that does not fit the layout.
     """
-    texts, line, file = lines_of(members)
+    texts, line, file = lines_of([(member.name, member.raw) for member in members])
     layout = _layout_of(texts, layouts, members, line, file)
     columns, names = _parsed(texts, layout) or ({}, {})
     if not columns or len(columns[next(iter(columns))]) != len(line) or _suspicious(columns, layout):
@@ -72,30 +70,6 @@ def read_tables(members: Sequence[Member], layouts: Sequence[Layout]) -> TextTab
         if not columns:
             raise InputError("cannot be read as a table", Place(members[0].name))
     return TextTable(layout, columns, names, line, file)
-
-
-def lines_of(members: Sequence[Member]) -> tuple[bytes, NDArray[np.int64], NDArray[np.int32]]:
-    """All files as one text of lines that are not blank, with the line number and file of each."""
-    texts = [_unified(member) for member in members]
-    counts = [text.count(b"\n") for text in texts]
-    whole = b"".join(texts)
-    file = np.repeat(np.arange(len(texts), dtype=np.int32), counts)
-    starts = np.cumsum([0, *counts[:-1]])
-    line = np.arange(1, len(file) + 1, dtype=np.int64) - starts[file]
-    if BLANK_LINE.search(b"\n" + whole):
-        kept = np.array([bool(each.strip()) for each in whole.split(b"\n")[:-1]], dtype=bool)
-        whole = b"".join(each + b"\n" for each in whole.split(b"\n") if each.strip())
-        line, file = line[kept], file[kept]
-    return whole, line, file
-
-
-def _unified(member: Member) -> bytes:
-    raw = member.raw
-    if not raw.isascii() or b"\0" in raw:
-        raw = decoded(raw, Place(member.name)).encode()
-    if b"\r" in raw:
-        raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    return raw if not raw or raw.endswith(b"\n") else raw + b"\n"
 
 
 def _layout_of(
@@ -183,7 +157,7 @@ def _suspicious(columns: Mapping[str, NDArray[Any]], layout: Layout) -> bool:
 
 def _find_fault(members: Sequence[Member], layout: Layout) -> None:
     for member in members:
-        for number, line in enumerate(_unified(member).decode().split("\n"), 1):
+        for number, line in enumerate(unified(member.name, member.raw).decode().split("\n"), 1):
             if line.strip():
                 _check_line(line, layout, member.name, number)
 

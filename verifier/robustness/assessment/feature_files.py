@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, Place, shown
-from verifier.base.files import decoded
-from verifier.perception.detections.sources import read_bytes
+from verifier.base.files import decoded, read_bytes
 
 Floats = NDArray[np.float64]
 

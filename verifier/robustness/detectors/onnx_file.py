@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, Place, UsageError, shown, unknown_name
+from verifier.base.files import read_bytes
 from verifier.base.libraries import library
-from verifier.perception.detections.sources import read_bytes
 from verifier.robustness.detectors.onnx_decode import decoded, network_input, placement
 from verifier.robustness.detectors.onnx_layout import OnnxLayout
 from verifier.robustness.detectors.protocol import Detections, Image

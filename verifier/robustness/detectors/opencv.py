@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from verifier.base.errors import InputError, LimitError, Place, UsageError, shown
+from verifier.base.files import read_bytes
 from verifier.base.libraries import library
-from verifier.perception.detections.sources import read_bytes
 from verifier.robustness.detectors.images import MOST_PIXELS
 from verifier.robustness.detectors.protocol import NOTHING, Detections, Image
 from verifier.robustness.detectors.suppression import suppressed, surest_first

@@ -1,10 +1,16 @@
-"""CSV and Parquet tables with named, typed columns, read and written as arrays."""
+"""CSV and Parquet tables with named columns: read as Arrow tables or as typed arrays, and written.
+
+CSV files have a header, and are separated by comma, semicolon or tab, whichever the header has most of. The fast way
+reads a file as one table; only when something is wrong are its lines looked at one by one, to name the first faulty
+one.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -12,15 +18,26 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.errors import InputError, Place, nearest_name, shown
+from verifier.base.arrays import Floats, Ints, Mask
+from verifier.base.errors import InputError, Place, first_line, nearest_name, shown
+from verifier.base.files import decoded, read_bytes
 from verifier.base.libraries import library
-from verifier.perception.detections.sources import Member, read_bytes
-from verifier.perception.detections.texttables import NUMBER, lines_of
 
-Kind: TypeAlias = Literal["text", "whole", "flag", "number", "measured"]
-"""Text; a whole number; 0 or 1; a finite number; a finite number or an empty cell (NaN)."""
-WANTED = {"whole": "a whole number", "flag": "0 or 1", "number": "a finite number", "measured": "a finite number"}
+Kind: TypeAlias = Literal["text", "note", "whole", "flag", "number", "measured", "any"]
+"""Text; text or an empty cell; a whole number; 0 or 1; a finite number; a finite number or an empty cell (NaN); a
+number or an empty cell."""
+_TEXTS = ("text", "note")
+WANTED = {
+    "whole": "a whole number",
+    "flag": "0 or 1",
+    "number": "a finite number",
+    "measured": "a finite number",
+    "any": "a number",
+}
 SUFFIXES = (".csv", ".parquet")
+PARQUET = (".parquet", ".pq")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
+_BLANK_LINE = re.compile(rb"\n[ \t]*\n")
 LARGEST_WHOLE = 2.0**53
 
 
@@ -33,13 +50,13 @@ class Table:
 
     columns: Mapping[str, NDArray[Any]]
     texts: Mapping[str, tuple[str, ...]]
-    line: NDArray[np.int64]
+    line: Ints
     file: str
 
     def __len__(self) -> int:
         return len(self.line)
 
-    def stack(self, *names: str) -> NDArray[np.float64]:
+    def stack(self, *names: str) -> Floats:
         """(n, k) the named columns side by side."""
         return np.column_stack([self.columns[name] for name in names])
 
@@ -58,7 +75,7 @@ def read_table(
     """The table in a CSV file (comma, semicolon or tab) or a Parquet file.
 
     Args:
-        path: its suffix `.parquet` tells Parquet from CSV.
+        path: its suffix tells Parquet (`PARQUET`) from CSV.
         required: kinds of the columns that must be there.
         optional: kinds of those that may be.
         raw: the bytes, where they do not stand in the file `path` themselves.
@@ -70,26 +87,39 @@ def read_table(
     file = str(path)
     kinds = {**required, **(optional or {})}
     data = read_bytes(path) if raw is None else raw
-    if Path(path).suffix.lower() == ".parquet":
-        arrow, parquet = library("pyarrow"), library("pyarrow.parquet")
-        try:
-            table = parquet.read_table(arrow.BufferReader(data))
-        except (arrow.ArrowException, OSError):
-            raise InputError("not a readable Parquet file", Place(file)) from None
-        line = np.arange(1, table.num_rows + 1, dtype=np.int64)
-    else:
-        table, line = _from_csv(data, file, kinds)
+    table, line = arrow_table(data, file, kinds)
     _check_names(table.column_names, required, kinds, others, file)
     columns: dict[str, NDArray[Any]] = {}
     texts: dict[str, tuple[str, ...]] = {}
     for name, kind in kinds.items():
         if name in table.column_names:
             column = table[name].combine_chunks()
-            if kind == "text":
-                columns[name], texts[name] = _text(column, name, line, file)
+            if kind in _TEXTS:
+                columns[name], texts[name] = codes_of(column, name, line, file, empty=kind == "note")
             else:
                 columns[name] = _numbers(column, name, kind, line, file)
     return Table(columns, texts, line, file)
+
+
+def arrow_table(raw: bytes, file: str, kinds: Mapping[str, Kind]) -> tuple[Any, Ints]:
+    """An Arrow table of a CSV or Parquet file, and (n,) the line (Parquet: row, from 1) of each row.
+
+    Args:
+        raw: the bytes of the file.
+        file: its name; the suffix tells Parquet (`PARQUET`) from CSV.
+        kinds: of columns by name, to read the texts of CSV as; what is unknown is read as it looks.
+
+    Raises:
+        InputError: not readable as a table, or a cell of CSV that cannot be of its kind.
+    """
+    if Path(file).suffix.lower() not in PARQUET:
+        return _from_csv(raw, file, kinds)
+    arrow, parquet = library("pyarrow"), library("pyarrow.parquet")
+    try:
+        table = parquet.read_table(arrow.BufferReader(raw))
+    except (arrow.ArrowException, OSError):
+        raise InputError("not a readable Parquet file", Place(file)) from None
+    return table, np.arange(1, table.num_rows + 1, dtype=np.int64)
 
 
 def table_bytes(columns: Mapping[str, NDArray[Any]], suffix: str) -> bytes:
@@ -125,14 +155,14 @@ def _texts_of(value: NDArray[Any]) -> set[str]:
     return set(value.tolist()) if value.dtype == object else set()
 
 
-def _from_csv(raw: bytes, file: str, kinds: Mapping[str, Kind]) -> tuple[Any, NDArray[np.int64]]:
+def _from_csv(raw: bytes, file: str, kinds: Mapping[str, Kind]) -> tuple[Any, Ints]:
     arrow, reader = library("pyarrow"), library("pyarrow.csv")
-    text, line, _ = lines_of([Member(file, "", "", raw)])
+    text, line, _ = lines_of([(file, raw)])
     if not text:
         raise InputError("the file is empty; expected a line with the names of the columns", Place(file))
-    head = text[: text.index(b"\n")].decode()
+    head = text[: text.index(b"\n")].decode().lstrip("\ufeff")
     separator = max(",;\t", key=head.count)
-    types = {name: arrow.string() if kind == "text" else arrow.float64() for name, kind in kinds.items()}
+    types = {name: arrow.string() if kind in _TEXTS else arrow.float64() for name, kind in kinds.items()}
     try:
         table = reader.read_csv(
             io.BytesIO(text),
@@ -141,14 +171,13 @@ def _from_csv(raw: bytes, file: str, kinds: Mapping[str, Kind]) -> tuple[Any, ND
         )
     except (arrow.ArrowException, UnicodeDecodeError) as error:
         _find_fault(text.decode(), line, separator, file, kinds)
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"not a readable CSV file: {reason}", Place(file)) from None
+        raise InputError(f"not a readable CSV file: {first_line(error)}", Place(file)) from None
     if table.num_rows != len(line) - 1:
         raise InputError("a quoted cell goes over several lines", Place(file))
     return table, line[1:]
 
 
-def _find_fault(text: str, line: NDArray[np.int64], separator: str, file: str, kinds: Mapping[str, Kind]) -> None:
+def _find_fault(text: str, line: Ints, separator: str, file: str, kinds: Mapping[str, Kind]) -> None:
     """Raise for the first row with a wrong number of cells or a cell that is no number."""
     rows = csv.reader(io.StringIO(text), delimiter=separator)
     head = next(rows)
@@ -157,7 +186,7 @@ def _find_fault(text: str, line: NDArray[np.int64], separator: str, file: str, k
             raise InputError(f"found {len(row)} cells, expected {len(head)}", Place(file, number))
         for name, cell in zip(head, row, strict=True):
             kind = kinds.get(name, "text")
-            if kind != "text" and cell and not NUMBER.fullmatch(cell.strip()):
+            if kind not in _TEXTS and cell and not NUMBER.fullmatch(cell.strip()):
                 raise InputError(f"{name}: expected {WANTED[kind]}, got {shown(cell)}", Place(file, number))
 
 
@@ -173,37 +202,93 @@ def _check_names(
             raise InputError(f"unknown column {shown(name)}", Place(file, 1), hint)
     for name in required:
         if name not in found:
-            raise InputError(f"no column '{name}'", Place(file, 1), "the file has: " + ", ".join(found[:30]))
+            raise InputError(f"no column '{name}'", Place(file, 1), known_names(name, found))
 
 
-def _text(column: Any, name: str, line: NDArray[np.int64], file: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def codes_of(column: Any, name: str, line: Ints, file: str, *, empty: bool = False) -> tuple[Ints, tuple[str, ...]]:
+    """(n,) code of each cell of an Arrow column of names or whole numbers, and the texts by code.
+
+    Args:
+        column: in one chunk.
+        name, line, file: for messages, as in `Table`.
+        empty: whether cells may be empty.
+
+    Raises:
+        InputError: not such a column, or an empty cell.
+    """
     arrow = library("pyarrow")
-    if arrow.types.is_dictionary(column.type):
+    types = arrow.types
+    if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if not any(test(column.type) for test in (arrow.types.is_integer, arrow.types.is_string, _large(arrow))):
+    if not any(test(column.type) for test in (types.is_integer, types.is_string, types.is_large_string)):
         raise InputError(f"column '{name}': expected names or whole numbers, got {column.type}", Place(file))
-    if column.null_count:
+    if column.null_count and empty:
+        column = column.cast(arrow.string()).fill_null("")
+    elif column.null_count:
         row = int(column.is_null().to_numpy(zero_copy_only=False).argmax())
         raise InputError(f"{name}: the cell is empty", Place(file, int(line[row])))
     encoded = column.dictionary_encode()
     return encoded.indices.to_numpy().astype(np.int64), tuple(map(str, encoded.dictionary.to_pylist()))
 
 
-def _large(arrow: Any) -> Any:
-    return arrow.types.is_large_string
+def is_number(kind: Any) -> bool:
+    """Whether an Arrow type is one of numbers, or of nothing."""
+    types = library("pyarrow").types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_null(kind))
 
 
-def _numbers(column: Any, name: str, kind: Kind, line: NDArray[np.int64], file: str) -> NDArray[Any]:
+def doubles_of(column: Any, name: str, file: str) -> tuple[Floats, Mask]:
+    """(n,) numbers of an Arrow column, NaN where there is none, and which cells are empty (n,).
+
+    Raises:
+        InputError: a whole number that is no double.
+    """
     arrow = library("pyarrow")
-    types = arrow.types
-    if not any(test(column.type) for test in (types.is_integer, types.is_floating, types.is_boolean, types.is_null)):
-        raise InputError(f"column '{name}': expected numbers, got {column.type}", Place(file))
     try:
         column = column.cast(arrow.float64())
     except arrow.ArrowInvalid:
         raise InputError(f"column '{name}': a number too large to be exact", Place(file)) from None
     empty = column.is_null().to_numpy(zero_copy_only=False)
-    values = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64), empty
+
+
+def known_names(name: str, known: Sequence[str]) -> str:
+    """A hint for a column that is not there."""
+    nearest = nearest_name(name, known)
+    return (f"did you mean '{nearest}'? " if nearest else "") + "the file has: " + ", ".join(known[:30])
+
+
+def lines_of(files: Sequence[tuple[str, bytes]]) -> tuple[bytes, Ints, NDArray[np.int32]]:
+    """Text files (name, bytes) as one text of lines that are not blank, with the line number and file of each."""
+    texts = [unified(name, raw) for name, raw in files]
+    counts = [text.count(b"\n") for text in texts]
+    whole = b"".join(texts)
+    file = np.repeat(np.arange(len(texts), dtype=np.int32), counts)
+    starts = np.cumsum([0, *counts[:-1]])
+    line = np.arange(1, len(file) + 1, dtype=np.int64) - starts[file]
+    if _BLANK_LINE.search(b"\n" + whole):
+        lines = whole.split(b"\n")[:-1]
+        kept = np.array([bool(text.strip()) for text in lines], dtype=bool)
+        whole = b"".join(text + b"\n" for text in lines if text.strip())
+        line, file = line[kept], file[kept]
+    return whole, line, file
+
+
+def unified(name: str, raw: bytes) -> bytes:
+    """The bytes of a text file with every line ending in one line feed; InputError where it is no UTF-8 text."""
+    if not raw.isascii() or b"\0" in raw:
+        raw = decoded(raw, Place(name)).encode()
+    if b"\r" in raw:
+        raw = raw.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return raw if not raw or raw.endswith(b"\n") else raw + b"\n"
+
+
+def _numbers(column: Any, name: str, kind: Kind, line: Ints, file: str) -> NDArray[Any]:
+    if not is_number(column.type):
+        raise InputError(f"column '{name}': expected numbers, got {column.type}", Place(file))
+    values, empty = doubles_of(column, name, file)
+    if kind == "any":
+        return values
     bad = ~np.isfinite(values)
     if kind == "measured":
         bad &= ~empty
