@@ -12,7 +12,7 @@ from drive_populations import Population
 
 from verifier.analysis.intervals.betting import UNIT, log_capital, lower_ends
 from verifier.analysis.intervals.phantom import phantom_interval
-from verifier.analysis.intervals.rate_intervals import clopper_pearson
+from verifier.analysis.intervals.rate_intervals import ends_in_billionths
 
 TAIL = Fraction(1, 40)
 REPLICATIONS = 300
@@ -35,7 +35,7 @@ TABLE = [
 
 
 def by_items(hits, items, _):
-    low, high = clopper_pearson(hits.sum(axis=0), items.sum(axis=0), float(TAIL))
+    low, high = ends_in_billionths(hits.sum(axis=0), items.sum(axis=0), float(TAIL))
     return low / UNIT, high / UNIT
 
 
@@ -173,6 +173,6 @@ def test_sixty_looks_at_independent_items():
     population = Population(64, "one", 0.9, 0)
     hits, items = population.draw(np.random.default_rng(6), 60_000)
     hits, items = hits.reshape(64, 1000, 60).cumsum(axis=2), items.reshape(64, 1000, 60).cumsum(axis=2)
-    low, high = clopper_pearson(hits.sum(axis=0), items.sum(axis=0), float(TAIL))
+    low, high = ends_in_billionths(hits.sum(axis=0), items.sum(axis=0), float(TAIL))
     by_item = ((low / UNIT > 0.9) | (high / UNIT < 0.9)).any(axis=1)
     assert by_item.mean() > 0.15

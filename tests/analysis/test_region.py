@@ -12,7 +12,7 @@ from small_objectives import channel_of, objective_of
 
 from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.intervals.measured import Measured
-from verifier.analysis.intervals.rate_intervals import Event, clopper_pearson
+from verifier.analysis.intervals.rate_intervals import Event, ends_in_billionths
 from verifier.analysis.kernel import MOST_ITEMS, Rejected, tail_is_at_most
 from verifier.analysis.robust.region import Region, confidence_region, events_of
 from verifier.base.errors import UsageError
@@ -167,7 +167,7 @@ class TestEnds:
     def test_the_chance_of_missing_is_at_most_what_was_asked_in_exact_arithmetic(self, total, data):
         items = data.draw(st.integers(0, total))
         tail = Fraction(1, data.draw(st.integers(3, 5000)))
-        low, high = (int(each[0]) for each in clopper_pearson(np.array([items]), np.array([total]), float(tail)))
+        low, high = (int(each[0]) for each in ends_in_billionths(np.array([items]), np.array([total]), float(tail)))
         # Pr(Bin(n, lower) >= x) <= c, and the same for the complement; a billionth further in it no longer holds.
         if items:
             assert exact_tail(total, items, Fraction(low, UNIT)) <= tail
@@ -187,7 +187,7 @@ class TestEnds:
         items = round(share * total)
         if min(items, total - items) > 10**5:
             return
-        low, high = (int(each[0]) for each in clopper_pearson(np.array([items]), np.array([total]), float(tail)))
+        low, high = (int(each[0]) for each in ends_in_billionths(np.array([items]), np.array([total]), float(tail)))
         assert low == 0 or tail_is_at_most(total, items, low, tail)
         assert high == UNIT or tail_is_at_most(total, total - items, UNIT - high, tail)
         if items and low + 3 < UNIT:

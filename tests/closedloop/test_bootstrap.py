@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from made_courses import random_course
 
-from verifier.closedloop.bootstrap import Draws, LogSums, closed_loop_sums, draw_logs, interval
+from verifier.base.statistics import percentile_ends
+from verifier.closedloop.bootstrap import Draws, LogSums, closed_loop_sums, draw_logs
 from verifier.closedloop.closed_loop_curve import ClosedLoopSettings, closed_loop
 from verifier.closedloop.robroc import areas
 from verifier.closedloop.vehicle import VehicleSettings
@@ -53,8 +54,8 @@ def test_a_draw_in_which_nothing_is_wanted_is_undefined():
     found = np.array([[1, 1, 1], [0, 0, 0], [0, 0, 0], [0, 0, 0]], dtype=float)
     safety, _ = sums(found=found, wanted=np.array([1.0, 0, 0, 0])).drawn(np.array([[0.0, 2, 1, 1]]))
     assert np.isnan(safety).all()
-    assert interval(np.array([math.nan, 0.25, 0.5, 0.75, 1]), 0.5) == (0.4375, 0.8125)
-    assert all(map(math.isnan, interval(np.array([math.nan]), 0.95)))
+    assert percentile_ends(np.array([math.nan, 0.25, 0.5, 0.75, 1]), 0.5) == (0.4375, 0.8125)
+    assert all(map(math.isnan, percentile_ends(np.array([math.nan]), 0.95)))
 
 
 @pytest.mark.parametrize("engine", ["steps", "events"])
@@ -103,7 +104,7 @@ def test_intervals_cover_about_as_often_as_they_say():
             (~positive).astype(float)[:, None],
             (~positive).astype(float)[:, None],
         )
-        low, high = interval(areas(*world.drawn(draw_logs(positive, 400, rng))), 0.9)
+        low, high = percentile_ends(areas(*world.drawn(draw_logs(positive, 400, rng))), 0.9)
         covered += low <= 0.7 <= high
     # 0.9 with a standard error of 0.015; the share of 60 logs moves in steps, which costs or gives some.
     assert 0.84 <= covered / 400 <= 0.95

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from verifier.base.errors import UsageError
+from verifier.base.statistics import clopper_pearson
 from verifier.collision.estimator import EstimatorSettings, Grid, collision_map
-from verifier.collision.exact import clopper_pearson, exact_interval, image_minima, window_counts
+from verifier.collision.exact import exact_interval, image_minima, window_counts
 from verifier.collision.intervals import IntervalKind
 from verifier.collision.pairs import Pairs
 from verifier.collision.stopping import BrakingPolicy
@@ -24,7 +25,7 @@ POLICY = BrakingPolicy(6.86, 0.1)
 
 
 def clopper_pearson_of(events, trials, level):
-    low, high = clopper_pearson(np.array([events]), np.array([trials]), level)
+    low, high = clopper_pearson(np.array([events]), np.array([trials]), (1 - level) / 2)
     return float(low[0]), float(high[0])
 
 
@@ -49,7 +50,7 @@ def test_clopper_pearson_agrees_with_scipy(counts, level):
 @pytest.mark.parametrize("trials", [5, 30])
 def test_clopper_pearson_covers_for_every_probability(trials):
     # The coverage at p is a sum over outcomes: exact, no drawing.
-    low, high = clopper_pearson(np.arange(trials + 1), np.full(trials + 1, trials), 0.9)
+    low, high = clopper_pearson(np.arange(trials + 1), np.full(trials + 1, trials), 0.05)
     for p in np.linspace(0.001, 0.999, 997):
         covering = stats.binom.pmf(np.arange(trials + 1), trials, p)[(low <= p) & (p <= high)].sum()
         assert covering >= 0.9

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.statistics import drawn_with_replacement
 from verifier.closedloop.closed_loop_curve import ClosedLoop, at_most_one
 from verifier.closedloop.curves import FPR_MAX, TradeOffCurve
 from verifier.closedloop.judged import Judged
@@ -133,7 +134,7 @@ def draw_logs(positive: NDArray[np.bool_], draws: int, rng: np.random.Generator)
         count = int(np.count_nonzero(kind))
         if count < FEWEST_LOGS:
             raise ValueError(f"expected at least {FEWEST_LOGS} logs of each kind, got {count}")
-        weights[:, kind] = rng.multinomial(count, np.full(count, 1 / count), size=draws)
+        weights[:, kind] = drawn_with_replacement(count, draws, rng)
     return weights
 
 
@@ -147,12 +148,3 @@ class Draws:
     def __post_init__(self) -> None:
         if not 0 < self.confidence < 1:
             raise ValueError(f"the confidence must lie in (0, 1), got {self.confidence}")
-
-
-def interval(draws: Floats, confidence: float) -> tuple[float, float]:
-    """The percentile interval (Efron 1979) of (B,) draws, those that are NaN left out; NaN where none is left."""
-    known = draws[~np.isnan(draws)]
-    if not len(known):
-        return float("nan"), float("nan")
-    low, high = np.quantile(known, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return float(low), float(high)

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import UsageError, shown, unknown_name
-from verifier.closedloop.bootstrap import Draws, LogSums, interval
+from verifier.base.statistics import percentile_ends
+from verifier.closedloop.bootstrap import Draws, LogSums
 from verifier.closedloop.curves import TradeOffCurve
 from verifier.closedloop.robroc import area, areas, robroc, robustness, worst_case
 
@@ -248,8 +249,8 @@ def _row(entry: _Entry, at: int, columns: Sequence[_Column], draws: Draws | None
             found.append(
                 replace(
                     cell,
-                    area_interval=interval(column.drawn[at], draws.confidence),
-                    robustness_interval=interval(ratio, draws.confidence),
+                    area_interval=percentile_ends(column.drawn[at], draws.confidence),
+                    robustness_interval=percentile_ends(ratio, draws.confidence),
                     best_probability=float(shares[number].mean()) if shares.size else math.nan,
                 )
             )

@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv
 
 from verifier.base.errors import UsageError
+from verifier.base.statistics import clopper_pearson
 from verifier.collision.estimator import Grid
 from verifier.collision.intervals import IntervalKind, IntervalMap, check_level
 from verifier.collision.memory import check_memory
@@ -64,25 +64,6 @@ def image_minima(pairs: Pairs) -> tuple[Array, Array]:
     return np.minimum.reduceat(pairs.predicted_m[order], starts), np.minimum.reduceat(pairs.true_m[order], starts)
 
 
-def clopper_pearson(events: Counts, trials: Counts, level: float) -> tuple[Array, Array]:
-    """Interval for a binomial probability that covers with at least `level`; [0, 1] without trials.
-
-    >>> low, high = clopper_pearson(np.array([0]), np.array([10]), 0.9)
-    >>> float(low[0]), round(float(high[0]), 4)
-    (0.0, 0.2589)
-
-    Raises:
-        ValueError: not 0 <= events <= trials.
-    """
-    events, trials = np.broadcast_arrays(events, trials)
-    if np.any((events < 0) | (events > trials)):
-        raise ValueError("expected 0 <= events <= trials")
-    tail = (1 - level) / 2
-    low = betaincinv(np.maximum(events, 1), trials - events + 1, tail)
-    high = betaincinv(events + 1, np.maximum(trials - events, 1), 1 - tail)
-    return np.where(events == 0, 0.0, low), np.where(events == trials, 1.0, high)
-
-
 def exact_interval(
     pairs: Pairs,
     grid: Grid,
@@ -104,12 +85,12 @@ def exact_interval(
     check_window(window_m)
     if kind is IntervalKind.EXACT_WINDOW:
         trials, events = window_counts(pairs, grid, policy, window_m / 2, window_m / 2)
-        lower, upper = clopper_pearson(events, trials[:, None], level)
+        lower, upper = clopper_pearson(events, trials[:, None], (1 - level) / 2)
     elif kind is IntervalKind.EXACT_MONOTONE:
         trials, events = window_counts(pairs, grid, policy, 0.0, window_m)
-        lower, _ = clopper_pearson(events, trials[:, None], level)
+        lower, _ = clopper_pearson(events, trials[:, None], (1 - level) / 2)
         trials, events = window_counts(pairs, grid, policy, window_m, 0.0)
-        _, upper = clopper_pearson(events, trials[:, None], level)
+        _, upper = clopper_pearson(events, trials[:, None], (1 - level) / 2)
     else:
         raise ValueError(f"{kind} is not exact")
     return IntervalMap(kind, level, lower, upper, 0, np.zeros(grid.shape, dtype=np.int64))

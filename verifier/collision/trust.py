@@ -28,9 +28,10 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.statistics import clopper_pearson
 from verifier.collision.bootstrap import REPLICATES, bootstrap_intervals
 from verifier.collision.estimator import CollisionMap
-from verifier.collision.exact import WINDOW_M, clopper_pearson, exact_interval, window_counts
+from verifier.collision.exact import WINDOW_M, exact_interval, window_counts
 from verifier.collision.intervals import IntervalKind, IntervalMap
 from verifier.collision.pairs import Pairs
 from verifier.collision.subsampling import ROOT_N, Progress, Subsampling, subsampling_interval
@@ -183,7 +184,7 @@ def contradicted(distances_m: Array, images: Counts, collisions: Counts, window_
     nearer one. With Y windows the intervals have the level 1 - CONTRADICTION / Y each, so that at most CONTRADICTION
     of all data sets of a monotone world do so.
     """
-    lower, upper = clopper_pearson(collisions, images[:, None], 1 - CONTRADICTION / len(distances_m))
+    lower, upper = clopper_pearson(collisions, images[:, None], CONTRADICTION / len(distances_m) / 2)
     smallest = np.minimum.accumulate(upper, axis=0)
     nearer = np.searchsorted(distances_m, distances_m - window_m, side="left")
     found = (nearer > 0)[:, None] & (smallest[np.maximum(nearer - 1, 0)] < lower)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import UsageError
-from verifier.closedloop.bootstrap import interval
+from verifier.base.statistics import percentile_ends
 from verifier.perception.detections.columns import DetectionSet
 from verifier.robustness.adr import AdrSettings
 from verifier.robustness.judged import Floats, Ints, Judged, judged
@@ -166,4 +166,4 @@ def _interval(adr: Floats, baseline: Floats, confidence: float) -> AdrInterval:
     with np.errstate(divide="ignore", invalid="ignore"):
         normalised: NDArray[np.float64] = np.where(baseline > 0, adr / baseline, np.nan)
     undefined = int(np.count_nonzero(np.isnan(normalised)))
-    return AdrInterval(interval(adr, confidence), interval(normalised, confidence), undefined)
+    return AdrInterval(percentile_ends(adr, confidence), percentile_ends(normalised, confidence), undefined)

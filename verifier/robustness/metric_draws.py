@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.statistics import drawn_with_replacement
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.matching import MatchingPolicy
 from verifier.robustness.detection_metrics import COCO_MOST, COCO_SIZES, TABLE_6, coco_evaluation, right_detections
@@ -33,8 +34,7 @@ def image_weights(images: int, draws: int, rng: np.random.Generator) -> Ints:
     """(draws, images) how often each draw has each image; ValueError without images or draws."""
     if images < 1 or draws < 1:
         raise ValueError(f"expected images and draws, got {images} and {draws}")
-    weights: Ints = rng.multinomial(images, np.full(images, 1 / images), size=draws)
-    return weights
+    return drawn_with_replacement(images, draws, rng)
 
 
 def drawn_shares(

@@ -29,20 +29,18 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, betaincinv
 
 from verifier.analysis.intervals.betting import UNIT, approximate_ends, lower_ends
 from verifier.analysis.intervals.drive_items import DriveItems
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.intervals.tiers import Tier
+from verifier.base.statistics import binomial_lower_end
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 _OUTWARDS = 1 - 1e-9
 """Covers the relative error of ends from the incomplete beta function and its inverse."""
-_TOLERANCE = 1e-6
-_HALVINGS = 100
 
 
 class Event(NamedTuple):
@@ -159,7 +157,7 @@ def effective_items(
     return effective * seen / total, effective * (total - seen) / total
 
 
-def clopper_pearson(items: Ints, total: Ints, tail: float) -> tuple[Ints, Ints]:
+def ends_in_billionths(items: Ints, total: Ints, tail: float) -> tuple[Ints, Ints]:
     """Ends of two-sided Clopper-Pearson intervals in billionths, rounded outwards.
 
     Args:
@@ -170,24 +168,6 @@ def clopper_pearson(items: Ints, total: Ints, tail: float) -> tuple[Ints, Ints]:
 
 
 def lower_end(items: Ints, total: Ints, tail: float) -> Ints:
-    """Lower ends in billionths; arguments as for `clopper_pearson`."""
-    some = items > 0
-    least = np.where(some, items, 1).astype(np.float64)  # the end is 0 for x = 0
-    rest = np.maximum(total - items, 0) + 1.0
-    end = betaincinv(least, rest, tail)
-    # The inverse can fail, as it does for 1,000 of 10^9; the function itself is accurate.
-    wrong = ~(np.abs(betainc(least, rest, end) / tail - 1) < _TOLERANCE)
-    if np.any(wrong):
-        end = np.where(wrong, _bisected(least, rest, tail), end)
-    rounded: Ints = np.where(some, np.floor(end * UNIT * _OUTWARDS), 0).astype(np.int64)
+    """Lower ends in billionths; arguments as for `ends_in_billionths`."""
+    rounded: Ints = np.floor(binomial_lower_end(items, total, tail) * UNIT * _OUTWARDS).astype(np.int64)
     return rounded
-
-
-def _bisected(least: Floats, rest: Floats, tail: float) -> Floats:
-    """The end below which Pr(Bin(n, end) >= least) is at most `tail`."""
-    low, high = np.zeros(np.broadcast_shapes(least.shape, rest.shape)), least / (least + rest - 1)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        beyond = betainc(least, rest, middle) > tail
-        low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
-    return low

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv
 
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.sensitivity import Sensitivity
+from verifier.base.statistics import clopper_pearson
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -118,15 +118,9 @@ def _slope_alone(slopes: Floats, rates: Floats) -> Floats:
 
 
 def _interval_width(counts: Ints, level: float) -> Floats:
-    """Width of the two-sided Clopper-Pearson interval of each cell of (k, labels) counts; 1 without items.
-
-    C. J. Clopper and E. S. Pearson, Biometrika 26, 1934: the ends are quantiles of beta distributions.
-    """
-    n = counts.sum(axis=1, keepdims=True)
-    tail = (1 - level) / 2
-    low = np.where(counts > 0, betaincinv(np.maximum(counts, 1), n - counts + 1, tail), 0.0)
-    high = np.where(counts < n, betaincinv(counts + 1, np.maximum(n - counts, 1), 1 - tail), 1.0)
-    return np.where(n > 0, high - low, 1.0)
+    """Width of the two-sided Clopper-Pearson interval of each cell of (k, labels) counts; 1 without items."""
+    low, high = clopper_pearson(counts, counts.sum(axis=1, keepdims=True), (1 - level) / 2)
+    return np.asarray(high - low)
 
 
 @dataclass(frozen=True)

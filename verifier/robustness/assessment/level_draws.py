@@ -16,7 +16,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.closedloop.bootstrap import interval, judged_sums
+from verifier.base.statistics import percentile_ends
+from verifier.closedloop.bootstrap import judged_sums
 from verifier.closedloop.judged import Judged
 from verifier.closedloop.robroc import areas, worst_case
 from verifier.perception.detections.columns import DetectionSet
@@ -94,7 +95,7 @@ def reaching(
 
 def change_interval(here: Floats, there: Floats, value: float, images: int) -> tuple[float, float] | None:
     """Of the change from `here` to `there` in equal draws; None where no draw has both."""
-    return reaching(interval(there - here, CONFIDENCE), value, images, (-1.0, 1.0))
+    return reaching(percentile_ends(there - here, CONFIDENCE), value, images, (-1.0, 1.0))
 
 
 def share_interval(
@@ -109,4 +110,4 @@ def share_interval(
     _, safety, efficiency = worst_case(sensitivities, [baseline[0], level[0]], [baseline[1], level[1]])
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = np.where(whole > 0, areas(safety, efficiency) / whole, np.nan)
-    return reaching(interval(shares, CONFIDENCE), value, images)
+    return reaching(percentile_ends(shares, CONFIDENCE), value, images)
