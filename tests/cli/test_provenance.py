@@ -14,8 +14,10 @@ from PIL import Image
 from small_logs import made_logs, straight
 
 from verifier.base.errors import ExitCode
+from verifier.base.options import options_of
 from verifier.cli import _parser, main
 from verifier.cli.invocation import FILES, NAMED, OUTPUTS, invocation, with_provenance
+from verifier.cli.verbs import VERBS
 from verifier.closedloop.logfiles import write_logs
 from verifier.evidence.consistency import read_document
 
@@ -233,6 +235,8 @@ LOOKS_LIKE_A_FILE = re.compile(r"FILE|PATH|DIR|FOLDER|LOGS|SPEC|PAIRS|CURVES|ASS
 
 def test_every_argument_that_names_a_file_is_known_for_one():
     for verb, parser in parsers(_parser()):
+        if verb in VERBS:
+            continue
         names = {action.dest for action in parser._actions}
         listed = OUTPUTS.get(verb, frozenset()) | FILES.get(verb, frozenset())
         assert not OUTPUTS.get(verb, frozenset()) & FILES.get(verb, frozenset())
@@ -243,3 +247,8 @@ def test_every_argument_that_names_a_file_is_known_for_one():
                 assert action.dest in listed, f"{verb}: {action.dest} ({metavar}) is neither input nor output"
             assert action.nargs not in ("*", "+", "?") or not action.option_strings, "counted by what follows it"
     assert all(argument in FILES[verb] for verb, argument in NAMED)
+    for verb in VERBS:
+        for _, setting in options_of(VERBS[verb].settings):
+            metavar = setting.option.metavar or ""
+            if LOOKS_LIKE_A_FILE.search(metavar if isinstance(metavar, str) else " ".join(metavar)):
+                assert setting.option.role != "choice", f"{verb}: {setting.name} is neither input nor output"

@@ -43,9 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):  # a name that the terminal cannot show must not end the run
             stream.reconfigure(errors="backslashreplace")
     parser, given = _parser(), sys.argv[1:] if arguments is None else list(arguments)
-    options = parser.parse_args(given)
     try:
         with _ended_like_interrupted():
+            options = parser.parse_args(given)
             _check_date()
             options.invocation = invocation(parser, given)
             code = int(options.command(options))
@@ -140,8 +140,8 @@ def _parser() -> argparse.ArgumentParser:
     from verifier.cli.evidence_arguments import add_evidence_arguments
     from verifier.cli.explain_arguments import add_explain_arguments
     from verifier.cli.mutate_arguments import add_mutate_arguments
-    from verifier.cli.report_arguments import add_report_arguments
     from verifier.cli.require_arguments import add_require_arguments
+    from verifier.cli.verbs import add_verb
 
     parser = argparse.ArgumentParser(
         prog="verify",
@@ -160,6 +160,6 @@ def _parser() -> argparse.ArgumentParser:
     add_closedloop_arguments(commands)
     add_mutate_arguments(commands)
     add_assess_arguments(commands)
-    add_report_arguments(commands)
+    add_verb(commands, "report")
     add_evidence_arguments(commands)
     return parser

@@ -13,7 +13,7 @@ from verifier.cli.arguments import (
     add_limit_arguments,
     add_scenario_arguments,
 )
-from verifier.cli.rate_arguments import add_rate_arguments
+from verifier.cli.verbs import add_verb
 
 BUILD_DESCRIPTION = """\
 Make a bundle of evidence: run SPEC as verify run does, explain every requirement, find what each asks of the
@@ -41,7 +41,7 @@ def add_evidence_arguments(commands: Any) -> None:
     below = evidence.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_build(below)
     _add_check(below)
-    add_rate_arguments(below)
+    add_verb(below, "evidence rate")
 
 
 def _add_build(commands: Any) -> None:

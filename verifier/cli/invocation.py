@@ -13,8 +13,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
+from verifier.base.options import Role, options_of
+from verifier.cli.verbs import VERBS
+
+Command: TypeAlias = tuple[str, ...]
+"""A command as a document records it; empty where a program calls."""
 PROGRAM = "verify"
 _WRITTEN = {"json", "output"}
 _DATA = {"annotations", "detections", "class_map", "frames"}
@@ -36,10 +41,8 @@ OUTPUTS: Mapping[str, frozenset[str]] = MappingProxyType(
         "robroc": frozenset(_WRITTEN | _LOOKS | {"csv", "plot"}),
         "assess": frozenset(_WRITTEN | {"plot", "markdown", "plan", "cache"}),
         "mutate": frozenset(_WRITTEN | {"sheet", "jobs", "show", "resume"}),
-        "report": frozenset({"output"}),
         "evidence build": frozenset({"output", "force", "json"}),
         "evidence check": frozenset({"json"}),
-        "evidence rate": frozenset(_WRITTEN),
     }
 )
 """Verb -> arguments that say where results go, how they are shown and how the work is shared out; by their names."""
@@ -57,10 +60,8 @@ FILES: Mapping[str, frozenset[str]] = MappingProxyType(
         "robroc": frozenset({"files", "spec", "cm"}),
         "assess": frozenset({"file", "make"}),
         "mutate": frozenset({"images", "depth", "annotations"}),
-        "report": frozenset({"results"}),
         "evidence build": frozenset({"spec", "cm", "context", "given"}),
         "evidence check": frozenset({"bundle"}),
-        "evidence rate": frozenset({"result", "context"}),
     }
 )
 """Verb -> arguments that name input files, as FILE or NAME=FILE."""
@@ -81,7 +82,7 @@ def invocation(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> tuple[
     return (PROGRAM, *_recorded(parser, list(tokens), ""))
 
 
-def with_provenance(text: str, arguments: argparse.Namespace, more: Mapping[str, Any] | None = None) -> str:
+def with_provenance(text: str, arguments: argparse.Namespace | Command, more: Mapping[str, Any] | None = None) -> str:
     """The text of a document with the command that made it, behind its version; one line for each entry.
 
     Args:
@@ -92,8 +93,8 @@ def with_provenance(text: str, arguments: argparse.Namespace, more: Mapping[str,
     Raises:
         ValueError: the text does not begin as the documents of this program do.
     """
-    command = getattr(arguments, "invocation", None)
-    entries = ({} if command is None else {"command": list(command)}) | dict(more or {})
+    command = arguments if isinstance(arguments, tuple) else getattr(arguments, "invocation", ())
+    entries = ({"command": list(command)} if command else {}) | dict(more or {})
     head = re.match(r'\{\n  "schema": "[a-z_.]+",\n  "version": \d+,\n', text)
     if head is None:
         raise ValueError("not the text of a document of this program")
@@ -121,10 +122,9 @@ def _recorded(parser: argparse.ArgumentParser, tokens: list[str], verb: str) -> 
         name, attached = found
         action = options[name]
         values = _values(action, tokens) if attached is None else [attached]
-        if action.dest in OUTPUTS.get(verb, frozenset()):
-            continue
-        yield name
-        yield from (_by_name(value, verb, action.dest) for value in values)
+        if _role(verb, action.dest) != "output":
+            yield name
+            yield from (_by_name(value, verb, action.dest) for value in values)
 
 
 def _names_of_positionals(parser: argparse.ArgumentParser) -> Iterator[str]:
@@ -166,8 +166,19 @@ def _values(action: argparse.Action, tokens: list[str]) -> list[str]:
 
 def _by_name(value: str, verb: str, argument: str) -> str:
     """A value as it is recorded: files without their folders, everything else as it was given."""
-    if argument not in FILES.get(verb, frozenset()):
+    role = _role(verb, argument)
+    if role not in ("file", "named_file"):
         return value
-    named = (verb, argument) in NAMED and "=" in value
-    name, equals, path = value.partition("=") if named else ("", "", value)
+    name, equals, path = value.partition("=") if role == "named_file" and "=" in value else ("", "", value)
     return name + equals + (PurePath(path).name or ".")
+
+
+def _role(verb: str, argument: str) -> Role:
+    if verb in VERBS:
+        roles: dict[str, Role] = {each.name: each.option.role for _, each in options_of(VERBS[verb].settings)}
+        return roles.get(argument, "choice")
+    if argument in OUTPUTS.get(verb, frozenset()):
+        return "output"
+    if argument not in FILES.get(verb, frozenset()):
+        return "choice"
+    return "named_file" if (verb, argument) in NAMED else "file"

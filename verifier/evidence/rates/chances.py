@@ -15,8 +15,8 @@ from typing import Any, Literal, TypeAlias, get_args
 from verifier.base.errors import UsageError, unknown_name
 from verifier.evidence.documents import Document
 from verifier.evidence.points import fraction_of, held_ends, scenario_text
+from verifier.evidence.settings import Event
 
-Event: TypeAlias = Literal["violated", "satisfied"]
 Source: TypeAlias = Literal["bounds", "interval", "point"]
 
 

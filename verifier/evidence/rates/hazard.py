@@ -29,10 +29,11 @@ from typing import Any, get_args
 from verifier.base.errors import UsageError, unknown_name
 from verifier.checking.verdicts import Decision, Verdict
 from verifier.evidence.documents import Document
-from verifier.evidence.rates.chances import Chance, Event, Source, chances, requirement_of, unwanted
+from verifier.evidence.rates.chances import Chance, Source, chances, requirement_of, unwanted
 from verifier.evidence.rates.demonstration import LEAST_CONFIDENCE, encounters_needed, hours_needed
 from verifier.evidence.rates.exposure import Exposure
 from verifier.evidence.rates.grounds import Grounds
+from verifier.evidence.settings import Event
 
 EVERY = "every"
 """Name of an exposure to encounters of any environment; each is taken to be of the worst."""
