@@ -27,7 +27,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
-from verifier.base.errors import UsageError
+from verifier.base.errors import UsageError, shown
 
 Settings = TypeVar("Settings")
 Role = Literal["choice", "file", "named_file", "output"]
@@ -171,7 +171,7 @@ def settings_of(arguments: argparse.Namespace, settings: type[Settings], part: P
     """
     given = vars(arguments)
     values = dict(part.fixed)
-    for own, kind, note in _fields(settings):
+    for own, kind, note in _fields(settings):  # type: ignore[arg-type]
         if own.name in values:
             continue
         if isinstance(note, Part):
@@ -197,7 +197,7 @@ def number_words(value: float) -> str:
 @cache
 def _fields(settings: type) -> tuple[tuple[Field[Any], Any, Option | Part | None], ...]:
     hints = typing.get_type_hints(settings, include_extras=True)
-    return tuple((own, *_kind(hints[own.name])) for own in fields(settings))  # type: ignore[arg-type]
+    return tuple((own, *_kind(hints[own.name])) for own in fields(settings))
 
 
 def _kind(hint: Any) -> tuple[Any, Option | Part | None]:
@@ -259,6 +259,7 @@ def _help(setting: Setting) -> str:
     option, default = setting.option, setting.default
     text = option.help.replace("{choices}", ", ".join(_words(setting.kind)))
     told = isinstance(default, str | int | float) and not isinstance(default, bool) and default != ""
+    told = told and default == default  # NaN stands for what must be named
     if not (told or option.default) or "default" in text:
         return text
     return f"{text} (default: {option.default or number_words(default)})".lstrip()
@@ -268,3 +269,38 @@ Printed = Annotated[bool, Option("print the result as JSON instead of a table", 
 PrintedTables = Annotated[bool, Option("print the result as JSON instead of tables", group="output", role="output")]
 Written = Annotated[str | None, Option("write the result as JSON", also=("-o",), metavar="FILE", role="output")]
 """What most commands do with their result."""
+
+
+def pair(option: str, expected: str, text: str) -> tuple[str, str]:
+    """NAME=VALUE in two; UsageError."""
+    name, equals, value = (part.strip() for part in text.partition("="))
+    if not equals or not name or not value:
+        raise UsageError(f"{option}: expected {expected}, got {shown(text)}")
+    return name, value
+
+
+def limited(kind: Callable[[str], Any], accepts: Callable[[Any], bool], expected: str) -> Callable[[str], Any]:
+    """What reads a value of a kind that is accepted, for `Option.parse`."""
+
+    def convert(text: str) -> Any:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = None
+        if value is None or not accepts(value):
+            raise argparse.ArgumentTypeError(f"expected {expected}, got {text!r}")
+        return value
+
+    return convert
+
+
+def whole(least: int, most: int = 2**31 - 1) -> Callable[[str], Any]:
+    """What reads a whole number in a range."""
+    upper = "" if most == 2**31 - 1 else f" to {most}"
+    return limited(int, lambda value: least <= value <= most, f"a whole number from {least}{upper}")
+
+
+above_0 = limited(float, lambda value: 0 < value < float("inf"), "a number above 0")
+whole_above_0 = limited(int, lambda value: value > 0, "a number above 0")
+from_0 = limited(float, lambda value: 0 <= value < float("inf"), "a number from 0")
+share = limited(float, lambda value: 0 < value < 1, "a number between 0 and 1, both excluded")

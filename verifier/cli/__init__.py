@@ -132,14 +132,9 @@ def _complain(message: str) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     from verifier.cli.arguments import add_run_arguments
-    from verifier.cli.assess_arguments import add_assess_arguments
-    from verifier.cli.closedloop_arguments import add_closedloop_arguments
-    from verifier.cli.collision_arguments import add_collision_arguments
     from verifier.cli.compare_arguments import add_compare_arguments
-    from verifier.cli.confusion_arguments import add_confusion_arguments
     from verifier.cli.evidence_arguments import add_evidence_arguments
     from verifier.cli.explain_arguments import add_explain_arguments
-    from verifier.cli.mutate_arguments import add_mutate_arguments
     from verifier.cli.require_arguments import add_require_arguments
     from verifier.cli.verbs import add_verb
 
@@ -152,14 +147,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"verify {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     add_run_arguments(commands)
-    add_confusion_arguments(commands)
+    counting = add_verb(commands, "confusion")
+    add_verb(counting.add_subparsers(title="commands on matrix files", metavar="merge"), "confusion merge")
     add_explain_arguments(commands)
     add_require_arguments(commands)
     add_compare_arguments(commands)
-    add_collision_arguments(commands)
-    add_closedloop_arguments(commands)
-    add_mutate_arguments(commands)
-    add_assess_arguments(commands)
+    add_verb(commands, "collision")
+    add_verb(commands, "closed-loop")
+    add_verb(commands, "robroc")
+    add_verb(commands, "mutate")
+    add_verb(commands, "assess")
     add_verb(commands, "report")
     add_evidence_arguments(commands)
     return parser

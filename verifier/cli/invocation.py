@@ -22,9 +22,7 @@ Command: TypeAlias = tuple[str, ...]
 """A command as a document records it; empty where a program calls."""
 PROGRAM = "verify"
 _WRITTEN = {"json", "output"}
-_DATA = {"annotations", "detections", "class_map", "frames"}
 _CI = {"junit", "junit_inconclusive", "sarif", "in_toto"}
-_LOOKS = {"plot_table", "plot_detector", "plot_row"}
 
 OUTPUTS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
@@ -32,15 +30,6 @@ OUTPUTS: Mapping[str, frozenset[str]] = MappingProxyType(
         "explain": frozenset(_WRITTEN | {"plot"}),
         "require": frozenset(_WRITTEN | {"csv"}),
         "compare": frozenset(_WRITTEN | {"csv", "plot", "pairs", "certificates"}),
-        "confusion": frozenset(_WRITTEN | {"plot", "record", "checkpoint"}),
-        "confusion merge": frozenset(_WRITTEN),
-        "collision": frozenset(
-            _WRITTEN | {"csv", "plot", "plot_intervals", "plot_comparison", "plot_ranking", "plot_closed_loop"},
-        ),
-        "closed-loop": frozenset(_WRITTEN | _LOOKS | {"csv", "plot", "curves", "trace", "write_logs"}),
-        "robroc": frozenset(_WRITTEN | _LOOKS | {"csv", "plot"}),
-        "assess": frozenset(_WRITTEN | {"plot", "markdown", "plan", "cache"}),
-        "mutate": frozenset(_WRITTEN | {"sheet", "jobs", "show", "resume"}),
         "evidence build": frozenset({"output", "force", "json"}),
         "evidence check": frozenset({"json"}),
     }
@@ -53,22 +42,13 @@ FILES: Mapping[str, frozenset[str]] = MappingProxyType(
         "explain": frozenset({"spec", "cm", "record"}),
         "require": frozenset({"spec", "cm", "cost"}),
         "compare": frozenset({"spec", "cm", "baseline"}),
-        "confusion": frozenset(_DATA | {"distance_file", "depth_folder", "groups", "spec"}),
-        "confusion merge": frozenset({"files", "groups"}),
-        "collision": frozenset(_DATA | {"table", "pairs", "record", "weight"}),
-        "closed-loop": frozenset({"logs", "validation", "detections", "frames", "positions", "matrix", "cm"}),
-        "robroc": frozenset({"files", "spec", "cm"}),
-        "assess": frozenset({"file", "make"}),
-        "mutate": frozenset({"images", "depth", "annotations"}),
         "evidence build": frozenset({"spec", "cm", "context", "given"}),
         "evidence check": frozenset({"bundle"}),
     }
 )
 """Verb -> arguments that name input files, as FILE or NAME=FILE."""
 
-NAMED = frozenset({("compare", "cm"), ("robroc", "cm"), ("closed-loop", "cm"), ("closed-loop", "detections")}) | {
-    ("collision", each) for each in ("pairs", "record", "detections")
-}
+NAMED = frozenset({("compare", "cm")})
 """Verb and argument where a file may have a name before it, as NAME=FILE."""
 
 

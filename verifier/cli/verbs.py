@@ -10,8 +10,71 @@ from functools import partial
 from typing import Any
 
 from verifier.base.options import add_options, settings_of
+from verifier.closedloop.settings import ClosedLoopSettings, RobrocSettings
+from verifier.collision.settings import CollisionSettings
 from verifier.evidence.settings import RateSettings, ReportSettings
+from verifier.perception.settings import CountSettings, MergeSettings
+from verifier.robustness.settings import AssessSettings, MutateSettings
 
+CONFUSION = """\
+Count what a detector reports against what is there, by distance, and write the confusion matrices.
+
+  verify confusion --format kitti_tracking --annotations label_02 --detections results -o results.json
+  verify confusion merge first.json second.json -o both.json
+"""
+COLLISION = """\
+How likely is a collision, given the distance a detector reports and the speed? Maps with intervals for one detector;
+comparison, ranking and combination for several; and the same braking policy as a verified closed loop.
+
+  verify collision PAIRS.csv --plot map.png
+  verify collision --format kitti_object --annotations label_2 --detections results --class Car
+  verify collision --pairs a=first.csv --pairs b=second.csv --plot-comparison comparison.png
+"""
+COLLISION_EPILOG = """\
+A table of pairs has the columns image, true_m and predicted_m: an object with both distances; with true_m alone an
+object without a report; with neither an image without objects. The record of verify confusion --record is read with
+--record. Ranges are LOW..HIGH or LOW..HIGH:STEP or lists such as 5,10,20; speeds name their unit: m/s, km/h, mph, kn.
+"""
+CLOSED_LOOP = """\
+Judge detectors by what a vehicle does that acts on them: drive recorded logs again in closed loop at many
+sensitivities, compare safety and efficiency with a vehicle that is told the truth, and take the worst case over
+conditions (RobROC).
+
+  verify closed-loop LOGS --validation OTHER_LOGS --control-radius 2 --safety-radius 1.5
+
+LOGS is a folder of tables (logs, images, people, detections/NAME; CSV or Parquet). A source of detections is named
+DETECTOR or DETECTOR@CONDITION. nuScenes, KITTI tracking and FieldSAFE are read as well:
+
+  verify closed-loop gt.json --format nuscenes --detections a=det_a --detections b=det_b --window 5 \\
+      --validation self --match-distance 2 --control-radius 2 --safety-radius 1.5
+"""
+ROBROC = """\
+The worst case of trade-off curves over conditions (Robustness ROC), its area and its ratio to the baseline's.
+
+  verify robroc CURVES.json [CURVES.csv ...]
+  verify robroc --spec SPEC.ltl --safety NAME --progress NAME --cm a=a.json --cm b=b.json --cm a@fog=a_fog.json
+
+With --spec the curves are verified: P of a safety and of a progress requirement at every score threshold of a family
+of confusion matrices.
+"""
+MUTATE = """\
+Degrade images: every image under every mutation, as PNG files in FOLDER/MUTATION/NAME.png, and FOLDER/mutate.json.
+
+  verify mutate images --mutation gaussian_blur:sigma_px=2 --sweep haze:visibility_m=978,326,97.8 \\
+      --depth depth --densify linear -o mutated --sheet contact.png
+
+A mutation is NAME:PARAMETER=VALUE,...; steps are joined by +. --show lists all names and parameters. Files that
+cannot be used are listed, all others are made, and the exit code is 4.
+"""
+ASSESS = """\
+Is a detector robust in the circumstances of its use (Wozniak, Segura and Mazo 2024)? One TOML file says which
+circumstances there are, how often and how significant they are, what the detector achieves on source and target data,
+how far these are apart, and how much change is accepted at that distance.
+
+  verify assess ASSESSMENT.toml
+  verify assess ASSESSMENT.toml --markdown REPORT.md --plan PLAN.json
+  verify assess ASSESSMENT.toml --make FOLDER
+"""
 REPORT = """\
 One report of any results of this program: the verdicts first, then every requirement with how it fails and what would
 help, the matrices, the assumptions and where everything comes from. The HTML page is one file that needs no network.
@@ -51,6 +114,49 @@ class Verb:
 
 
 VERBS: Mapping[str, Verb] = {
+    "confusion": Verb(
+        CountSettings,
+        "verifier.cli.confusion:count_command",
+        "confusion matrices by distance from detections and annotations",
+        CONFUSION,
+    ),
+    "confusion merge": Verb(
+        MergeSettings,
+        "verifier.cli.confusion:merge_command",
+        "add up files that were counted in the same way",
+        "Add up confusion matrices that were counted in the same way.",
+    ),
+    "collision": Verb(
+        CollisionSettings,
+        "verifier.cli.collision:collision_command",
+        "probability of collision by reported distance and speed, with intervals; compare detectors",
+        COLLISION,
+        COLLISION_EPILOG,
+    ),
+    "closed-loop": Verb(
+        ClosedLoopSettings,
+        "verifier.cli.closedloop:closed_loop_command",
+        "detectors judged by what a braking vehicle does, with the worst case over conditions",
+        CLOSED_LOOP,
+    ),
+    "robroc": Verb(
+        RobrocSettings,
+        "verifier.cli.robroc:robroc_command",
+        "the worst case of trade-off curves over conditions, also of verified ones",
+        ROBROC,
+    ),
+    "mutate": Verb(
+        MutateSettings,
+        "verifier.cli.mutate:mutate_command",
+        "degrade images: blur, haze and defocus by depth, noise, and more",
+        MUTATE,
+    ),
+    "assess": Verb(
+        AssessSettings,
+        "verifier.cli.assess:assess_command",
+        "whether a detector is robust in the circumstances of its use",
+        ASSESS,
+    ),
     "report": Verb(
         ReportSettings,
         "verifier.cli.report:report_command",
@@ -83,5 +189,5 @@ def add_verb(commands: Any, name: str) -> argparse.ArgumentParser:
 
 def _run(verb: Verb, arguments: argparse.Namespace) -> int:
     module, _, function = verb.run.partition(":")
-    settings = settings_of(arguments, verb.settings)
+    settings: Any = settings_of(arguments, verb.settings)
     return int(getattr(importlib.import_module(module), function)(settings, arguments.invocation))

@@ -36,7 +36,8 @@ from verifier.closedloop.paths import paths_of
 from verifier.closedloop.results import LogsUsed, SecondEngine
 from verifier.closedloop.roboticizer import Standardizer, standardizer_of
 from verifier.closedloop.robroc import area
-from verifier.closedloop.study_settings import DRIVEN, Metric, StudySettings
+from verifier.closedloop.settings import Metric
+from verifier.closedloop.study_settings import DRIVEN, StudySettings
 from verifier.closedloop.traces import Trace, trace
 from verifier.closedloop.truth_driven import never_stopped
 

@@ -10,7 +10,7 @@ An object for which the value is unknown (NaN) stays.
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from verifier.base.errors import UsageError, unknown_name
 from verifier.perception.detections.columns import Boxes, DetectionSet, joined
 from verifier.perception.detections.distances import distance
-
-Removed: TypeAlias = Literal["ignore", "drop"]
+from verifier.perception.settings import Removed
 
 
 def keep_scores(data: DetectionSet, lowest: float) -> DetectionSet:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from verifier.base.errors import UsageError, unknown_name
 from verifier.perception.detections.classmap import ClassMap
+from verifier.perception.settings import DontCare
 
 IGNORABLE = {
     "unknown_frames": "objects in frames that the ground truth does not list",
@@ -59,7 +60,7 @@ class Reading:
 
     class_map: ClassMap | None = None
     ignore: tuple[str, ...] = ()
-    dont_care: Literal["keep", "drop"] = "keep"
+    dont_care: DontCare = "keep"
     sequences: tuple[str, ...] | None = None
     plausible: Plausible = Plausible()
 
