@@ -4,6 +4,9 @@ from typing import get_args
 
 import pytest
 
+from verifier.analysis.robust.solutions import SEMANTICS
+from verifier.analysis.settings import Semantics
+from verifier.options import VERDICT_SOURCES, VerdictSource
 from verifier.perception.confusion import EMPTY_COLUMN_POLICIES
 from verifier.perception.confusion.rules import LEFTOVER_POLICIES
 from verifier.perception.detections import FORMATS
@@ -21,6 +24,8 @@ from verifier.systems.settings import FalseAlarms
         (FalseAlarms, FALSE_ALARM_POLICIES),
         (Format, FORMATS),
         (Leftover, LEFTOVER_POLICIES),
+        (Semantics, SEMANTICS),
+        (VerdictSource, VERDICT_SOURCES),
     ],
 )
 def test_every_word_is_written_about(words, written):

@@ -47,6 +47,8 @@ class Option:
         group: title of the group of arguments that begins here.
         role: what of it is recorded, see `verifier.cli.invocation`.
         positional: whether it is told by its place instead of its name.
+        once: one text, of which `parse` makes all values.
+        listed: whether it is an option here, and not only has the value of another of its name.
         opposite: name and help of the flag that says no.
         default: how the default is spelled, where `number_words` would not do.
     """
@@ -59,6 +61,8 @@ class Option:
     group: str | None = None
     role: Role = "choice"
     positional: bool = False
+    once: bool = False
+    listed: bool = True
     opposite: tuple[str, str] | None = None
     default: str = ""
 
@@ -102,30 +106,36 @@ class Setting:
         return (*short, "--" + self.name.replace("_", "-"), *long)
 
     @property
+    def all_spellings(self) -> tuple[str, ...]:
+        """Those that say no included."""
+        return (*self.spellings, *((f"--{self.option.opposite[0]}",) if self.option.opposite else ()))
+
+    @property
     def several(self) -> bool:
         """Whether it takes any number of values."""
+        if self.option.once:
+            return False
         return get_origin(self.kind) is Mapping or (get_origin(self.kind) is tuple and get_args(self.kind)[-1] is ...)
 
     @property
     def values(self) -> int:
         """How many values stand behind its name."""
-        if self.kind is bool:
-            return 0
+        if self.kind is bool or self.option.once:
+            return 0 if self.kind is bool else 1
         return len(get_args(self.kind)) if get_origin(self.kind) is tuple and not self.several else 1
 
 
-def options_of(settings: type, part: Part = Part()) -> list[tuple[str, Setting]]:
-    """Every option of a settings class, each once, with the title of its group (empty for none)."""
+def options_of(settings: type, part: Part = Part(), title: str = "") -> list[tuple[str, Setting]]:
+    """Every option of a settings class, each once, with the title of its group, which begins as `title`."""
     found: dict[str, tuple[str, Setting]] = {}
-    title = ""
     for own, kind, note in _fields(settings):
         if own.name in part.fixed:
             continue
         if isinstance(note, Part):
-            below = options_of(kind, note)
+            below = options_of(kind, note, title)
             if note.absent is not None:
                 below.append((below[-1][0], Setting("", bool, note.absent, False)))
-        elif isinstance(note, Option):
+        elif isinstance(note, Option) and note.listed:
             title = note.group if note.group is not None else title
             below = [(title, Setting(own.name, kind, note, _default(own)))]
         else:
@@ -159,6 +169,11 @@ def add_options(parser: argparse.ArgumentParser, settings: type) -> None:
             flags = group.add_mutually_exclusive_group()
             flags.add_argument(*setting.spellings, **how, action="store_true")
             flags.add_argument(f"--{name}", **(how | {"help": text}), action="store_false")
+
+
+def add_version(parser: argparse.ArgumentParser, text: str) -> None:
+    """Add the option that shows a version and stops."""
+    parser.add_argument("--version", action="version", version=text)
 
 
 def settings_of(arguments: argparse.Namespace, settings: type[Settings], part: Part = Part()) -> Settings:
@@ -202,12 +217,11 @@ def _fields(settings: type) -> tuple[tuple[Field[Any], Any, Option | Part | None
 
 def _kind(hint: Any) -> tuple[Any, Option | Part | None]:
     """A type without `| None`, and what it is annotated with."""
-    note = None
     if get_origin(hint) is Annotated:
-        hint, note = get_args(hint)[:2]
+        return _kind(get_args(hint)[0])[0], get_args(hint)[1]
     if get_origin(hint) in (types.UnionType, typing.Union):
-        hint = next(kind for kind in get_args(hint) if kind is not types.NoneType)
-    return hint, note
+        return _kind(next(kind for kind in get_args(hint) if kind is not types.NoneType))
+    return hint, None
 
 
 def _default(own: Field[Any]) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -37,6 +38,18 @@ from verifier.provenance import own_versions
 
 Item = TypeVar("Item")
 OUTPUTS = ("output", "csv", "plot", "plot_table")
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Curves and where they come from; the fields are those of `TradeOffs`."""
+
+    title: str
+    curves: Sequence[NamedCurve]
+    inputs: tuple[dict[str, str], ...]
+    settings: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=own_versions)
+    remarks: tuple[str, ...] = ()
 
 
 def closed_loop_command(arguments: ClosedLoopSettings, command: Command) -> int:

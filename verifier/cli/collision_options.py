@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from verifier.base.errors import UsageError, shown
-from verifier.checking.results import EngineSettings
+from verifier.checking.settings import EngineSettings
 from verifier.collision.approach import DriveSettings
 from verifier.collision.bandwidth import NORMAL_REFERENCE
 from verifier.collision.distance_channel import ChannelSettings

@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import PurePath
-from typing import Any
 
 from verifier.base.errors import UsageError, unknown_name
-from verifier.cli.closedloop import check_targets, checked_severities, give
+from verifier.cli.closedloop import Gathered, check_targets, checked_severities, give
 from verifier.cli.closedloop_data import named_paths
 from verifier.cli.invocation import Command
 from verifier.cli.sources import with_models
-from verifier.closedloop.comparison import NamedCurve, compare
+from verifier.closedloop.comparison import compare
 from verifier.closedloop.curvefiles import read_curves
 from verifier.closedloop.results import TradeOffs
 from verifier.closedloop.settings import RobrocSettings
-from verifier.provenance import own_versions
-
-
-@dataclass(frozen=True)
-class Gathered:
-    """Curves and where they come from; the fields are those of `TradeOffs`."""
-
-    title: str
-    curves: Sequence[NamedCurve]
-    inputs: tuple[dict[str, str], ...]
-    settings: dict[str, Any] = field(default_factory=dict)
-    versions: dict[str, str] = field(default_factory=own_versions)
-    remarks: tuple[str, ...] = ()
 
 
 def robroc_command(arguments: RobrocSettings, command: Command) -> int:

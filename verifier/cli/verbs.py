@@ -12,10 +12,34 @@ from typing import Any
 from verifier.base.options import add_options, settings_of
 from verifier.closedloop.settings import ClosedLoopSettings, RobrocSettings
 from verifier.collision.settings import CollisionSettings
-from verifier.evidence.settings import RateSettings, ReportSettings
+from verifier.evidence.settings import BuildSettings, CheckSettings, RateSettings, ReportSettings
 from verifier.perception.settings import CountSettings, MergeSettings
+from verifier.questions.settings import ComparisonSettings, ExplanationSettings, RequirementSettings, RunSettings
 from verifier.robustness.settings import AssessSettings, MutateSettings
 
+RUN = """\
+Check every requirement of SPEC in every scenario (true environment, initial state, swept constants) on the Markov
+chain of planner and confusion matrices. Storm computes each number, a second engine checks it.
+"""
+EXPLAIN = """\
+Say why each requirement of SPEC has the probability it has: which wrong reports, alone or together, it is lost by
+(with --record the frames in which they happened), the most probable patterns of losing runs, what to fix first, and
+where to label more data. The worst scenario of each requirement is explained.
+"""
+REQUIRE = """\
+The least recall with which the system meets a requirement, in the bins that make a difference to it. Storm confirms
+the answer; --box proves a floor for every matrix above it.
+
+  verify require SPEC.ltl --cm RESULTS.json --requirement NAME
+  verify require SPEC.ltl --cm RESULTS.json --requirement NAME --mode cell --class ped --bin 5
+"""
+COMPARE = """\
+Compare planners and detectors under one or several specs: probabilities by Storm, and from common draws of the
+matrices the chance that one is better than another, of being best, and where the order changes along a sweep.
+
+  verify compare SPEC.ltl --cm old=OLD.json --cm new=NEW.json --planner all
+  verify compare SPEC.ltl --cm new=NEW.json --baseline RUN.json --max-drop 0.01
+"""
 CONFUSION = """\
 Count what a detector reports against what is there, by distance, and write the confusion matrices.
 
@@ -85,6 +109,21 @@ help, the matrices, the assumptions and where everything comes from. The HTML pa
 Results are what --output of the other commands writes; matrices belong to a result where their SHA-256 is that of its
 input. Which explanations belong to which run is found from the inputs that both name.
 """
+EVIDENCE_HELP = "evidence for a safety case: build a bundle, check one, rates per hour"
+BUILD = """\
+Make a bundle of evidence: run SPEC as verify run does, explain every requirement, find what each asks of the
+detector, repeat the run under the other policies that apply, prove probabilities and confidence bounds, and put all
+of it with copies of the inputs, report, safety case, trace and outputs for CI into one folder or archive. Equal
+inputs give equal bytes. The digest that is printed stands for all of it: keep it, sign it, demand it in a check.
+"""
+CHECK = """\
+Check a bundle offline: every file against the manifest, documents against their schemas, everything that follows
+from inputs and results derived again and compared byte for byte, certificates in rational arithmetic about the system
+built anew from the bundled inputs, counterexamples replayed on it, probabilities without a certificate enclosed by
+the second engine. What is wrong is listed, one line each, and so is what was not checked. Whether requirements are
+met is another matter: exit code 0 means that nothing is wrong, 4 that it was changed or cannot be read, 5 that the
+program contradicts itself.
+"""
 RATE = """\
 The rate at which a requirement fails, per hour of driving: its probability per encounter times the encounters per
 hour, both with their uncertainty, held against an acceptance criterion (ISO 21448, Annex C); and how many hours or
@@ -114,6 +153,9 @@ class Verb:
 
 
 VERBS: Mapping[str, Verb] = {
+    "run": Verb(
+        RunSettings, "verifier.cli.run:run_command", "how likely a system meets the requirements of a spec", RUN
+    ),
     "confusion": Verb(
         CountSettings,
         "verifier.cli.confusion:count_command",
@@ -125,6 +167,24 @@ VERBS: Mapping[str, Verb] = {
         "verifier.cli.confusion:merge_command",
         "add up files that were counted in the same way",
         "Add up confusion matrices that were counted in the same way.",
+    ),
+    "explain": Verb(
+        ExplanationSettings,
+        "verifier.cli.explain:explain_command",
+        "how a requirement fails, what that hangs on, what to fix and where to label",
+        EXPLAIN,
+    ),
+    "require": Verb(
+        RequirementSettings,
+        "verifier.cli.require:require_command",
+        "what recall a requirement asks of the detector",
+        REQUIRE,
+    ),
+    "compare": Verb(
+        ComparisonSettings,
+        "verifier.cli.compare:compare_command",
+        "which planner and which detector, and how sure that is",
+        COMPARE,
     ),
     "collision": Verb(
         CollisionSettings,
@@ -163,6 +223,8 @@ VERBS: Mapping[str, Verb] = {
         "one page of any results: verdicts, how it fails, what would help, assumptions, provenance",
         REPORT,
     ),
+    "evidence build": Verb(BuildSettings, "verifier.cli.evidence:build_command", "make a bundle of evidence", BUILD),
+    "evidence check": Verb(CheckSettings, "verifier.cli.evidence:check_command", "check a bundle of evidence", CHECK),
     "evidence rate": Verb(
         RateSettings,
         "verifier.cli.rate:rate_command",
@@ -172,19 +234,32 @@ VERBS: Mapping[str, Verb] = {
 }
 
 
-def add_verb(commands: Any, name: str) -> argparse.ArgumentParser:
-    """Add a command to those of its parser."""
-    verb = VERBS[name]
-    parser: argparse.ArgumentParser = commands.add_parser(
-        name.split()[-1],
-        help=verb.help,
-        description=verb.description,
-        epilog=verb.epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.set_defaults(command=partial(_run, verb))
-    add_options(parser, verb.settings)
-    return parser
+FAMILIES: Mapping[str, Mapping[str, Any]] = {
+    "confusion": {"title": "commands on matrix files", "metavar": "merge"},
+    "evidence": {"title": "commands", "metavar": "COMMAND", "required": True},
+}
+"""First word of commands that have two -> how the second ones are shown below it."""
+
+
+def add_verbs(commands: Any) -> None:
+    """Add every command to those of the program."""
+    below: dict[str, Any] = {}
+    for name, verb in VERBS.items():
+        family, _, word = name.rpartition(" ")
+        if family and family not in below:
+            parser = commands.add_parser(family, help=EVIDENCE_HELP, description="Evidence for a safety case.")
+            below[family] = parser.add_subparsers(**FAMILIES[family])
+        parser = (below[family] if family else commands).add_parser(
+            word,
+            help=verb.help,
+            description=verb.description,
+            epilog=verb.epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        parser.set_defaults(command=partial(_run, verb))
+        add_options(parser, verb.settings)
+        if name in FAMILIES:
+            below[name] = parser.add_subparsers(**FAMILIES[name])
 
 
 def _run(verb: Verb, arguments: argparse.Namespace) -> int:

@@ -17,18 +17,17 @@ import numpy as np
 
 from verifier.base.errors import InputError, Place, UsageError, unknown_name
 from verifier.checking.process import StormProcess
-from verifier.cli.robroc import Gathered
+from verifier.cli.closedloop import Gathered
 from verifier.cli.terminal import progress_bar
 from verifier.closedloop.comparison import BASELINE, NamedCurve
 from verifier.closedloop.curves import TradeOffCurve
 from verifier.closedloop.settings import RobrocSettings
 from verifier.language.specs import read_spec
-from verifier.options import RunOptions
+from verifier.options import RunOptions, Selection
 from verifier.perception.confusion.document import read_counts
 from verifier.pipeline import read_inputs, verified
 from verifier.provenance import own_versions
 from verifier.results import RunResult, engines_record
-from verifier.scenarios import Selection
 
 
 @dataclass(frozen=True)

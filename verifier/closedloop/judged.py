@@ -7,7 +7,7 @@ bootstrap counts it over the logs that were drawn (`verifier.closedloop.bootstra
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,9 @@ from verifier.closedloop.paths import PathSettings, paths_of
 from verifier.closedloop.roboticizer import Standardizer
 from verifier.closedloop.settings import FirstFrame
 from verifier.perception.matching import MatchingPolicy
+
+Counted: TypeAlias = Literal["nearest", "each"]
+"""Whether the nearest person is judged, or each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,11 +113,11 @@ class RoboticizerMetric:
 
     match_radius_m: float = 1.0
     range_m: tuple[float, float] = (0.0, 10.0)
-    people: Literal["nearest", "each"] = "nearest"
+    people: Counted = "nearest"
 
     def __post_init__(self) -> None:
         _check_bins(self.range_m)
-        if not 0 < self.match_radius_m < np.inf or self.people not in ("nearest", "each"):
+        if not 0 < self.match_radius_m < np.inf or self.people not in get_args(Counted):
             raise ValueError(f"expected a positive radius, and people 'nearest' or 'each', got {self}")
 
 

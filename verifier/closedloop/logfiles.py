@@ -32,7 +32,8 @@ from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_text, write_bytes, write_text
 from verifier.closedloop.logs import FARTHEST_M, Bools, Detections, Floats, Ints, Logs
 from verifier.closedloop.plausible import LogLimits, check_plausible
-from verifier.closedloop.tables import SUFFIXES, Kind, Table, read_table, table_bytes
+from verifier.closedloop.tables import Kind, Table, read_table, table_bytes
+from verifier.perception.confusion.record import FORMATS as SUFFIXES
 from verifier.perception.detections.columns import faulty_boxes
 from verifier.perception.detections.reading import Plausible
 

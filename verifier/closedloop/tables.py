@@ -20,7 +20,6 @@ from verifier.perception.detections.texttables import NUMBER, lines_of
 Kind: TypeAlias = Literal["text", "whole", "flag", "number", "measured"]
 """Text; a whole number; 0 or 1; a finite number; a finite number or an empty cell (NaN)."""
 WANTED = {"whole": "a whole number", "flag": "0 or 1", "number": "a finite number", "measured": "a finite number"}
-SUFFIXES = (".csv", ".parquet")
 LARGEST_WHOLE = 2.0**53
 
 

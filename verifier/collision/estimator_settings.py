@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import UsageError
 from verifier.collision.bandwidth import NORMAL_REFERENCE
+from verifier.collision.settings import Bandwidth
 
 Array = NDArray[np.float64]
 
@@ -71,14 +72,14 @@ class EstimatorSettings:
         UsageError: a choice that does not exist, or numbers that are not positive.
     """
 
-    bandwidth: Literal["normal_reference", "cross_validated", "fixed"] = "cross_validated"
+    bandwidth: Bandwidth = "cross_validated"
     constant: float = NORMAL_REFERENCE
     width_m: float | None = None
     two_bandwidths: bool = False
     reach: float = 3.0
 
     def __post_init__(self) -> None:
-        if self.bandwidth not in ("normal_reference", "cross_validated", "fixed"):
+        if self.bandwidth not in get_args(Bandwidth):
             raise UsageError(f"unknown bandwidth '{self.bandwidth}'; known: cross_validated, fixed, normal_reference")
         if not math.isfinite(self.constant) or self.constant <= 0:
             raise UsageError(f"the constant of the kernel width must be positive, got {self.constant:g}")

@@ -24,6 +24,9 @@ Drawn: TypeAlias = Literal["error", "value"]
 EmptyBins: TypeAlias = Literal["error", "neighbour", "no_report"]
 """What becomes of bins of the true distance without objects."""
 
+Bandwidth: TypeAlias = Literal["normal_reference", "cross_validated", "fixed"]
+"""How the width of the kernel is found."""
+
 DECELERATION_MPS2 = 6.86
 """Of braking, where none is named."""
 BOOTSTRAP = 200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,7 +10,11 @@ from functools import partial
 from typing import Annotated, Literal, TypeAlias
 
 from verifier.base.errors import UsageError, shown
-from verifier.base.options import Option, Printed, Written
+from verifier.base.options import Option, Part, Printed, Written
+from verifier.checking.settings import Timeout
+from verifier.options import RunOptions
+from verifier.questions.settings import DRAWN_AS_COUNTED, Matrices, Spec
+from verifier.systems.settings import Limits
 
 Event: TypeAlias = Literal["violated", "satisfied"]
 """What can be unwanted of a requirement."""
@@ -129,3 +134,60 @@ class RateSettings:
     events: Annotated[int, Option("events a demonstration may see", metavar="K")] = 0
     json: Printed = False
     output: Written = None
+
+
+def _digest(text: str) -> str:
+    if not re.fullmatch(r"[0-9a-fA-F]{64}", text):
+        raise argparse.ArgumentTypeError("expected 64 hexadecimal digits")
+    return text.lower()
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildSettings:
+    """Every choice of `verify evidence build`."""
+
+    spec: Spec
+    cm: Matrices
+    context: Annotated[
+        str | None, Option("what people declare about the case (.toml)", metavar="FILE", role="file")
+    ] = None
+    given: Annotated[
+        tuple[str, ...],
+        Option(
+            "a result made elsewhere, to be put in as it is (.json); repeat",
+            name="with",
+            metavar="RESULT",
+            role="file",
+        ),
+    ] = ()
+    options: Annotated[RunOptions, DRAWN_AS_COUNTED] = RunOptions()
+    output: Annotated[
+        str,
+        Option(
+            "a folder, or an archive if it ends in .zip",
+            also=("-o",),
+            metavar="BUNDLE",
+            group="output",
+            role="output",
+        ),
+    ]
+    force: Annotated[bool, Option("replace a bundle that is there already", role="output")] = False
+    json: Annotated[bool, Option("print what was built as JSON", role="output")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckSettings:
+    """Every choice of `verify evidence check`."""
+
+    bundle: Annotated[str, Option("a folder or a zip archive", metavar="BUNDLE", positional=True, role="file")]
+    digest: Annotated[
+        str | None,
+        Option("SHA-256 that the manifest must have, as build printed it", metavar="HEX", parse=_digest),
+    ] = None
+    anew: Annotated[
+        bool,
+        Option("compute every result again, byte for byte, and every probability as an exact fraction by Storm"),
+    ] = False
+    timeout: Timeout = 600.0
+    limits: Annotated[Limits, Part()] = Limits()
+    json: Annotated[bool, Option("print what was found as JSON", role="output")] = False

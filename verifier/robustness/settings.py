@@ -13,6 +13,8 @@ from verifier.perception.settings import IMAGE_SUFFIXES
 
 Densifying: TypeAlias = Literal["nearest", "linear", "pyramid"]
 """How unknown depths are filled."""
+Pixels: TypeAlias = Literal["uint8", "float32"]
+"""What an image is handed on as."""
 PublishedList: TypeAlias = Literal["published-2021", "published-2018", "published-2018-text"]
 """Lists of the mutations of a paper."""
 

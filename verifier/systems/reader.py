@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from verifier.base.errors import InputError, Place, nearest_name, shown
 from verifier.base.files import read_text
@@ -21,7 +21,7 @@ from verifier.language.expressions import Source, parse_expression
 from verifier.language.expressions.syntax import FALSE, RESERVED, TRUE, Node, Number
 from verifier.language.ltl import parse_formula
 from verifier.systems.declarations import check_declarations
-from verifier.systems.model import PICKS, PlacedObject, Planner, Range, Rule, Run, SystemModel, Variable
+from verifier.systems.model import PICKS, PlacedObject, Planner, PlannerKind, Range, Rule, Run, SystemModel, Variable
 
 LARGEST_MODEL_FILE = 2**20
 LONGEST_NUMBER = 60
@@ -46,7 +46,7 @@ TABLES = (
 )
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _TOO_LONG = f"the number is too long; at most {LONGEST_NUMBER} digits are read"
-_KINDS = ("rules", "runs", "synthesis")
+_KINDS = get_args(PlannerKind)
 
 
 def read_model(path: str | Path) -> SystemModel:

@@ -27,23 +27,25 @@ def memory_bytes(text: str) -> int:
     return int(min(float(above_0(text)), 2.0**30) * 2**30)
 
 
+MostStates = Annotated[int, Option("refuse larger models", name="max-states", metavar="N", parse=whole_above_0)]
+MostMemory = Annotated[
+    int,
+    Option(
+        "of all processes together, beyond the program itself",
+        name="max-memory",
+        metavar="GIB",
+        parse=memory_bytes,
+        default="16",
+    ),
+]
+
+
 @dataclass(frozen=True)
 class Limits:
     """What may be built: states before reachability, and bytes of memory at the peak of building."""
 
-    states: Annotated[int, Option("refuse larger models", name="max-states", metavar="N", parse=whole_above_0)] = (
-        50_000_000
-    )
-    memory_bytes: Annotated[
-        int,
-        Option(
-            "of all processes together, beyond the program itself",
-            name="max-memory",
-            metavar="GIB",
-            parse=memory_bytes,
-            default="16",
-        ),
-    ] = 16 * 2**30
+    states: MostStates = 50_000_000
+    memory_bytes: MostMemory = 16 * 2**30
 
 
 def initial_condition(text: str) -> Node:

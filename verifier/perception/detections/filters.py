@@ -10,7 +10,7 @@ An object for which the value is unknown (NaN) stays.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,7 +103,7 @@ def _filtered(
     removed: Removed = "drop",
 ) -> DetectionSet:
     """The set with the masked rows kept, and `entry` with the numbers taken out added to its origin."""
-    if removed not in ("ignore", "drop"):
+    if removed not in get_args(Removed):
         raise UsageError(f"removed must be 'ignore' or 'drop', got {removed!r}")
     changes: dict[str, Any] = {}
     entry = dict(entry)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from verifier.base.errors import UsageError, unknown_name
 from verifier.perception.detections.classmap import ClassMap
@@ -69,7 +69,7 @@ class Reading:
             if name not in IGNORABLE:
                 message, hint = unknown_name("kind of fault to ignore", name, IGNORABLE)
                 raise UsageError(f"{message}\n  hint: {hint}")
-        if self.dont_care not in ("keep", "drop"):
+        if self.dont_care not in get_args(DontCare):
             raise UsageError(f"dont_care must be 'keep' or 'drop', got {self.dont_care!r}")
 
     def record(self) -> Mapping[str, Any]:
