@@ -1,72 +1,138 @@
-"""Every choice of a run beside its files, as one value."""
+"""Every choice of a run beside its files, as one value. Only light modules are imported."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from verifier.analysis.intervals.tiers import Weights
-from verifier.analysis.settings import ConfidenceSettings
+from verifier.analysis.settings import ConfidenceSettings, Weights
 from verifier.base.errors import UsageError
-from verifier.checking.results import EngineSettings
-from verifier.checking.verdicts import VerdictRule
-from verifier.scenarios import Selection
-from verifier.systems.scene import Limits
+from verifier.base.options import Option, Part, pair
+from verifier.checking.settings import EngineSettings
+from verifier.perception.settings import EmptyColumns
+from verifier.systems.settings import FalseAlarms, Limits, constant, initial_condition, sweep
 
-VERDICT_SOURCES = {
+if TYPE_CHECKING:
+    from verifier.checking.verdicts import VerdictRule
+    from verifier.language.expressions.syntax import Node
+else:
+    Node = Any
+
+VerdictSource: TypeAlias = Literal["bounds", "interval", "point"]
+"""What can be held against a target, see `VERDICT_SOURCES`."""
+VERDICT_SOURCES: Mapping[VerdictSource, str] = {
     "bounds": "the bounds that no matrix within the confidence region goes beyond",
     "interval": "the statistical interval, as far as the draws determine its ends",
     "point": "the probability for the given matrices, with its numerical bounds",
 }
-"""What can be held against a target."""
 MIX_ELSEWHERE = "--mix belongs to verify run: here the matrices are drawn or taken apart as they were counted"
+SCENARIOS = "scenarios (what is named here replaces what the spec names)"
+CHANNEL = "what the matrices mean"
+LIMITS = "engines and limits"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is chosen of the scenarios; it replaces what the spec says."""
+
+    planners: Annotated[
+        tuple[str, ...], Option("planner; repeat, or 'all'", name="planner", metavar="NAME", group=SCENARIOS)
+    ] = ()
+    environments: Annotated[
+        tuple[str, ...], Option("true environment; repeat", name="environment", also=("--env",), metavar="NAME")
+    ] = ()
+    initial: Annotated[
+        Node | None,
+        Option("narrow the initial states further, as 'v = 1'", metavar="CONDITION", parse=initial_condition),
+    ] = None
+    settings: Annotated[
+        Mapping[str, int | Fraction | str],
+        Option("a constant, or PLANNER.pick=RULE; repeat", name="set", metavar="NAME=VALUE", parse=constant),
+    ] = field(default_factory=dict)
+    sweeps: Annotated[
+        Mapping[str, tuple[int | Fraction, ...]],
+        Option("as vmax=1..10 or vmax=1,2,5; repeat", name="sweep", metavar="NAME=VALUES", parse=sweep),
+    ] = field(default_factory=dict)
+    requirements: Annotated[tuple[str, ...], Option("only this one; repeat", name="requirement", metavar="NAME")] = ()
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Every choice of a run beside its files; the defaults are those of the command line.
+    """Every choice of a run beside its files.
 
     Attributes:
-        selection: planners, environments, initial states, constants.
-        where: bins of further variables of the matrices to use; they are summed over the others.
-        score_threshold: which matrices of a family over score thresholds.
-        mix: file with weights of the bins of a further variable; None to sum over them as counted.
-        canonical: use the sum of the matrices over all bins.
-        empty_columns: a policy of `EMPTY_COLUMN_POLICIES`.
-        false_alarms: a policy of `FALSE_ALARM_POLICIES`.
-        endless: leave the model's terminal states out.
-        decimals: round transition probabilities to so many decimals.
-        strategies: for synthesised planners also find the range over all winning strategies.
-        confidence: how to make intervals and confidence bounds; None for none. Rounded transitions get none: their
-            values are no probabilities of the system.
-        verdict_from: one of `VERDICT_SOURCES`; without `confidence` it is the point.
-        strict: a verdict that would carry a condition is inconclusive.
-        assume_memoryless: assume the memoryless channel where the data do not test or even contradict it.
+        confidence: None for no intervals and bounds. Rounded transitions get none: their values are no probabilities
+            of the system.
+        verdict_from: without `confidence` it is the point.
         point_weights: of the rates where there is no `confidence`; otherwise they have its weights.
-        engines: how to check.
-        limits: when to refuse a model.
 
     Raises:
         UsageError: an unknown source of verdicts; strict, and assuming something all the same.
     """
 
-    selection: Selection = field(default_factory=Selection)
-    where: Mapping[str, str] = field(default_factory=dict)
-    score_threshold: float | None = None
-    mix: str | None = None
-    canonical: bool = False
-    empty_columns: str = "error"
-    false_alarms: str = "as_counted"
-    endless: bool = False
-    decimals: int | None = None
-    strategies: bool = False
-    confidence: ConfidenceSettings | None = ConfidenceSettings()
-    verdict_from: str = "bounds"
-    strict: bool = False
-    assume_memoryless: bool = False
+    selection: Annotated[Selection, Part()] = Selection()
+    where: Annotated[
+        Mapping[str, str],
+        Option(
+            "only this bin of a further variable; repeat",
+            metavar="NAME=BIN",
+            parse=partial(pair, "--where", "NAME=BIN"),
+            group=CHANNEL,
+        ),
+    ] = field(default_factory=dict)
+    score_threshold: Annotated[
+        float | None, Option("which matrices of a family over score thresholds", metavar="X")
+    ] = None
+    canonical: Annotated[bool, Option("the sum of the matrices over all distance bins")] = False
+    empty_columns: Annotated[EmptyColumns, Option("rates of a column without items: {choices}", metavar="POLICY")] = (
+        "error"
+    )
+    false_alarms: Annotated[FalseAlarms, Option("use of the column 'empty': {choices}", metavar="POLICY")] = (
+        "as_counted"
+    )
+    endless: Annotated[bool, Option("leave out the terminal states: runs never end")] = False
+    decimals: Annotated[
+        int | None,
+        Option(
+            "round the chain's probabilities, as the archive of the published numbers did",
+            name="round-transitions",
+            metavar="DECIMALS",
+        ),
+    ] = None
+    mix: Annotated[
+        str | None,
+        Option(
+            "weigh the bins of a further variable instead of summing over them as counted: a TOML file with "
+            'variable = "light" and [weights] day = 0.7, night = [0.2, 0.3] (stated, or bounded)',
+            metavar="FILE",
+            role="file",
+        ),
+    ] = None
+    confidence: Annotated[
+        ConfidenceSettings | None,
+        Part(absent=Option("the point alone, without any interval", name="no-confidence")),
+    ] = ConfidenceSettings()
+    verdict_from: Annotated[
+        VerdictSource,
+        Option("quantity compared with the target: confidence bounds, statistical interval, or point estimate"),
+    ] = "bounds"
+    strict: Annotated[
+        bool, Option("inconclusive instead of a verdict with a condition (items independent, channel not tested)")
+    ] = False
+    assume_memoryless: Annotated[
+        bool,
+        Option("accept verdicts although the data do not test or even contradict the memoryless detector"),
+    ] = False
+    strategies: Annotated[
+        bool,
+        Option("for synthesised planners also the range over all winning strategies", group=LIMITS),
+    ] = False
+    engines: Annotated[EngineSettings, Part()] = EngineSettings()
+    limits: Annotated[Limits, Part()] = Limits()
     point_weights: Weights = "item"
-    engines: EngineSettings = EngineSettings()
-    limits: Limits = Limits()
 
     def __post_init__(self) -> None:
         if self.verdict_from not in VERDICT_SOURCES:
@@ -76,6 +142,25 @@ class RunOptions:
                 "--strict accepts no verdict with a condition, and --assume-memoryless gives verdicts one: name one "
                 "of the two"
             )
+
+    def check_given(self, names: frozenset[str]) -> None:
+        """Refuse what was asked for and nothing would come of; UsageError."""
+        if "no_confidence" in names:
+            for name in BOUNDS_ASSUME:
+                if name in names:
+                    option = "--" + name.replace("_", "-")
+                    raise UsageError(f"{option} needs what --no-confidence leaves out: name one of the two")
+        source = self.verdict_from
+        for name in ("shift", "looks"):
+            if name in names and source != "bounds":
+                raise UsageError(
+                    f"--{name} moves the confidence bounds, and --verdict-from {source} ignores them: name one of "
+                    "the two"
+                )
+        for name in ("no_confidence", "round_transitions"):
+            if name in names and "verdict_from" in names and source != "point":
+                option = "--" + name.replace("_", "-")
+                raise UsageError(f"--verdict-from {source} needs what {option} leaves out: name one of the two")
 
     @property
     def weights(self) -> Weights:
@@ -89,4 +174,10 @@ class RunOptions:
     @property
     def verdict_rule(self) -> VerdictRule:
         """Which assumptions a verdict may rest on."""
+        from verifier.checking.verdicts import VerdictRule
+
         return VerdictRule(self.strict, self.assume_memoryless)
+
+
+BOUNDS_ASSUME = ("bounds", "weights", "largest_drive", "icc_at_most", "assume_independent_items", "looks", "shift")
+"""Settings of what the confidence bounds assume."""

@@ -16,10 +16,10 @@ from verifier import __version__
 from verifier.analysis.confidence import Data
 from verifier.analysis.dependence.channel_test import ClassTest
 from verifier.analysis.dependence.dependence import dependence_remark
-from verifier.analysis.intervals.intervals import LARGEST_DRAWS, alpha_of, fewest_draws
+from verifier.analysis.intervals.intervals import alpha_of, fewest_draws
 from verifier.analysis.intervals.rate_differences import difference_remark
 from verifier.analysis.intervals.tiers import RESAMPLED, BoundsBasis
-from verifier.analysis.settings import ConfidenceSettings
+from verifier.analysis.settings import LARGEST_DRAWS, ConfidenceSettings
 from verifier.checking.results import TwoEngineValues
 from verifier.checking.strategies import StrategyRange
 from verifier.checking.verdicts import INDEPENDENT_ITEMS

@@ -16,31 +16,11 @@ from fractions import Fraction
 from verifier.base.errors import InputError, LimitError, Place, UsageError, VerifierError, unknown_name
 from verifier.language.expressions.syntax import Node, Operation, conjunction
 from verifier.language.specs import Requirement, Specification
+from verifier.options import Selection
 from verifier.systems.model import Planner, Setting, System, SystemModel
 
 LARGEST_GRID = 100_000
 """Blocks of one run; each needs a chain of its own."""
-
-
-@dataclass(frozen=True)
-class Selection:
-    """What the command line names beside the spec; what is named here replaces what the spec says.
-
-    Attributes:
-        planners: names, or ("all",).
-        environments: names; empty for those of the spec, or all of the model.
-        initial: a condition that narrows the initial states further.
-        settings: constants and planner options.
-        sweeps: constant -> its values.
-        requirements: names of the requirements to check; empty for all.
-    """
-
-    planners: tuple[str, ...] = ()
-    environments: tuple[str, ...] = ()
-    initial: Node | None = None
-    settings: Mapping[str, Setting] = field(default_factory=dict)
-    sweeps: Mapping[str, tuple[int | Fraction, ...]] = field(default_factory=dict)
-    requirements: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

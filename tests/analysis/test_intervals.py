@@ -13,11 +13,10 @@ from verifier.analysis.intervals.intervals import (
     RANGE_LEVEL,
     Interval,
     PercentileStream,
-    check_draws,
-    check_level,
     fewest_draws,
     percentile_interval,
 )
+from verifier.analysis.settings import check_draws, check_level
 from verifier.base.errors import LimitError, UsageError
 
 

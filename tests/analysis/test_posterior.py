@@ -20,9 +20,9 @@ from verifier.analysis.intervals.posterior import (
     credible_interval,
     default_draws,
     matrix_draws,
-    prior_weight,
     probability_draws,
 )
+from verifier.analysis.settings import prior_weight
 from verifier.base.errors import UsageError
 from verifier.perception.confusion import ConfusionMatrices
 

@@ -12,7 +12,7 @@ from verifier.base.errors import NoAnswerError
 from verifier.chains.chain import MarkovChain
 from verifier.checking.process import StormProcess
 from verifier.checking.requirements import abstracted, check_formulas
-from verifier.checking.results import EngineSettings
+from verifier.checking.settings import EngineSettings
 from verifier.language.ltl import holds_on_lasso
 
 NAMES = ("a", "b", "c")

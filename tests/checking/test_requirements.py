@@ -15,7 +15,7 @@ from verifier.checking.plan import decide
 from verifier.checking.process import StormProcess
 from verifier.checking.product import build_product
 from verifier.checking.requirements import abstracted, check_formulas
-from verifier.checking.results import EngineSettings
+from verifier.checking.settings import EngineSettings
 from verifier.language.expressions.syntax import Interval
 from verifier.language.ltl import parse_formula
 

@@ -18,7 +18,7 @@ from verifier.checking.batch import satisfaction_probabilities
 from verifier.checking.process import StormProcess
 from verifier.checking.product import build_product
 from verifier.checking.requirements import check_formulas
-from verifier.checking.results import EngineSettings
+from verifier.checking.settings import EngineSettings
 from verifier.checking.step_bounds import counted, long_window
 from verifier.language.expressions import Source
 from verifier.language.ltl import parse_formula

@@ -1,7 +1,6 @@
 """Where results come from: the command in every document, the inputs' hashes, and bytes that do not depend on where
 the files lie, where results go and who runs it."""
 
-import argparse
 import hashlib
 import json
 import re
@@ -14,8 +13,10 @@ from PIL import Image
 from small_logs import made_logs, straight
 
 from verifier.base.errors import ExitCode
-from verifier.cli import _parser, main
-from verifier.cli.invocation import FILES, NAMED, OUTPUTS, invocation, with_provenance
+from verifier.base.options import options_of
+from verifier.cli import main
+from verifier.cli.invocation import invocation, with_provenance
+from verifier.cli.verbs import VERBS
 from verifier.closedloop.logfiles import write_logs
 from verifier.evidence.consistency import read_document
 
@@ -190,56 +191,42 @@ def test_a_command_that_is_none_is_refused(folders, tmp_path, capsys):
 
 
 def test_a_spelling_with_an_equals_sign_is_recorded_like_the_other(monkeypatch):
-    parser = _parser()
     one = ["run", SPEC, f"--cm={CM}", "--no-conf", "--env=ped", "-o/tmp/a.json", "--points"]
-    assert invocation(parser, one) == (
+    assert invocation(one) == (
         *("verify", "run", "car_pedestrian.ltl", "--cm", "nuscenes_yolov3_class.json"),
         *("--no-confidence", "--env", "ped"),
     )
 
 
 def test_a_file_may_be_called_like_anything():
-    parser = _parser()
     tokens = ["compare", "a=b.ltl", "--cm", "new=runs/x=y.json", "--cm", "/abs/plain.json", "--pareto", "a/b,c"]
-    assert invocation(parser, tokens)[2:] == (
+    assert invocation(tokens)[2:] == (
         *("a=b.ltl", "--cm", "new=x=y.json", "--cm", "plain.json", "--pareto", "a/b,c"),
     )
-    assert invocation(parser, ["assess", "."])[2:] == (".",)
+    assert invocation(["assess", "."])[2:] == (".",)
     odd = ["compare", "--cm", "a.json", "--", "-o.ltl", "-x.ltl", "--json"]
-    assert invocation(parser, odd)[2:] == ("--cm", "a.json", "--", "-o.ltl", "-x.ltl", "--json")
+    assert invocation(odd)[2:] == ("--cm", "a.json", "--", "-o.ltl", "-x.ltl", "--json")
 
 
 def test_documents_from_python_have_no_command():
     text = '{\n  "schema": "verifier.run",\n  "version": 1,\n  "title": ""\n}\n'
-    assert with_provenance(text, argparse.Namespace()) == text
-    found = with_provenance(text, argparse.Namespace(invocation=("verify", "run")), {"versions": {"a": "1"}})
+    assert with_provenance(text, ()) == text
+    found = with_provenance(text, ("verify", "run"), {"versions": {"a": "1"}})
     assert json.loads(found)["command"] == ["verify", "run"]
     assert list(json.loads(found)) == ["schema", "version", "command", "versions", "title"]
     with pytest.raises(ValueError, match="not the text"):
-        with_provenance("[]", argparse.Namespace())
-
-
-def parsers(parser, verb=""):
-    """Every verb with its parser."""
-    yield verb, parser
-    for action in parser._actions:
-        if isinstance(action.choices, dict):
-            for name, below in action.choices.items():
-                yield from parsers(below, f"{verb} {name}".strip())
+        with_provenance("[]", ())
 
 
 LOOKS_LIKE_A_FILE = re.compile(r"FILE|PATH|DIR|FOLDER|LOGS|SPEC|PAIRS|CURVES|ASSESSMENT|IMAGES|BUNDLE|CASE\b|RESULT")
 
 
 def test_every_argument_that_names_a_file_is_known_for_one():
-    for verb, parser in parsers(_parser()):
-        names = {action.dest for action in parser._actions}
-        listed = OUTPUTS.get(verb, frozenset()) | FILES.get(verb, frozenset())
-        assert not OUTPUTS.get(verb, frozenset()) & FILES.get(verb, frozenset())
-        assert listed <= names, f"{verb}: no such argument {listed - names}"
-        for action in parser._actions:
-            metavar = " ".join(action.metavar) if isinstance(action.metavar, tuple) else action.metavar or ""
-            if LOOKS_LIKE_A_FILE.search(metavar):
-                assert action.dest in listed, f"{verb}: {action.dest} ({metavar}) is neither input nor output"
-            assert action.nargs not in ("*", "+", "?") or not action.option_strings, "counted by what follows it"
-    assert all(argument in FILES[verb] for verb, argument in NAMED)
+    for verb, known in VERBS.items():
+        for _, setting in options_of(known.settings):
+            metavar = setting.option.metavar or ""
+            if LOOKS_LIKE_A_FILE.search(metavar if isinstance(metavar, str) else " ".join(metavar)):
+                assert setting.option.role != "choice", f"{verb}: {setting.name} is neither input nor output"
+            if "NAME=" in str(metavar) and setting.option.role != "choice":
+                assert setting.option.role == "named_file", f"{verb}: {setting.name}"
+            assert setting.option.positional or setting.values <= 2, "counted by what follows it"

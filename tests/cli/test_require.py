@@ -405,15 +405,6 @@ def test_a_column_without_items_is_refused_until_a_policy_is_named(require, root
     assert "rates filled in by policy 'prior'" in " ".join(found["remarks"])
 
 
-def test_the_command_line_offers_what_there_is():
-    from verifier.analysis.robust.solutions import SEMANTICS as KNOWN
-    from verifier.cli import arguments, require_arguments
-    from verifier.questions.require import question
-
-    assert require_arguments.MODES == question.MODES
-    assert tuple(each.replace("-", "_") for each in arguments.SEMANTICS) == question.SEMANTICS == tuple(KNOWN)
-
-
 @pytest.mark.parametrize(
     ("p_value", "chosen", "code"),
     [

@@ -26,7 +26,7 @@ from verifier.evidence.bundle.writing import write_bundle
 from verifier.evidence.findings import CheckReport, Finding, Grades, Kind, Log
 from verifier.language.specs import read_spec
 from verifier.options import RunOptions
-from verifier.systems.scene import Limits
+from verifier.systems.settings import Limits
 
 FEW = RunOptions(confidence=ConfidenceSettings(draws=500))
 

@@ -12,7 +12,7 @@ pytest.importorskip("PIL", reason="pillow is not installed")
 from PIL import Image
 
 from verifier.base.errors import InputError
-from verifier.perception.detections.depth import IMAGE_SUFFIXES
+from verifier.perception.settings import IMAGE_SUFFIXES
 from verifier.robustness.detectors.images import read_image, read_images
 
 

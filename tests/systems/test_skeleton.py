@@ -14,7 +14,8 @@ from verifier.chains.filled import filled_counts, markov_chain
 from verifier.language.expressions import parse_expression
 from verifier.perception.confusion import EMPTY, ConfusionMatrices, rates
 from verifier.systems.reader import read_model
-from verifier.systems.scene import Limits, SkeletonOptions
+from verifier.systems.scene import SkeletonOptions
+from verifier.systems.settings import Limits
 from verifier.systems.skeleton import build_skeleton
 
 PED, OBS = frozenset({"ped"}), frozenset({"obs"})

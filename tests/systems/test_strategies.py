@@ -13,7 +13,8 @@ from verifier.chains.filled import decision_process, filled_counts, markov_chain
 from verifier.language.expressions import parse_expression
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.systems.reader import read_model
-from verifier.systems.scene import Limits, SkeletonOptions
+from verifier.systems.scene import SkeletonOptions
+from verifier.systems.settings import Limits
 from verifier.systems.skeleton import build_skeleton
 from verifier.systems.strategies import build_strategies
 

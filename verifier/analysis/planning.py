@@ -46,8 +46,9 @@ from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.intervals.rate_intervals import RateIntervals
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.region import groups_of, region_of
-from verifier.analysis.robust.solutions import Effort, RobustBounds, Semantics, robust_bounds
+from verifier.analysis.robust.solutions import Effort, RobustBounds, robust_bounds
 from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, state_values
+from verifier.analysis.settings import Semantics
 from verifier.checking.verdicts import Verdict, verdict_of
 
 Ints = NDArray[np.int64]

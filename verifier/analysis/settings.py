@@ -1,64 +1,187 @@
-"""How intervals and confidence bounds are made, as one value."""
+"""How intervals and confidence bounds are made, as one value, and the words for it.
+
+Only light modules are imported.
+"""
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Annotated, Literal, TypeAlias, get_args
 
-from verifier.analysis.intervals.intervals import LARGEST_DRAWS, check_draws, check_level
-from verifier.analysis.intervals.posterior import Prior, prior_weight
-from verifier.analysis.intervals.tiers import BOUNDS, WEIGHTS, Weights
-from verifier.analysis.robust.solutions import Semantics
 from verifier.base.errors import UsageError, shown
+from verifier.base.options import Option, share, whole, whole_above_0
+from verifier.systems.settings import fraction_from_0_to_1
 
+Requested: TypeAlias = Literal["auto", "posterior", "bootstrap"]
+"""The statistical interval that can be asked for."""
+Bounds: TypeAlias = Literal["auto", "drives", "approximate", "items"]
+"""What confidence bounds can be asked to rest on; "auto" is drives where the file knows them, else items."""
+Weights: TypeAlias = Literal["item", "track", "drive"]
+"""What a rate is the rate of, see `verifier.analysis.intervals.drive_items`."""
+Semantics: TypeAlias = Literal["every_state", "one_matrix"]
+"""Whether every state may have a matrix of its own, see `verifier.analysis.robust.solutions`."""
+Prior: TypeAlias = "str | float"
+
+PRIORS: Mapping[str, float] = {"jeffreys": 0.5, "uniform": 1.0}
+"""Named weights on every label: the prior of Jeffreys, and all matrices equally likely."""
+SMALLEST_PRIOR, LARGEST_PRIOR = 1e-6, 1e6
+LARGEST_DRAWS = 10**9
 MOST_LOOKS = 10**6
+
+
+def check_level(level: float) -> float:
+    """`level`, if it can be the level of an interval.
+
+    Raises:
+        UsageError: it does not lie strictly between 0 and 1.
+    """
+    if not 0 < level < 1:  # false for NaN as well
+        raise UsageError(f"expected a level strictly between 0 and 1, such as 0.95, got {shown(level)}")
+    return level
+
+
+def check_draws(count: int, most: int | None = None) -> int:
+    """`count`, if it can be a number of draws, of which there are `most` at most; UsageError if not."""
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        raise UsageError(f"expected at least one draw, got {shown(count)}")
+    if most is not None and count > most:
+        raise UsageError(f"expected at most {most} draws, got {shown(count)}")
+    return count
+
+
+def prior_weight(prior: Prior) -> float:
+    """The weight that a prior puts on every label.
+
+    >>> prior_weight("jeffreys"), prior_weight("0.25")
+    (0.5, 0.25)
+
+    Raises:
+        UsageError: neither a name of `PRIORS` nor a number from `SMALLEST_PRIOR` to `LARGEST_PRIOR`.
+    """
+    try:
+        weight = PRIORS[prior] if isinstance(prior, str) and prior in PRIORS else float(prior)
+    except (TypeError, ValueError):
+        weight = -1.0
+    if not SMALLEST_PRIOR <= weight <= LARGEST_PRIOR:  # false for NaN as well
+        raise UsageError(
+            f"unknown prior {shown(prior)}; known: {', '.join(PRIORS)}, or the weight of each label as a number "
+            f"from {SMALLEST_PRIOR:g} to {LARGEST_PRIOR:g}"
+        )
+    return weight
+
+
+def check_seed(seed: int) -> None:
+    """Refuse a seed below 0, used or not: nobody learns of it after minutes of work; UsageError."""
+    if seed < 0:
+        raise UsageError(f"expected a seed that is a whole number from 0 on, got {seed}")
+
+
+def _prior(text: str) -> Prior:
+    """A prior, for `Option.parse`."""
+    if text in PRIORS:
+        return text
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected {', '.join(PRIORS)} or a number above 0, got {text!r}")
+    return value
 
 
 @dataclass(frozen=True)
 class ConfidenceSettings:
     """How intervals and bounds are made.
 
-    Attributes:
-        level: of both.
-        interval: one of `interval_choice.CHOICES`.
-        prior: see `verifier.analysis.intervals.posterior.prior_weight`.
-        draws: how many matrices to draw for the interval; None for as many as the chain can afford.
-        seed: of the draws.
-        semantics: of the confidence bounds, see `robust_bounds`.
-        bounds: one of `analysis.intervals.tiers.BOUNDS`; "auto" is drives where the file knows them, else items.
-        weights: what a rate is the rate of, see `verifier.analysis.intervals.drive_items`.
-        largest_drive: the most items (or encounters) of a column that any drive may hold; None for the most seen.
-        icc_at_most: intraclass correlation up to which the bounds hold.
-        assume_independent_items: bounds by items, though the file knows drives.
-        looks: how often the data are looked at while they grow.
-        shift: see `verifier.analysis.intervals.tiers.BoundsBasis`.
-
     Raises:
         UsageError: a value that cannot be, or two that exclude each other.
     """
 
-    level: float = 0.95
-    interval: str = "auto"
-    prior: Prior = "jeffreys"
-    draws: int | None = None
-    seed: int = 0
-    semantics: Semantics = "every_state"
-    bounds: str = "auto"
-    weights: Weights = "item"
-    largest_drive: int | None = None
-    icc_at_most: Fraction | None = None
-    assume_independent_items: bool = False
-    looks: int = 1
-    shift: Fraction = Fraction(0)
+    level: Annotated[
+        float, Option("of intervals and bounds", name="confidence", metavar="LEVEL", parse=share, group="how sure")
+    ] = 0.95
+    interval: Annotated[
+        Requested,
+        Option(
+            "the statistical interval: from the posterior of the matrices, or from resampled drives "
+            "(default: drives where the file knows them)"
+        ),
+    ] = "auto"
+    bounds: Annotated[
+        Bounds,
+        Option(
+            "confidence bounds for independent drives, by resampling drives (approximate), or for independent items "
+            "(default: drives where the file knows them, else items)"
+        ),
+    ] = "auto"
+    weights: Annotated[
+        Weights, Option("rates of a random item, of a random encounter (track), or of a random drive")
+    ] = "item"
+    largest_drive: Annotated[
+        int | None,
+        Option(
+            "no drive holds more items (or tracks) of a column, those not recorded included; then bounds hold at "
+            "every look between drives, if drives are identically distributed (default: the largest drive seen)",
+            metavar="N",
+            parse=whole(1),
+        ),
+    ] = None
+    icc_at_most: Annotated[
+        Fraction | None,
+        Option(
+            "bounds for items of one drive that are correlated with an intraclass correlation of at most R",
+            metavar="R",
+            parse=fraction_from_0_to_1,
+        ),
+    ] = None
+    assume_independent_items: Annotated[bool, Option("bounds by items although the file knows drives")] = False
+    looks: Annotated[
+        int,
+        Option(
+            "how often you look at the data while they grow: divides alpha, where bounds do not hold at every look",
+            metavar="N",
+            parse=whole(1),
+        ),
+    ] = 1
+    shift: Annotated[
+        Fraction,
+        Option(
+            "how far the rate of each observation (labels that the planner does not tell apart count as one) may "
+            "lie in operation from that of the data",
+            metavar="EPS",
+            parse=fraction_from_0_to_1,
+            default="0",
+        ),
+    ] = Fraction(0)
+    semantics: Annotated[
+        Semantics,
+        Option("confidence bounds for matrices that may differ from state to state, or for one matrix throughout"),
+    ] = "every_state"
+    prior: Annotated[Prior, Option("jeffreys, uniform or a number per label", metavar="PRIOR", parse=_prior)] = (
+        "jeffreys"
+    )
+    draws: Annotated[
+        int | None,
+        Option(
+            "matrices drawn (default: 10000, fewer for large chains; compare shares them among its detectors)",
+            metavar="N",
+            parse=whole_above_0,
+        ),
+    ] = None
+    seed: Annotated[int, Option("of everything that is drawn", metavar="N")] = 0
 
     def __post_init__(self) -> None:
+        check_seed(self.seed)
         check_level(self.level)
         prior_weight(self.prior)
         if self.draws is not None:
             check_draws(self.draws, LARGEST_DRAWS)
-        for value, known, what in ((self.bounds, BOUNDS, "bounds"), (self.weights, WEIGHTS, "weights")):
-            if value not in known:
-                raise UsageError(f"unknown {what} {shown(value)}; known: {', '.join(known)}")
+        for value, known, what in ((self.bounds, Bounds, "bounds"), (self.weights, Weights, "weights")):
+            if value not in get_args(known):
+                raise UsageError(f"unknown {what} {shown(value)}; known: {', '.join(get_args(known))}")
         if self.largest_drive is not None and self.largest_drive < 1:
             raise UsageError(f"expected a largest drive of at least one item, got {self.largest_drive}")
         if self.icc_at_most is not None and not 0 <= self.icc_at_most <= 1:
@@ -89,3 +212,46 @@ class ConfidenceSettings:
             raise UsageError("--largest-drive is for bounds by drives that count items or encounters")
         if self.shift and self.bounds == "approximate":
             raise UsageError("--shift widens intervals of rates, and --bounds approximate has none: leave one out")
+
+
+def _variables(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(","))
+
+
+@dataclass(frozen=True)
+class ExplainSettings:
+    """How much is said of a requirement.
+
+    Attributes:
+        level: of the intervals of single cells.
+        prior: items per label of the Dirichlet prior.
+        variables: empty for the first two of the model.
+        with_map: whether to draw the map.
+    """
+
+    patterns: Annotated[
+        int, Option("most patterns of losing runs", metavar="K", parse=whole_above_0, group="explanation")
+    ] = 5
+    members: Annotated[int, Option("most runs of each pattern", metavar="N", parse=whole_above_0)] = 1
+    whole_runs: Annotated[bool, Option("tell runs apart up to the violation, not only up to where it is certain")] = (
+        False
+    )
+    moves: Annotated[int, Option("most rows of the other tables", metavar="N", parse=whole_above_0)] = 10
+    level: Annotated[float, Option(name="confidence", listed=False)] = 0.95
+    prior: Annotated[float, Option(listed=False)] = 0.5
+    variables: Annotated[
+        tuple[str, ...],
+        Option(
+            "one or two variables for the map of P over states (default: the first two)",
+            name="map",
+            metavar="X,V",
+            parse=_variables,
+            once=True,
+        ),
+    ] = ()
+    with_map: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "prior", prior_weight(self.prior))  # may be a name
+        if min(self.patterns, self.members, self.moves) < 1:
+            raise ValueError("at least one pattern, one run of it and one move are told")

@@ -30,7 +30,8 @@ from verifier.checking.on_product import reaching_acceptance
 from verifier.checking.plan import decide
 from verifier.checking.process import Answers, RefusedError, StormProcess
 from verifier.checking.product import Product, build_product
-from verifier.checking.results import CheckedValues, EngineSettings, NoProbabilityError
+from verifier.checking.results import CheckedValues, NoProbabilityError
+from verifier.checking.settings import EngineSettings
 from verifier.checking.step_bounds import LongWindow, counted, long_window
 from verifier.language.expressions import to_text
 from verifier.language.expressions.syntax import Node, Operation, Temporal, children

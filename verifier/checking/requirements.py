@@ -11,7 +11,8 @@ from verifier.base.errors import LimitError
 from verifier.chains.chain import MarkovChain
 from verifier.checking.asking import Asking, Task
 from verifier.checking.process import StormProcess
-from verifier.checking.results import EngineSettings, TwoEngineValues
+from verifier.checking.results import TwoEngineValues
+from verifier.checking.settings import EngineSettings
 from verifier.checking.two_engines import TwoEngines
 from verifier.language.expressions import substitute
 from verifier.language.expressions.syntax import Name, Node

@@ -89,23 +89,6 @@ class CheckedValues:
                 raise ValueError("values must be their fractions, rounded to the nearest double")
 
 
-@dataclass(frozen=True)
-class EngineSettings:
-    """How to check.
-
-    Attributes:
-        exact: let Storm compute with rational numbers.
-        timeout_s: seconds for one formula, both engines together; None for no limit.
-        product_states: most states of a product of chain and formula.
-        memory_bytes: what is named when memory is used up; `verifier.base.budget.memory_limit` enforces it.
-    """
-
-    exact: bool = False
-    timeout_s: float | None = 600.0
-    product_states: int = 50_000_000
-    memory_bytes: int = 16 * 2**30
-
-
 @dataclass(frozen=True, eq=False)
 class TwoEngineValues:
     """What both engines say about one formula at the m initial states.

@@ -22,7 +22,7 @@ from verifier.checking.graphs import ranges
 from verifier.checking.plan import decide
 from verifier.checking.process import StormProcess
 from verifier.checking.product import Product, build_product
-from verifier.checking.results import EngineSettings
+from verifier.checking.settings import EngineSettings
 from verifier.language.expressions import to_text
 from verifier.language.expressions.syntax import Node, Operation
 from verifier.language.ltl import to_storm

@@ -16,7 +16,9 @@ from types import FrameType
 
 from verifier import __version__
 from verifier.base.errors import ExitCode, InputError, Place, UsageError, VerifierError, one_line, shown
-from verifier.cli.invocation import invocation
+from verifier.base.options import add_version
+from verifier.cli.invocation import PROGRAM, invocation
+from verifier.cli.verbs import add_verbs
 
 DESCRIPTION = """\
 How likely does a system that acts on what a detector sees meet its requirements?
@@ -43,11 +45,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):  # a name that the terminal cannot show must not end the run
             stream.reconfigure(errors="backslashreplace")
     parser, given = _parser(), sys.argv[1:] if arguments is None else list(arguments)
-    options = parser.parse_args(given)
     try:
         with _ended_like_interrupted():
+            options = parser.parse_args(given)
             _check_date()
-            options.invocation = invocation(parser, given)
+            options.invocation = invocation(given)
             code = int(options.command(options))
             if sys.stdout is not None:
                 sys.stdout.flush()
@@ -131,35 +133,12 @@ def _complain(message: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from verifier.cli.arguments import add_run_arguments
-    from verifier.cli.assess_arguments import add_assess_arguments
-    from verifier.cli.closedloop_arguments import add_closedloop_arguments
-    from verifier.cli.collision_arguments import add_collision_arguments
-    from verifier.cli.compare_arguments import add_compare_arguments
-    from verifier.cli.confusion_arguments import add_confusion_arguments
-    from verifier.cli.evidence_arguments import add_evidence_arguments
-    from verifier.cli.explain_arguments import add_explain_arguments
-    from verifier.cli.mutate_arguments import add_mutate_arguments
-    from verifier.cli.report_arguments import add_report_arguments
-    from verifier.cli.require_arguments import add_require_arguments
-
     parser = argparse.ArgumentParser(
-        prog="verify",
+        prog=PROGRAM,
         description=DESCRIPTION,
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"verify {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    add_run_arguments(commands)
-    add_confusion_arguments(commands)
-    add_explain_arguments(commands)
-    add_require_arguments(commands)
-    add_compare_arguments(commands)
-    add_collision_arguments(commands)
-    add_closedloop_arguments(commands)
-    add_mutate_arguments(commands)
-    add_assess_arguments(commands)
-    add_report_arguments(commands)
-    add_evidence_arguments(commands)
+    add_version(parser, f"{PROGRAM} {__version__}")
+    add_verbs(parser.add_subparsers(title="commands", metavar="COMMAND", required=True))
     return parser

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ from pathlib import Path, PurePath
 from verifier.base.errors import InputError, Place, UsageError, unknown_name
 from verifier.base.files import write_bytes, write_text
 from verifier.cli.assess_tables import assess_markdown, assess_tables
-from verifier.cli.invocation import with_provenance
+from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.plots import check_plot_target
 from verifier.cli.terminal import progress_bar
 from verifier.provenance import installed_versions, program_versions
@@ -25,13 +24,14 @@ from verifier.robustness.assessment.reader import AssessmentFile, read_assessmen
 from verifier.robustness.assessment.result import AssessmentResult, SystemResult
 from verifier.robustness.assessment.scenes import Scenes
 from verifier.robustness.assessment.story import assess
+from verifier.robustness.settings import AssessSettings
 
 OUTPUTS = ("output", "markdown", "plan", "plot")
 PACKAGES = ("onnxruntime", "opencv-python-headless", "opencv-python", "pillow", "pycocotools")
 """What images are read, changed, searched and judged with, under the names it is installed by."""
 
 
-def assess_command(arguments: argparse.Namespace) -> int:
+def assess_command(arguments: AssessSettings, command: Command) -> int:
     """Run `verify assess` and give its exit code."""
     _check_targets(arguments)
     file = read_assessment(arguments.file)
@@ -48,11 +48,11 @@ def assess_command(arguments: argparse.Namespace) -> int:
     inputs = (assessment_file, *(record for each in judged for record in input_records(each, folder)))
     versions = program_versions() | installed_versions(() if arguments.make is None else PACKAGES)
     result = AssessmentResult(file.title, inputs, systems, versions)
-    _give(arguments, result)
+    _give(arguments, result, command)
     return int(result.verdict.exit_code)
 
 
-def _chosen(arguments: argparse.Namespace, file: AssessmentFile) -> Iterator[Assessment]:
+def _chosen(arguments: AssessSettings, file: AssessmentFile) -> Iterator[Assessment]:
     known = {each.key: each for each in file.assessments}
     for name in arguments.system:
         if name not in known:
@@ -70,7 +70,7 @@ class _Prepared:
     scenes: Scenes | None
 
 
-def _prepared(given: Assessment, folder: Path, arguments: argparse.Namespace) -> _Prepared:
+def _prepared(given: Assessment, folder: Path, arguments: AssessSettings) -> _Prepared:
     plan = _plan(given, folder)
     if arguments.make is None:
         return _Prepared(given, plan, None)
@@ -82,11 +82,11 @@ def _prepared(given: Assessment, folder: Path, arguments: argparse.Namespace) ->
     return _Prepared(given, plan, scenes)
 
 
-def _system(each: _Prepared, folder: Path, arguments: argparse.Namespace) -> SystemResult:
+def _system(each: _Prepared, folder: Path, arguments: AssessSettings) -> SystemResult:
     assessment, here = each.assessment, None
     if each.scenes is not None:
         cache = None if arguments.cache is None else Path(arguments.cache)
-        workshop = Workshop(Path(arguments.make) / assessment.key, cache, progress_bar)
+        workshop = Workshop(Path(arguments.make or "") / assessment.key, cache, progress_bar)
         assessment, here = make(assessment, each.plan, each.scenes, folder, workshop)
     assessment = with_measured(assessment, folder)
     computed = computed_distances(assessment, folder)
@@ -112,10 +112,10 @@ def _plan(assessment: Assessment, folder: Path) -> Plan | None:
     )
 
 
-def _give(arguments: argparse.Namespace, result: AssessmentResult) -> None:
+def _give(arguments: AssessSettings, result: AssessmentResult, command: Command) -> None:
     """Everything is made before anything is written."""
     texts = {}
-    document = with_provenance(result.json_text(), arguments)
+    document = with_provenance(result.json_text(), command)
     if arguments.output is not None:
         texts[arguments.output] = document
     if arguments.markdown is not None:
@@ -141,7 +141,7 @@ def _plans_text(result: AssessmentResult) -> str:
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
-def _check_targets(arguments: argparse.Namespace) -> None:
+def _check_targets(arguments: AssessSettings) -> None:
     """Refuse outputs that could not be written, or would overwrite the input, before anything is computed."""
     targets = {name: getattr(arguments, name) for name in OUTPUTS if getattr(arguments, name) is not None}
     for name, target in targets.items():

@@ -25,7 +25,7 @@ from verifier.collision.pairs import Pairs
 from verifier.collision.pairs_reader import read_pairs
 from verifier.collision.stopping import BrakingPolicy
 from verifier.language.specs import check_names, read_spec
-from verifier.options import RunOptions
+from verifier.options import RunOptions, Selection
 from verifier.pipeline import read_inputs, verified
 from verifier.results import RequirementResult, RunResult, engines_record
 from verifier.robustness.assessment.breaks import Criterion
@@ -47,7 +47,7 @@ from verifier.robustness.assessment.level_draws import (
 )
 from verifier.robustness.assessment.numbers import decimal_text
 from verifier.robustness.assessment.result import DegradationResult, degradation_result
-from verifier.scenarios import Selection, make_grid
+from verifier.scenarios import make_grid
 from verifier.systems.reader import read_model
 
 

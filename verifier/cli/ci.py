@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import time
@@ -16,6 +15,7 @@ from verifier.evidence.junit import junit_xml, suite_name
 from verifier.evidence.points import block_text
 from verifier.evidence.sarif import requirement_places, sarif_log
 from verifier.language.specs import Specification
+from verifier.questions.settings import RunSettings
 from verifier.results import RunResult
 from verifier.scenarios import Block, number_text
 
@@ -45,14 +45,14 @@ class Stopwatch:
         return timed
 
 
-def check_ci_libraries(arguments: argparse.Namespace) -> None:
+def check_ci_libraries(arguments: RunSettings) -> None:
     """Refuse before anything is computed where what validates documents is missing; UsageError."""
     if any(getattr(arguments, name) is not None for name in CI_OUTPUTS):
         library("jsonschema")
 
 
 def ci_texts(
-    arguments: argparse.Namespace, result: RunResult, document: str, spec: Specification, watch: Stopwatch
+    arguments: RunSettings, result: RunResult, document: str, spec: Specification, watch: Stopwatch
 ) -> list[tuple[str, str]]:
     """File and text of every output for continuous integration that was asked for.
 

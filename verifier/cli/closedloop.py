@@ -2,38 +2,57 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from verifier.base.errors import UsageError, shown
 from verifier.base.files import csv_text, write_bytes, write_text
-from verifier.cli.closedloop_arguments import study_settings
 from verifier.cli.closedloop_data import data_record, given_logs, input_files
 from verifier.cli.closedloop_plots import curves_plot, table_plot
 from verifier.cli.closedloop_tables import trade_off_tables
-from verifier.cli.invocation import with_provenance
+from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.plots import check_plot_target
 from verifier.cli.sources import check_writable
 from verifier.cli.terminal import progress_bar, wants_colour
+from verifier.closedloop.closed_loop_curve import ClosedLoopSettings as LoopSettings
+from verifier.closedloop.closed_loop_curve import standard_sensitivities
 from verifier.closedloop.comparison import NamedCurve
 from verifier.closedloop.curvefiles import curves_csv, curves_json
+from verifier.closedloop.judged import PathifierMetric
 from verifier.closedloop.logfiles import write_logs
 from verifier.closedloop.logs import Logs
+from verifier.closedloop.pathifier import Radii
+from verifier.closedloop.paths import PathSettings
 from verifier.closedloop.results import TradeOffs
+from verifier.closedloop.settings import USUAL_METRICS, ClosedLoopSettings, RobrocSettings, Severity
 from verifier.closedloop.study import Study, study, study_trace
-from verifier.closedloop.study_settings import StudySettings
+from verifier.closedloop.study_settings import METRICS, StudySettings
 from verifier.closedloop.traces import Trace
+from verifier.closedloop.vehicle import VehicleSettings
+from verifier.perception.matching import MatchingPolicy
 from verifier.provenance import own_versions
 
 Item = TypeVar("Item")
 OUTPUTS = ("output", "csv", "plot", "plot_table")
 
 
-def closed_loop_command(arguments: argparse.Namespace) -> int:
+@dataclass(frozen=True)
+class Gathered:
+    """Curves and where they come from; the fields are those of `TradeOffs`."""
+
+    title: str
+    curves: Sequence[NamedCurve]
+    inputs: tuple[dict[str, str], ...]
+    settings: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=own_versions)
+    remarks: tuple[str, ...] = ()
+
+
+def closed_loop_command(arguments: ClosedLoopSettings, command: Command) -> int:
     """Run `verify closed-loop` and give its exit code."""
     settings = study_settings(arguments)
     trace_file = None if arguments.trace is None else arguments.trace[1]
@@ -49,22 +68,78 @@ def closed_loop_command(arguments: argparse.Namespace) -> int:
     if arguments.curves is not None:
         curves = [each for table in result.tables for each in table.curves.values()]
         as_csv = Path(arguments.curves).suffix.lower() == ".csv"
-        texts[arguments.curves] = curves_csv(curves) if as_csv else _curves_json(arguments, curves, result)
+        texts[arguments.curves] = curves_csv(curves) if as_csv else _curves_json(curves, result, command)
     if arguments.write_logs is not None:
         write_logs(logs, arguments.write_logs)
-    give(arguments, result, texts)
+    give(arguments, result, texts, command)
     return 0
 
 
-def give(arguments: argparse.Namespace, result: TradeOffs, texts: Mapping[str, str]) -> None:
+def study_settings(arguments: ClosedLoopSettings) -> StudySettings:
+    """The choices of a study; UsageError for an argument that cannot be read or is missing."""
+    chosen = arguments.metric or USUAL_METRICS
+    try:
+        vehicle = VehicleSettings(
+            arguments.top_speed,
+            -arguments.deceleration,
+            arguments.acceleration,
+            arguments.step,
+            arguments.start_speed,
+            arguments.between_images,
+            arguments.too_close,
+        )
+        levels = standard_sensitivities(arguments.levels, arguments.lowest, arguments.highest)
+        radii = Radii(arguments.control_radius, arguments.safety_radius)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    return StudySettings(
+        radii,
+        LoopSettings(vehicle, arguments.engine, arguments.stop_cost, arguments.tolerance),
+        levels,
+        tuple(each for each in METRICS if each in chosen),
+        not arguments.metric,
+        PathSettings(arguments.path_extension),
+        matching_policy(arguments),
+        arguments.fpr_max,
+        PathifierMetric(first_frame=arguments.first_frame),
+        checked_severities(arguments.severity),
+        arguments.group,
+        arguments.never_stops,
+        arguments.draws,
+        arguments.seed,
+        arguments.confidence,
+    )
+
+
+def matching_policy(arguments: ClosedLoopSettings) -> MatchingPolicy:
+    """What counts as a match with a person."""
+    if arguments.match_distance is None:
+        return MatchingPolicy("iou_2d", 0.5 if arguments.match_iou is None else arguments.match_iou)
+    if arguments.match_iou is not None:
+        raise UsageError("--match-distance and --match-iou are two ways to match; choose one")
+    return MatchingPolicy("centre_bev", arguments.match_distance)
+
+
+def checked_severities(given: Mapping[str, str]) -> dict[str, str]:
+    """Condition -> severity; UsageError where one is none."""
+    known = get_args(Severity)
+    for name, kind in given.items():
+        if kind not in known:
+            raise UsageError(f"--severity: {name} is {shown(kind)}; expected {' or '.join(known)}")
+    return dict(given)
+
+
+def give(
+    arguments: ClosedLoopSettings | RobrocSettings, result: TradeOffs, texts: Mapping[str, str], command: Command
+) -> None:
     """Write and print; everything is made before anything is written."""
     pictures = {}
     if arguments.plot is not None:
-        chosen = tuple(arguments.plot_detector), tuple(arguments.plot_row)
+        chosen = arguments.plot_detector, arguments.plot_row
         pictures[arguments.plot] = curves_plot(result, arguments.plot, *chosen)
     if arguments.plot_table is not None:
         pictures[arguments.plot_table] = table_plot(result, arguments.plot_table)
-    document = with_provenance(result.json_text(), arguments)
+    document = with_provenance(result.json_text(), command)
     written = dict(texts)
     if arguments.output is not None:
         written[arguments.output] = document
@@ -78,7 +153,9 @@ def give(arguments: argparse.Namespace, result: TradeOffs, texts: Mapping[str, s
     print(printed, end="")
 
 
-def check_targets(arguments: argparse.Namespace, more: Mapping[str, str | None], sources: Sequence[str]) -> None:
+def check_targets(
+    arguments: ClosedLoopSettings | RobrocSettings, more: Mapping[str, str | None], sources: Sequence[str]
+) -> None:
     """Refuse outputs that could not be written, or would overwrite an input, before anything is computed."""
     targets = {name: getattr(arguments, name) for name in OUTPUTS} | dict(more)
     for name, target in targets.items():
@@ -95,10 +172,10 @@ def check_targets(arguments: argparse.Namespace, more: Mapping[str, str | None],
         raise UsageError("two outputs would be written to the same file")
 
 
-def _curves_json(arguments: argparse.Namespace, curves: Sequence[NamedCurve], result: TradeOffs) -> str:
+def _curves_json(curves: Sequence[NamedCurve], result: TradeOffs, command: Command) -> str:
     """The curves as JSON, with where they come from."""
     origin = {"versions": dict(result.versions), "inputs": [dict(each) for each in result.inputs]}
-    return with_provenance(curves_json(curves, result.title), arguments, origin)
+    return with_provenance(curves_json(curves, result.title), command, origin)
 
 
 def _check_new_folder(target: str | None) -> None:
@@ -110,7 +187,7 @@ def _check_new_folder(target: str | None) -> None:
         raise UsageError(f"--write-logs: {shown(target)} exists already; name a new folder")
 
 
-def _check_rectangles(logs: Logs, arguments: argparse.Namespace) -> None:
+def _check_rectangles(logs: Logs, arguments: ClosedLoopSettings) -> None:
     """Refuse to match by rectangles what has none; UsageError."""
     if arguments.match_distance is None and logs.person_box_2d is None and len(logs.person_image):
         raise UsageError(
@@ -120,7 +197,7 @@ def _check_rectangles(logs: Logs, arguments: argparse.Namespace) -> None:
 
 
 def _result(
-    arguments: argparse.Namespace, found: Study, settings: StudySettings, inputs: Sequence[Mapping[str, str]]
+    arguments: ClosedLoopSettings, found: Study, settings: StudySettings, inputs: Sequence[Mapping[str, str]]
 ) -> TradeOffs:
     return TradeOffs(
         f"{Path(arguments.logs).resolve().name}: {', '.join(found.tables[0].detectors)}",

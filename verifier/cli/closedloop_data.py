@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from verifier.base.errors import UsageError, shown
-from verifier.cli.closedloop_data_arguments import BELONGS, DRAWN, SELF
 from verifier.closedloop.cutting import in_view, positive_by_path, windows
 from verifier.closedloop.drawn import Drawing, drawn_detections
 from verifier.closedloop.logfiles import read_logs
 from verifier.closedloop.logs import Logs
 from verifier.closedloop.plausible import LogLimits
 from verifier.closedloop.readers import fieldsafe_logs, kitti_tracking_logs, nuscenes_logs
+from verifier.closedloop.settings import DRAWN, SELF, ClosedLoopSettings
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document import read_counts
 
@@ -45,7 +44,7 @@ class InputFile:
             return {"role": self.role, "name": self.name, "sha256": hashlib.file_digest(stream, "sha256").hexdigest()}
 
 
-def input_files(arguments: argparse.Namespace) -> list[InputFile]:
+def input_files(arguments: ClosedLoopSettings) -> list[InputFile]:
     """Every file that the logs are read from; what is missing is left for the readers to say."""
     found: list[InputFile] = []
     if arguments.format == "tables":
@@ -57,14 +56,14 @@ def input_files(arguments: argparse.Namespace) -> list[InputFile]:
         for path in named_paths("--cm", arguments.cm).values():
             found += _below("confusion", path)
         for role in ("frames", "positions", "matrix"):
-            if getattr(arguments, role) is not None:
+            if getattr(arguments, role):
                 found += _below(role, getattr(arguments, role))
     if arguments.validation not in (SELF, DRAWN):
         found += _of_folder("validation", arguments.validation)
     return list(dict.fromkeys(found))
 
 
-def given_logs(arguments: argparse.Namespace) -> tuple[Logs, Logs | None]:
+def given_logs(arguments: ClosedLoopSettings) -> tuple[Logs, Logs | None]:
     """The logs to judge by, and those that standardize the scores; None where they are the same.
 
     Raises:
@@ -84,13 +83,12 @@ def given_logs(arguments: argparse.Namespace) -> tuple[Logs, Logs | None]:
     return positive_by_path(drive, arguments.control_radius), apart
 
 
-def data_record(arguments: argparse.Namespace) -> dict[str, Any]:
+def data_record(arguments: ClosedLoopSettings) -> dict[str, Any]:
     """The choices about the data that can change a number, by name."""
     validation = arguments.validation if arguments.validation in (SELF, DRAWN) else "other"
     record: dict[str, Any] = {"format": arguments.format, "validation": validation}
-    for name, formats in BELONGS.items():
-        value = getattr(arguments, name)
-        if arguments.format in formats and value is not None and name not in ("frames", "positions", "matrix"):
+    for name, value in arguments.of_formats.items():
+        if name not in ("frames", "positions", "matrix"):
             own = f"{name}_{UNITS[name]}" if name in UNITS else name
             record[own] = list(named_paths("", value)) if name in ("detections", "cm") else value
     if arguments.format == "fieldsafe":
@@ -98,14 +96,14 @@ def data_record(arguments: argparse.Namespace) -> dict[str, Any]:
     return record
 
 
-def named_paths(option: str, texts: Sequence[str] | None) -> dict[str, str]:
+def named_paths(option: str, texts: Sequence[str]) -> dict[str, str]:
     """Name -> path; without a name that of the file.
 
     Raises:
         UsageError: a name or path is empty, a name is given twice.
     """
     found: dict[str, str] = {}
-    for text in texts or ():
+    for text in texts:
         name, equals, path = text.partition("=")
         if not equals:
             name, path = Path(text).stem, text
@@ -117,16 +115,15 @@ def named_paths(option: str, texts: Sequence[str] | None) -> dict[str, str]:
     return found
 
 
-def _read(arguments: argparse.Namespace) -> Logs:
+def _read(arguments: ClosedLoopSettings) -> Logs:
     """The drives of another format, with what is looked at."""
-    ignore = tuple(arguments.ignore or ())
-    people = {} if arguments.people is None else {"people": arguments.people}
+    people: dict[str, Any] = {"people": arguments.people} if arguments.people else {}
     sources = named_paths("--detections", arguments.detections)
     if arguments.format == "nuscenes":
-        logs = nuscenes_logs(arguments.logs, sources, ignore=ignore, limits=_limits(arguments), **people)
+        logs = nuscenes_logs(arguments.logs, sources, ignore=arguments.ignore, limits=_limits(arguments), **people)
     elif arguments.format == "kitti_tracking":
-        chosen = arguments.logs, sources, arguments.speed, arguments.frames, arguments.sequence
-        logs = kitti_tracking_logs(*chosen, ignore=ignore, **people)
+        chosen = arguments.logs, sources, arguments.speed or 0.0, arguments.frames, arguments.sequence or None
+        logs = kitti_tracking_logs(*chosen, ignore=arguments.ignore, **people)
     else:
         files = arguments.logs, arguments.positions, arguments.matrix
         logs = fieldsafe_logs(*files, every=arguments.every or EVERY, limits=_limits(arguments))
@@ -136,14 +133,14 @@ def _read(arguments: argparse.Namespace) -> Logs:
     return in_view(logs, math.radians(angle or 180.0), arguments.range or math.inf)
 
 
-def _view_deg(arguments: argparse.Namespace) -> float | None:
+def _view_deg(arguments: ClosedLoopSettings) -> float | None:
     """Half the angle of the field of view; None for all around."""
     if arguments.field_of_view is None:
         return VIEW_DEG if arguments.format == "fieldsafe" else None
     return None if arguments.field_of_view == 180 else float(arguments.field_of_view)
 
 
-def _limits(arguments: argparse.Namespace) -> LogLimits:
+def _limits(arguments: ClosedLoopSettings) -> LogLimits:
     usual = LogLimits()
     return LogLimits(
         usual.longest_gap_s if arguments.longest_gap is None else arguments.longest_gap,
@@ -151,7 +148,7 @@ def _limits(arguments: argparse.Namespace) -> LogLimits:
     )
 
 
-def _drawn(logs: Logs, counts: Mapping[str, ConfusionCounts], arguments: argparse.Namespace, stream: int) -> Logs:
+def _drawn(logs: Logs, counts: Mapping[str, ConfusionCounts], arguments: ClosedLoopSettings, stream: int) -> Logs:
     """The logs with a source per confusion file, all from the same random numbers, so that they differ by no luck."""
     angle = math.radians(_view_deg(arguments) or 180.0)
     drawing = Drawing(angle, arguments.position_error or 0.0, empty_columns=arguments.empty_columns or "error")
@@ -163,10 +160,9 @@ def _drawn(logs: Logs, counts: Mapping[str, ConfusionCounts], arguments: argpars
     return logs
 
 
-def _class_of(arguments: argparse.Namespace, name: str, counts: ConfusionCounts) -> str:
-    given = getattr(arguments, "class")
-    if given is not None:
-        return str(given)
+def _class_of(arguments: ClosedLoopSettings, name: str, counts: ConfusionCounts) -> str:
+    if arguments.person is not None:
+        return arguments.person
     known = sorted(frozenset().union(*counts.labels))
     if len(known) != 1:
         raise UsageError(f"--cm {name}: say which class are people: --class NAME; it has {', '.join(known)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 from verifier.base.errors import UsageError
 from verifier.base.files import csv_text, write_bytes, write_text
 from verifier.checking.process import StormProcess
-from verifier.cli.collision_arguments import DEFAULT_DECELERATION, USUAL_BOOTSTRAP
 from verifier.cli.collision_options import (
     check_that_options_apply,
     detector_names,
@@ -19,12 +17,10 @@ from verifier.cli.collision_options import (
     grid,
     loop_settings,
     shown_speeds,
-    tables_of,
 )
 from verifier.cli.collision_plots import closed_loop_plot, comparison_plot, interval_plot, map_plot, ranking_plot
 from verifier.cli.collision_tables import collision_tables
-from verifier.cli.confusion_arguments import USUAL_IOU, USUAL_THRESHOLD, pair
-from verifier.cli.invocation import with_provenance
+from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.plots import check_plot_target
 from verifier.cli.sources import check_writable
 from verifier.cli.terminal import is_watched
@@ -37,11 +33,12 @@ from verifier.collision.profile import read_profile
 from verifier.collision.ranking import REPLICATES as RANKING_REPLICATES
 from verifier.collision.remarks import study_remarks
 from verifier.collision.result import CollisionResult
+from verifier.collision.settings import BOOTSTRAP, DECELERATION_MPS2, CollisionSettings
 from verifier.collision.stopping import BrakingPolicy
 from verifier.collision.study import StudySettings, collision_study
 from verifier.collision.subsampling import Progress, Subsampling
 from verifier.perception.detections import Reading, keep_scores, read_class_map, read_detections
-from verifier.perception.matching import MatchingPolicy
+from verifier.perception.matching import MatchingPolicy, usual_threshold
 from verifier.provenance import program_versions
 
 PLOTS = {
@@ -53,7 +50,7 @@ PLOTS = {
 }
 
 
-def collision_command(arguments: argparse.Namespace) -> int:
+def collision_command(arguments: CollisionSettings, command: Command) -> int:
     """Run `verify collision` and give its exit code."""
     check_that_options_apply(arguments)
     settings = _settings(arguments)
@@ -72,15 +69,15 @@ def collision_command(arguments: argparse.Namespace) -> int:
     title = arguments.title or ", ".join(titles)
     versions = {**program_versions(), **storm_version}
     result = CollisionResult(title, tuple(detectors), settings, policies, versions, remarks)
-    _give(arguments, result)
+    _give(arguments, result, command)
     return 0
 
 
-def _give(arguments: argparse.Namespace, result: CollisionResult) -> None:
+def _give(arguments: CollisionSettings, result: CollisionResult, command: Command) -> None:
     """Everything is made before anything is written."""
     targets = {name: getattr(arguments, name) for name in PLOTS if getattr(arguments, name) is not None}
     pictures = {path: PLOTS[name](result, path) for name, path in targets.items()}
-    document = with_provenance(result.json_text(), arguments)
+    document = with_provenance(result.json_text(), command)
     if arguments.output is not None:
         write_text(arguments.output, document)
     if arguments.csv is not None:
@@ -90,9 +87,9 @@ def _give(arguments: argparse.Namespace, result: CollisionResult) -> None:
     print(document if arguments.json else collision_tables(result), end="")
 
 
-def _settings(arguments: argparse.Namespace) -> StudySettings:
+def _settings(arguments: CollisionSettings) -> StudySettings:
     on, unit = grid(arguments)
-    decelerations = arguments.deceleration or [DEFAULT_DECELERATION]
+    decelerations = arguments.deceleration or (DECELERATION_MPS2,)
     policies = tuple(BrakingPolicy(each, arguments.reaction) for each in decelerations)
     if len(set(policies)) < len(policies):
         raise UsageError("--deceleration: a value is given twice")
@@ -105,7 +102,7 @@ def _settings(arguments: argparse.Namespace) -> StudySettings:
         level=arguments.level,
         window_m=WINDOW_M if arguments.window is None else arguments.window,
         subsampling=Subsampling(arguments.subsample_size, arguments.subsamples),
-        bootstrap=_count(arguments.bootstrap, 0 if arguments.two_bandwidths else USUAL_BOOTSTRAP, "--bootstrap", 0),
+        bootstrap=_count(arguments.bootstrap, 0 if arguments.two_bandwidths else BOOTSTRAP, "--bootstrap", 0),
         ranking=_count(arguments.ranking_replicates, RANKING_REPLICATES, "--ranking-replicates", 1),
         seed=_count(arguments.seed, 0, "--seed", 0),
         penalty=Penalty(arguments.alpha_loss, arguments.beta_loss, arguments.heavy),
@@ -122,9 +119,9 @@ def _count(given: int | None, usual: int, option: str, least: int) -> int:
     return usual if given is None else given
 
 
-def _detectors(arguments: argparse.Namespace) -> Iterator[ReadPairs]:
+def _detectors(arguments: CollisionSettings) -> Iterator[ReadPairs]:
     """The pairs of every detector that the arguments name."""
-    sources = {"--pairs": tables_of(arguments), "--record": arguments.record, "--detections": arguments.detections}
+    sources = {"--pairs": arguments.tables, "--record": arguments.record, "--detections": arguments.detections}
     if not any(sources.values()):
         raise UsageError(
             "name the data: PAIRS.csv, --pairs NAME=FILE, --record FILE, or --format NAME --annotations PATH "
@@ -146,23 +143,23 @@ def _detectors(arguments: argparse.Namespace) -> Iterator[ReadPairs]:
         yield _detected(arguments, name or Path(path).stem, path)
 
 
-def _table(arguments: argparse.Namespace, name: str | None, path: str) -> ReadPairs:
+def _table(arguments: CollisionSettings, name: str | None, path: str) -> ReadPairs:
     return read_pairs(
         path,
         classes=arguments.classes,
         image_count=arguments.images,
-        columns=dict(pair(text, "--column") for text in arguments.column),
+        columns=arguments.column,
         negative_reports=arguments.negative_reports,
         title=name or "",
     )
 
 
-def _detected(arguments: argparse.Namespace, name: str, path: str) -> ReadPairs:
+def _detected(arguments: CollisionSettings, name: str, path: str) -> ReadPairs:
     if arguments.format is None or arguments.annotations is None:
         raise UsageError("--detections goes with --format NAME and --annotations PATH")
     options: dict[str, Any] = {} if arguments.frames is None else {"frames": arguments.frames}
     if arguments.column and arguments.format == "table":
-        options["columns"] = dict(pair(text, "--column") for text in arguments.column)
+        options["columns"] = arguments.column
     how = Reading(
         None if arguments.class_map is None else read_class_map(arguments.class_map),
         tuple(arguments.ignore),
@@ -175,7 +172,7 @@ def _detected(arguments: argparse.Namespace, name: str, path: str) -> ReadPairs:
     if arguments.affinity is not None:
         threshold = arguments.match_threshold
         if threshold is None:
-            threshold = USUAL_THRESHOLD.get(arguments.affinity, USUAL_IOU)
+            threshold = usual_threshold(arguments.affinity)
         try:
             policy = MatchingPolicy(arguments.affinity, threshold)
         except ValueError as error:
@@ -192,7 +189,7 @@ def _detected(arguments: argparse.Namespace, name: str, path: str) -> ReadPairs:
     )
 
 
-def _check_targets(arguments: argparse.Namespace) -> None:
+def _check_targets(arguments: CollisionSettings) -> None:
     """Refuse outputs that could not be written, or would overwrite an input, before anything is computed."""
     sources = [arguments.table, arguments.weight, arguments.annotations, arguments.frames, arguments.class_map]
     sources += [*arguments.pairs, *arguments.record, *arguments.detections]
@@ -216,7 +213,7 @@ def _check_targets(arguments: argparse.Namespace) -> None:
         check_writable(target)
 
 
-def _check_plots(arguments: argparse.Namespace, detectors: int) -> None:
+def _check_plots(arguments: CollisionSettings, detectors: int) -> None:
     for name in ("plot_comparison", "plot_ranking"):
         if getattr(arguments, name) is not None and detectors < 2:
             raise UsageError(f"--{name.replace('_', '-')} needs two detectors or more")

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from verifier.base.errors import UsageError, shown
-from verifier.checking.results import EngineSettings
-from verifier.cli.collision_arguments import UNITS
+from verifier.checking.settings import EngineSettings
 from verifier.collision.approach import DriveSettings
 from verifier.collision.bandwidth import NORMAL_REFERENCE
 from verifier.collision.distance_channel import ChannelSettings
 from verifier.collision.estimator import EstimatorSettings, Grid
-from verifier.collision.stopping import BrakingPolicy, speed_mps
+from verifier.collision.settings import CollisionSettings
+from verifier.collision.stopping import SPEED_UNITS, BrakingPolicy, speed_mps
 from verifier.collision.study import LoopSettings
 
 USUAL_SHOWN_MPH = (25, 40)
 MOST_POINTS = 1_000_000
 
 
-def grid(arguments: argparse.Namespace) -> tuple[Grid, str]:
+def grid(arguments: CollisionSettings) -> tuple[Grid, str]:
     """The grid that the arguments name, and the unit of its speeds."""
     distances = _values(arguments.distances, "--distances")
     speeds, unit = speeds_of(arguments.speeds, "--speeds")
@@ -37,7 +35,7 @@ def grid(arguments: argparse.Namespace) -> tuple[Grid, str]:
     return Grid(np.array(distances, dtype=np.float64), np.array(speeds)), unit
 
 
-def shown_speeds(arguments: argparse.Namespace, on: Grid) -> tuple[float, ...]:
+def shown_speeds(arguments: CollisionSettings, on: Grid) -> tuple[float, ...]:
     """The speeds of the grid at which intervals are shown: those asked for, or usual ones."""
     known = on.speeds_mps.tolist()
     if arguments.at is not None:
@@ -55,8 +53,8 @@ def shown_speeds(arguments: argparse.Namespace, on: Grid) -> tuple[float, ...]:
 def speeds_of(text: str, option: str) -> tuple[list[float], str]:
     """Speeds in metres per second from `5..75:5 mph`, and the unit."""
     words = text.rsplit(maxsplit=1)
-    if len(words) != 2 or words[1] not in UNITS or re.search("[a-z]", words[0]):
-        raise UsageError(f"{option}: expected a range and one unit of {', '.join(UNITS)}, got {shown(text)}")
+    if len(words) != 2 or words[1] not in SPEED_UNITS or re.search("[a-z]", words[0]):
+        raise UsageError(f"{option}: expected a range and one unit of {', '.join(SPEED_UNITS)}, got {shown(text)}")
     return [speed_mps(each, words[1]) for each in _values(words[0], option)], words[1]
 
 
@@ -104,55 +102,69 @@ def detector_names(sources: Mapping[str, Sequence[str]]) -> dict[str, list[tuple
     return found
 
 
-def tables_of(arguments: argparse.Namespace) -> list[str]:
-    """The tables of pairs that the arguments name, `NAME=FILE` or a path alone."""
-    return [*([arguments.table] if arguments.table is not None else []), *arguments.pairs]
+GOES_WITH = {
+    "two detectors or more": ("good_loss", "ranking_replicates", "held_out"),
+    "--detections": (
+        "format",
+        "annotations",
+        "class_map",
+        "frames",
+        "sequence",
+        "ignore",
+        "affinity",
+        "match_threshold",
+        "min_score",
+    ),
+    "tables of pairs": ("images", "negative_reports"),
+    "tables": ("column",),
+    "--record or --detections": ("distance", "same_class"),
+    "--closed-loop": (
+        "loop_speeds",
+        "period",
+        "near",
+        "margin",
+        "braking",
+        "bin",
+        "drawn",
+        "empty_bins",
+        "no_misses",
+        "exact",
+    ),
+}
+"""What settings would change nothing without."""
 
 
-def check_that_options_apply(arguments: argparse.Namespace) -> None:
+def check_that_options_apply(arguments: CollisionSettings) -> None:
     """Refuse options that would change nothing.
 
     Raises:
         UsageError: naming the option and what it goes with.
     """
-    tables = tables_of(arguments)
-    measured = arguments.record or arguments.detections
-    # By what they go with: the options, and what each is where it is not given.
-    matching = {"affinity": None, "match_threshold": None, "min_score": None}
-    reading: dict[str, Any] = {
-        "format": None,
-        "annotations": None,
-        "class_map": None,
-        "frames": None,
-        "sequence": [],
-        "ignore": [],
+    given = {
+        "two detectors or more": len(arguments.tables) + len(arguments.record) + len(arguments.detections) > 1,
+        "--detections": bool(arguments.detections),
+        "tables of pairs": bool(arguments.tables),
+        "tables": bool(arguments.tables or arguments.detections),
+        "--record or --detections": bool(arguments.record or arguments.detections),
+        "--closed-loop": arguments.closed_loop is not None,
     }
-    driving = {"loop_speeds": None, "period": None, "near": 0.0, "margin": 0.0, "braking": "to_rest"}
-    several = len(tables_of(arguments)) + len(arguments.record) + len(arguments.detections) > 1
-    comparing = {"good_loss": None, "ranking_replicates": None, "held_out": 0.5}
-    channel = {"bin": 2.0, "drawn": "error", "empty_bins": "error", "no_misses": False, "exact": False}
-    groups: list[tuple[dict[str, Any], Any, str]] = [
-        (comparing, several, "two detectors or more"),
-        ({**reading, **matching}, arguments.detections, "--detections"),
-        ({"images": None, "negative_reports": "error"}, tables, "tables of pairs"),
-        ({"column": []}, tables or arguments.detections, "tables"),
-        ({"distance": None, "same_class": False}, measured, "--record or --detections"),
-        ({**driving, **channel}, arguments.closed_loop is not None, "--closed-loop"),
-    ]
-    for usual, given, what in groups:
-        for name, value in usual.items():
-            if not given and getattr(arguments, name) != value:
+    usual = CollisionSettings()
+    for what, names in GOES_WITH.items():
+        for name in names:
+            if not given[what] and getattr(arguments, name) != getattr(usual, name):
                 raise UsageError(f"--{name.replace('_', '-')} goes with {what}")
 
 
-def estimator(arguments: argparse.Namespace) -> EstimatorSettings:
+def estimator(arguments: CollisionSettings) -> EstimatorSettings:
     """How lambda is estimated, as the arguments say."""
     two = arguments.two_bandwidths
     constant = NORMAL_REFERENCE if arguments.constant is None else arguments.constant
     if arguments.constant is not None and arguments.bandwidth != "normal_reference":
         raise UsageError("--constant goes with --bandwidth normal_reference")
-    if arguments.bandwidth in ("cross_validated", "normal_reference"):
-        return EstimatorSettings(arguments.bandwidth, constant, two_bandwidths=two)
+    if arguments.bandwidth == "normal_reference":
+        return EstimatorSettings("normal_reference", constant, two_bandwidths=two)
+    if arguments.bandwidth == "cross_validated":
+        return EstimatorSettings("cross_validated", constant, two_bandwidths=two)
     width = _decimal(arguments.bandwidth)
     if width is None:
         raise UsageError(
@@ -161,7 +173,7 @@ def estimator(arguments: argparse.Namespace) -> EstimatorSettings:
     return EstimatorSettings("fixed", width_m=float(width), two_bandwidths=two)
 
 
-def loop_settings(arguments: argparse.Namespace, on: Grid, policy: BrakingPolicy) -> LoopSettings | None:
+def loop_settings(arguments: CollisionSettings, on: Grid, policy: BrakingPolicy) -> LoopSettings | None:
     """The closed loop that the arguments ask for; None for none."""
     if arguments.closed_loop is None:
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import csv
 import io
 from collections.abc import Iterator
@@ -12,55 +11,52 @@ from pathlib import Path
 
 from verifier.base.errors import one_line
 from verifier.base.files import document_text
-from verifier.cli.arguments import run_options
-from verifier.cli.invocation import with_provenance
+from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.terminal import progress_bar
 from verifier.evidence.bundle.build import Bundle, Sources, build_bundle
 from verifier.evidence.bundle.check import CheckLimits, check_bundle
 from verifier.evidence.bundle.derived import TRACE_FILE
 from verifier.evidence.findings import CheckReport
+from verifier.evidence.settings import BuildSettings, CheckSettings
 from verifier.provenance import program_versions
-from verifier.systems.scene import Limits
 
 _RESULTS_BAR = partial(progress_bar, what="results")
 SCHEMA_NAME = "verifier.bundle_check"
 BUILT_SCHEMA_NAME = "verifier.bundle_built"
 
 
-def build_command(arguments: argparse.Namespace) -> int:
+def build_command(arguments: BuildSettings, command: Command) -> int:
     """Run `verify evidence build`; exit code 0 for a bundle that was made, whatever its verdicts are."""
-    options = run_options(arguments)
     sources = Sources(
         arguments.spec,
         arguments.cm,
         arguments.context,
-        tuple(arguments.given),
-        getattr(arguments, "invocation", ()),
+        arguments.given,
+        command,
     )
-    bundle = build_bundle(sources, arguments.output, options, arguments.force, _RESULTS_BAR)
+    bundle = build_bundle(sources, arguments.output, arguments.options, arguments.force, _RESULTS_BAR)
     if arguments.json:
         text = document_text(_built_document(bundle, arguments.output))
-        print(with_provenance(text, arguments, {"versions": program_versions()}), end="")
+        print(with_provenance(text, command, {"versions": program_versions()}), end="")
     else:
         print(build_text(bundle, arguments.output), end="")
     return 0
 
 
-def check_command(arguments: argparse.Namespace) -> int:
+def check_command(arguments: CheckSettings, command: Command) -> int:
     """Run `verify evidence check` and give its exit code, see `CheckReport`."""
-    memory_bytes = int(min(arguments.max_memory, 2.0**30) * 2**30)
-    limits = CheckLimits(system=Limits(arguments.max_states, memory_bytes), timeout_s=arguments.timeout)
+    limits = CheckLimits(system=arguments.limits, timeout_s=arguments.timeout)
     report = check_bundle(
         arguments.bundle, arguments.digest, arguments.anew, limits, partial(progress_bar, what="results")
     )
-    print(_json_text(report, arguments) if arguments.json else check_text(report), end="")
+    print(_json_text(report, command) if arguments.json else check_text(report), end="")
     return int(report.exit_code)
 
 
-def _json_text(report: CheckReport, arguments: argparse.Namespace) -> str:
+def _json_text(report: CheckReport, command: Command) -> str:
     """The document with the command and the versions of what checked."""
     text = document_text(_document(report))
-    return with_provenance(text, arguments, {"versions": program_versions()})
+    return with_provenance(text, command, {"versions": program_versions()})
 
 
 def build_text(bundle: Bundle, target: str) -> str:

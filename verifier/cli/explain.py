@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import replace
 
 from verifier.base.budget import memory_limit
 from verifier.base.errors import UsageError
 from verifier.base.files import write_bytes, write_text
 from verifier.checking.process import StormProcess
-from verifier.cli.arguments import run_options
-from verifier.cli.explain_arguments import explain_settings
 from verifier.cli.explain_plots import explain_plot
 from verifier.cli.explain_tables import explain_table
-from verifier.cli.invocation import with_provenance
+from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.plots import check_plot_target
 from verifier.cli.sources import check_writable, is_one_of, with_models
 from verifier.cli.terminal import progress_bar
 from verifier.pipeline import read_inputs
 from verifier.questions.explain.story import explained, read_traced
+from verifier.questions.settings import ExplanationSettings
 
 
-def explain_command(arguments: argparse.Namespace) -> int:
+def explain_command(arguments: ExplanationSettings, command: Command) -> int:
     """Run `verify explain` and give its exit code: that of the verdict."""
-    options, settings = run_options(arguments), explain_settings(arguments)
+    options, settings = arguments.options, arguments.explanation
+    seen = arguments.json or arguments.output or arguments.plot or settings.variables
+    settings = replace(settings, with_map=bool(seen))
     _check_targets(arguments)
     with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
         inputs = read_inputs(arguments.spec, arguments.cm, options)
@@ -30,7 +31,7 @@ def explain_command(arguments: argparse.Namespace) -> int:
         result = explained(inputs, options, settings, storm, traced, progress_bar)
     # Everything is made before anything is written.
     picture = b"" if arguments.plot is None else explain_plot(result, arguments.plot)
-    document = with_provenance(result.json_text(), arguments)
+    document = with_provenance(result.json_text(), command)
     if arguments.output is not None:
         write_text(arguments.output, document)
     if arguments.plot is not None:
@@ -39,7 +40,7 @@ def explain_command(arguments: argparse.Namespace) -> int:
     return int(result.run.verdict.exit_code)
 
 
-def _check_targets(arguments: argparse.Namespace) -> None:
+def _check_targets(arguments: ExplanationSettings) -> None:
     """Refuse outputs that could not be written, or would overwrite an input, before anything is computed."""
     if arguments.plot is not None:
         check_plot_target(arguments.plot)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import PurePath
 from typing import Any
 
-from verifier.base.errors import UsageError, one_line
+from verifier.base.errors import UsageError, one_line, shown
 from verifier.base.files import read_json
 from verifier.checking.process import StormProcess
-from verifier.cli.ci_arguments import drop_rule, largest_drop, share
 from verifier.evidence.consistency import read_document
 from verifier.options import RunOptions
 from verifier.pipeline import Inputs, read_inputs, verified
@@ -19,6 +19,7 @@ from verifier.questions.compare.floor import Floor, floor_of
 from verifier.questions.compare.gate import Baseline, Drop, Gate, baseline_of_document, baseline_of_run, rule_words
 from verifier.questions.compare.gating import gate_of_run
 from verifier.questions.compare.story import CompareOptions, compare
+from verifier.questions.settings import RunSettings
 from verifier.results import InputFile, RunResult
 from verifier.scenarios import number_text
 
@@ -89,7 +90,7 @@ def read_baseline(path: str) -> Baseline:
     return baseline_of_document(document.content, path, document.sha256)
 
 
-def asked_gates(arguments: argparse.Namespace) -> Asked:
+def asked_gates(arguments: RunSettings) -> Asked:
     """What the arguments ask.
 
     Raises:
@@ -111,17 +112,67 @@ def asked_gates(arguments: argparse.Namespace) -> Asked:
             "--drop-from chance: the baseline records probabilities and has no matrices to draw\n"
             "  hint: give the earlier matrices as --baseline, or use --drop-from point"
         )
-    without_draws = arguments.no_confidence or arguments.round_transitions is not None or arguments.mix is not None
-    if chance is not None and without_draws:
+    options = arguments.options
+    drawn = options.confidence is not None and options.decimals is None and options.mix is None
+    if chance is not None and not drawn:
         raise UsageError("--drop-from chance takes draws: leave out --no-confidence, --round-transitions and --mix")
     return Asked(least, drop, arguments.baseline, recorded, chance)
 
 
-def gates_of(
-    asked: Asked, arguments: argparse.Namespace, result: RunResult, options: RunOptions, storm: StormProcess
-) -> Gates:
+def largest_drop(max_drop: str | None, baseline: str | None) -> Fraction | None:
+    """The drop that is allowed against a baseline; None where there is no such gate.
+
+    Args:
+        max_drop, baseline: as given; None where they are not.
+
+    Raises:
+        UsageError: one without the other, or no number from 0 to 1.
+    """
+    if max_drop is not None and PurePath(max_drop).suffix.lower() == ".json":
+        raise UsageError(
+            f"--max-drop: expected a number from 0 to 1, got the file {shown(max_drop)}\n"
+            f"  hint: as --max-drop 0.01 --baseline {one_line(max_drop)}; 0 allows no drop at all"
+        )
+    if (baseline is None) != (max_drop is None):
+        raise UsageError("--max-drop and --baseline belong together: name both or none")
+    return None if max_drop is None else share("--max-drop", max_drop)
+
+
+def drop_rule(text: str | None, *, gated: bool) -> Fraction | None:
+    """The chance from which on a drop fails; None for the rule "point".
+
+    Args:
+        text: of the argument; None where it is not given.
+        gated: whether there is a gate for it.
+
+    Raises:
+        UsageError: no such rule, or nothing for it to judge.
+    """
+    if text is None:
+        return None
+    if not gated:
+        raise UsageError("--drop-from belongs to --max-drop and --baseline")
+    if text.strip() == "point":
+        return None
+    rule, colon, chance = text.partition(":")
+    if rule.strip() != "chance" or not colon:
+        raise UsageError(f"--drop-from: expected point, or chance:C such as chance:0.95, got {shown(text)}")
+    found = share("--drop-from chance", chance)
+    if not 0 < found < 1:
+        raise UsageError(f"--drop-from: a chance that decides lies strictly between 0 and 1, got {shown(text)}")
+    return found
+
+
+def share(option: str, text: str) -> Fraction:
+    """A number from 0 to 1; UsageError."""
+    if not re.fullmatch(r"\s*\d{1,30}(\.\d{1,30})?([eE][+-]?\d{1,2})?\s*", text) or Fraction(text.strip()) > 1:
+        raise UsageError(f"{option}: expected a number from 0 to 1, got {shown(text)}")
+    return Fraction(text.strip())
+
+
+def gates_of(asked: Asked, arguments: RunSettings, result: RunResult, storm: StormProcess) -> Gates:
     """Hold a run against the gates that were asked for; VerifierError as the pipeline and `gate_of_run`."""
-    floor = None
+    options, floor = arguments.options, None
     if asked.least is not None:
         floor = floor_of(result, asked.least)
     if asked.max_drop is None or asked.baseline is None:
@@ -138,7 +189,7 @@ def gates_of(
         elif options.confidence is None or options.decimals is not None or options.mix is not None:
             gate, compared = gate_of_run(baseline, asked.max_drop, result, options.selection), POINTS
         else:
-            gate, compared = _paired(asked, baseline, arguments, options), PAIRED
+            gate, compared = _paired(asked, baseline, arguments), PAIRED
     if result.channel["test"] == "contradicted":
         compared += CONTRADICTED
     known = {(requirement, planner) for _, requirement, _, planner in baseline.worst}
@@ -152,9 +203,9 @@ def _verified_baseline(inputs: Inputs, options: RunOptions, storm: StormProcess)
     return baseline_of_run(verified(inputs, options.point_alone(), storm), file)
 
 
-def _paired(asked: Asked, baseline: Baseline, arguments: argparse.Namespace, options: RunOptions) -> Gate:
+def _paired(asked: Asked, baseline: Baseline, arguments: RunSettings) -> Gate:
     """Both files of matrices drawn together, as `verify compare` does."""
-    plain = replace(options, verdict_from="point", strategies=False)
+    plain = replace(arguments.options, verdict_from="point", strategies=False)
     gated = CompareOptions(baseline=baseline, max_drop=asked.max_drop or Fraction(0), least_chance=asked.least_chance)
     files = {"baseline": str(asked.baseline), "now": str(arguments.cm)}
     found = compare([arguments.spec], files, gated, plain).gate

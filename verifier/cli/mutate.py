@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -11,7 +10,7 @@ from pathlib import Path
 
 from verifier.base.errors import ExitCode, InputError, Place, UsageError, one_line, shown, unknown_name
 from verifier.base.files import write_bytes, write_text
-from verifier.cli.invocation import with_provenance
+from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.mutate_tables import left_over_note, mutate_table, shown_mutations
 from verifier.cli.terminal import is_watched
 from verifier.perception.detections.depth import UNITS_PER_M
@@ -24,13 +23,14 @@ from verifier.robustness.mutators.batch_result import BatchResult, BatchSettings
 from verifier.robustness.mutators.imagefiles import DepthSource, image_files
 from verifier.robustness.mutators.published import GROUPS
 from verifier.robustness.mutators.sheet import contact_sheet
+from verifier.robustness.settings import MutateSettings
 
 RESULT_FILE = "mutate.json"
 PACKAGES = ("opencv-python-headless", "opencv-python", "pillow")
 ANNOTATION_OUTPUTS = ("annotations.csv", "annotations.json", "labels")
 
 
-def mutate_command(arguments: argparse.Namespace) -> int:
+def mutate_command(arguments: MutateSettings, command: Command) -> int:
     """Run `verify mutate` and give its exit code: 4 if anything could not be made."""
     mutations = _mutations(arguments)
     if arguments.show:
@@ -47,7 +47,7 @@ def mutate_command(arguments: argparse.Namespace) -> int:
         arguments.resume,
         tuple(({**program_versions(), **installed_versions(PACKAGES)}).items()),
     )
-    folder = Path(arguments.output)
+    folder = Path(arguments.output or "")
     _check_folder(arguments, settings, folder)
     _check_sheet(arguments, folder, [each.path for each in images])
     _make(folder)
@@ -55,9 +55,9 @@ def mutate_command(arguments: argparse.Namespace) -> int:
     results = mutate_files(images, settings, folder, _Start(folder / RESULT_FILE))
     result = BatchResult(results, settings)
     sheet = None if arguments.sheet is None else contact_sheet(images, results, settings, folder)
-    document = with_provenance(result.json_text(), arguments)
+    document = with_provenance(result.json_text(), command)
     write_text(folder / RESULT_FILE, document)
-    if sheet is not None:
+    if sheet is not None and arguments.sheet is not None:
         write_bytes(arguments.sheet, sheet)
     left = _left_over(earlier, result, folder)
     if arguments.json:
@@ -69,7 +69,7 @@ def mutate_command(arguments: argparse.Namespace) -> int:
     return int(ExitCode.BAD_INPUT if result.failures else ExitCode.SATISFIED)
 
 
-def _check_given(arguments: argparse.Namespace) -> None:
+def _check_given(arguments: MutateSettings) -> None:
     """Refuse what is missing or empty: an empty path, as of a variable not set, would be the working folder."""
     if not arguments.images:
         raise UsageError("no image is named: verify mutate IMAGES --mutation MUTATION -o FOLDER")
@@ -80,7 +80,7 @@ def _check_given(arguments: argparse.Namespace) -> None:
         raise UsageError("name the folder to write to: -o FOLDER")
 
 
-def _mutations(arguments: argparse.Namespace) -> tuple[AnyMutation, ...]:
+def _mutations(arguments: MutateSettings) -> tuple[AnyMutation, ...]:
     """Every mutation asked for, each once."""
     found: list[AnyMutation] = [parse_mutation(text) for text in arguments.mutation]
     for text in arguments.sweep:
@@ -104,7 +104,7 @@ def _listed(text: str) -> Iterable[AnyMutation]:
     raise UsageError(f"--list: expected a group of {', '.join(GROUPS)}, got {shown(group)}")
 
 
-def _depth(arguments: argparse.Namespace) -> DepthSource | None:
+def _depth(arguments: MutateSettings) -> DepthSource | None:
     folder, constant = arguments.depth, arguments.depth_constant
     if folder is not None and constant is not None:
         raise UsageError("--depth and --depth-constant: give one of them")
@@ -124,7 +124,7 @@ def _depth(arguments: argparse.Namespace) -> DepthSource | None:
     return DepthSource(Path(folder), scale=scale, densify=arguments.densify)
 
 
-def _check_folder(arguments: argparse.Namespace, settings: BatchSettings, folder: Path) -> None:
+def _check_folder(arguments: MutateSettings, settings: BatchSettings, folder: Path) -> None:
     """Refuse a folder where outputs would overwrite annotations or be taken for images by the next run."""
     target = folder.resolve()
     for each in arguments.images:
@@ -141,7 +141,7 @@ def _check_folder(arguments: argparse.Namespace, settings: BatchSettings, folder
                 raise UsageError(f"{path} is an input and would be written to")
 
 
-def _check_sheet(arguments: argparse.Namespace, folder: Path, inputs: list[Path]) -> None:
+def _check_sheet(arguments: MutateSettings, folder: Path, inputs: list[Path]) -> None:
     """A sheet may go into the folder of outputs before that is made, but not where a mutation writes."""
     if arguments.sheet is None:
         return

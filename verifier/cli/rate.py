@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from dataclasses import replace
 
-from verifier.base.errors import UsageError, one_line
+from verifier.base.errors import UsageError, one_line, shown
 from verifier.base.files import write_text
 from verifier.checking.verdicts import Verdict, verdict_text
-from verifier.cli.invocation import with_provenance
-from verifier.cli.rate_arguments import exposures, question
+from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.sources import check_writable, is_one_of
 from verifier.cli.tables import aligned
 from verifier.evidence.consistency import read_document
@@ -20,9 +18,10 @@ from verifier.evidence.documents import Document
 from verifier.evidence.grounds import reason_text
 from verifier.evidence.rates.chances import requirement_of, unwanted
 from verifier.evidence.rates.document import rate_document, rate_text
-from verifier.evidence.rates.exposure import float_above, float_below
+from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure, float_above, float_below
 from verifier.evidence.rates.hazard import EVERY, Acceptance, Bounds, HazardRate, RateQuestion, hazard_rate
 from verifier.evidence.rounding import level_text
+from verifier.evidence.settings import RateSettings, per_hour, rate_ends
 from verifier.evidence.words import rate_interval_text
 
 CRITERION = {
@@ -34,7 +33,7 @@ CRITERION = {
 """What is said of an acceptance criterion."""
 
 
-def rate_command(arguments: argparse.Namespace) -> int:
+def rate_command(arguments: RateSettings, command: Command) -> int:
     """Run `verify evidence rate` and give its exit code."""
     asked, given = question(arguments), exposures(arguments)
     _check_target(arguments)
@@ -50,11 +49,57 @@ def rate_command(arguments: argparse.Namespace) -> int:
         )
     found = hazard_rate(run, asked, given)
     table = rate_table(found)
-    document = with_provenance(rate_text(rate_document(found, context.file)), arguments)
+    document = with_provenance(rate_text(rate_document(found, context.file)), command)
     if arguments.output is not None:
         write_text(arguments.output, document)
     print(document if arguments.json else table, end="")
     return int(found.verdict.exit_code)
+
+
+def exposures(arguments: RateSettings) -> dict[str, Exposure]:
+    """Environment -> exposure, as the arguments say; empty where they do not.
+
+    Raises:
+        UsageError: an exposure that cannot be read, or one that is given twice.
+    """
+    level, found = arguments.exposure_level, dict[str, Exposure]()
+    for text in arguments.exposure:
+        name, equals, stated = text.rpartition("=")
+        name = name.strip() if equals else EVERY
+        if name in found or not name:
+            raise UsageError(f"--exposure: expected every environment once, got {shown(text)}")
+        ends = rate_ends(stated, text)
+        if ends is None:
+            found[name] = Exposure.stated(per_hour("--exposure", stated))
+        else:
+            found[name] = Exposure.stated_interval(*ends, level)
+    if arguments.encounters is not None and arguments.hours is not None:
+        if found:
+            raise UsageError("either --exposure or --encounters with --hours")
+        if not 0 <= arguments.encounters <= LARGEST_COUNT:
+            raise UsageError(f"--encounters: expected a whole number from 0 to {LARGEST_COUNT}")
+        found[EVERY] = Exposure.counted(arguments.encounters, arguments.hours)
+    elif arguments.encounters is not None or arguments.hours is not None:
+        raise UsageError("--encounters and --hours belong together: so many encounters in so many hours")
+    if level is not None and not any(each.level is not None for each in found.values()):
+        raise UsageError("--exposure-level belongs to a stated interval, as --exposure 10..14/h")
+    return found
+
+
+def question(arguments: RateSettings) -> RateQuestion:
+    """What the arguments ask beside the exposure; UsageError where one cannot be read."""
+    if arguments.events < 0:
+        raise UsageError("--events: expected a number from 0")
+    return RateQuestion(
+        arguments.requirement,
+        arguments.planner,
+        arguments.event,
+        arguments.environment,
+        None if arguments.accept is None else Acceptance(arguments.accept),
+        arguments.confidence,
+        arguments.show_at,
+        arguments.events,
+    )
 
 
 def rate_table(found: HazardRate) -> str:
@@ -139,7 +184,7 @@ def _stated_acceptance(context: CaseContext, run: Document, asked: RateQuestion)
     return context.acceptances[asked.requirement]
 
 
-def _check_target(arguments: argparse.Namespace) -> None:
+def _check_target(arguments: RateSettings) -> None:
     """Refuse an output that could not be written, or would overwrite an input."""
     target = arguments.output
     if target is None:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from pathlib import Path
 
 from verifier.base.errors import UsageError, one_line
 from verifier.base.files import write_text
+from verifier.cli.invocation import Command
 from verifier.cli.sources import check_writable, is_one_of
 from verifier.evidence.consistency import read_document
 from verifier.evidence.report import csv_report, html_report, markdown_report
+from verifier.evidence.settings import ReportSettings
 
 ENDINGS = (".html", ".md", ".csv")
 
 
-def report_command(arguments: argparse.Namespace) -> int:
+def report_command(arguments: ReportSettings, command: Command) -> int:
     """Run `verify report` and give its exit code: 0 when everything is written, whatever the verdicts are."""
     _check_targets(arguments)
     documents = [read_document(path) for path in arguments.results]
@@ -35,7 +36,7 @@ def report_command(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _check_targets(arguments: argparse.Namespace) -> None:
+def _check_targets(arguments: ReportSettings) -> None:
     """Refuse outputs that could not be written, or would overwrite an input, before anything is read."""
     if arguments.title is not None and not arguments.title.strip():
         raise UsageError("--title: expected a text")

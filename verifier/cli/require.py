@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import replace
 from functools import partial
 
 from verifier.base.budget import memory_limit
 from verifier.base.errors import UsageError
 from verifier.base.files import csv_text, write_text
 from verifier.checking.process import StormProcess
-from verifier.cli.arguments import run_options
-from verifier.cli.invocation import with_provenance
-from verifier.cli.require_arguments import question
+from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.require_tables import require_table
 from verifier.cli.sources import check_writable, is_one_of, with_models
 from verifier.cli.terminal import progress_bar
 from verifier.pipeline import read_inputs
+from verifier.questions.require.question import Question, read_prices
 from verifier.questions.require.story import required
+from verifier.questions.settings import RequirementSettings
 
 WITHOUT_ROWS = ("requirement", "planner", "outcome", "bin", "label", "required_recall")
 """Columns of the table where nothing is required of any cell."""
 
 
-def require_command(arguments: argparse.Namespace) -> int:
+def require_command(arguments: RequirementSettings, command: Command) -> int:
     """Run `verify require` and give its exit code."""
-    asked, options = question(arguments), run_options(arguments)
+    asked = question(arguments)
+    options = replace(arguments.options, assume_memoryless=arguments.assume_memoryless)
     _check_targets(arguments)
     with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
         inputs = read_inputs(arguments.spec, arguments.cm, options)
         result = required(inputs, asked, options, storm, partial(progress_bar, what="planners"))
     # Everything is made before anything is written.
-    table, document = require_table(result), with_provenance(result.json_text(), arguments)
+    table, document = require_table(result), with_provenance(result.json_text(), command)
     if arguments.output is not None:
         write_text(arguments.output, document)
     if arguments.csv is not None:
@@ -40,7 +41,17 @@ def require_command(arguments: argparse.Namespace) -> int:
     return int(result.exit_code)
 
 
-def _check_targets(arguments: argparse.Namespace) -> None:
+def question(arguments: RequirementSettings) -> Question:
+    """What the arguments ask; UsageError where prices go with no such mode, InputError as `read_prices`."""
+    asked = Question(**vars(arguments.question))
+    if arguments.cost is None:
+        return asked
+    if asked.mode not in ("common", "cost"):
+        raise UsageError(f"--cost belongs to --mode cost, not to --mode {asked.mode}")
+    return replace(asked, mode="cost", prices=read_prices(arguments.cost))
+
+
+def _check_targets(arguments: RequirementSettings) -> None:
     """Refuse outputs that could not be written, or would overwrite an input, before anything is computed."""
     sources = (*with_models([arguments.spec]), arguments.cm, arguments.cost)
     for option in ("output", "csv"):

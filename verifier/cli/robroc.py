@@ -2,49 +2,35 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import PurePath
-from typing import Any
 
 from verifier.base.errors import UsageError, unknown_name
-from verifier.cli.closedloop import check_targets, give
-from verifier.cli.closedloop_arguments import groups, severities
+from verifier.cli.closedloop import Gathered, check_targets, checked_severities, give
 from verifier.cli.closedloop_data import named_paths
+from verifier.cli.invocation import Command
 from verifier.cli.sources import with_models
-from verifier.closedloop.comparison import NamedCurve, compare
+from verifier.closedloop.comparison import compare
 from verifier.closedloop.curvefiles import read_curves
 from verifier.closedloop.results import TradeOffs
-from verifier.provenance import own_versions
+from verifier.closedloop.settings import RobrocSettings
 
 
-@dataclass(frozen=True)
-class Gathered:
-    """Curves and where they come from; the fields are those of `TradeOffs`."""
-
-    title: str
-    curves: Sequence[NamedCurve]
-    inputs: tuple[dict[str, str], ...]
-    settings: dict[str, Any] = field(default_factory=dict)
-    versions: dict[str, str] = field(default_factory=own_versions)
-    remarks: tuple[str, ...] = ()
-
-
-def robroc_command(arguments: argparse.Namespace) -> int:
+def robroc_command(arguments: RobrocSettings, command: Command) -> int:
     """Run `verify robroc` and give its exit code."""
-    if bool(arguments.files) == (arguments.spec is not None):
+    if bool(arguments.files) == bool(arguments.spec):
         raise UsageError("name files of curves, or --spec with --safety, --progress and --cm")
     families = _families(arguments)
     sources = [*arguments.files, *with_models([arguments.spec] if arguments.spec else []), *families.values()]
     check_targets(arguments, {}, sources)
-    if arguments.spec is None:
+    if not arguments.spec:
         gathered = _from_files(arguments.files)
     else:
         from verifier.cli.verified_curves import verified_curves  # Storm is loaded only where it is asked
 
         gathered = verified_curves(arguments, families)
-    give(arguments, _result(arguments, gathered), {})
+    give(arguments, _result(arguments, gathered), {}, command)
     return 0
 
 
@@ -60,8 +46,8 @@ def _from_files(paths: Sequence[str]) -> Gathered:
     )
 
 
-def _result(arguments: argparse.Namespace, gathered: Gathered) -> TradeOffs:
-    named, more = severities(arguments), groups(arguments)
+def _result(arguments: RobrocSettings, gathered: Gathered) -> TradeOffs:
+    named, more = checked_severities(arguments.severity), arguments.group
     known = {each.condition for each in gathered.curves}
     for name in named:
         if name not in known:
@@ -80,11 +66,11 @@ def _result(arguments: argparse.Namespace, gathered: Gathered) -> TradeOffs:
     )
 
 
-def _families(arguments: argparse.Namespace) -> dict[str, str]:
+def _families(arguments: RobrocSettings) -> dict[str, str]:
     """Name -> file of each family of confusion matrices."""
     found = named_paths("--cm", arguments.cm)
-    if arguments.spec is None and found:
+    if found and not arguments.spec:
         raise UsageError("--cm belongs to --spec")
-    if arguments.spec is not None and (not found or arguments.safety is None or arguments.progress is None):
+    if arguments.spec and not (found and arguments.safety and arguments.progress):
         raise UsageError("--spec needs --safety NAME, --progress NAME and at least one --cm FILE")
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -11,10 +10,9 @@ from verifier.base.errors import ExitCode, InputError, UsageError, one_line
 from verifier.base.files import csv_text, write_bytes, write_text
 from verifier.chains import EXPORT_FORMATS
 from verifier.checking.process import StormProcess
-from verifier.cli.arguments import run_options
 from verifier.cli.ci import CI_OUTPUTS, Stopwatch, check_ci_libraries, ci_texts
 from verifier.cli.gates import asked_gates, gate_lines, gates_of
-from verifier.cli.invocation import with_provenance
+from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.plots import check_plot_target, run_plot
 from verifier.cli.sources import check_writable, is_one_of, with_models
 from verifier.cli.tables import run_table
@@ -23,18 +21,19 @@ from verifier.language.expressions import to_text
 from verifier.language.specs import read_spec
 from verifier.options import RunOptions
 from verifier.pipeline import Inputs, export_chain, read_inputs, require_one_block, verified
+from verifier.questions.settings import RunSettings
 from verifier.results import RunResult
 from verifier.scenarios import number_text
 
 
-def run_command(arguments: argparse.Namespace) -> int:
+def run_command(arguments: RunSettings, command: Command) -> int:
     """Run `verify run` and give its exit code."""
     if arguments.parse:
         print(parse_echo(arguments.spec), end="")
         return 0
     if arguments.cm is None:
         raise UsageError("name the confusion matrices: --cm RESULTS.json")
-    options, gates = run_options(arguments), asked_gates(arguments)
+    options, gates = arguments.options, asked_gates(arguments)
     _check_targets(arguments)
     check_ci_libraries(arguments)
     watch = Stopwatch()
@@ -43,11 +42,11 @@ def run_command(arguments: argparse.Namespace) -> int:
         if arguments.export is not None:
             require_one_block(inputs.grid(options))
         result = verified(inputs, options, storm, watch.around(progress_bar), partial=True)
-        held = gates_of(gates, arguments, result, options, storm)
-        panels = _panels(inputs, options, storm, result) if arguments.plot is not None else []
+        held = gates_of(gates, arguments, result, storm)
+        panels = [] if arguments.plot is None else _panels(inputs, options, storm, result)
     # Everything is made before anything is written.
-    picture = run_plot(panels, arguments.plot, arguments.plot_scale) if panels else b""
-    document = with_provenance(result.json_text(), arguments, held.document())
+    picture = b"" if arguments.plot is None else run_plot(panels, arguments.plot, arguments.plot_scale)
+    document = with_provenance(result.json_text(), command, held.document())
     texts = ci_texts(arguments, result, document, inputs.spec, watch)
     if arguments.output is not None:
         texts.append((arguments.output, document))
@@ -55,7 +54,7 @@ def run_command(arguments: argparse.Namespace) -> int:
         texts.append((arguments.csv, csv_text(result.rows())))
     for path, text in texts:
         write_text(path, text)
-    if panels:
+    if arguments.plot is not None:
         write_bytes(arguments.plot, picture)
     if arguments.export is not None:
         export_chain(inputs, arguments.export, options)
@@ -67,7 +66,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     return int(ExitCode.VIOLATED if held.failed else result.verdict.exit_code)
 
 
-def _check_targets(arguments: argparse.Namespace) -> None:
+def _check_targets(arguments: RunSettings) -> None:
     """Refuse outputs that could not be written, or would overwrite an input, before anything is computed."""
     if arguments.plot is not None:
         check_plot_target(arguments.plot)

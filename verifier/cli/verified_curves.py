@@ -6,7 +6,6 @@ that trade are probabilities that the model checker finds; nothing is simulated.
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,13 +17,13 @@ import numpy as np
 
 from verifier.base.errors import InputError, Place, UsageError, unknown_name
 from verifier.checking.process import StormProcess
-from verifier.cli.arguments import add_run_arguments, run_options
-from verifier.cli.robroc import Gathered
+from verifier.cli.closedloop import Gathered
 from verifier.cli.terminal import progress_bar
 from verifier.closedloop.comparison import BASELINE, NamedCurve
 from verifier.closedloop.curves import TradeOffCurve
+from verifier.closedloop.settings import RobrocSettings
 from verifier.language.specs import read_spec
-from verifier.options import RunOptions
+from verifier.options import RunOptions, Selection
 from verifier.perception.confusion.document import read_counts
 from verifier.pipeline import read_inputs, verified
 from verifier.provenance import own_versions
@@ -40,7 +39,7 @@ class _Task:
     threshold: float
 
 
-def verified_curves(arguments: argparse.Namespace, families: Mapping[str, str]) -> Gathered:
+def verified_curves(arguments: RobrocSettings, families: Mapping[str, str]) -> Gathered:
     """A curve per family; the probabilities are the least over all scenarios.
 
     Raises:
@@ -95,18 +94,24 @@ def _remarks(results: Sequence[RunResult]) -> tuple[str, ...]:
     )
 
 
-def _options(arguments: argparse.Namespace) -> RunOptions:
-    """The options of `verify run` with what is chosen here; the point alone is wanted, without statistics."""
-    parser = argparse.ArgumentParser()
-    add_run_arguments(parser.add_subparsers())
-    run = parser.parse_args(["run", arguments.spec])
-    for name in ("planner", "environment", "initial", "set", "empty_columns", "false_alarms"):
-        setattr(run, name, getattr(arguments, name))
-    run.requirement = [arguments.safety, arguments.progress]
-    return replace(run_options(run), confidence=None, verdict_from="point")
+def _options(arguments: RobrocSettings) -> RunOptions:
+    """What is chosen, as for a run; the point alone is wanted, without statistics."""
+    return RunOptions(
+        Selection(
+            planners=arguments.planner,
+            environments=arguments.environment,
+            initial=arguments.initial,
+            settings=arguments.constants,
+            requirements=(arguments.safety, arguments.progress),
+        ),
+        empty_columns=arguments.empty_columns,
+        false_alarms=arguments.false_alarms,
+        confidence=None,
+        verdict_from="point",
+    )
 
 
-def _check_requirements(arguments: argparse.Namespace) -> None:
+def _check_requirements(arguments: RobrocSettings) -> None:
     requirements = {each.name: each for each in read_spec(arguments.spec).requirements}
     for option in ("safety", "progress"):
         name = getattr(arguments, option)
@@ -128,7 +133,7 @@ def _thresholds(path: str) -> tuple[float, ...]:
     return counts.thresholds
 
 
-def _curve(arguments: argparse.Namespace, name: str, found: Mapping[_Task, RunResult], highest: float) -> NamedCurve:
+def _curve(arguments: RobrocSettings, name: str, found: Mapping[_Task, RunResult], highest: float) -> NamedCurve:
     detector, at, condition = name.rpartition("@")
     points = [
         (highest - task.threshold, *(_least(result, which) for which in (arguments.safety, arguments.progress)))

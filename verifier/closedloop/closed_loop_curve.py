@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 from verifier.base.errors import InputError
 from verifier.closedloop.course import Course
 from verifier.closedloop.curves import TradeOffCurve
-from verifier.closedloop.simulator import EngineName, Outcomes, simulate
+from verifier.closedloop.settings import EngineName
+from verifier.closedloop.simulator import Outcomes, simulate
 from verifier.closedloop.vehicle import VehicleSettings
 
 Floats = NDArray[np.float64]

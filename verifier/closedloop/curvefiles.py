@@ -22,7 +22,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -30,13 +30,14 @@ from verifier.base.errors import InputError, Place, nearest_name, shown
 from verifier.base.files import document_text, read_json, read_text
 from verifier.closedloop.comparison import NamedCurve
 from verifier.closedloop.curves import TradeOffCurve
+from verifier.closedloop.settings import Severity
 
 SCHEMA_NAME = "verifier.curves"
 SCHEMA_VERSION = 1
 NUMBERS = ("sensitivity", "safety", "efficiency")
 NAMES = ("metric", "detector", "condition", "severity")
 NEEDED = ("detector", "condition", *NUMBERS)
-SEVERITIES = ("", "mild", "severe")
+SEVERITIES = ("", *get_args(Severity))
 WITHOUT_METRIC = "trade_off"
 LARGEST = 1e300
 

@@ -7,7 +7,7 @@ bootstrap counts it over the logs that were drawn (`verifier.closedloop.bootstra
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +19,11 @@ from verifier.closedloop.nearby import near_pairs
 from verifier.closedloop.pathifier import pathified_distance, people_ahead
 from verifier.closedloop.paths import PathSettings, paths_of
 from verifier.closedloop.roboticizer import Standardizer
+from verifier.closedloop.settings import FirstFrame
 from verifier.perception.matching import MatchingPolicy
+
+Counted: TypeAlias = Literal["nearest", "each"]
+"""Whether the nearest person is judged, or each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,11 +113,11 @@ class RoboticizerMetric:
 
     match_radius_m: float = 1.0
     range_m: tuple[float, float] = (0.0, 10.0)
-    people: Literal["nearest", "each"] = "nearest"
+    people: Counted = "nearest"
 
     def __post_init__(self) -> None:
         _check_bins(self.range_m)
-        if not 0 < self.match_radius_m < np.inf or self.people not in ("nearest", "each"):
+        if not 0 < self.match_radius_m < np.inf or self.people not in get_args(Counted):
             raise ValueError(f"expected a positive radius, and people 'nearest' or 'each', got {self}")
 
 
@@ -138,13 +142,13 @@ class PathifierMetric:
 
     strict_m: tuple[float, float] = (0.0, 2.0)
     lenient_m: tuple[float, float] = (2.0, 5.0)
-    first_frame: Literal["forgiven", "counted"] = "forgiven"
+    first_frame: FirstFrame = "forgiven"
 
     def __post_init__(self) -> None:
         _check_bins(self.strict_m, self.lenient_m)
         if max(self.strict_m[0], self.lenient_m[0]) < min(self.strict_m[1], self.lenient_m[1]):
             raise ValueError(f"the bins overlap: {self.strict_m} and {self.lenient_m}")
-        if self.first_frame not in ("forgiven", "counted"):
+        if self.first_frame not in get_args(FirstFrame):
             raise ValueError(f"first_frame must be 'forgiven' or 'counted', got {self.first_frame!r}")
 
 

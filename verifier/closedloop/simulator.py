@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,11 @@ from verifier.closedloop.batch import make_batch
 from verifier.closedloop.course import Course
 from verifier.closedloop.events import EventEngine
 from verifier.closedloop.fleet import Engine, Fleet
+from verifier.closedloop.settings import EngineName
 from verifier.closedloop.stretches import NEAR, Ramp, ramp
 from verifier.closedloop.vehicle import VehicleSettings, safe_speed_mps
 
 Floats = NDArray[np.float64]
-EngineName: TypeAlias = Literal["steps", "events"]
 MOST_STEPS = 100_000
 LARGEST_TABLE = 8_000_000
 """Entries of the tables of one batch (levels x places); more courses than fit make several batches."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -36,7 +36,8 @@ from verifier.closedloop.paths import paths_of
 from verifier.closedloop.results import LogsUsed, SecondEngine
 from verifier.closedloop.roboticizer import Standardizer, standardizer_of
 from verifier.closedloop.robroc import area
-from verifier.closedloop.study_settings import DRIVEN, Metric, StudySettings
+from verifier.closedloop.settings import EngineName, Metric
+from verifier.closedloop.study_settings import DRIVEN, StudySettings
 from verifier.closedloop.traces import Trace, trace
 from verifier.closedloop.truth_driven import never_stopped
 
@@ -232,7 +233,7 @@ def _compared(driven: ClosedLoop, ahead: Sequence[Course], limit_m: Floats, sett
     )
 
 
-def _other(engine: str) -> Literal["steps", "events"]:
+def _other(engine: str) -> EngineName:
     return "events" if engine == "steps" else "steps"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
+from typing import get_args
 
 from verifier.closedloop.closed_loop_curve import ClosedLoopSettings
 from verifier.closedloop.curves import FPR_MAX
@@ -13,10 +13,9 @@ from verifier.closedloop.logs import Floats
 from verifier.closedloop.matched import IOU_HALF
 from verifier.closedloop.pathifier import Radii
 from verifier.closedloop.paths import PathSettings
+from verifier.closedloop.settings import USUAL_METRICS, Metric, NeverStops
 from verifier.perception.matching import MatchingPolicy
 
-Metric: TypeAlias = Literal["roc_a", "roc_b", "roboticizer", "pathifier", "safety_radius", "closed_loop"]
-NeverStops: TypeAlias = Literal["safe", "drop"]
 METRICS: tuple[Metric, ...] = get_args(Metric)
 DRIVEN = ("safety_radius", "closed_loop")
 """The metrics that are simulated."""
@@ -49,7 +48,7 @@ class StudySettings:
     radii: Radii
     loop: ClosedLoopSettings
     sensitivity: Floats
-    metrics: tuple[Metric, ...] = ("roboticizer", "pathifier", "safety_radius", "closed_loop")
+    metrics: tuple[Metric, ...] = USUAL_METRICS
     skip_undefined: bool = False
     path: PathSettings = field(default_factory=PathSettings)
     policy: MatchingPolicy = IOU_HALF

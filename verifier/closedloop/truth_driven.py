@@ -10,7 +10,8 @@ from verifier.closedloop.logs import Bools, Detections, Logs
 from verifier.closedloop.pathifier import courses
 from verifier.closedloop.paths import PathSettings
 from verifier.closedloop.roboticizer import Standardizer
-from verifier.closedloop.simulator import EngineName, simulate
+from verifier.closedloop.settings import EngineName
+from verifier.closedloop.simulator import simulate
 from verifier.closedloop.vehicle import VehicleSettings
 
 

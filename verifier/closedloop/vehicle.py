@@ -17,13 +17,13 @@ need not mean an earlier stop. Under the other three combinations they never mak
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-BetweenImages: TypeAlias = Literal["continuous", "hold"]
-TooClose: TypeAlias = Literal["cannot_stop", "zero_distance"]
+from verifier.closedloop.settings import BetweenImages, TooClose
+
 LEAST = 1e-6
 """Of speeds, rates and steps in SI units; their greatest is its inverse. Beyond, squares lose their meaning."""
 

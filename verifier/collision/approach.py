@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, TypeAlias, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,11 +36,11 @@ from verifier.base.errors import LimitError, UsageError
 from verifier.chains.chain import MarkovChain
 from verifier.checking.graphs import reachable
 from verifier.collision.distance_channel import DistanceChannel
+from verifier.collision.settings import Braking
 from verifier.collision.stopping import BrakingPolicy
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Braking: TypeAlias = Literal["to_rest", "while_near"]
 
 CLOSER = "closer"
 USUAL_PERIOD_S = 0.1

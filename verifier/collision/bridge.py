@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from verifier.base.errors import UsageError
 from verifier.checking.process import StormProcess
 from verifier.checking.requirements import check_formulas
-from verifier.checking.results import EngineSettings
+from verifier.checking.settings import EngineSettings
 from verifier.collision.approach import CLOSER, Approach, DriveSettings, approach, approach_chain
 from verifier.collision.distance_channel import ChannelSettings, DistanceChannel, distance_channel
 from verifier.collision.pairs_reader import ReadPairs

@@ -16,18 +16,17 @@ Two readings of a pair in a bin, by name:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.collision.pairs_reader import ReadPairs
+from verifier.collision.settings import Drawn, EmptyBins
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Drawn: TypeAlias = Literal["error", "value"]
-EmptyBins: TypeAlias = Literal["error", "neighbour", "no_report"]
 
 MOST_BINS = 100_000
 

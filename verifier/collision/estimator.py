@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.collision.bandwidth import CONSTANTS, WidthRule, cross_validated_constant
+from verifier.collision.estimator_settings import DEFAULT, EstimatorSettings, Grid
 from verifier.collision.kernel import Reason, Samples, estimate, rows_per_block, samples_of
 from verifier.collision.memory import check_memory, predicted_bytes
 from verifier.collision.pairs import Pairs
-from verifier.collision.settings import DEFAULT, EstimatorSettings, Grid
 from verifier.collision.stopping import BrakingPolicy
 
 __all__ = [

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from verifier.base.errors import UsageError
 from verifier.collision.estimator import CollisionMap, filled
 from verifier.collision.pairs import Pairs
+from verifier.collision.settings import Heavy
 
 Array = NDArray[np.float64]
 
@@ -44,7 +45,7 @@ class Penalty:
 
     alpha: float = 1.0
     beta: float = 10.0
-    heavy: Literal["below", "above"] = "below"
+    heavy: Heavy = "below"
 
     def __post_init__(self) -> None:
         for name, value in (("alpha", self.alpha), ("beta", self.beta)):
@@ -54,7 +55,7 @@ class Penalty:
             raise UsageError("alpha and beta cannot both be 0")
         if self.alpha and not math.isfinite(self.beta / self.alpha):
             raise UsageError(f"beta / alpha is too large for a number: {self.beta:g} / {self.alpha:g}")
-        if self.heavy not in ("below", "above"):
+        if self.heavy not in get_args(Heavy):
             raise UsageError(f"the heavy side is 'below' or 'above' the oracle, got '{self.heavy}'")
 
     @property

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from verifier.base.errors import InputError, LimitError, Place, UsageError, shown, unknown_name
 from verifier.collision.pair_tables import ColumnTable, read_columns
 from verifier.collision.pairs import Pairs
+from verifier.collision.settings import NegativeReports
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -37,7 +38,6 @@ MOST_IMAGES = 2_000_000
 """Images that a number may stand for; each gets a name of some 100 bytes."""
 LARGEST_M = 1e5
 """Metres; a larger distance is refused as not being in metres."""
-NegativeReports: TypeAlias = Literal["error", "zero", "left_out"]
 RECORD_MEASURES = {
     "euclidean_3d": ("report_x_m", "report_y_m", "report_z_m"),
     "ground_plane": ("report_x_m", "report_y_m"),

@@ -1,96 +1,165 @@
-"""Where lambda is estimated, and how."""
+"""The words for what can be chosen of a study of collisions, and every choice of `verify collision`.
+
+Only light modules are imported.
+"""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated, Literal, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
+from verifier.base.options import Option, PrintedTables, Written, pair
+from verifier.perception.settings import Affinity, Format, Measure
 
-from verifier.base.errors import UsageError
-from verifier.collision.bandwidth import NORMAL_REFERENCE
+NegativeReports: TypeAlias = Literal["error", "zero", "left_out"]
+"""What becomes of reported distances below 0."""
+Heavy: TypeAlias = Literal["below", "above"]
+"""Whether the heavy weight of the loss is for too low or too high a probability."""
+Braking: TypeAlias = Literal["to_rest", "while_near"]
+"""Whether braking that has begun goes on to a stop, or asks each report anew."""
+Drawn: TypeAlias = Literal["error", "value"]
+"""What a report in the closed loop is drawn as: an error added to the true distance, or a distance."""
+EmptyBins: TypeAlias = Literal["error", "neighbour", "no_report"]
+"""What becomes of bins of the true distance without objects."""
 
-Array = NDArray[np.float64]
+Bandwidth: TypeAlias = Literal["normal_reference", "cross_validated", "fixed"]
+"""How the width of the kernel is found."""
+
+DECELERATION_MPS2 = 6.86
+"""Of braking, where none is named."""
+BOOTSTRAP = 200
+"""Replicates, where nobody says how many."""
 
 
-@dataclass(frozen=True, eq=False)
-class Grid:
-    """Reported distances y and speeds v, both rising.
+def _plot(text: str) -> Option:
+    return Option(f"{text} (.png, .svg, .pdf)", metavar="FILE", role="output")
 
-    Attributes:
-        distances_m: (Y,) finite, at least 0.
-        speeds_mps: (V,) finite, at least 0.
 
-    Raises:
-        UsageError: empty, not rising, negative or not finite.
-    """
+@dataclass(frozen=True, kw_only=True)
+class CollisionSettings:
+    """Every choice of `verify collision`; None of what the data or the other choices decide."""
 
-    distances_m: Array
-    speeds_mps: Array
+    table: Annotated[
+        str | None, Option("pairs of one detector", metavar="PAIRS.csv", positional=True, role="file")
+    ] = None
 
-    def __post_init__(self) -> None:
-        for name, what in (("distances_m", "distances"), ("speeds_mps", "speeds")):
-            values = np.array(getattr(self, name), dtype=np.float64)
-            if values.ndim != 1 or not len(values):
-                raise UsageError(f"expected a list of {what}")
-            if not np.all(np.isfinite(values) & (values >= 0)):
-                raise UsageError(f"{what} must be finite and at least 0")
-            if np.any(np.diff(values) <= 0):
-                raise UsageError(f"{what} must be rising")
-            values.setflags(write=False)
-            object.__setattr__(self, name, values)
+    pairs: Annotated[
+        tuple[str, ...],
+        Option(
+            "table of pairs; repeat",
+            metavar="NAME=FILE",
+            group="data (several detectors: repeat, with a NAME for each)",
+            role="named_file",
+        ),
+    ] = ()
+    record: Annotated[
+        tuple[str, ...],
+        Option("of verify confusion; needs --distance", metavar="[NAME=]FILE", role="named_file"),
+    ] = ()
+    detections: Annotated[
+        tuple[str, ...], Option("with --format and --annotations", metavar="[NAME=]PATH", role="named_file")
+    ] = ()
+    format: Annotated[Format | None, Option("{choices}", metavar="NAME")] = None
+    annotations: Annotated[
+        str | None, Option("ground truth: file, folder or zip archive", metavar="PATH", role="file")
+    ] = None
+    class_map: Annotated[
+        str | None, Option("file of lines such as 'human.* -> ped'; * is any text", metavar="FILE", role="file")
+    ] = None
+    frames: Annotated[
+        str | None,
+        Option("lists every frame, also empty ones (kitti_tracking, table)", metavar="FILE", role="file"),
+    ] = None
+    sequence: Annotated[tuple[str, ...], Option("only this drive; repeat", metavar="NAME")] = ()
+    ignore: Annotated[tuple[str, ...], Option("leave out faults of this kind", metavar="KIND")] = ()
+    min_score: Annotated[float | None, Option("leave out detections below", metavar="X")] = None
+    classes: Annotated[tuple[str, ...], Option("only this; repeat", name="class", metavar="NAME")] = ()
+    same_class: Annotated[bool, Option("a report of another class is no report")] = False
+    distance: Annotated[Measure | None, Option("{choices}", metavar="MEASURE")] = None
+    affinity: Annotated[
+        Affinity | None,
+        Option("match by this ({choices}) in place of the paper's rule, highest 2-D and 3-D IoU", metavar="NAME"),
+    ] = None
+    match_threshold: Annotated[float | None, Option("least IoU, or largest distance", metavar="X")] = None
+    images: Annotated[int | None, Option("number of images, where a table names only some", metavar="N")] = None
+    column: Annotated[
+        Mapping[str, str],
+        Option("own name of a column; repeat", metavar="NAME=OWN", parse=partial(pair, "--column", "NAME=VALUE")),
+    ] = field(default_factory=dict)
+    negative_reports: Annotated[NegativeReports, Option("reported distances below 0 in a table")] = "error"
+    title: Annotated[str | None, Option("title of the study", metavar="TEXT")] = None
+
+    deceleration: Annotated[
+        tuple[float, ...],
+        Option(f"of braking; repeat (default: {DECELERATION_MPS2})", metavar="M/S2", group="braking and grid"),
+    ] = ()
+    reaction: Annotated[float, Option("before braking", metavar="S")] = 0.1
+    distances: Annotated[str, Option("metres", metavar="RANGE")] = "1..50"
+    speeds: Annotated[str, Option("(default: '5..75 mph')", metavar="RANGE UNIT")] = "5..75 mph"
+    at: Annotated[str | None, Option("speeds of the grid at which intervals are shown", metavar="LIST UNIT")] = None
+
+    bandwidth: Annotated[
+        str,
+        Option(
+            "kernel width: cross_validated, normal_reference, or metres",
+            metavar="RULE",
+            group="estimate and intervals",
+        ),
+    ] = "cross_validated"
+    constant: Annotated[float | None, Option("of normal_reference (default: 1.06)", metavar="C")] = None
+    two_bandwidths: Annotated[bool, Option("equation (1) to the letter; may leave [0, 1]")] = False
+    level: Annotated[float, Option("of intervals", name="confidence", also=("--level",), metavar="LEVEL")] = 0.9
+    window: Annotated[float | None, Option("of exact intervals (default: 2)", metavar="M")] = None
+    subsamples: Annotated[int | None, Option("their number (default: square root of the pairs)", metavar="N")] = None
+    subsample_size: Annotated[int | None, Option("(default: square root of the pairs)", metavar="N")] = None
+    bootstrap: Annotated[int | None, Option(f"replicates; 0 for none (default: {BOOTSTRAP})", metavar="N")] = None
+    seed: Annotated[int, Option("of everything that is drawn", metavar="N")] = 0
+
+    alpha_loss: Annotated[float, Option("the light weight", metavar="A", group="scores and comparison")] = 1.0
+    beta_loss: Annotated[float, Option("the heavy weight", metavar="B")] = 10.0
+    heavy: Annotated[
+        Heavy,
+        Option("beta weighs lambda below or above the oracle's; the paper prints below (default)"),
+    ] = "below"
+    weight: Annotated[
+        str | None,
+        Option("operational profile: distance_m, speed_UNIT, weight (.csv)", metavar="FILE", role="file"),
+    ] = None
+    good_loss: Annotated[float | None, Option("a loss below is good (default: 0.05)", metavar="X")] = None
+    ranking_replicates: Annotated[int | None, Option("of the bootstrap (default: 200)", metavar="N")] = None
+    held_out: Annotated[float, Option("share of images a combination is chosen on", metavar="P")] = 0.5
+
+    closed_loop: Annotated[
+        float | None,
+        Option("verify the loop from a first report at this distance", metavar="M", group="closed loop"),
+    ] = None
+    loop_speeds: Annotated[
+        str | None, Option("initial speeds (default: every fifth of the grid)", metavar="RANGE UNIT")
+    ] = None
+    period: Annotated[float | None, Option("between reports (default: about 0.1)", metavar="S")] = None
+    near: Annotated[float, Option("distance to keep", metavar="M")] = 0.0
+    margin: Annotated[float, Option("added to S(v)", metavar="M")] = 0.0
+    braking: Annotated[Braking, Option("once begun to a stop, or asking each report anew")] = "to_rest"
+    bin: Annotated[float, Option("of the true distance", metavar="M")] = 2.0
+    drawn: Annotated[Drawn, Option("what a report is drawn as")] = "error"
+    empty_bins: Annotated[EmptyBins, Option("bins without objects that are driven through")] = "error"
+    no_misses: Annotated[bool, Option("leave objects without a report out of the loop")] = False
+    exact: Annotated[bool, Option("check with rational numbers")] = False
+
+    json: PrintedTables = False
+    output: Written = None
+    csv: Annotated[
+        str | None, Option("write one row per detector, distance and speed", metavar="FILE", role="output")
+    ] = None
+    plot: Annotated[str | None, _plot("heat maps with the curve y = S(v)")] = None
+    plot_intervals: Annotated[str | None, _plot("intervals against distance at the speeds shown")] = None
+    plot_comparison: Annotated[str | None, _plot("who is better where, with p-values")] = None
+    plot_ranking: Annotated[str | None, _plot("scores against beta / alpha")] = None
+    plot_closed_loop: Annotated[str | None, _plot("one report against the closed loop")] = None
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """(Y, V)."""
-        return len(self.distances_m), len(self.speeds_mps)
-
-
-@dataclass(frozen=True)
-class EstimatorSettings:
-    """How the kernel width is chosen, and where the estimate is taken to be defined.
-
-    The default is the cross-validated width. With 3768 images its root-mean-square error was smaller than the normal
-    reference rule's by a factor of 1.3 in a world of 60 % errors, 2.4 at 30 %, 4 at 12 % and 6 at 5 %, and
-    subsampling intervals cover only with it.
-
-    Attributes:
-        bandwidth: "normal_reference": `constant` min(sd, IQR/1.349) n^(-1/5). "cross_validated": the same with the
-            constant that forecasts best (`bandwidth.cross_validated_constant`). "fixed": `width_m`; subsamples of b
-            pairs then take width_m (n/b)^(1/5).
-        constant: c of the normal reference rule.
-        width_m: the fixed width in metres.
-        two_bandwidths: the density of the pairs with D > S(v) gets a width of its own by the same rule. That is
-            eq. (1) read literally; the estimate may then leave [0, 1].
-        reach: in kernel widths. lambda is defined at y where the kernel has at least the mass of one pair `reach`
-            widths away; infinite: wherever double precision can tell.
-
-    Raises:
-        UsageError: a choice that does not exist, or numbers that are not positive.
-    """
-
-    bandwidth: Literal["normal_reference", "cross_validated", "fixed"] = "cross_validated"
-    constant: float = NORMAL_REFERENCE
-    width_m: float | None = None
-    two_bandwidths: bool = False
-    reach: float = 3.0
-
-    def __post_init__(self) -> None:
-        if self.bandwidth not in ("normal_reference", "cross_validated", "fixed"):
-            raise UsageError(f"unknown bandwidth '{self.bandwidth}'; known: cross_validated, fixed, normal_reference")
-        if not math.isfinite(self.constant) or self.constant <= 0:
-            raise UsageError(f"the constant of the kernel width must be positive, got {self.constant:g}")
-        if (self.bandwidth == "fixed") != (self.width_m is not None):
-            raise UsageError("a width in metres goes with bandwidth 'fixed', and is needed there")
-        if self.width_m is not None and (not math.isfinite(self.width_m) or self.width_m <= 0):
-            raise UsageError(f"the kernel width must be positive, got {self.width_m:g} m")
-        if self.two_bandwidths and self.bandwidth == "fixed":
-            raise UsageError("a fixed kernel width is one width: it does not go with two bandwidths")
-        if not self.reach > 0:
-            raise UsageError(f"the reach must be positive, got {self.reach:g} widths")
-
-
-DEFAULT = EstimatorSettings()
-"""One cross-validated width."""
+    def tables(self) -> tuple[str, ...]:
+        """The tables of pairs, NAME=FILE or a path alone."""
+        return (*((self.table,) if self.table is not None else ()), *self.pairs)

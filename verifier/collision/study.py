@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from verifier.base.errors import UsageError
 from verifier.checking.process import StormProcess
-from verifier.checking.results import EngineSettings
+from verifier.checking.settings import EngineSettings
 from verifier.collision.approach import DriveSettings
 from verifier.collision.bootstrap import REPLICATES
 from verifier.collision.bridge import ClosedLoop, closed_loop

@@ -26,12 +26,14 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
+from typing import get_args
 
 from verifier.base.errors import one_line
 from verifier.evidence.checked import Checked, Gated, checked, gated, grounds_of, run_grounds
 from verifier.evidence.documents import Document
+from verifier.questions.settings import Inconclusive
 
-INCONCLUSIVE = ("failure", "skipped")
+INCONCLUSIVE = get_args(Inconclusive)
 """What an inconclusive requirement can be in JUnit, which knows no third verdict."""
 
 

@@ -21,10 +21,10 @@ from verifier.perception.confusion.document import write_confusion
 from verifier.perception.confusion.job import count_job
 from verifier.perception.confusion.matrices import EMPTY
 from verifier.perception.confusion.recall import class_names
-from verifier.perception.confusion.rules import CountingRule, Leftover
+from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.matching import MatchingPolicy
-from verifier.perception.matching.policy import Affinity
+from verifier.perception.settings import Affinity, Leftover
 from verifier.pipeline import verify_spec
 
 Progress: TypeAlias = Callable[[Sequence["Candidate"]], Iterable["Candidate"]]

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import UsageError
 from verifier.base.statistics import percentile_ends
+from verifier.perception.confusion.drives import GroupedBy
 from verifier.perception.detections.columns import DetectionSet
 from verifier.robustness.adr import AdrSettings
 from verifier.robustness.judged import Floats, Ints, Judged, judged
@@ -52,7 +53,7 @@ def adr_intervals(
     *,
     draws: int = 1000,
     confidence: float = 0.95,
-    unit: Literal["frame", "sequence"] = "frame",
+    unit: GroupedBy = "frame",
 ) -> dict[str, AdrInterval]:
     """An interval for each condition, and for "baseline".
 
@@ -62,7 +63,7 @@ def adr_intervals(
         UsageError: the frames differ, there are too few units, or a number is out of range; see also `judged`.
     """
     settings = settings or AdrSettings()
-    if draws < 1 or not 0 < confidence < 1 or unit not in ("frame", "sequence"):
+    if draws < 1 or not 0 < confidence < 1 or unit not in get_args(GroupedBy):
         raise UsageError(
             f"expected at least one draw, a confidence in (0, 1) and the unit 'frame' or 'sequence', got {draws}, "
             f"{confidence:g}, {unit!r}"

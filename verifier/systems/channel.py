@@ -19,6 +19,7 @@ names what to do with the column.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,8 +29,9 @@ from numpy.typing import NDArray
 from verifier.base.errors import LimitError, UsageError
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.perception.confusion.matrices import Label
+from verifier.systems.settings import FalseAlarms
 
-FALSE_ALARM_POLICIES = {
+FALSE_ALARM_POLICIES: Mapping[FalseAlarms, str] = {
     "as_counted": "column 'empty' as the file has it, where nothing stands",
     "ignore": "nothing is ever reported where nothing stands",
     "background": "as_counted, and beside the objects of a bin that column draws once more",

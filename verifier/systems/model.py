@@ -23,6 +23,7 @@ from typing import Literal, TypeAlias
 from verifier.base.errors import UsageError, unknown_name
 from verifier.base.toml import Element
 from verifier.language.expressions import Source, evaluate, exact_number, substitute, to_text
+from verifier.language.expressions.kinds import Kind
 from verifier.language.expressions.syntax import FALSE, Boolean, Node, Number, names_in
 
 EMPTY_CLASS = "empty"
@@ -36,7 +37,8 @@ PICKS = {
 LARGEST_BOUND = 2**31
 """Size of the ends of a range."""
 
-Type: TypeAlias = Literal["number", "boolean"]
+Type: TypeAlias = Kind
+PlannerKind: TypeAlias = Literal["rules", "runs", "synthesis"]
 Setting: TypeAlias = int | Fraction | str
 
 
@@ -110,7 +112,7 @@ class Planner:
     """
 
     name: str
-    kind: Literal["rules", "runs", "synthesis"]
+    kind: PlannerKind
     rules: tuple[Rule, ...]
     runs: tuple[Run, ...] = ()
     formula: Node | None = None

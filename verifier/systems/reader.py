@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import get_args
 
 from verifier.base.errors import shown
 from verifier.base.toml import Element, read_toml
@@ -17,7 +17,7 @@ from verifier.language.expressions import Source, parse_expression
 from verifier.language.expressions.syntax import FALSE, RESERVED, TRUE, Node, Number
 from verifier.language.ltl import parse_formula
 from verifier.systems.declarations import check_declarations
-from verifier.systems.model import PICKS, PlacedObject, Planner, Range, Rule, Run, SystemModel, Variable
+from verifier.systems.model import PICKS, PlacedObject, Planner, PlannerKind, Range, Rule, Run, SystemModel, Variable
 
 TABLES = (
     "name",
@@ -35,7 +35,7 @@ TABLES = (
     "planners",
 )
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_KINDS: tuple[Literal["rules", "runs", "synthesis"], ...] = ("rules", "runs", "synthesis")
+_KINDS: tuple[PlannerKind, ...] = get_args(PlannerKind)
 
 
 def read_model(path: str | Path) -> SystemModel:

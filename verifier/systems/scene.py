@@ -21,6 +21,7 @@ from verifier.systems.behaviour import classes_asked
 from verifier.systems.channel import Channel, make_channel, possible_observations
 from verifier.systems.distinct import distinct
 from verifier.systems.model import EMPTY_CLASS, PlacedObject, Planner, System
+from verifier.systems.settings import Limits
 from verifier.systems.space import StateSpace, truth
 
 Ints = NDArray[np.int64]
@@ -38,14 +39,6 @@ MOST_STATES = 2**31 - 2
 """Graph searches number states with 32 bits."""
 LARGEST_INPUT_COUNT = 10_000
 """Combinations of inputs that a planner may choose among."""
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What may be built: states before reachability, and bytes of memory at the peak of building."""
-
-    states: int = 50_000_000
-    memory_bytes: int = 16 * 2**30
 
 
 @dataclass(frozen=True)

@@ -40,39 +40,11 @@ from verifier.analysis.sensitivity.priorities import (
 )
 from verifier.analysis.sensitivity.sensitivity import Move, Sensitivity, moves, sensitivity
 from verifier.analysis.sensitivity.state_map import StateMap, state_map
+from verifier.analysis.settings import ExplainSettings
 from verifier.checking.requirements import AbstractFormula
 from verifier.perception.confusion.matrices import Label
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class ExplainSettings:
-    """How much is said.
-
-    Attributes:
-        patterns: most patterns of violating runs to tell.
-        members: most runs to tell for each pattern.
-        whole_runs: count whole runs, not only their steps up to where they are irrevocable.
-        moves: most causes, moves and fixes to list.
-        level: of the intervals of single cells, strictly between 0 and 1.
-        prior: items per label of the Dirichlet prior, above 0.
-        variables: one or two that the map is drawn over; empty for the first two of the model.
-        with_map: whether to draw the map.
-    """
-
-    patterns: int = 5
-    members: int = 1
-    whole_runs: bool = False
-    moves: int = 10
-    level: float = 0.95
-    prior: float = 0.5
-    variables: tuple[str, ...] = ()
-    with_map: bool = True
-
-    def __post_init__(self) -> None:
-        if min(self.patterns, self.members, self.moves) < 1:
-            raise ValueError("at least one pattern, one run of it and one move are told")
 
 
 DEFAULT_SETTINGS = ExplainSettings()

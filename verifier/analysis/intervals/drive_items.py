@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.intervals.betting import UNIT
-from verifier.analysis.intervals.tiers import WEIGHTS, Weights
+from verifier.analysis.settings import Weights
 from verifier.base.errors import UsageError
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.counts import Sequences
@@ -38,7 +39,7 @@ class DriveItems:
 
     Attributes:
         names: of the drives.
-        weights: one of `WEIGHTS`.
+        weights: one of `Weights`.
         table: (drives, bins, predicted, true) int64, in units of 1/SCALE[weights].
     """
 
@@ -84,13 +85,13 @@ def drive_items(sequences: Sequences, bins: int, labels: int, weights: Weights =
     Args:
         sequences: each a drive.
         bins, labels: of the matrices.
-        weights: one of `WEIGHTS`.
+        weights: one of `Weights`.
 
     Raises:
         UsageError: encounters are asked for, and the file does not know tracks.
     """
-    if weights not in WEIGHTS:
-        raise ValueError(f"weights are one of {', '.join(WEIGHTS)}")
+    if weights not in get_args(Weights):
+        raise ValueError(f"weights are one of {', '.join(get_args(Weights))}")
     items = np.zeros((len(sequences.names), bins, labels, labels), dtype=np.int64)
     items[tuple(sequences.tally.index.T)] = sequences.tally.counts[:, 0]
     if weights == "item":
@@ -137,7 +138,7 @@ def weighted_matrices(
     Args:
         matrices: by item.
         sequences: theirs.
-        weights: one of `WEIGHTS`.
+        weights: one of `Weights`.
 
     Raises:
         UsageError: the file does not know what the weights need.

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.intervals.drive_items import DriveItems
 from verifier.analysis.intervals.intervals import Kind
+from verifier.analysis.settings import Requested
 from verifier.base.errors import UsageError, shown
 
-CHOICES = ("auto", "posterior", "bootstrap")
 TOO_NARROW = "independent items. Frames of one drive are correlated, and then intervals are too narrow."
 
 
@@ -36,13 +37,13 @@ def choose_interval(drives: DriveItems | None, columns: NDArray[np.int64], reque
     Args:
         drives: what each drive holds, or None where that is not known.
         columns: (k, 2) the columns that the run needs and that are not fixed.
-        requested: one of `CHOICES`.
+        requested: one of `Requested`.
 
     Raises:
         UsageError: an unknown request, or one that the file or the weights do not allow.
     """
-    if requested not in CHOICES:
-        raise UsageError(f"unknown interval {shown(requested)}; known: {', '.join(CHOICES)}")
+    if requested not in get_args(Requested):
+        raise UsageError(f"unknown interval {shown(requested)}; known: {', '.join(get_args(Requested))}")
     if drives is None and requested == "bootstrap":
         raise UsageError("the bootstrap resamples sequences, but the matrices do not say which one an item is from")
     if drives is not None and requested != "posterior":

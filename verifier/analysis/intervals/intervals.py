@@ -26,14 +26,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr
 
-from verifier.base.errors import NoAnswerError, UsageError, shown
+from verifier.analysis.settings import LARGEST_DRAWS, check_draws, check_level
+from verifier.base.errors import NoAnswerError
 
 Floats = NDArray[np.float64]
 Kind: TypeAlias = Literal["credible", "bootstrap"]
 
 RANGE_LEVEL = 0.999
 """How sure the range of each end of a simulated interval is."""
-LARGEST_DRAWS = 10**9
 """Most draws behind an interval, whose ends are far surer then than the model that they are drawn from."""
 MEMORY_BYTES = 2**31
 """Most memory for the draws that an interval is read from."""
@@ -72,17 +72,6 @@ class Interval:
                 raise ValueError("the range of an end must hold it")
 
 
-def check_level(level: float) -> float:
-    """`level`, if it can be the level of an interval.
-
-    Raises:
-        UsageError: it does not lie strictly between 0 and 1.
-    """
-    if not 0 < level < 1:  # false for NaN as well
-        raise UsageError(f"expected a level strictly between 0 and 1, such as 0.95, got {shown(level)}")
-    return level
-
-
 def alpha_of(level: float) -> Fraction:
     """1 - level, the decimal digits of the level taken exactly: 0.9 means nine tenths.
 
@@ -90,15 +79,6 @@ def alpha_of(level: float) -> Fraction:
         UsageError: as `check_level`.
     """
     return 1 - Fraction(repr(float(check_level(level))))
-
-
-def check_draws(count: int, most: int | None = None) -> int:
-    """`count`, if it can be a number of draws, of which there are `most` at most; UsageError if not."""
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise UsageError(f"expected at least one draw, got {shown(count)}")
-    if most is not None and count > most:
-        raise UsageError(f"expected at most {most} draws, got {shown(count)}")
-    return count
 
 
 def fewest_draws(level: float) -> int:

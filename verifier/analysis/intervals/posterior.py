@@ -22,7 +22,6 @@ independent of these.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,45 +35,20 @@ from verifier.analysis.intervals.drawing import (
     counts_entropy,
     shares,
 )
-from verifier.analysis.intervals.intervals import Interval, check_draws, percentile_interval
+from verifier.analysis.intervals.intervals import Interval, percentile_interval
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.objective import Objective
-from verifier.base.errors import UsageError, shown
+from verifier.analysis.settings import Prior, check_draws, prior_weight
 from verifier.checking.component_solving import DENSE_LIMIT
 from verifier.checking.graphs import components
 from verifier.checking.product import Product
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Prior: TypeAlias = "str | float"
 
-PRIORS = {"jeffreys": 0.5, "uniform": 1.0}
-"""Named weights on every label: the prior of Jeffreys, and all matrices equally likely."""
-SMALLEST_PRIOR, LARGEST_PRIOR = 1e-6, 1e6
 MOST_DRAWS, FEWEST_DRAWS = 10_000, 301  # as many as a 95 % interval needs, see `fewest_draws`
 WORK = 2 * 10**8
 """What the default number of draws may cost, in transitions visited once: some 20 seconds."""
-
-
-def prior_weight(prior: Prior) -> float:
-    """The weight that a prior puts on every label.
-
-    >>> prior_weight("jeffreys"), prior_weight("0.25")
-    (0.5, 0.25)
-
-    Raises:
-        UsageError: neither a name of `PRIORS` nor a number from `SMALLEST_PRIOR` to `LARGEST_PRIOR`.
-    """
-    try:
-        weight = PRIORS[prior] if isinstance(prior, str) and prior in PRIORS else float(prior)
-    except (TypeError, ValueError):
-        weight = -1.0
-    if not SMALLEST_PRIOR <= weight <= LARGEST_PRIOR:  # false for NaN as well
-        raise UsageError(
-            f"unknown prior {shown(prior)}; known: {', '.join(PRIORS)}, or the weight of each label as a number "
-            f"from {SMALLEST_PRIOR:g} to {LARGEST_PRIOR:g}"
-        )
-    return weight
 
 
 def default_draws(objectives: Iterable[Objective]) -> int:

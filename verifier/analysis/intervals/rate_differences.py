@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from verifier.analysis.intervals.rate_intervals import Event
-from verifier.analysis.intervals.tiers import Weights
+from verifier.analysis.settings import Weights
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.counts import Sequences
 from verifier.perception.confusion.matrices import label_text

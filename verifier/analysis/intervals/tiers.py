@@ -17,12 +17,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
-Tier: TypeAlias = Literal["independent_drives", "approximate", "icc_at_most", "independent_items"]
-Weights: TypeAlias = Literal["item", "track", "drive"]
+from verifier.analysis.settings import Weights
 
-BOUNDS = ("auto", "drives", "approximate", "items")
-"""What can be asked for."""
-WEIGHTS: tuple[Weights, ...] = ("item", "track", "drive")
+Tier: TypeAlias = Literal["independent_drives", "approximate", "icc_at_most", "independent_items"]
+
 FEW_DRIVES = 8
 """With fewer drives the bounds can hardly decide anything, and the result says how far they could reach."""
 RESAMPLED = "drives are independent (approximate: drives resampled)"

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +27,7 @@ from verifier.analysis.recall.requirements import Problem, Target
 from verifier.analysis.robust.certificate import document
 from verifier.analysis.robust.region import Region
 from verifier.analysis.robust.solutions import Effort, robust_bounds
+from verifier.analysis.settings import Semantics
 from verifier.base.errors import EngineError
 
 Ints = NDArray[np.int64]
@@ -57,7 +57,7 @@ class BoxFamily:
     whole: int
     exact: NDArray[np.object_]
     held: Mask
-    semantics: Literal["every_state", "one_matrix"] = "every_state"
+    semantics: Semantics = "every_state"
 
     def __post_init__(self) -> None:
         if len(self.begin) != self.cells.count or not all(0 <= each <= self.whole for each in self.begin):

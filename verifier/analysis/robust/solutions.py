@@ -18,7 +18,6 @@ bounds is an error of the program and is reported as such, with both numbers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,13 +30,12 @@ from verifier.analysis.robust.inner_bounds import Attained, best_of, climbed, mi
 from verifier.analysis.robust.one_matrix import covered
 from verifier.analysis.robust.region import Region
 from verifier.analysis.robust.subject import Subject, subject_of
+from verifier.analysis.settings import Semantics
 from verifier.base.errors import EngineError
 from verifier.checking.enclosure import AGREEMENT
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Semantics: TypeAlias = Literal["every_state", "one_matrix"]
-
 SEMANTICS = {
     "every_state": "every state may have a matrix of its own",
     "one_matrix": "one matrix holds throughout",

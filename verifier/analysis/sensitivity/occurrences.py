@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.perception.confusion.bins import Bins
-from verifier.perception.confusion.matrices import EMPTY, Label, Labelling
+from verifier.perception.confusion.matrices import EMPTY, Label
 from verifier.perception.confusion.record_reader import Record
+from verifier.perception.settings import Labelling
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]

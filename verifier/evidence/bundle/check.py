@@ -39,7 +39,7 @@ from verifier.evidence.consistency import check_document
 from verifier.evidence.differences import findings_of
 from verifier.evidence.findings import CheckReport, Finding, Grades, Kind, Log
 from verifier.options import RunOptions
-from verifier.systems.scene import Limits
+from verifier.systems.settings import Limits
 
 NO_DIGEST = (
     "authenticity: a bundle rebuilt from other inputs would also pass. Demand the digest that was printed when it "

@@ -14,11 +14,11 @@ from typing import Any
 
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.errors import InputError, Place, UsageError, shown
-from verifier.checking.results import EngineSettings
+from verifier.checking.settings import EngineSettings
 from verifier.evidence.bundle.layout import INPUTS
 from verifier.language.expressions import Source, parse_expression, to_text
-from verifier.options import RunOptions
-from verifier.scenarios import Selection, number_text
+from verifier.options import RunOptions, Selection
+from verifier.scenarios import number_text
 
 SCHEMA_NAME = "verifier.bundle_request"
 SCHEMA_VERSION = 1

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, get_args
 
 from verifier.base.errors import UsageError, unknown_name
 from verifier.evidence.documents import Document
 from verifier.evidence.points import fraction_of, held_ends, scenario_text
-
-Event: TypeAlias = Literal["violated", "satisfied"]
-Source: TypeAlias = Literal["bounds", "interval", "point"]
+from verifier.evidence.settings import Event
+from verifier.options import VerdictSource
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Chance:
     environment: str
     scenario: str
     probability: Fraction
-    bounds: Mapping[Source, tuple[Fraction, Fraction]]
+    bounds: Mapping[VerdictSource, tuple[Fraction, Fraction]]
     whatever: tuple[Fraction, Fraction]
     draws: tuple[str, ...]
     vacuous: bool
@@ -94,7 +93,7 @@ def _chance(point: Mapping[str, Any], event: Event) -> Chance:
 
     known = point.get("whatever_predicted")
     probability = fraction_of(point["exact"]) if "exact" in point else Fraction(point["probability"])
-    sources: tuple[Source, ...] = get_args(Source) if "sureness" in point else ("point",)
+    sources: tuple[VerdictSource, ...] = get_args(VerdictSource) if "sureness" in point else ("point",)
     return Chance(
         point["environment"],
         scenario_text(point),

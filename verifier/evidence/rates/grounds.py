@@ -8,7 +8,8 @@ from typing import Any
 
 from verifier.analysis.dependence.channel_test import channel_condition, channel_test
 from verifier.checking.verdicts import Decision, VerdictRule, decide, verdict_of
-from verifier.evidence.rates.chances import Chance, Source
+from verifier.evidence.rates.chances import Chance
+from verifier.options import VerdictSource
 from verifier.provenance import data_assumption
 
 
@@ -23,10 +24,10 @@ class Grounds:
         drawn = sorted({name for each in used if each.whatever[0] < each.whatever[1] for name in each.draws})
         self._channel = channel_test(run["channel"]["classes"], drawn)
 
-    def _assumption(self, source: Source) -> str | None:
+    def _assumption(self, source: VerdictSource) -> str | None:
         return data_assumption({**self._settings, "verdict_from": source})
 
-    def assumes(self, source: Source) -> tuple[str, ...]:
+    def assumes(self, source: VerdictSource) -> tuple[str, ...]:
         """What an interval assumes about data and detector."""
         found = []
         if source == "bounds":
@@ -38,7 +39,7 @@ class Grounds:
 
     def decision(
         self,
-        source: Source,
+        source: VerdictSource,
         bounds: tuple[Fraction, Fraction],
         whatever: tuple[Fraction, Fraction],
         limit: Fraction | None,

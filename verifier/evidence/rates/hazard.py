@@ -29,10 +29,12 @@ from typing import Any, get_args
 from verifier.base.errors import UsageError, unknown_name
 from verifier.checking.verdicts import Decision, Verdict
 from verifier.evidence.documents import Document
-from verifier.evidence.rates.chances import Chance, Event, Source, chances, requirement_of, unwanted
+from verifier.evidence.rates.chances import Chance, chances, requirement_of, unwanted
 from verifier.evidence.rates.demonstration import LEAST_CONFIDENCE, encounters_needed, hours_needed
 from verifier.evidence.rates.exposure import Exposure
 from verifier.evidence.rates.grounds import Grounds
+from verifier.evidence.settings import Event
+from verifier.options import VerdictSource
 
 EVERY = "every"
 """Name of an exposure to encounters of any environment; each is taken to be of the worst."""
@@ -69,7 +71,7 @@ class Bounds:
         assumes: what must be true for the interval to hold beside the model of the system, in words.
     """
 
-    source: Source
+    source: VerdictSource
     lower: Fraction
     upper: Fraction
     error_probability: Fraction | None
@@ -206,8 +208,8 @@ def hazard_rate(run: Document, asked: RateQuestion, exposures: Mapping[str, Expo
     settings = run.content["settings"]
     level = None if settings["confidence"] is None else Fraction(repr(settings["confidence"]["level"]))
     everything = [chance for group in grouped.values() for chance in group]
-    sources = [source for source in get_args(Source) if all(source in each.bounds for each in everything)]
-    chosen: Source = settings["verdict_from"] if settings["verdict_from"] in sources else "point"
+    sources = [source for source in get_args(VerdictSource) if all(source in each.bounds for each in everything)]
+    chosen: VerdictSource = settings["verdict_from"] if settings["verdict_from"] in sources else "point"
     used = [exposures[name] for name in grouped]
     errors = {
         each: _errors(_chances_to_miss(everything, each, settings), used, each, level, asked.confidence)
@@ -281,7 +283,7 @@ class _Errors:
     reachable: bool
 
 
-def _chances_to_miss(everything: Sequence[Chance], source: Source, settings: Mapping[str, Any]) -> int:
+def _chances_to_miss(everything: Sequence[Chance], source: VerdictSource, settings: Mapping[str, Any]) -> int:
     """How many times the level of single intervals can fail: confidence bounds fail together, unless they are from
     resampled drives."""
     if source == "point":
@@ -296,7 +298,7 @@ def _chances_to_miss(everything: Sequence[Chance], source: Source, settings: Map
 def _errors(
     chances_to_miss: int,
     used: Sequence[Exposure],
-    source: Source,
+    source: VerdictSource,
     level: Fraction | None,
     confidence: Fraction | None,
 ) -> _Errors:
@@ -315,7 +317,7 @@ def _errors(
     return _Errors(own, exposed, left / counts if counts else Fraction(0), reachable)
 
 
-def _check_reachable(source: Source, errors: _Errors) -> None:
+def _check_reachable(source: VerdictSource, errors: _Errors) -> None:
     if not errors.reachable:
         raise UsageError(
             f"the {source} bounds of the probabilities miss with up to {float(errors.probability or 0):.3g}, which "
@@ -325,7 +327,7 @@ def _check_reachable(source: Source, errors: _Errors) -> None:
 
 
 def _bounds(
-    grouped: Mapping[str, Sequence[Chance]], exposures: Mapping[str, Exposure], source: Source, errors: _Errors
+    grouped: Mapping[str, Sequence[Chance]], exposures: Mapping[str, Exposure], source: VerdictSource, errors: _Errors
 ) -> Bounds:
     lower, upper = _summed(grouped, exposures, errors.share, lambda chance: chance.bounds[source])
     return Bounds(source, lower, upper, errors.probability, errors.exposure)

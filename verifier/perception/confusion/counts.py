@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from verifier.base.errors import UsageError, unknown_name
 from verifier.perception.confusion.bins import Bins
-from verifier.perception.confusion.matrices import EMPTY, ConfusionMatrices, Label, Labelling
+from verifier.perception.confusion.matrices import EMPTY, ConfusionMatrices, Label
 from verifier.perception.confusion.tally import Tally, summed
 from verifier.perception.confusion.tracks import Tracks, fault_of_tracks
+from verifier.perception.settings import Labelling
 
 LARGEST_TABLE = 2**28
 """Entries of the counts over all thresholds and bins; more are refused."""

@@ -6,7 +6,7 @@ import itertools
 import json
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from verifier.perception.confusion.document_variables import (
 from verifier.perception.confusion.matrices import EMPTY, LARGEST_COUNT, Label
 from verifier.perception.confusion.sanity import check_remarks
 from verifier.perception.confusion.tally import Tally, summed
+from verifier.perception.settings import Labelling
 
 SCHEMA_NAME = "verifier.confusion"
 SCHEMA_VERSIONS = (1, 2)
@@ -49,7 +50,7 @@ METADATA = (
 PROVENANCE = ("command", "versions")
 """How the document was made; one made from it says that of itself, so this is not handed on."""
 OPTIONAL = ("title", "score_thresholds", "variables", "sequences", *PROVENANCE, *METADATA)
-LABELLINGS = ("class", "proposition", "group")
+LABELLINGS: tuple[Labelling, ...] = get_args(Labelling)
 EMPTY_CLASS = "empty"
 
 

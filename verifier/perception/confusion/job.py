@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from verifier.perception.confusion.counting import Observed, confusion_counts, count_and_observe
 from verifier.perception.confusion.counts import ConfusionCounts
@@ -11,6 +10,7 @@ from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.filters import keep_attribute, keep_field_of_view, keep_range, keep_scores
 from verifier.perception.matching import MatchingPolicy
+from verifier.perception.settings import Removed
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Filters:
     measure: str = "euclidean_3d"
     half_angle_deg: float | None = None
     attributes: tuple[tuple[str, float, float], ...] = ()
-    removed: Literal["ignore", "drop"] = "ignore"
+    removed: Removed = "ignore"
 
     def __call__(self, data: DetectionSet) -> DetectionSet:
         """The data that remains; errors as in `verifier.perception.detections.filters`."""

@@ -19,21 +19,21 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, UsageError
+from verifier.perception.settings import EmptyColumns, Labelling
 
-Labelling: TypeAlias = Literal["class", "proposition", "group"]
 Label: TypeAlias = frozenset[str]
 
 EMPTY: Label = frozenset()
 LARGEST_COUNT = 2**53
 """Counts up to here are exact in a double."""
 
-EMPTY_COLUMN_POLICIES = {
+EMPTY_COLUMN_POLICIES: Mapping[EmptyColumns, str] = {
     "error": "refuse a matrix column without items when the chain needs it",
     "prior": "uniform rates: the mean of the Jeffreys prior, which is all that is known without data",
     "neighbour": "the same column of the nearest bin that has items (the nearer to the ego on a tie)",

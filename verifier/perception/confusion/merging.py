@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from verifier.perception.confusion.matrices import Label
 from verifier.perception.confusion.sanity import OF_COUNTS, Remark, remark, with_sanity
 from verifier.perception.confusion.tally import summed
 from verifier.perception.confusion.tracks import joined_tracks
+from verifier.perception.settings import SameSequences
 
 MUST_AGREE = ("distance", "matching", "false_alarms", "grouping")
 """Keys of a document that files must share to be merged, beside labelling, labels, bins and thresholds."""
@@ -45,7 +46,7 @@ def merge(
     Raises:
         InputError: the files do not fit together; the message names the difference.
     """
-    if same_sequences not in ("error", "add", "rename"):
+    if same_sequences not in get_args(SameSequences):
         raise UsageError(f"unknown rule for equal sequences {shown(same_sequences)}; known: error, add, rename")
     first = parts[0]
     _check_each_once(names, hashes or ())

@@ -6,16 +6,15 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import Any, Literal, TypeAlias
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import UsageError, shown
 from verifier.perception.confusion.bins import Bins
-from verifier.perception.confusion.matrices import EMPTY, Label, Labelling
-
-Leftover: TypeAlias = Literal["drop", "own_bin", "nearest_bin"]
+from verifier.perception.confusion.matrices import EMPTY, Label
+from verifier.perception.settings import Labelling, Leftover, Outside
 
 LEFTOVER_POLICIES = {
     "drop": "not counted (Badithela et al. 2022, Remark 1)",
@@ -66,7 +65,7 @@ class CountingRule:
     measure: str = "euclidean_3d"
     unmatched: Leftover = "drop"
     duplicates: Leftover = "drop"
-    outside: Literal["error", "drop"] = "error"
+    outside: Outside = "error"
     gap_m: float | None = None
     thresholds: tuple[float, ...] | None = None
 
@@ -76,7 +75,7 @@ class CountingRule:
         for policy in (self.unmatched, self.duplicates):
             if policy not in LEFTOVER_POLICIES:
                 raise UsageError(f"unknown policy {shown(policy)}; known: {', '.join(LEFTOVER_POLICIES)}")
-        if self.labelling not in ("class", "proposition", "group") or self.outside not in ("error", "drop"):
+        if self.labelling not in get_args(Labelling) or self.outside not in get_args(Outside):
             raise UsageError(f"unknown labelling {shown(self.labelling)} or rule for objects in no bin")
         if (self.labelling == "group") != (self.gap_m is not None):
             raise UsageError("a gap in metres belongs to the labelling 'group', and to no other")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 import numpy as np
 
@@ -17,10 +17,10 @@ from verifier.perception.confusion.counts import ConfusionCounts, Sequences
 from verifier.perception.confusion.document_variables import Fail
 from verifier.perception.confusion.matrices import EMPTY, label_text
 from verifier.perception.confusion.recall import THIN_COLUMN
+from verifier.perception.settings import Absurd
 
 Remark: TypeAlias = dict[str, str]
-NO_ANNOTATIONS, NOTHING_MATCHED = "no-annotations", "nothing-matched"
-ABSURD = (NO_ANNOTATIONS, NOTHING_MATCHED)
+ABSURD = NO_ANNOTATIONS, NOTHING_MATCHED = get_args(Absurd)
 """Kinds that make a result absurd: `verify confusion` refuses them unless told to accept them."""
 OF_COUNTS = (*ABSURD, "never-reported", "largest-drive")
 """Kinds that `sanity_remarks` finds in the counts themselves; the others are about how these were made."""

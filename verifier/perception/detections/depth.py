@@ -31,10 +31,10 @@ from verifier.perception.detections.checks import ignore_hint
 from verifier.perception.detections.columns import Boxes, DetectionSet, joined
 from verifier.perception.detections.given import LARGEST_M
 from verifier.perception.detections.reading import Reading
+from verifier.perception.settings import IMAGE_SUFFIXES
 
 UNITS_PER_M = 256.0
 """Of a 16-bit depth map, unless another scale is given: that of KITTI."""
-IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
 FAULT = "unknown_depth"
 # What numpy and Pillow raise on bytes that are no array or no image.
 DAMAGED = (

@@ -10,15 +10,15 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import UsageError, unknown_name
 from verifier.perception.detections.columns import Boxes
+from verifier.perception.settings import Measure
 
-Measure: TypeAlias = Literal["euclidean_3d", "ground_plane", "forward", "given"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 
 

@@ -10,7 +10,7 @@ An object for which the value is unknown (NaN) stays.
 from __future__ import annotations
 
 import math
-from typing import Any, Literal, TypeAlias
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from verifier.base.errors import UsageError, unknown_name
 from verifier.perception.detections.columns import Boxes, DetectionSet, joined
 from verifier.perception.detections.distances import distance
-
-Removed: TypeAlias = Literal["ignore", "drop"]
+from verifier.perception.settings import Removed
 
 
 def keep_scores(data: DetectionSet, lowest: float) -> DetectionSet:
@@ -104,7 +103,7 @@ def _filtered(
     removed: Removed = "drop",
 ) -> DetectionSet:
     """The set with the masked rows kept, and `entry` with the numbers taken out added to its origin."""
-    if removed not in ("ignore", "drop"):
+    if removed not in get_args(Removed):
         raise UsageError(f"removed must be 'ignore' or 'drop', got {removed!r}")
     changes: dict[str, Any] = {}
     entry = dict(entry)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, get_args
 
 from verifier.base.errors import UsageError, unknown_name
 from verifier.perception.detections.classmap import ClassMap
+from verifier.perception.settings import DontCare
 
 IGNORABLE = {
     "unknown_frames": "objects in frames that the ground truth does not list",
@@ -59,7 +60,7 @@ class Reading:
 
     class_map: ClassMap | None = None
     ignore: tuple[str, ...] = ()
-    dont_care: Literal["keep", "drop"] = "keep"
+    dont_care: DontCare = "keep"
     sequences: tuple[str, ...] | None = None
     plausible: Plausible = Plausible()
 
@@ -68,7 +69,7 @@ class Reading:
             if name not in IGNORABLE:
                 message, hint = unknown_name("kind of fault to ignore", name, IGNORABLE)
                 raise UsageError(f"{message}\n  hint: {hint}")
-        if self.dont_care not in ("keep", "drop"):
+        if self.dont_care not in get_args(DontCare):
             raise UsageError(f"dont_care must be 'keep' or 'drop', got {self.dont_care!r}")
 
     def record(self) -> Mapping[str, Any]:

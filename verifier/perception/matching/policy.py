@@ -34,8 +34,8 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, get_args
 
 from verifier.base.errors import UsageError, unknown_name
+from verifier.perception.settings import Affinity, Assignment
 
-Affinity: TypeAlias = Literal["iou_2d", "iou_bev", "iou_3d", "centre_2d", "centre_bev", "centre_3d"]
 Order: TypeAlias = Literal["score", "affinity", "annotation"]
 Tie: TypeAlias = Literal["first", "last"]
 
@@ -69,7 +69,7 @@ class MatchingPolicy:
 
     affinity: Affinity
     threshold: float
-    assignment: Literal["greedy", "optimal"] = "greedy"
+    assignment: Assignment = "greedy"
     class_aware: bool = False
     order: Order = "score"
     same_class_first: bool = False
@@ -80,7 +80,7 @@ class MatchingPolicy:
     ignore_overlap: float | None = None
 
     def __post_init__(self) -> None:
-        options = {"affinity": get_args(Affinity), "assignment": ("greedy", "optimal"), "order": get_args(Order)}
+        options = {"affinity": get_args(Affinity), "assignment": get_args(Assignment), "order": get_args(Order)}
         for name, known in {**options, "score_ties": get_args(Tie), "affinity_ties": get_args(Tie)}.items():
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be one of {', '.join(known)}, got {getattr(self, name)!r}")
@@ -120,6 +120,11 @@ CONVENTIONS: Mapping[str, MatchingPolicy] = MappingProxyType(
     }
 )
 """Policies of published programs, with their usual affinity and threshold."""
+
+
+def usual_threshold(affinity: Affinity) -> float:
+    """Least IoU, or largest distance in pixels or metres, where only the affinity is named."""
+    return {"centre_2d": 20.0, "centre_bev": 2.0, "centre_3d": 2.0}.get(affinity, 0.5)
 
 
 def convention(name: str, **changes: Any) -> MatchingPolicy:

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.confidence import Data
-from verifier.analysis.intervals.intervals import check_draws
 from verifier.analysis.intervals.posterior import matrix_draws, probability_draws
 from verifier.analysis.objective import Objective
 from verifier.analysis.phantom_draws import common_draws
-from verifier.analysis.settings import ConfidenceSettings
+from verifier.analysis.settings import ConfidenceSettings, check_draws
 from verifier.base.errors import UsageError
 
 FEWEST_SHARED = 1000

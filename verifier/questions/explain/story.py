@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.counterexamples.explanation import DEFAULT_SETTINGS, ExplainSettings, Explanation, explain
+from verifier.analysis.counterexamples.explanation import DEFAULT_SETTINGS, Explanation, explain
 from verifier.analysis.intervals.measured import Measured, measured
 from verifier.analysis.objective import Objective, build_objective
 from verifier.analysis.sensitivity.occurrences import document_bins, occurrences
 from verifier.analysis.sensitivity.priorities import column_shares
 from verifier.analysis.sensitivity.sensitivity import sensitivity
 from verifier.analysis.sensitivity.state_map import map_variables
+from verifier.analysis.settings import ExplainSettings
 from verifier.base.budget import memory_limit
 from verifier.base.errors import EngineError, InputError, Place, UsageError
 from verifier.blocks import block_skeleton, clock_of

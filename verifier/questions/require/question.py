@@ -21,21 +21,20 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.recall.requirements import Target
+from verifier.analysis.settings import Semantics
 from verifier.base.errors import InputError, Place, UsageError, shown, unknown_name
 from verifier.base.files import read_text
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.perception.confusion.matrices import Label, label_text
+from verifier.questions.settings import Mode, QuestionSettings, Rest
 
 Mask = NDArray[np.bool_]
 
-MODES = ("common", "factor", "bin", "cell", "cost")
-RESTS = ("free", "measured")
-SEMANTICS = ("every_state", "one_matrix")
 MOST_DECIMALS = 9
 MOST_POINTS = 100_001
 
@@ -50,41 +49,21 @@ class Price:
 
 
 @dataclass(frozen=True)
-class Question:
-    """Every choice of `verify require` beside files and scenarios; the defaults are those of the command line.
+class Question(QuestionSettings):
+    """Every choice of `verify require` beside files and scenarios.
 
     Attributes:
         requirement: its name; None for the only one of the spec.
-        target: replaces the target of the spec.
-        mode: see the module.
-        labels: true labels in question, as `label_text` writes them or with + between classes; empty for all.
-        distances_m: the bins in question, each named by a distance that it holds; empty for all.
         prices: for mode `cost`; None where every recall costs the same.
-        box: also find the certified floor.
-        rest: in the box, columns without a floor are "free" or as "measured".
-        semantics: of the confidence bounds.
-        decimals: of recalls and factors.
-        points: places of the even grid of the search.
-        seed: of the random starting points of mode `cost`.
     """
 
     requirement: str | None = None
-    target: Target | None = None
-    mode: str = "common"
-    labels: tuple[str, ...] = ()
-    distances_m: tuple[float, ...] = ()
     prices: tuple[Price, ...] | None = None
-    box: bool = False
-    rest: str = "free"
-    semantics: str = "every_state"
-    decimals: int = 6
-    points: int = 257
-    seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, known in (("mode", MODES), ("rest", RESTS), ("semantics", SEMANTICS)):
-            if getattr(self, name) not in known:
-                raise UsageError(": ".join(unknown_name(name, getattr(self, name), known)))
+        for name, known in (("mode", Mode), ("rest", Rest), ("semantics", Semantics)):
+            if getattr(self, name) not in get_args(known):
+                raise UsageError(": ".join(unknown_name(name, getattr(self, name), get_args(known))))
         if not 1 <= self.decimals <= MOST_DECIMALS:
             raise UsageError(f"recalls have 1 to {MOST_DECIMALS} decimals, got {self.decimals}")
         if not 2 <= self.points <= MOST_POINTS:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_bytes, read_text
-from verifier.perception.detections.depth import IMAGE_SUFFIXES
+from verifier.perception.settings import IMAGE_SUFFIXES
 from verifier.robustness.assessment.cw_ssim import CwSsimSettings, cw_ssim
 from verifier.robustness.assessment.definition import Assessment
 from verifier.robustness.assessment.feature_distances import cosine, euclidean, frechet, linkage

@@ -25,6 +25,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.perception.settings import EmptyColumns
 from verifier.robustness.assessment.level_recipe import LevelRecipe
 
 Scale: TypeAlias = Literal["linear", "log", "reciprocal"]
@@ -94,7 +95,7 @@ class SystemModelRun:
     planner: str | None = None
     environments: tuple[str, ...] = ()
     constants: Mapping[str, Fraction] = field(default_factory=dict)
-    empty_columns: str = "error"
+    empty_columns: EmptyColumns = "error"
 
 
 @dataclass(frozen=True)

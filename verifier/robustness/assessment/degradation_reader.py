@@ -29,13 +29,12 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Literal, get_args
+from typing import get_args
 
 from verifier.base.toml import Element
 from verifier.closedloop.curves import FPR_MAX
-from verifier.perception.confusion.matrices import Labelling
-from verifier.perception.confusion.rules import Leftover
 from verifier.perception.detections.distances import MEASURES
+from verifier.perception.settings import EmptyColumns, Labelling, Leftover, Outside
 from verifier.robustness.adr import LEVELS, AdrSettings
 from verifier.robustness.assessment.degradation import (
     SCALES,
@@ -65,12 +64,12 @@ KEYS = (
 COUNTING_KEYS = ("edges_m", "classes", "labelling", "measure", "unmatched", "outside")
 LABELLINGS: tuple[Labelling, ...] = ("class", "proposition")
 UNMATCHED: tuple[Leftover, ...] = get_args(Leftover)
-OUTSIDE: tuple[Literal["error", "drop"], ...] = ("error", "drop")
+OUTSIDE: tuple[Outside, ...] = get_args(Outside)
 LEVEL_KEYS = ("at", "confusion", "pairs", "curves", "performance", "unchanged")
 RUN_KEYS = ("spec", "planner", "environments", "set", "empty_columns")
 COLLISION_KEYS = ("distance_m", "speed_mps", "deceleration_mps2", "reaction_s", "at_most")
 TRADE_OFF_KEYS = ("detector", "metric", "at_least")
-EMPTY_COLUMNS = ("error", "prior", "neighbour", "pool")
+EMPTY_COLUMNS: tuple[EmptyColumns, ...] = get_args(EmptyColumns)
 
 
 def read_degradation(found: Element) -> Degradation:

@@ -11,12 +11,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Literal
 
 from verifier.closedloop.curves import FPR_MAX
 from verifier.perception.confusion.bins import Bins
-from verifier.perception.confusion.matrices import Labelling
-from verifier.perception.confusion.rules import Leftover
+from verifier.perception.settings import Labelling, Leftover, Outside
 from verifier.robustness.adr import LEVELS
 from verifier.robustness.mutators import AnyMutation, Composition, Mutation
 from verifier.robustness.mutators.catalogue import Plain
@@ -46,7 +44,7 @@ class Counting:
     labelling: Labelling = "class"
     measure: str | None = None
     unmatched: Leftover = "drop"
-    outside: Literal["error", "drop"] = "error"
+    outside: Outside = "error"
 
     def __post_init__(self) -> None:
         Bins(self.edges_m)

@@ -18,7 +18,7 @@ import numpy as np
 from verifier.base.errors import InputError, LimitError, Place, shown
 from verifier.base.files import read_bytes
 from verifier.base.libraries import library
-from verifier.perception.detections.depth import IMAGE_SUFFIXES
+from verifier.perception.settings import IMAGE_SUFFIXES
 from verifier.robustness.detectors.protocol import Image
 
 TAKEN_AS = {"RGB": "as it is", "L": "grey, repeated in all three channels", "P": "colours of its palette"}

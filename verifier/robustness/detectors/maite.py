@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.robustness.detectors.protocol import Detections, Image
+from verifier.robustness.settings import Pixels
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class MaiteDetector:
     model: Callable[[Sequence[Any]], Sequence[Any]]
     version: str
     index2label: Mapping[int, str] | None = None
-    pixels: Literal["uint8", "float32"] = "uint8"
+    pixels: Pixels = "uint8"
     classes: tuple[str, ...] = field(init=False)
     identity: Mapping[str, Any] = field(init=False)
     by_name = False
@@ -44,7 +45,7 @@ class MaiteDetector:
     def __post_init__(self) -> None:
         if not self.version:
             raise UsageError("a MAITE model needs a version, under which its detections are kept")
-        if self.pixels not in ("uint8", "float32"):
+        if self.pixels not in get_args(Pixels):
             raise UsageError(f"pixels: expected 'uint8' or 'float32', got {self.pixels!r}")
         metadata = getattr(self.model, "metadata", {})
         if not isinstance(metadata, Mapping) or not isinstance(metadata.get("id"), str):

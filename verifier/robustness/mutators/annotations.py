@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import decoded, read_text
 from verifier.perception.detections.sources import digest_record
+from verifier.perception.detections.tablefiles import BOX_2D
 from verifier.robustness.mutators.coco_annotations import read_coco
 from verifier.robustness.mutators.kitti_annotations import read_kitti
 from verifier.robustness.mutators.moving import (
@@ -38,8 +39,6 @@ from verifier.robustness.mutators.moving import (
     image_name,
     with_box,
 )
-
-BOX_COLUMNS = ("x1", "y1", "x2", "y2")
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +83,7 @@ class BoxTable:
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(self.header)
-        places = [self.header.index(name) for name in BOX_COLUMNS]
+        places = [self.header.index(name) for name in BOX_2D]
         frame = self.header.index("frame")
         for each in moved:
             rows = self._with_box(each.name)
@@ -137,7 +136,7 @@ def read_table(path: str | Path) -> BoxTable:
     of: dict[str, list[int]] = {}
     try:
         header = _header(tuple(next(lines, [])), Place(str(path), 1))
-        at = [header.index(name) for name in BOX_COLUMNS]
+        at = [header.index(name) for name in BOX_2D]
         for cells in lines:
             if not cells:
                 continue
@@ -160,7 +159,7 @@ def read_table(path: str | Path) -> BoxTable:
 
 
 def _header(header: tuple[str, ...], place: Place) -> tuple[str, ...]:
-    for name in ("frame", *BOX_COLUMNS):
+    for name in ("frame", *BOX_2D):
         if header.count(name) != 1:
             found = "there are several" if name in header else f"there is none among {shown(', '.join(header), 120)}"
             raise InputError(f"expected one column {name}; {found}", place)

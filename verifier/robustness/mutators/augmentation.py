@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Self, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from verifier.robustness.mutators.mutation import (
     mutation_of,
     needs_depth,
 )
+from verifier.robustness.settings import Pixels
 
 DepthOf: TypeAlias = Callable[[Mapping[str, Any]], NDArray[np.float64]]
 Batch: TypeAlias = tuple[Sequence[Any], Sequence[Any], Sequence[Mapping[str, Any]]]
@@ -59,13 +60,13 @@ class MaiteAugmentation:
     mutation: AnyMutation
     seed: int = 0
     depth: float | DepthOf | None = None
-    pixels: Literal["uint8", "float32"] = "uint8"
+    pixels: Pixels = "uint8"
     metadata: dict[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
         if needs_depth(self.mutation) and self.depth is None:
             raise ValueError(f"{self.mutation.text} needs depth: give metres, or what gives a datum's depth map")
-        if self.pixels not in ("uint8", "float32"):
+        if self.pixels not in get_args(Pixels):
             raise ValueError(f"expected pixels 'uint8' or 'float32', got {self.pixels!r}")
         _check_seed(self.seed)
         if not callable(self.depth):

@@ -8,7 +8,7 @@ the depth: on a plane, and so on a road or a wall, 1 / D is a linear function of
 from __future__ import annotations
 
 import math
-from typing import Literal, TypeAlias, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,8 @@ from scipy.spatial import Delaunay
 from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.perception.detections.given import LARGEST_M
 from verifier.robustness.mutators.frames import Metres
+from verifier.robustness.settings import Densifying
 
-Densifying: TypeAlias = Literal["nearest", "linear", "pyramid"]
 METHODS: tuple[Densifying, ...] = get_args(Densifying)
 LONGEST_BRIDGE_PX = 50.0
 """Along the edge of what a LiDAR sees, longer triangles would join things that have nothing to do with each other."""

@@ -6,7 +6,7 @@ Source: Wozniak et al. 2024 (Electronics 13(7), 1368), boxes 1 and 3.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,7 +76,7 @@ def truncate_frame(
         ValueError: a share outside 0..1, nothing left, another canvas.
     """
     shares = (left, top, right, bottom)
-    if canvas not in ("kept", "cropped") or not all(0 <= share <= 1 for share in shares):
+    if canvas not in get_args(Canvas) or not all(0 <= share <= 1 for share in shares):
         raise ValueError(f"expected shares in 0..1 and a canvas kept or cropped, got {shares} and {canvas!r}")
     height, width = frame.size
     x0, y0 = round(left * width), round(top * height)

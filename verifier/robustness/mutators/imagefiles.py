@@ -17,9 +17,11 @@ from typing import NoReturn
 import numpy as np
 
 from verifier.base.errors import InputError, Place, UsageError, shown
-from verifier.perception.detections.depth import IMAGE_SUFFIXES, UNITS_PER_M, depth_map
-from verifier.robustness.mutators.densify import Densifying, densify
+from verifier.perception.detections.depth import UNITS_PER_M, depth_map
+from verifier.perception.settings import IMAGE_SUFFIXES
+from verifier.robustness.mutators.densify import densify
 from verifier.robustness.mutators.frames import Metres
+from verifier.robustness.settings import Densifying
 
 MOST_IMAGES = 1_000_000
 

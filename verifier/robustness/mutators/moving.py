@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, Place, shown
 from verifier.perception.detections.columns import faulty_boxes
-from verifier.perception.detections.depth import IMAGE_SUFFIXES
+from verifier.perception.settings import IMAGE_SUFFIXES
 
 MOVED_ALONG = "boxes in the image move along; boxes in space and all other fields are as they were"
 """What whoever uses moved annotations must know."""

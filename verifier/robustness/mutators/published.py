@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, get_args
 
+from verifier.closedloop.settings import Severity
 from verifier.robustness.mutators.mutation import Mutation
 
 Group: TypeAlias = Literal["mild", "severe", "any"]
@@ -28,7 +29,7 @@ class Published:
     """A mutation of a paper and its group there; None where the paper has no groups."""
 
     mutation: Mutation
-    group: Literal["mild", "severe"] | None
+    group: Severity | None
 
 
 def published(name: str, group: Group = "any") -> tuple[Mutation, ...]:

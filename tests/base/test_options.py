@@ -1,0 +1,119 @@
+"""Settings as options of the command line."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Annotated, Literal
+
+import pytest
+
+from verifier.base.errors import UsageError
+from verifier.base.options import Option, Part, add_options, options_of, settings_of
+
+Rule = Literal["by_hand", "at-random"]
+
+
+def pair(text):
+    name, _, value = text.partition("=")
+    return name, int(value)
+
+
+@dataclass(frozen=True)
+class Sureness:
+    level: Annotated[float, Option("of intervals", name="confidence", metavar="LEVEL", group="how sure")] = 0.95
+    shift: Annotated[Fraction, Option("of rates", parse=Fraction)] = Fraction(0)
+
+    def __post_init__(self):
+        if not 0 < self.level < 1:
+            raise UsageError("no level")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    files: Annotated[tuple[str, ...], Option("read", metavar="FILE", positional=True, role="file")]
+    output: Annotated[str, Option("written", also=("-o",), metavar="FILE", role="output")]
+    draws: Annotated[int | None, Option("made", metavar="N", group="drawing")] = None
+    rule: Annotated[Rule, Option("one of {choices}", metavar="RULE")] = "by_hand"
+    kept: Annotated[tuple[Rule, ...], Option("of {choices}; repeat")] = ()
+    constants: Annotated[Mapping[str, int], Option("constants", name="set", metavar="NAME=N", parse=pair)] = field(
+        default_factory=dict
+    )
+    trace: Annotated[tuple[str, str] | None, Option("of a run", metavar=("RUN", "FILE"))] = None
+    aware: Annotated[bool | None, Option("of classes", opposite=("blind", "to classes"))] = None
+    plain: Annotated[bool, Option("without colour")] = False
+    sureness: Annotated[Sureness | None, Part(absent=Option("the point alone", name="no-confidence"))] = Sureness()
+    inner: int = 3
+
+
+def typed(text, settings=Chosen):
+    parser = argparse.ArgumentParser(prog="test")
+    add_options(parser, settings)
+    return settings_of(parser.parse_args(text.split()), settings)
+
+
+def test_what_is_not_typed_has_the_default_of_the_class():
+    assert typed("a b -o c") == Chosen(files=("a", "b"), output="c")
+
+
+def test_every_type_is_read():
+    found = typed(
+        "a --output c --draws 7 --rule at_random --kept by-hand --kept at-random --set x=1 --set y=2 --trace r f "
+        "--blind --plain --confidence 0.5 --shift 1/3"
+    )
+    assert found == Chosen(
+        files=("a",),
+        output="c",
+        draws=7,
+        rule="at-random",
+        kept=("by_hand", "at-random"),
+        constants={"x": 1, "y": 2},
+        trace=("r", "f"),
+        aware=False,
+        plain=True,
+        sureness=Sureness(0.5, Fraction(1, 3)),
+    )
+    assert typed("a -o c --no-confidence --aware").sureness is None
+
+
+@pytest.mark.parametrize("text", ["a", "-o c", "a -o c --rule other", "a -o c --aware --blind", "a -o c --draws x"])
+def test_what_cannot_be_is_refused_as_usual(text, capsys):
+    with pytest.raises(SystemExit):
+        typed(text)
+    assert "usage: test" in capsys.readouterr().err
+
+
+def test_a_name_is_given_once_and_the_class_has_its_say():
+    with pytest.raises(UsageError, match="--set: x is given twice"):
+        typed("a -o c --set x=1 --set x=1")
+    with pytest.raises(UsageError, match="no level"):
+        typed("a -o c --confidence 2")
+
+
+def test_help_tells_choices_and_defaults_once(capsys):
+    with pytest.raises(SystemExit):
+        typed("--help")
+    told = " ".join(capsys.readouterr().out.split())
+    assert "--rule RULE one of by_hand, at-random (default: by_hand)" in told
+    assert "how sure: --confidence LEVEL of intervals (default: 0.95)" in told
+    assert "--no-confidence the point alone" in told
+    assert "SUPPRESS" not in told
+
+
+@dataclass(frozen=True)
+class Outer:
+    part: Annotated[Sureness, Part(fixed={"shift": Fraction(1, 2)}, titles={"how sure": "sureness"})] = Sureness()
+    again: Annotated[float, Option("shares its name", name="confidence")] = 0.5
+
+    def check_given(self, names):
+        if "confidence" not in names:
+            raise UsageError("name the level")
+
+
+def test_a_part_can_be_fixed_renamed_and_shared():
+    assert [(title, each.name) for title, each in options_of(Outer)] == [("sureness", "confidence")]
+    assert typed("--confidence 0.8", Outer) == Outer(Sureness(0.8, Fraction(1, 2)), 0.8)
+    with pytest.raises(UsageError, match="name the level"):
+        typed("", Outer)

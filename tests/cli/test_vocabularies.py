@@ -1,0 +1,32 @@
+"""Each vocabulary is spelled once, and what is written for its words is written for all of them."""
+
+from typing import get_args
+
+import pytest
+
+from verifier.analysis.robust.solutions import SEMANTICS
+from verifier.analysis.settings import Semantics
+from verifier.options import VERDICT_SOURCES, VerdictSource
+from verifier.perception.confusion import EMPTY_COLUMN_POLICIES
+from verifier.perception.confusion.rules import LEFTOVER_POLICIES
+from verifier.perception.detections import FORMATS
+from verifier.perception.matching import CONVENTIONS
+from verifier.perception.settings import Convention, EmptyColumns, Format, Leftover
+from verifier.systems.channel import FALSE_ALARM_POLICIES
+from verifier.systems.settings import FalseAlarms
+
+
+@pytest.mark.parametrize(
+    ("words", "written"),
+    [
+        (Convention, CONVENTIONS),
+        (EmptyColumns, EMPTY_COLUMN_POLICIES),
+        (FalseAlarms, FALSE_ALARM_POLICIES),
+        (Format, FORMATS),
+        (Leftover, LEFTOVER_POLICIES),
+        (Semantics, SEMANTICS),
+        (VerdictSource, VERDICT_SOURCES),
+    ],
+)
+def test_every_word_is_written_about(words, written):
+    assert get_args(words) == tuple(written)

@@ -1,0 +1,32 @@
+"""How formulas are checked, as one value. Only light modules are imported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from verifier.base.options import Option, above_0
+from verifier.systems.settings import MostMemory, MostStates
+
+Timeout = Annotated[
+    float,
+    Option(
+        "per formula and chain, both engines and intervals together", name="timeout", metavar="SECONDS", parse=above_0
+    ),
+]
+
+
+@dataclass(frozen=True)
+class EngineSettings:
+    """How to check.
+
+    Attributes:
+        timeout_s: seconds for one formula, both engines together; None for no limit.
+        product_states: most states of a product of chain and formula.
+        memory_bytes: what is named when memory is used up; `verifier.base.budget.memory_limit` enforces it.
+    """
+
+    exact: Annotated[bool, Option("compute with rational numbers (slow on large chains)")] = False
+    timeout_s: Timeout | None = 600.0
+    product_states: MostStates = 50_000_000
+    memory_bytes: MostMemory = 16 * 2**30

@@ -1,0 +1,268 @@
+"""The commands of `verify`: what each is called, its settings, and the function that runs it."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from verifier.base.options import add_options, settings_of
+from verifier.closedloop.settings import ClosedLoopSettings, RobrocSettings
+from verifier.collision.settings import CollisionSettings
+from verifier.evidence.settings import BuildSettings, CheckSettings, RateSettings, ReportSettings
+from verifier.perception.settings import CountSettings, MergeSettings
+from verifier.questions.settings import ComparisonSettings, ExplanationSettings, RequirementSettings, RunSettings
+from verifier.robustness.settings import AssessSettings, MutateSettings
+
+RUN = """\
+Check every requirement of SPEC in every scenario (true environment, initial state, swept constants) on the Markov
+chain of planner and confusion matrices. Storm computes each number, a second engine checks it.
+"""
+EXPLAIN = """\
+Say why each requirement of SPEC has the probability it has: which wrong reports, alone or together, it is lost by
+(with --record the frames in which they happened), the most probable patterns of losing runs, what to fix first, and
+where to label more data. The worst scenario of each requirement is explained.
+"""
+REQUIRE = """\
+The least recall with which the system meets a requirement, in the bins that make a difference to it. Storm confirms
+the answer; --box proves a floor for every matrix above it.
+
+  verify require SPEC.ltl --cm RESULTS.json --requirement NAME
+  verify require SPEC.ltl --cm RESULTS.json --requirement NAME --mode cell --class ped --bin 5
+"""
+COMPARE = """\
+Compare planners and detectors under one or several specs: probabilities by Storm, and from common draws of the
+matrices the chance that one is better than another, of being best, and where the order changes along a sweep.
+
+  verify compare SPEC.ltl --cm old=OLD.json --cm new=NEW.json --planner all
+  verify compare SPEC.ltl --cm new=NEW.json --baseline RUN.json --max-drop 0.01
+"""
+CONFUSION = """\
+Count what a detector reports against what is there, by distance, and write the confusion matrices.
+
+  verify confusion --format kitti_tracking --annotations label_02 --detections results -o results.json
+  verify confusion merge first.json second.json -o both.json
+"""
+COLLISION = """\
+How likely is a collision, given the distance a detector reports and the speed? Maps with intervals for one detector;
+comparison, ranking and combination for several; and the same braking policy as a verified closed loop.
+
+  verify collision PAIRS.csv --plot map.png
+  verify collision --format kitti_object --annotations label_2 --detections results --class Car
+  verify collision --pairs a=first.csv --pairs b=second.csv --plot-comparison comparison.png
+"""
+COLLISION_EPILOG = """\
+A table of pairs has the columns image, true_m and predicted_m: an object with both distances; with true_m alone an
+object without a report; with neither an image without objects. The record of verify confusion --record is read with
+--record. Ranges are LOW..HIGH or LOW..HIGH:STEP or lists such as 5,10,20; speeds name their unit: m/s, km/h, mph, kn.
+"""
+CLOSED_LOOP = """\
+Judge detectors by what a vehicle does that acts on them: drive recorded logs again in closed loop at many
+sensitivities, compare safety and efficiency with a vehicle that is told the truth, and take the worst case over
+conditions (RobROC).
+
+  verify closed-loop LOGS --validation OTHER_LOGS --control-radius 2 --safety-radius 1.5
+
+LOGS is a folder of tables (logs, images, people, detections/NAME; CSV or Parquet). A source of detections is named
+DETECTOR or DETECTOR@CONDITION. nuScenes, KITTI tracking and FieldSAFE are read as well:
+
+  verify closed-loop gt.json --format nuscenes --detections a=det_a --detections b=det_b --window 5 \\
+      --validation self --match-distance 2 --control-radius 2 --safety-radius 1.5
+"""
+ROBROC = """\
+The worst case of trade-off curves over conditions (Robustness ROC), its area and its ratio to the baseline's.
+
+  verify robroc CURVES.json [CURVES.csv ...]
+  verify robroc --spec SPEC.ltl --safety NAME --progress NAME --cm a=a.json --cm b=b.json --cm a@fog=a_fog.json
+
+With --spec the curves are verified: P of a safety and of a progress requirement at every score threshold of a family
+of confusion matrices.
+"""
+MUTATE = """\
+Degrade images: every image under every mutation, as PNG files in FOLDER/MUTATION/NAME.png, and FOLDER/mutate.json.
+
+  verify mutate images --mutation gaussian_blur:sigma_px=2 --sweep haze:visibility_m=978,326,97.8 \\
+      --depth depth --densify linear -o mutated --sheet contact.png
+
+A mutation is NAME:PARAMETER=VALUE,...; steps are joined by +. --show lists all names and parameters. Files that
+cannot be used are listed, all others are made, and the exit code is 4.
+"""
+ASSESS = """\
+Is a detector robust in the circumstances of its use (Wozniak, Segura and Mazo 2024)? One TOML file says which
+circumstances there are, how often and how significant they are, what the detector achieves on source and target data,
+how far these are apart, and how much change is accepted at that distance.
+
+  verify assess ASSESSMENT.toml
+  verify assess ASSESSMENT.toml --markdown REPORT.md --plan PLAN.json
+  verify assess ASSESSMENT.toml --make FOLDER
+"""
+REPORT = """\
+One report of any results of this program: the verdicts first, then every requirement with how it fails and what would
+help, the matrices, the assumptions and where everything comes from. The HTML page is one file that needs no network.
+
+  verify report RUN.json EXPLAIN.json REQUIRE.json MATRICES.json -o report.html
+  verify report RUN.json -o report.md -o report.csv
+
+Results are what --output of the other commands writes; matrices belong to a result where their SHA-256 is that of its
+input. Which explanations belong to which run is found from the inputs that both name.
+"""
+EVIDENCE_HELP = "evidence for a safety case: build a bundle, check one, rates per hour"
+BUILD = """\
+Make a bundle of evidence: run SPEC as verify run does, explain every requirement, find what each asks of the
+detector, repeat the run under the other policies that apply, prove probabilities and confidence bounds, and put all
+of it with copies of the inputs, report, safety case, trace and outputs for CI into one folder or archive. Equal
+inputs give equal bytes. The digest that is printed stands for all of it: keep it, sign it, demand it in a check.
+"""
+CHECK = """\
+Check a bundle offline: every file against the manifest, documents against their schemas, everything that follows
+from inputs and results derived again and compared byte for byte, certificates in rational arithmetic about the system
+built anew from the bundled inputs, counterexamples replayed on it, probabilities without a certificate enclosed by
+the second engine. What is wrong is listed, one line each, and so is what was not checked. Whether requirements are
+met is another matter: exit code 0 means that nothing is wrong, 4 that it was changed or cannot be read, 5 that the
+program contradicts itself.
+"""
+RATE = """\
+The rate at which a requirement fails, per hour of driving: its probability per encounter times the encounters per
+hour, both with their uncertainty, held against an acceptance criterion (ISO 21448, Annex C); and how many hours or
+encounters of testing would show the criterion without any model.
+
+  verify evidence rate RESULT.json --requirement NAME --encounters 240 --hours 20 --accept 1e-7/h
+  verify evidence rate RESULT.json --requirement NAME --exposure ped=12/h --exposure obs=10..14/h --exposure empty=0/h
+"""
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A command.
+
+    Attributes:
+        settings: everything that can be chosen.
+        run: MODULE:FUNCTION, called with the settings and the command as it is recorded; it gives the exit code. The
+            module is imported only where the command is run.
+        help, description, epilog: for people.
+    """
+
+    settings: type
+    run: str
+    help: str
+    description: str
+    epilog: str | None = None
+
+
+VERBS: Mapping[str, Verb] = {
+    "run": Verb(
+        RunSettings, "verifier.cli.run:run_command", "how likely a system meets the requirements of a spec", RUN
+    ),
+    "confusion": Verb(
+        CountSettings,
+        "verifier.cli.confusion:count_command",
+        "confusion matrices by distance from detections and annotations",
+        CONFUSION,
+    ),
+    "confusion merge": Verb(
+        MergeSettings,
+        "verifier.cli.confusion:merge_command",
+        "add up files that were counted in the same way",
+        "Add up confusion matrices that were counted in the same way.",
+    ),
+    "explain": Verb(
+        ExplanationSettings,
+        "verifier.cli.explain:explain_command",
+        "how a requirement fails, what that hangs on, what to fix and where to label",
+        EXPLAIN,
+    ),
+    "require": Verb(
+        RequirementSettings,
+        "verifier.cli.require:require_command",
+        "what recall a requirement asks of the detector",
+        REQUIRE,
+    ),
+    "compare": Verb(
+        ComparisonSettings,
+        "verifier.cli.compare:compare_command",
+        "which planner and which detector, and how sure that is",
+        COMPARE,
+    ),
+    "collision": Verb(
+        CollisionSettings,
+        "verifier.cli.collision:collision_command",
+        "probability of collision by reported distance and speed, with intervals; compare detectors",
+        COLLISION,
+        COLLISION_EPILOG,
+    ),
+    "closed-loop": Verb(
+        ClosedLoopSettings,
+        "verifier.cli.closedloop:closed_loop_command",
+        "detectors judged by what a braking vehicle does, with the worst case over conditions",
+        CLOSED_LOOP,
+    ),
+    "robroc": Verb(
+        RobrocSettings,
+        "verifier.cli.robroc:robroc_command",
+        "the worst case of trade-off curves over conditions, also of verified ones",
+        ROBROC,
+    ),
+    "mutate": Verb(
+        MutateSettings,
+        "verifier.cli.mutate:mutate_command",
+        "degrade images: blur, haze and defocus by depth, noise, and more",
+        MUTATE,
+    ),
+    "assess": Verb(
+        AssessSettings,
+        "verifier.cli.assess:assess_command",
+        "whether a detector is robust in the circumstances of its use",
+        ASSESS,
+    ),
+    "report": Verb(
+        ReportSettings,
+        "verifier.cli.report:report_command",
+        "one page of any results: verdicts, how it fails, what would help, assumptions, provenance",
+        REPORT,
+    ),
+    "evidence build": Verb(BuildSettings, "verifier.cli.evidence:build_command", "make a bundle of evidence", BUILD),
+    "evidence check": Verb(CheckSettings, "verifier.cli.evidence:check_command", "check a bundle of evidence", CHECK),
+    "evidence rate": Verb(
+        RateSettings,
+        "verifier.cli.rate:rate_command",
+        "how often per hour a requirement fails, and what would show an acceptance criterion",
+        RATE,
+    ),
+}
+
+
+FAMILIES: Mapping[str, Mapping[str, Any]] = {
+    "confusion": {"title": "commands on matrix files", "metavar": "merge"},
+    "evidence": {"title": "commands", "metavar": "COMMAND", "required": True},
+}
+"""First word of commands that have two -> how the second ones are shown below it."""
+
+
+def add_verbs(commands: Any) -> None:
+    """Add every command to those of the program."""
+    below: dict[str, Any] = {}
+    for name, verb in VERBS.items():
+        family, _, word = name.rpartition(" ")
+        if family and family not in below:
+            parser = commands.add_parser(family, help=EVIDENCE_HELP, description="Evidence for a safety case.")
+            below[family] = parser.add_subparsers(**FAMILIES[family])
+        parser = (below[family] if family else commands).add_parser(
+            word,
+            help=verb.help,
+            description=verb.description,
+            epilog=verb.epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        parser.set_defaults(command=partial(_run, verb))
+        add_options(parser, verb.settings)
+        if name in FAMILIES:
+            below[name] = parser.add_subparsers(**FAMILIES[name])
+
+
+def _run(verb: Verb, arguments: argparse.Namespace) -> int:
+    module, _, function = verb.run.partition(":")
+    settings: Any = settings_of(arguments, verb.settings)
+    return int(getattr(importlib.import_module(module), function)(settings, arguments.invocation))

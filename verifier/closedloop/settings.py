@@ -1,0 +1,380 @@
+"""The words for what can be chosen of closed-loop studies, and every choice of `verify closed-loop` and `robroc`.
+
+Only light modules are imported.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+from verifier.base.errors import UsageError
+from verifier.base.options import (
+    Option,
+    PrintedTables,
+    Written,
+    above_0,
+    from_0,
+    limited,
+    options_of,
+    pair,
+    share,
+    whole,
+)
+from verifier.perception.settings import EmptyColumns
+from verifier.systems.settings import FalseAlarms, constant, initial_condition
+
+if TYPE_CHECKING:
+    from verifier.language.expressions.syntax import Node
+else:
+    Node = Any
+
+Metric: TypeAlias = Literal["roc_a", "roc_b", "roboticizer", "pathifier", "safety_radius", "closed_loop"]
+"""What a study judges by, in rising order of context."""
+NeverStops: TypeAlias = Literal["safe", "drop"]
+"""What a positive log is in which even the truth-driven vehicle never stops."""
+FirstFrame: TypeAlias = Literal["forgiven", "counted"]
+"""What a mistake is in a lenient frame that has no previous one."""
+EngineName: TypeAlias = Literal["steps", "events"]
+"""Whether a drive is simulated in time steps, or in their limit in closed form."""
+BetweenImages: TypeAlias = Literal["continuous", "hold"]
+"""Whether the distance shrinks while driving, or the safe speed of an image is held."""
+TooClose: TypeAlias = Literal["cannot_stop", "zero_distance"]
+"""Whether the safe speed is 0 where stopping in time is impossible, or only at distance 0."""
+Severity: TypeAlias = Literal["mild", "severe"]
+"""Of a condition."""
+LogFormat: TypeAlias = Literal["tables", "nuscenes", "kitti_tracking", "fieldsafe"]
+"""Formats of logs."""
+
+USUAL_METRICS: tuple[Metric, ...] = ("roboticizer", "pathifier", "safety_radius", "closed_loop")
+SELF, DRAWN = "self", "drawn"
+BOXES: tuple[LogFormat, ...] = ("nuscenes", "kitti_tracking")
+FOREIGN: tuple[LogFormat, ...] = (*BOXES, "fieldsafe")
+POSED: tuple[LogFormat, ...] = ("tables", "nuscenes", "fieldsafe")
+BELONGS: Mapping[str, tuple[LogFormat, ...]] = {
+    **dict.fromkeys(("detections", "people", "ignore"), BOXES),
+    **dict.fromkeys(("frames", "speed", "sequence"), ("kitti_tracking",)),
+    **dict.fromkeys(
+        ("positions", "matrix", "every", "cm", "class", "position_error", "empty_columns"), ("fieldsafe",)
+    ),
+    **dict.fromkeys(("window", "field_of_view", "range"), FOREIGN),
+    **dict.fromkeys(("longest_gap", "greatest_speed"), POSED),
+}
+"""Option -> the formats that it belongs to."""
+NEEDS: Mapping[LogFormat, tuple[str, ...]] = {
+    "tables": (),
+    "nuscenes": ("detections",),
+    "kitti_tracking": ("detections", "frames", "speed"),
+    "fieldsafe": ("positions", "matrix", "cm"),
+}
+"""Format -> the options without which its logs cannot be made."""
+
+_metres = limited(float, lambda value: 0 < value <= 1e6, "a length in metres above 0, at most 1e6")
+_metres_from_0 = limited(float, lambda value: 0 <= value <= 1e6, "a length in metres from 0, at most 1e6")
+_seconds_from_0 = limited(float, lambda value: 0 <= value <= 1e6, "seconds from 0, at most 1e6")
+_angle_deg = limited(float, lambda value: 0 < value <= 180, "an angle in degrees above 0, at most 180")
+_iou = limited(float, lambda value: 0 < value <= 1, "a number above 0, at most 1")
+
+
+def _conditions(text: str) -> tuple[str, tuple[str, ...]]:
+    name, listed = pair("--group", "NAME=CONDITION,...", text)
+    return name, tuple(condition.strip() for condition in listed.split(","))
+
+
+Severities = Annotated[
+    Mapping[str, str],
+    Option(
+        "mild or severe; the row AnyMild is the worst case over the mild ones; repeat",
+        metavar="CONDITION=KIND",
+        parse=partial(pair, "--severity", "CONDITION=KIND"),
+        group="comparison",
+    ),
+]
+Groups = Annotated[
+    Mapping[str, tuple[str, ...]],
+    Option("a further row, the worst case over these; repeat", metavar="NAME=CONDITION,...", parse=_conditions),
+]
+Csv = Annotated[
+    str | None,
+    Option("write one row per metric, row of its table and detector", metavar="FILE", role="output"),
+]
+Plot = Annotated[
+    str | None, Option("draw curves of the last metric (.png, .svg, .pdf)", metavar="FILE", role="output")
+]
+PlotTable = Annotated[str | None, Option("draw the tables, coloured by robustness", metavar="FILE", role="output")]
+PlotDetector = Annotated[tuple[str, ...], Option("only these in --plot; repeat", metavar="NAME", role="output")]
+PlotRow = Annotated[
+    tuple[str, ...],
+    Option(
+        "conditions or groups in --plot; repeat (default: of each detector the least robust condition)",
+        metavar="NAME",
+        role="output",
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClosedLoopSettings:
+    """Every choice of `verify closed-loop`; None of what the data decide, NaN of what must be named."""
+
+    logs: Annotated[
+        str,
+        Option(
+            "folder of tables, or the ground truth of another --format",
+            metavar="LOGS",
+            positional=True,
+            group="data",
+            role="file",
+        ),
+    ]
+    format: Annotated[LogFormat, Option("{choices}", metavar="NAME")] = "tables"
+    validation: Annotated[
+        str,
+        Option(
+            "folder of tables whose false positives standardize the scores; 'self' for the evaluated logs; "
+            "'drawn' (fieldsafe) for detections drawn anew on the same drive",
+            metavar="LOGS",
+            role="file",
+        ),
+    ] = ""
+    control_radius: Annotated[float, Option("that the controller keeps; required", metavar="M", parse=_metres)] = (
+        math.nan
+    )
+    safety_radius: Annotated[
+        float,
+        Option("within it the vehicle must not move; less; required", metavar="M", parse=_metres),
+    ] = math.nan
+    path_extension: Annotated[float, Option("straight after the end", metavar="M", parse=_metres_from_0)] = 10.0
+    match_distance: Annotated[
+        float | None,
+        Option(
+            "a detection so near a person on the ground is no false positive (default: rectangles, --match-iou)",
+            metavar="M",
+            parse=_metres,
+        ),
+    ] = None
+    match_iou: Annotated[
+        float | None, Option("of rectangles in the image (default: 0.5)", metavar="X", parse=_iou)
+    ] = None
+    longest_gap: Annotated[
+        float | None, Option("accepted between two images (default: 2)", metavar="S", parse=above_0)
+    ] = None
+    greatest_speed: Annotated[
+        float | None, Option("accepted between two positions (default: 70)", metavar="M/S", parse=above_0)
+    ] = None
+    write_logs: Annotated[
+        str | None, Option("write the logs as a folder of tables", metavar="FOLDER", role="output")
+    ] = None
+
+    window: Annotated[
+        float | None,
+        Option(
+            "cut drives into pieces at least so long",
+            metavar="S",
+            parse=above_0,
+            group="data of other formats: one long drive, cut and sorted by the path",
+        ),
+    ] = None
+    field_of_view: Annotated[
+        float | None,
+        Option("only so far to each side of ahead (default: all; fieldsafe: 45)", metavar="DEG", parse=_angle_deg),
+    ] = None
+    range: Annotated[float | None, Option("look only so far (default: any)", metavar="M", parse=_metres)] = None
+    detections: Annotated[
+        tuple[str, ...],
+        Option(
+            "nuscenes, kitti_tracking: what a detector reports; NAME is DETECTOR or DETECTOR@CONDITION; repeat",
+            metavar="NAME=PATH",
+            role="named_file",
+        ),
+    ] = ()
+    people: Annotated[tuple[str, ...], Option("class of people, as 'pedestrian*'; repeat", metavar="CLASS")] = ()
+    ignore: Annotated[tuple[str, ...], Option("leave out faults of this kind; repeat", metavar="KIND")] = ()
+    frames: Annotated[
+        str,
+        Option("kitti_tracking: how many frames each sequence has", metavar="FILE", role="file"),
+    ] = ""
+    speed: Annotated[
+        float | None,
+        Option("kitti_tracking: that is assumed, straight ahead", metavar="M/S", parse=from_0),
+    ] = None
+    sequence: Annotated[tuple[str, ...], Option("kitti_tracking: only this one; repeat", metavar="NAME")] = ()
+    positions: Annotated[str, Option("fieldsafe: the tractor's GPS coordinates", metavar="FILE", role="file")] = ""
+    matrix: Annotated[str, Option("fieldsafe: utm2PixelsTransformMatrix.csv", metavar="FILE", role="file")] = ""
+    every: Annotated[
+        int | None, Option("fieldsafe: use every N-th frame (default: 5)", metavar="N", parse=whole(1))
+    ] = None
+    cm: Annotated[
+        tuple[str, ...],
+        Option(
+            "fieldsafe, which has no detections: they are drawn from this file of verify confusion; repeat",
+            metavar="[NAME=]FILE",
+            role="named_file",
+        ),
+    ] = ()
+    person: Annotated[
+        str | None,
+        Option("class of people in the files of --cm, if they have several", name="class", metavar="NAME"),
+    ] = None
+    position_error: Annotated[
+        float | None,
+        Option("of drawn detections, along x and y (default: 0)", metavar="M", parse=_metres_from_0),
+    ] = None
+    empty_columns: Annotated[
+        EmptyColumns | None,
+        Option("fieldsafe: bins of --cm without items: {choices} (default: error)", metavar="POLICY"),
+    ] = None
+
+    metric: Annotated[
+        tuple[Metric, ...],
+        Option(
+            f"{{choices}}; repeat (default: of {', '.join(USUAL_METRICS)} those that the logs allow)",
+            metavar="NAME",
+            group="metrics",
+        ),
+    ] = ()
+    levels: Annotated[int, Option("sensitivities", metavar="N", parse=whole(2, 10_000))] = 100
+    lowest: Annotated[float, Option("false positives per image", metavar="X", parse=above_0, default="1e-4")] = 1e-4
+    highest: Annotated[float, Option(metavar="X", parse=above_0)] = 1.0
+    stop_cost: Annotated[float, Option("what a needless stop costs, seconds", metavar="S", parse=_seconds_from_0)] = (
+        0.0
+    )
+    tolerance: Annotated[float, Option("a stop so much later is no later", metavar="M", parse=_metres_from_0)] = 1e-6
+    fpr_max: Annotated[
+        float,
+        Option(
+            "false alarms per image at which efficiency is 0, where nothing is simulated",
+            metavar="X",
+            parse=above_0,
+        ),
+    ] = 0.1
+    first_frame: Annotated[
+        FirstFrame, Option("pathifier, lenient bin: a mistake in a frame that has no previous one")
+    ] = "forgiven"
+    never_stops: Annotated[
+        NeverStops,
+        Option("positive logs in which even the truth-driven vehicle never stops: safe by definition, or left out"),
+    ] = "safe"
+
+    top_speed: Annotated[float, Option(metavar="M/S", parse=above_0, group="vehicle and controller")] = 3.0
+    deceleration: Annotated[float, Option(metavar="M/S2", parse=above_0)] = 4.572
+    acceleration: Annotated[float, Option(metavar="M/S2", parse=above_0)] = 1.524
+    start_speed: Annotated[float, Option(metavar="M/S", parse=from_0)] = 0.0
+    engine: Annotated[
+        EngineName,
+        Option("time steps, or their limit in closed form (default: steps); the other one checks it"),
+    ] = "steps"
+    step: Annotated[float, Option("time step", metavar="S", parse=above_0)] = 0.05
+    between_images: Annotated[
+        BetweenImages,
+        Option("the distance shrinks while driving, or the safe speed of an image is held"),
+    ] = "continuous"
+    too_close: Annotated[
+        TooClose,
+        Option("safe speed 0 where stopping in time is impossible, or only at distance 0"),
+    ] = "cannot_stop"
+
+    severity: Severities = field(default_factory=dict)
+    group: Groups = field(default_factory=dict)
+    draws: Annotated[int, Option("bootstrap over logs (default: 1000; 0: none)", metavar="N", parse=whole(0))] = 1000
+    seed: Annotated[int, Option("of the bootstrap, and of drawn detections", metavar="N", parse=whole(0))] = 0
+    confidence: Annotated[float, Option("of its intervals", metavar="LEVEL", parse=share)] = 0.95
+
+    json: PrintedTables = False
+    output: Written = None
+    csv: Csv = None
+    plot: Plot = None
+    plot_table: PlotTable = None
+    plot_detector: PlotDetector = ()
+    plot_row: PlotRow = ()
+    curves: Annotated[
+        str | None,
+        Option("write every curve, for verify robroc (.json, .csv)", metavar="FILE", role="output"),
+    ] = None
+    trace: Annotated[
+        tuple[str, str] | None,
+        Option(
+            "write every step of one run as CSV; RUN is LOG,SOURCE,SENSITIVITY, or LOG,truth",
+            metavar=("RUN", "FILE"),
+            role="output",
+        ),
+    ] = None
+
+    @property
+    def of_formats(self) -> dict[str, Any]:
+        """What is given of the options that belong to some formats (`BELONGS`), by their names."""
+        given = {each.name: getattr(self, each.field) for _, each in options_of(ClosedLoopSettings)}
+        return {name: given[name] for name in BELONGS if given[name] not in (None, (), "")}
+
+    def __post_init__(self) -> None:
+        for name in self.of_formats:
+            if self.format not in BELONGS[name]:
+                formats = " or ".join(BELONGS[name])
+                raise UsageError(f"--{name.replace('_', '-')} belongs to --format {formats}, not to {self.format}")
+        for name in NEEDS[self.format]:
+            if name not in self.of_formats:
+                raise UsageError(f"--format {self.format} needs --{name}")
+        for name in ("control", "safety"):
+            if math.isnan(getattr(self, f"{name}_radius")):
+                raise UsageError(f"name the {name} radius: --{name}-radius M (there is no usual one)")
+        if not self.validation:
+            raise UsageError(
+                "name the logs whose false positives standardize the scores: --validation LOGS, or --validation self"
+            )
+        if self.validation == DRAWN and self.format != "fieldsafe":
+            raise UsageError("--validation drawn belongs to --format fieldsafe, whose detections are drawn")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RobrocSettings:
+    """Every choice of `verify robroc`."""
+
+    files: Annotated[
+        tuple[str, ...],
+        Option("files of curves (.json, .csv)", metavar="CURVES", positional=True, role="file"),
+    ] = ()
+    spec: Annotated[
+        str,
+        Option("requirements in LTL (.ltl)", metavar="SPEC", group="verified curves", role="file"),
+    ] = ""
+    safety: Annotated[str, Option("the requirement whose probability is safety", metavar="NAME")] = ""
+    progress: Annotated[str, Option("the requirement whose probability is efficiency", metavar="NAME")] = ""
+    cm: Annotated[
+        tuple[str, ...],
+        Option(
+            "a family of confusion matrices over score thresholds; NAME is DETECTOR or DETECTOR@CONDITION; repeat",
+            metavar="[NAME=]FILE",
+            role="named_file",
+        ),
+    ] = ()
+    planner: Annotated[tuple[str, ...], Option("planner, where the spec names none or several", metavar="NAME")] = ()
+    environment: Annotated[tuple[str, ...], Option("true environment; repeat", also=("--env",), metavar="NAME")] = ()
+    initial: Annotated[
+        Node | None,
+        Option("narrow the initial states further, as 'v = 1'", metavar="CONDITION", parse=initial_condition),
+    ] = None
+    constants: Annotated[
+        Mapping[str, int | Fraction | str],
+        Option("a constant; repeat", name="set", metavar="NAME=VALUE", parse=constant),
+    ] = field(default_factory=dict)
+    empty_columns: Annotated[EmptyColumns, Option("rates of a column without items: {choices}", metavar="POLICY")] = (
+        "error"
+    )
+    false_alarms: Annotated[FalseAlarms, Option("use of the column 'empty': {choices}", metavar="POLICY")] = (
+        "as_counted"
+    )
+
+    severity: Severities = field(default_factory=dict)
+    group: Groups = field(default_factory=dict)
+
+    json: PrintedTables = False
+    output: Written = None
+    csv: Csv = None
+    plot: Plot = None
+    plot_table: PlotTable = None
+    plot_detector: PlotDetector = ()
+    plot_row: PlotRow = ()

@@ -1,0 +1,193 @@
+"""Every choice of `verify report` and `verify evidence`. Only light modules are imported."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Annotated, Literal, TypeAlias
+
+from verifier.base.errors import UsageError, shown
+from verifier.base.options import Option, Part, Printed, Written
+from verifier.checking.settings import Timeout
+from verifier.options import RunOptions
+from verifier.questions.settings import DRAWN_AS_COUNTED, Matrices, Spec
+from verifier.systems.settings import Limits
+
+Event: TypeAlias = Literal["violated", "satisfied"]
+"""What can be unwanted of a requirement."""
+_NUMBER = r"(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,2})?"
+
+
+def _number(option: str, text: str) -> Fraction:
+    """A number from 0; UsageError."""
+    if not re.fullmatch(rf"\s*{_NUMBER}\s*", text):
+        raise UsageError(f"{option}: expected a number from 0, got {shown(text)}")
+    return Fraction(text.strip())
+
+
+def per_hour(option: str, text: str) -> Fraction:
+    """A rate as 12/h; UsageError."""
+    found = re.fullmatch(rf"\s*({_NUMBER})\s*/\s*h\s*", text)
+    if found is None:
+        raise UsageError(f"{option}: expected a rate per hour, as 12/h or 1e-7/h, got {shown(text)}")
+    return Fraction(found[1])
+
+
+def rate_ends(text: str, whole: str) -> tuple[Fraction, Fraction] | None:
+    """The ends of 10..14/h in an argument that is `whole`; None where it is no interval; UsageError."""
+    found = re.fullmatch(rf"\s*({_NUMBER})\s*\.\.\s*({_NUMBER})\s*/\s*h\s*", text)
+    if found is None:
+        return None
+    if Fraction(found[1]) > Fraction(found[2]):
+        raise UsageError(f"--exposure: the lower end comes first, got {shown(whole)}")
+    return Fraction(found[1]), Fraction(found[2])
+
+
+def _level(option: str, text: str) -> Fraction:
+    level = _number(option, text)
+    if not 0 < level < 1:
+        raise UsageError(f"{option}: a level lies strictly between 0 and 1, got {shown(text)}")
+    return level
+
+
+def _accepted(text: str) -> Fraction:
+    rate = per_hour("--accept", text)
+    if rate == 0:
+        raise UsageError("--accept: a rate of 0 can never be shown")
+    return rate
+
+
+def _hours(text: str) -> Fraction:
+    hours = _number("--hours", text)
+    if hours == 0:
+        raise UsageError("--hours: expected more than 0 hours")
+    return hours
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportSettings:
+    """Every choice of `verify report`."""
+
+    results: Annotated[
+        tuple[str, ...], Option("JSON documents of this program", metavar="RESULT", positional=True, role="file")
+    ]
+    output: Annotated[
+        tuple[str, ...], Option(".html, .md or .csv; repeat for more", also=("-o",), metavar="FILE", role="output")
+    ]
+    title: Annotated[str | None, Option("of the report (default: that of the results)", metavar="TEXT")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RateSettings:
+    """Every choice of `verify evidence rate`."""
+
+    result: Annotated[
+        str, Option("the result of a verify run (.json)", metavar="RESULT", positional=True, role="file")
+    ]
+    requirement: Annotated[str, Option("which requirement of the result", metavar="NAME", group="what is asked")]
+    planner: Annotated[str | None, Option("under which planner, where there are several", metavar="NAME")] = None
+    environment: Annotated[
+        tuple[str, ...], Option("only this environment; repeat", also=("--env",), metavar="NAME")
+    ] = ()
+    event: Annotated[
+        Event | None,
+        Option("what is unwanted (default: that the requirement is violated; satisfied where its target is P <= p)"),
+    ] = None
+    exposure: Annotated[
+        tuple[str, ...],
+        Option(
+            "encounters per hour, as 12/h or 10..14/h; without ENV= of every environment; repeat",
+            metavar="[ENV=]RATE",
+            group="exposure",
+        ),
+    ] = ()
+    exposure_level: Annotated[
+        Fraction | None,
+        Option("of stated intervals (default: certain)", metavar="LEVEL", parse=partial(_level, "--exposure-level")),
+    ] = None
+    encounters: Annotated[int | None, Option("counted encounters, with --hours", metavar="N")] = None
+    hours: Annotated[Fraction | None, Option("in which they were counted", metavar="T", parse=_hours)] = None
+    context: Annotated[
+        str | None,
+        Option("exposure and acceptance from a case's context (.toml)", metavar="FILE", role="file"),
+    ] = None
+    accept: Annotated[
+        Fraction | None,
+        Option("at most so many events per hour, as 1e-7/h", metavar="RATE", parse=_accepted, group="acceptance"),
+    ] = None
+    confidence: Annotated[
+        Fraction | None,
+        Option("least level of the interval for the rate", metavar="LEVEL", parse=partial(_level, "--confidence")),
+    ] = None
+    show_at: Annotated[
+        Fraction,
+        Option(
+            "confidence of a demonstration by testing",
+            metavar="LEVEL",
+            parse=partial(_level, "--show-at"),
+            default="0.95",
+        ),
+    ] = Fraction(19, 20)
+    events: Annotated[int, Option("events a demonstration may see", metavar="K")] = 0
+    json: Printed = False
+    output: Written = None
+
+
+def _digest(text: str) -> str:
+    if not re.fullmatch(r"[0-9a-fA-F]{64}", text):
+        raise argparse.ArgumentTypeError("expected 64 hexadecimal digits")
+    return text.lower()
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildSettings:
+    """Every choice of `verify evidence build`."""
+
+    spec: Spec
+    cm: Matrices
+    context: Annotated[
+        str | None, Option("what people declare about the case (.toml)", metavar="FILE", role="file")
+    ] = None
+    given: Annotated[
+        tuple[str, ...],
+        Option(
+            "a result made elsewhere, to be put in as it is (.json); repeat",
+            name="with",
+            metavar="RESULT",
+            role="file",
+        ),
+    ] = ()
+    options: Annotated[RunOptions, DRAWN_AS_COUNTED] = RunOptions()
+    output: Annotated[
+        str,
+        Option(
+            "a folder, or an archive if it ends in .zip",
+            also=("-o",),
+            metavar="BUNDLE",
+            group="output",
+            role="output",
+        ),
+    ]
+    force: Annotated[bool, Option("replace a bundle that is there already", role="output")] = False
+    json: Annotated[bool, Option("print what was built as JSON", role="output")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckSettings:
+    """Every choice of `verify evidence check`."""
+
+    bundle: Annotated[str, Option("a folder or a zip archive", metavar="BUNDLE", positional=True, role="file")]
+    digest: Annotated[
+        str | None,
+        Option("SHA-256 that the manifest must have, as build printed it", metavar="HEX", parse=_digest),
+    ] = None
+    anew: Annotated[
+        bool,
+        Option("compute every result again, byte for byte, and every probability as an exact fraction by Storm"),
+    ] = False
+    timeout: Timeout = 600.0
+    limits: Annotated[Limits, Part()] = Limits()
+    json: Annotated[bool, Option("print what was found as JSON", role="output")] = False

@@ -1,0 +1,196 @@
+"""The words for what can be chosen of detections, matching and counting, and every choice of `verify confusion`.
+
+Only light modules are imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Annotated, Literal, TypeAlias
+
+from verifier.base.options import Option, pair
+
+Format: TypeAlias = Literal["kitti_object", "kitti_tracking", "nuscenes", "nuscenes_compact", "coco", "mot", "table"]
+"""Formats of detections and annotations."""
+Measure: TypeAlias = Literal["euclidean_3d", "ground_plane", "forward", "given"]
+"""How the distance of an object is measured."""
+DontCare: TypeAlias = Literal["keep", "drop"]
+"""What becomes of regions that are not judged."""
+Removed: TypeAlias = Literal["ignore", "drop"]
+"""What filtered annotations become: regions to ignore, or nothing."""
+Affinity: TypeAlias = Literal["iou_2d", "iou_bev", "iou_3d", "centre_2d", "centre_bev", "centre_3d"]
+"""How near a detection is to an object."""
+Assignment: TypeAlias = Literal["greedy", "optimal"]
+"""How matches are chosen: one after the other by falling score, or the best in total."""
+Convention: TypeAlias = Literal["coco", "nuscenes", "kitti", "pascal_voc", "supervision"]
+"""Published programs whose matching can be had by name."""
+Labelling: TypeAlias = Literal["class", "proposition", "group"]
+"""What one item of a matrix is: an object, a frame, a group of objects."""
+Leftover: TypeAlias = Literal["drop", "own_bin", "nearest_bin"]
+"""Where a detection is counted that matches nothing, or what is matched already."""
+Outside: TypeAlias = Literal["error", "drop"]
+"""What becomes of objects that lie in no bin."""
+Absurd: TypeAlias = Literal["no-annotations", "nothing-matched"]
+"""What makes a result absurd: `verify confusion` refuses it unless told to accept it."""
+SameSequences: TypeAlias = Literal["error", "add", "rename"]
+"""What two files mean that have a sequence of one name."""
+EmptyColumns: TypeAlias = Literal["error", "prior", "neighbour", "pool", "miss"]
+"""Rates of a column without items, see `verifier.perception.confusion.EMPTY_COLUMN_POLICIES`."""
+
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp")
+"""Of files that are images."""
+GROUPS_HELP = (
+    "drive of each {}: CSV with the columns {}, or a TOML or JSON table; drives then are the sequences "
+    "of the matrices, the units that are independent"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountSettings:
+    """Every choice of `verify confusion`; None of what the data or the format decide."""
+
+    format: Annotated[Format | None, Option("{choices}", metavar="NAME", group="data")] = None
+    annotations: Annotated[str, Option("ground truth: file, folder or zip archive", metavar="PATH", role="file")] = ""
+    detections: Annotated[
+        str, Option("the detector's output: file, folder or zip archive", metavar="PATH", role="file")
+    ] = ""
+    class_map: Annotated[
+        str | None, Option("file of lines such as 'human.* -> ped'; * is any text", metavar="FILE", role="file")
+    ] = None
+    frames: Annotated[
+        str | None,
+        Option("lists every frame, also empty ones (kitti_tracking, table)", metavar="FILE", role="file"),
+    ] = None
+    sequence: Annotated[tuple[str, ...], Option("only this drive; repeat", metavar="NAME")] = ()
+    groups: Annotated[
+        str | None,
+        Option(
+            GROUPS_HELP.format("sequence or frame", "'sequence,drive' or 'frame,drive'"), metavar="FILE", role="file"
+        ),
+    ] = None
+    accept: Annotated[
+        tuple[Absurd, ...], Option("count data that make no sense: {choices}; repeat", metavar="KIND")
+    ] = ()
+    ignore: Annotated[tuple[str, ...], Option("leave out faults of this kind", metavar="KIND")] = ()
+    dont_care: Annotated[DontCare, Option("regions not judged")] = "keep"
+    distance_field: Annotated[
+        str | None, Option("field of the annotations with the distance (coco)", metavar="NAME")
+    ] = None
+    distance_file: Annotated[
+        str | None, Option("table with frame, an id, and distance_m", metavar="FILE", role="file")
+    ] = None
+    distance_key: Annotated[str, Option("the id's column", metavar="NAME")] = "id"
+    depth_folder: Annotated[
+        str | None, Option("depth maps, FRAME.npy (m) or FRAME.png (1/256 m)", metavar="DIR", role="file")
+    ] = None
+    detected_class: Annotated[str | None, Option("class of all detections (mot)", metavar="NAME")] = None
+    column: Annotated[
+        Mapping[str, str],
+        Option("own name of a column; repeat", metavar="NAME=OWN", parse=partial(pair, "--column", "NAME=VALUE")),
+    ] = field(default_factory=dict)
+
+    min_score: Annotated[
+        float | None,
+        Option(
+            "leave out detections below",
+            metavar="X",
+            group="filters (each is recorded with what it took out)",
+        ),
+    ] = None
+    range: Annotated[str | None, Option("only distances in [LOW, HIGH) metres", metavar="LOW..HIGH")] = None
+    field_of_view: Annotated[float | None, Option("only so far to each side of ahead", metavar="DEG")] = None
+    max: Annotated[tuple[str, ...], Option("of annotations, as occluded=1", metavar="NAME=X")] = ()
+    min: Annotated[tuple[str, ...], Option("of annotations, as num_points=1", metavar="NAME=X")] = ()
+    filtered: Annotated[
+        Removed, Option("annotations that are filtered out become regions to ignore, or are gone")
+    ] = "ignore"
+
+    convention: Annotated[
+        Convention | None, Option("a usual policy: {choices}", metavar="NAME", group="matching")
+    ] = None
+    affinity: Annotated[Affinity | None, Option("{choices}", metavar="NAME")] = None
+    match_threshold: Annotated[float | None, Option("least IoU, or largest distance", metavar="X")] = None
+    assignment: Annotated[Assignment | None, Option("by falling score, or the best in total")] = None
+    class_aware: Annotated[
+        bool | None,
+        Option(
+            "only boxes of one class match",
+            opposite=("class-free", "classes play no part (default, but not of every --convention)"),
+        ),
+    ] = None
+    ignore_overlap: Annotated[
+        str | None,
+        Option(
+            "a detection with this part of its rectangle in a region not judged is no false alarm; or 'none'",
+            metavar="X",
+        ),
+    ] = None
+    unmatched: Annotated[Leftover, Option("detections that match nothing: {choices}", metavar="POLICY")] = "drop"
+    duplicates: Annotated[
+        Leftover, Option("detections of an object that is matched already: {choices}", metavar="POLICY")
+    ] = "drop"
+
+    bins: Annotated[str, Option("metres", metavar="EDGES", group="counting")] = "0..100:10,inf"
+    by: Annotated[
+        tuple[str, ...],
+        Option(
+            "a further variable: occluded=0,1,2 or speed=edges:0,2,inf or sequence=night:01*|02*,day:*; repeat",
+            metavar="NAME=BINS",
+        ),
+    ] = ()
+    distance: Annotated[Measure | None, Option("{choices}", metavar="MEASURE")] = None
+    labelling: Annotated[
+        Labelling, Option("count objects, frames by the set of classes present, or groups of close objects")
+    ] = "class"
+    classes: Annotated[str | None, Option("columns, in this order (default: all)", metavar="NAME,NAME")] = None
+    gap: Annotated[float | None, Option("objects of a class this near act as one (group)", metavar="M")] = None
+    score_thresholds: Annotated[str | None, Option("a family of matrices in one pass", metavar="X,X,...")] = None
+    outside: Annotated[Outside, Option("objects that lie in no bin")] = "error"
+
+    output: Annotated[
+        str | None,
+        Option("write the matrices (.json)", also=("-o",), metavar="FILE", group="output", role="output"),
+    ] = None
+    title: Annotated[str, Option("title of the matrices", metavar="TEXT")] = ""
+    json: Annotated[bool, Option("print the document instead of tables", role="output")] = False
+    record: Annotated[
+        str | None, Option("what became of each object (.csv, .parquet)", metavar="FILE", role="output")
+    ] = None
+    plot: Annotated[
+        str | None, Option("recall against distance (.png, .svg, .pdf)", metavar="FILE", role="output")
+    ] = None
+    matching_audit: Annotated[bool, Option("the same data under every sensible policy")] = False
+    spec: Annotated[
+        str | None,
+        Option("with the audit: what verified probabilities do (.ltl)", metavar="SPEC", role="file"),
+    ] = None
+    empty_columns: Annotated[EmptyColumns, Option("with --spec, as of verify run", metavar="POLICY")] = "error"
+
+    stream: Annotated[
+        bool, Option("count chunk by chunk in little memory (table, Parquet)", group="large Parquet tables")
+    ] = False
+    checkpoint: Annotated[
+        str | None, Option("go on from here after an interruption", metavar="FILE", role="output")
+    ] = None
+    chunk_rows: Annotated[int, Option("rows in memory", metavar="N")] = 200_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class MergeSettings:
+    """Every choice of `verify confusion merge`."""
+
+    files: Annotated[
+        tuple[str, ...], Option("confusion matrices (.json)", metavar="FILE", positional=True, role="file")
+    ]
+    output: Annotated[str | None, Option("write the sum", also=("-o",), metavar="FILE", role="output")] = None
+    same_sequences: Annotated[
+        SameSequences,
+        Option("two files have a sequence of one name: refuse; other frames of it; other drives"),
+    ] = "error"
+    groups: Annotated[
+        str | None,
+        Option(GROUPS_HELP.format("sequence of the sum", "'sequence,drive'"), metavar="FILE", role="file"),
+    ] = None
+    json: Annotated[bool, Option("print the document instead of a table", role="output")] = False

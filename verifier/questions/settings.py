@@ -1,0 +1,268 @@
+"""Every choice of `verify run`, `explain`, `require` and `compare`. Only light modules are imported."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+from verifier.analysis.settings import ExplainSettings, Semantics
+from verifier.base.errors import UsageError, shown
+from verifier.base.options import Option, Part, Printed, PrintedTables, Written
+from verifier.options import CHANNEL, SCENARIOS, RunOptions
+
+if TYPE_CHECKING:
+    from verifier.analysis.recall.requirements import Target
+else:
+    Target = Any
+
+Mode: TypeAlias = Literal["common", "factor", "bin", "cell", "cost"]
+"""Which recalls change, see `verifier.questions.require.question`."""
+Rest: TypeAlias = Literal["free", "measured"]
+"""What the columns of a box are that have no floor."""
+Inconclusive: TypeAlias = Literal["failure", "skipped"]
+"""What an inconclusive requirement is in JUnit."""
+Scale: TypeAlias = Literal["linear", "log"]
+"""Of the probabilities in a plot."""
+DRAWN_AS_COUNTED = Part({"mix": None})
+"""Everything but weights of the bins of a further variable."""
+
+Spec = Annotated[
+    str,
+    Option(
+        "requirements in LTL (.ltl); the file names the system model", metavar="SPEC", positional=True, role="file"
+    ),
+]
+Matrices = Annotated[str, Option("confusion matrices (.json)", metavar="FILE", role="file")]
+DropFrom = Annotated[
+    str | None,
+    Option(
+        "what a drop is judged by: point, the probabilities of the given matrices (default), or chance:C, whether it "
+        "is larger than --max-drop with at least the chance C by common draws of both matrices",
+        metavar="RULE",
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSettings:
+    """Every choice of `verify run`."""
+
+    spec: Spec
+    cm: Annotated[str | None, Option("confusion matrices (.json)", metavar="FILE", role="file")] = None
+    options: Annotated[RunOptions, Part()] = RunOptions()
+    json: Printed = False
+    output: Written = None
+    csv: Annotated[
+        str | None, Option("write one row per requirement and scenario", metavar="FILE", role="output")
+    ] = None
+    plot: Annotated[
+        str | None,
+        Option("plot probability against initial state (.png, .svg, .pdf)", metavar="FILE", role="output"),
+    ] = None
+    plot_scale: Annotated[Scale, Option("of the probabilities", role="output")] = "linear"
+    export: Annotated[
+        str | None,
+        Option(
+            "write the Markov chain (.umb, .drn, .prism); needs one planner, one environment and no sweep",
+            metavar="FILE",
+            role="output",
+        ),
+    ] = None
+    points: Annotated[bool, Option("show every scenario, not only the worst", role="output")] = False
+    parse: Annotated[bool, Option("show how the formulas are read, and stop", role="output")] = False
+    junit: Annotated[
+        str | None,
+        Option(
+            "write JUnit XML, one case per requirement and scenario",
+            metavar="FILE",
+            group="continuous integration",
+            role="output",
+        ),
+    ] = None
+    junit_inconclusive: Annotated[
+        Inconclusive, Option("what an inconclusive requirement is in JUnit", role="output")
+    ] = "failure"
+    sarif: Annotated[
+        str | None, Option("write SARIF: what is wrong, at its line of the spec", metavar="FILE", role="output")
+    ] = None
+    in_toto: Annotated[
+        str | None,
+        Option("write an in-toto statement (test-result) to be signed", metavar="FILE", role="output"),
+    ] = None
+    fail_under: Annotated[
+        str | None,
+        Option(
+            "exit with 1 if a requirement holds with less, by what verdicts come from (1 - P for <= targets)",
+            metavar="P",
+        ),
+    ] = None
+    max_drop: Annotated[
+        str | None, Option("exit with 1 if a probability is worse by more than X than in --baseline", metavar="X")
+    ] = None
+    baseline: Annotated[
+        str | None,
+        Option(
+            "JSON of an earlier verify run, or earlier matrices, which are verified anew", metavar="FILE", role="file"
+        ),
+    ] = None
+    drop_from: DropFrom = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplanationSettings:
+    """Every choice of `verify explain`."""
+
+    spec: Spec
+    cm: Matrices
+    explanation: Annotated[ExplainSettings, Part()] = ExplainSettings()
+    record: Annotated[
+        str | None, Option("per-object record of the counting (.csv, .parquet)", metavar="FILE", role="file")
+    ] = None
+    options: Annotated[RunOptions, DRAWN_AS_COUNTED] = RunOptions()
+    json: PrintedTables = False
+    output: Written = None
+    plot: Annotated[
+        str | None,
+        Option("draw what P hangs on, and P over the states (.png, .svg, .pdf)", metavar="FILE", role="output"),
+    ] = None
+
+
+def target_of(text: str) -> Target:
+    """The target that `0.95`, `>= 0.95`, `< 1/3` means; UsageError."""
+    from verifier.analysis.recall.requirements import Target
+
+    found = re.fullmatch(r"\s*(>=|>|<=|<)?\s*(\d{1,30}(?:\.\d{1,30})?)(?:/(\d{1,30}))?\s*", text)
+    if not found or (found[3] is not None and int(found[3]) == 0):
+        raise UsageError(f"--target: expected a probability as 0.95, '>= 0.95' or '<= 1/100', got {shown(text)}")
+    number = Fraction(found[2]) / int(found[3] or 1)
+    if number > 1:
+        raise UsageError(f"--target: a probability is at most 1, got {shown(text)}")
+    return Target(found[1] or ">=", number)
+
+
+def _distance_m(text: str) -> float:
+    metres = float(text)
+    if not 0 <= metres < float("inf"):
+        raise UsageError(f"--bin: expected a distance in metres from 0, got {metres:g}")
+    return metres
+
+
+@dataclass(frozen=True)
+class QuestionSettings:
+    """What is asked of recalls, prices and the name of the requirement left out.
+
+    Attributes:
+        target: replaces the target of the spec.
+        labels: true labels in question; empty for all.
+        distances_m: the bins in question, each named by a distance that it holds; empty for all.
+        points: places of the even grid of the search.
+        seed: of the random starting points of mode `cost`.
+    """
+
+    target: Annotated[
+        Target | None,
+        Option(
+            "instead of the spec's, as 0.95 (at least) or '<= 0.01' or '> 1/3'",
+            metavar="TARGET",
+            parse=target_of,
+            group="what is asked",
+        ),
+    ] = None
+    mode: Annotated[
+        Mode,
+        Option("one recall for all cells, one factor on all miss rates, one bin, one cell, or the cheapest recalls"),
+    ] = "common"
+    labels: Annotated[
+        tuple[str, ...], Option("only this true label, as ped or obs+ped; repeat", name="class", metavar="NAME")
+    ] = ()
+    distances_m: Annotated[
+        tuple[float, ...],
+        Option("only the bin that holds it; repeat", name="bin", metavar="METRES", parse=_distance_m),
+    ] = ()
+    box: Annotated[bool, Option("also the floor above which every matrix is good enough")] = False
+    rest: Annotated[Rest, Option("columns without a floor", name="box-rest")] = "free"
+    semantics: Annotated[
+        Semantics, Option("matrices of the box that may differ from state to state, or one throughout")
+    ] = "every_state"
+    decimals: Annotated[int, Option("of recalls and factors", metavar="N")] = 6
+    points: Annotated[int, Option("first grid of the search", metavar="N")] = 257
+    seed: Annotated[int, Option("of --mode cost", metavar="N")] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequirementSettings:
+    """Every choice of `verify require`."""
+
+    spec: Spec
+    cm: Annotated[str, Option("confusion matrices to start from (.json)", metavar="FILE", role="file")]
+    question: Annotated[QuestionSettings, Part()] = QuestionSettings()
+    cost: Annotated[
+        str | None,
+        Option("prices of recall (.csv: distance_m,price[,class]); implies --mode cost", metavar="FILE", role="file"),
+    ] = None
+    options: Annotated[
+        RunOptions,
+        Part(
+            {"mix": None, "confidence": None, "verdict_from": "point", "strict": False, "assume_memoryless": False},
+            {SCENARIOS: "scenarios (what is named here replaces what the spec names; one --requirement)"},
+        ),
+    ] = RunOptions(confidence=None, verdict_from="point")
+    assume_memoryless: Annotated[
+        bool,
+        Option(
+            "accept an answer although the data contradict the memoryless detector (else exit code 3)",
+            group=CHANNEL,
+        ),
+    ] = False
+    json: Printed = False
+    output: Written = None
+    csv: Annotated[str | None, Option("write one row per planner and cell", metavar="FILE", role="output")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonSettings:
+    """Every choice of `verify compare`."""
+
+    spec: Annotated[
+        tuple[str, ...],
+        Option("requirements in LTL (.ltl)", metavar="SPEC", positional=True, role="file"),
+    ]
+    cm: Annotated[
+        tuple[str, ...], Option("a detector's matrices (.json); repeat", metavar="NAME=FILE", role="named_file")
+    ]
+    pareto: Annotated[str | None, Option("look at two requirements together", metavar="A,B", group="comparison")] = (
+        None
+    )
+    baseline: Annotated[
+        str | None,
+        Option("the JSON of an earlier verify run or verify compare", metavar="FILE", role="file"),
+    ] = None
+    max_drop: Annotated[
+        str | None,
+        Option("exit with 1 if a probability is worse by more than X than in the baseline", metavar="X"),
+    ] = None
+    drop_from: DropFrom = None
+    options: Annotated[
+        RunOptions,
+        Part({"mix": None}, {SCENARIOS: "scenarios (what is named here replaces what the specs name)"}),
+    ] = RunOptions()
+    json: PrintedTables = False
+    output: Written = None
+    csv: Annotated[
+        str | None, Option("write one row per requirement and contender", metavar="FILE", role="output")
+    ] = None
+    plot: Annotated[
+        str | None,
+        Option("probabilities with intervals, and along sweeps (.png, .svg, .pdf)", metavar="FILE", role="output"),
+    ] = None
+    certificates: Annotated[
+        str | None,
+        Option(
+            "write the proof of every probability (.zip), which verifier/analysis/kernel.py checks",
+            metavar="FILE",
+            role="output",
+        ),
+    ] = None
+    pairs: Annotated[bool, Option("show the chances of all pairs, too", role="output")] = False

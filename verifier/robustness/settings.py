@@ -1,0 +1,129 @@
+"""The words for what can be chosen of mutations, and every choice of `verify mutate` and `verify assess`.
+
+Only light modules are imported.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeAlias, get_args
+
+from verifier.base.options import Option, PrintedTables, Written
+from verifier.perception.settings import IMAGE_SUFFIXES
+
+Densifying: TypeAlias = Literal["nearest", "linear", "pyramid"]
+"""How unknown depths are filled."""
+Pixels: TypeAlias = Literal["uint8", "float32"]
+"""What an image is handed on as."""
+PublishedList: TypeAlias = Literal["published-2021", "published-2018", "published-2018-text"]
+"""Lists of the mutations of a paper."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MutateSettings:
+    """Every choice of `verify mutate`."""
+
+    images: Annotated[
+        tuple[str, ...],
+        Option(
+            f"files, or folders with all {', '.join(IMAGE_SUFFIXES)} files below them",
+            metavar="IMAGES",
+            positional=True,
+            role="file",
+        ),
+    ] = ()
+    mutation: Annotated[
+        tuple[str, ...], Option("as haze:visibility_m=97.8; repeat", metavar="MUTATION", group="mutations")
+    ] = ()
+    sweep: Annotated[
+        tuple[str, ...],
+        Option(
+            "several values of its parameters, as sigma_px=1,2,3 or 0.5..3/6 or 50..1000/10/log; repeat",
+            metavar="MUTATION",
+        ),
+    ] = ()
+    list: Annotated[
+        tuple[str, ...],
+        Option(
+            f"all mutations of a paper: {', '.join(get_args(PublishedList))}; :mild or :severe behind the first; "
+            "repeat",
+            metavar="NAME",
+        ),
+    ] = ()
+    show: Annotated[bool, Option("show the mutations, or all there are, and stop", role="output")] = False
+    seed: Annotated[int, Option("of everything that is drawn", metavar="N")] = 0
+
+    depth: Annotated[
+        str | None,
+        Option(
+            "depth maps NAME.npy (metres) or NAME.png (16 bit)",
+            metavar="FOLDER",
+            group="what belongs to the images",
+            role="file",
+        ),
+    ] = None
+    depth_constant: Annotated[float | None, Option("one depth for every pixel instead", metavar="METRES")] = None
+    depth_scale: Annotated[
+        float | None, Option("units of a 16-bit depth map in a metre (default: 256)", metavar="X")
+    ] = None
+    densify: Annotated[
+        Densifying | None,
+        Option("fill unknown depths, 0 in the map: {choices} (default: refuse such maps)"),
+    ] = None
+    annotations: Annotated[
+        str | None,
+        Option(
+            "annotations whose boxes move along: a folder of KITTI labels, COCO .json, or a table .csv with frame, "
+            "x1, y1, x2, y2; written beside the images of each mutation",
+            metavar="PATH",
+            role="file",
+        ),
+    ] = None
+
+    output: Annotated[
+        str | None,
+        Option(
+            "where to write; made if it is not there", also=("-o",), metavar="FOLDER", group="output", role="output"
+        ),
+    ] = None
+    sheet: Annotated[
+        str | None, Option("a contact sheet of the first images (.png)", metavar="FILE", role="output")
+    ] = None
+    jobs: Annotated[int, Option("images at the same time", metavar="N", role="output")] = 1
+    resume: Annotated[
+        bool, Option("keep what an interrupted run already made from the same inputs", role="output")
+    ] = False
+    json: Annotated[bool, Option("print what was done as JSON instead of a table", role="output")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssessSettings:
+    """Every choice of `verify assess` beside those that the assessment file makes."""
+
+    file: Annotated[str, Option("assessment file (.toml)", metavar="ASSESSMENT", positional=True, role="file")]
+    system: Annotated[tuple[str, ...], Option("only this system of the file; repeat for more", metavar="NAME")] = ()
+    make: Annotated[
+        str | None,
+        Option(
+            "make the follow-up images, run the detector on source and target, and make the levels of a degradation",
+            metavar="FOLDER",
+            group="making the data",
+            role="file",
+        ),
+    ] = None
+    cache: Annotated[
+        str | None, Option("keep detections here, for the next run", metavar="FOLDER", role="output")
+    ] = None
+    json: PrintedTables = False
+    output: Written = None
+    markdown: Annotated[str | None, Option("write the report in Markdown", metavar="FILE", role="output")] = None
+    plan: Annotated[
+        str | None,
+        Option("write the plan of the target data set as JSON, image by image", metavar="FILE", role="output"),
+    ] = None
+    plot: Annotated[
+        str | None,
+        Option(
+            "change of performance against distance, and margins (.png, .svg, .pdf)", metavar="FILE", role="output"
+        ),
+    ] = None
