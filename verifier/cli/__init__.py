@@ -142,6 +142,7 @@ def _parser() -> argparse.ArgumentParser:
     from verifier.cli.mutate_arguments import add_mutate_arguments
     from verifier.cli.report_arguments import add_report_arguments
     from verifier.cli.require_arguments import add_require_arguments
+    from verifier.cli.schema import add_schema_arguments
 
     parser = argparse.ArgumentParser(
         prog="verify",
@@ -162,4 +163,5 @@ def _parser() -> argparse.ArgumentParser:
     add_assess_arguments(commands)
     add_report_arguments(commands)
     add_evidence_arguments(commands)
+    add_schema_arguments(commands)
     return parser

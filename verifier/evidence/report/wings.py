@@ -11,6 +11,7 @@ from verifier.evidence.report.colliding import collision_blocks, collision_sente
 from verifier.evidence.report.pictures import Line, plot
 from verifier.evidence.report.wording import listed, name_text, percent
 from verifier.evidence.words import counted
+from verifier.robustness.mutators.batch_result import MutateResult
 
 MOST_CURVES = 12
 MOST_CURVE_ROWS = 400
@@ -27,14 +28,18 @@ HELD = MappingProxyType(
 def wing_section(document: Document, anchor: str) -> Section:
     """The section of a document that verifies no requirement."""
     kinds = {
-        "collision": ("Probability of collision", collision_blocks),
+        "collision": ("Probability of collision", _collision),
         "trade_offs": ("Safety against efficiency", _trade_offs),
         "curves": ("Safety against efficiency", _given_curves),
         "assess": ("Robustness", _assess),
         "mutate": ("Mutated images", _mutate),
     }
     title, blocks = kinds.get(document.kind, (document.kind, _other))
-    return Section(f"{title}: {document.name}", tuple(blocks(document.content)), id=anchor)
+    return Section(
+        f"{title}: {document.name}",
+        tuple(blocks(document)),
+        id=anchor,
+    )
 
 
 def wing_sentences(document: Document) -> Iterator[tuple[str, str]]:
@@ -54,14 +59,19 @@ def wing_sentences(document: Document) -> Iterator[tuple[str, str]]:
     elif document.kind == "collision":
         yield collision_sentence(content), ""
     elif document.kind == "mutate":
-        yield f"{counted(content['counts']['written'], 'mutated image')} written.", ""
+        yield f"{counted(document.result.counts.written, 'mutated image')} written.", ""
 
 
-def _other(content: Content) -> Iterator[Block]:
-    yield Paragraph(f"A document titled {name_text(content.get('title', 'nothing'))}; see its file.")
+def _collision(document: Document) -> Iterator[Block]:
+    yield from collision_blocks(document.content)
 
 
-def _trade_offs(content: Content) -> Iterator[Block]:
+def _other(document: Document) -> Iterator[Block]:
+    yield Paragraph(f"A document titled {name_text(document.content.get('title', 'nothing'))}; see its file.")
+
+
+def _trade_offs(document: Document) -> Iterator[Block]:
+    content = document.content
     for table in content["metrics"]:
         names = table["detectors"]
         header = ("conditions", *(name_text(name) for name in names), "best")
@@ -99,8 +109,8 @@ def _flip_text(kind: str, flip: Content) -> str:
     return f"The choice changes {kind.replace('_', ' ')}: best is {ends[0]}, but {ends[1]}{chance}."
 
 
-def _given_curves(content: Content) -> Iterator[Block]:
-    yield from _curves_figure(content["curves"], "given curves")
+def _given_curves(document: Document) -> Iterator[Block]:
+    yield from _curves_figure(document.content["curves"], "given curves")
 
 
 def _curves_figure(curves: Sequence[Content], what: str) -> Iterator[Block]:
@@ -120,8 +130,8 @@ def _curves_figure(curves: Sequence[Content], what: str) -> Iterator[Block]:
         yield Fold("The curves as a table", (table,), printed=False)
 
 
-def _assess(content: Content) -> Iterator[Block]:
-    for system in content["systems"]:
+def _assess(document: Document) -> Iterator[Block]:
+    for system in document.content["systems"]:
         title = name_text(system["title"])
         for target in system["targets"]:
             rows = tuple(
@@ -166,11 +176,12 @@ def _degradation(found: Content | None, title: str) -> Iterator[Block]:
     yield Table(caption, ("criterion", "limit", "holds at", "fails at", "surely fails at"), rows, sortable=True)
 
 
-def _mutate(content: Content) -> Iterator[Block]:
-    counts = content["counts"]
+def _mutate(document: Document) -> Iterator[Block]:
+    result: MutateResult = document.result
+    counts = result.counts
     yield Paragraph(
-        f"{counted(counts['images'], 'image')}, {counts['unreadable']} of them unreadable; "
-        f"{counts['written']} written, {counts['failures']} failed."
+        f"{counted(counts.images, 'image')}, {counts.unreadable} of them unreadable; "
+        f"{counts.written} written, {counts.failures} failed."
     )
-    rows = tuple((name_text(each["text"]), name_text(each["folder"])) for each in content["mutations"])
+    rows = tuple((name_text(each.text), name_text(each.folder)) for each in result.mutations)
     yield Table("Mutations", ("mutation", "folder"), rows)
