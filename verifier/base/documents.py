@@ -9,10 +9,11 @@ Schema follows from it.
 | an `Enum`, a `Literal` | its value |
 | `... | None` | also null |
 
-A field that has a default is left out of the JSON where it has that value, every other one is there. A field that is
-called like a word of Python ends in an underscore, which its key does not: `from_` is the key "from". What must hold
-beyond a type is said with `Limits`. A class with `schema` and `version` as class variables is a whole document, whose
-first two keys they are.
+A field that has a default is left out of the JSON where it has that value, every other one is there; one that has
+`ALWAYS` as its metadata is written too, but a file of somebody else need not have it. A field that is called like a
+word of Python ends in an underscore, which its key does not: `from_` is the key "from". What must hold beyond a type
+is said with `Limits`. A class with `schema` and `version` as class variables is a whole document, whose first two
+keys they are.
 
 Reading and schemas are by pydantic, which is imported there only: writing does not need it.
 """
@@ -25,12 +26,15 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cache
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Protocol, TypeVar
 
 from verifier.base.errors import InputError, Place, shown
 
 T = TypeVar("T")
 HEAD = ("schema", "version")
+ALWAYS: Mapping[str, Any] = MappingProxyType({"always": True})
+"""Metadata of a field that is written even where it has its default."""
 REMAKE = "documents are read as this program writes them; make it anew with this version"
 
 
@@ -112,7 +116,7 @@ def _written(value: Any) -> Iterator[tuple[str, Field[Any]]]:
     """Keys and fields of a dataclass that are in its JSON."""
     for each in fields(value):
         default = each.default if each.default_factory is MISSING else each.default_factory()
-        if default is MISSING or getattr(value, each.name) != default:
+        if default is MISSING or "always" in each.metadata or getattr(value, each.name) != default:
             yield _key(each.name), each
 
 

@@ -33,14 +33,14 @@ SCHEMAS: Mapping[str, str] = MappingProxyType(
         "verifier.compare": "questions/compare/compare.schema.json",
         "verifier.confusion": "perception/confusion/confusion.schema.json",
         "verifier.collision": "collision/collision.schema.json",
-        "verifier.trade_offs": "closedloop/trade_offs.schema.json",
-        "verifier.curves": "closedloop/curves.schema.json",
         "verifier.assess": "robustness/assessment/assess.schema.json",
     }
 )
 """Where the schema of each kind of document lies in this package."""
 TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
+        "verifier.curves": ("verifier.closedloop.curvefiles", "Curves"),
+        "verifier.trade_offs": ("verifier.closedloop.results", "TradeOffsResult"),
         "verifier.mutate": ("verifier.robustness.mutators.batch_result", "MutateResult"),
         "verifier.rate": ("verifier.evidence.rates.document", "RateResult"),
     }

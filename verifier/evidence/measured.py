@@ -11,6 +11,7 @@ import numpy as np
 
 from verifier.closedloop.curvefiles import NUMBERS, curves_of
 from verifier.closedloop.curves import TradeOffCurve
+from verifier.closedloop.results import TradeOffsResult
 from verifier.evidence.documents import Document
 from verifier.evidence.points import ROUNDING, is_probability
 from verifier.evidence.rates.document import RateResult
@@ -69,10 +70,11 @@ def check_curves(document: Document) -> None:
 
 def check_trade_offs(document: Document) -> None:
     """Every curve has its entries."""
-    for at, table in enumerate(document.content["metrics"]):
-        for k, curve in enumerate(table["curves"]):
+    result: TradeOffsResult = document.result
+    for at, table in enumerate(result.metrics):
+        for k, curve in enumerate(table.curves):
             try:
-                TradeOffCurve(*(np.array(curve[name], dtype=np.float64) for name in NUMBERS))
+                TradeOffCurve(*(np.array(getattr(curve, name), dtype=np.float64) for name in NUMBERS))
             except ValueError as error:
                 refuse(document, f"/metrics/{at}/curves/{k}", str(error))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 
+from verifier.closedloop.curvefiles import Curve
+from verifier.closedloop.results import CurvePoints, FlipRecord, TradeOffCell, TradeOffsResult
 from verifier.evidence.documents import Content, Document
 from verifier.evidence.report.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Section, Table
 from verifier.evidence.report.colliding import collision_blocks, collision_sentence
@@ -50,12 +52,11 @@ def wing_sentences(document: Document) -> Iterator[tuple[str, str]]:
             held = HELD.get(system["verdict"], "nothing was held against a tolerance")
             yield f"Robustness of {name_text(system['title'])}: {held}.", system["verdict"]
     elif document.kind == "trade_offs":
-        for table in content["metrics"]:
+        for table in document.result.metrics:
             rows = [
-                f"{listed([name_text(n) for n in row['best']], 'or')} ({name_text(row['name'])})"
-                for row in table["rows"][:6]
+                f"{listed([name_text(n) for n in row.best], 'or')} ({name_text(row.name)})" for row in table.rows[:6]
             ]
-            yield f"Best by {name_text(table['metric'])}: {'; '.join(rows)}.", ""
+            yield f"Best by {name_text(table.metric)}: {'; '.join(rows)}.", ""
     elif document.kind == "collision":
         yield collision_sentence(content), ""
     elif document.kind == "mutate":
@@ -71,53 +72,54 @@ def _other(document: Document) -> Iterator[Block]:
 
 
 def _trade_offs(document: Document) -> Iterator[Block]:
-    content = document.content
-    for table in content["metrics"]:
-        names = table["detectors"]
+    result: TradeOffsResult = document.result
+    for table in result.metrics:
+        names = table.detectors
         header = ("conditions", *(name_text(name) for name in names), "best")
         rows: tuple[Row, ...] = tuple(
             (
-                f"{name_text(row['name'])} ({row['kind']})",
-                *(_area(row["cells"], name) for name in names),
-                listed([name_text(name) for name in row["best"]], "or"),
+                f"{name_text(row.name)} ({row.kind})",
+                *(_area(row.cells, name) for name in names),
+                listed([name_text(name) for name in row.best], "or"),
             )
-            for row in table["rows"]
+            for row in table.rows
         )
-        yield Table(f"Area under the worst case, {name_text(table['metric'])}", header, rows, sortable=True)
-        yield from _curves_figure(table["curves"], name_text(table["metric"]))
-    for kind, flips in content["flips"].items():
-        for flip in flips:
-            if flip["flips"]:
-                yield Paragraph(_flip_text(kind, flip), "note")
+        yield Table(f"Area under the worst case, {name_text(table.metric)}", header, rows, sortable=True)
+        yield from _curves_figure(table.curves, name_text(table.metric))
+    for kind, flips in (
+        ("under mutation", result.flips.under_mutation),
+        ("between metrics", result.flips.between_metrics),
+    ):
+        yield from (Paragraph(_flip_text(kind, flip), "note") for flip in flips if flip.flips)
 
 
-def _area(cells: Sequence[Content], name: str) -> Cell:
-    found = [cell for cell in cells if cell["detector"] == name]
+def _area(cells: Sequence[TradeOffCell], name: str) -> Cell:
+    found = [cell for cell in cells if cell.detector == name]
     if not found:
         return Cell("none")
-    area, kept = found[0]["area"], found[0]["robustness"]
+    area, kept = found[0].area, found[0].robustness
     return Cell(f"{area:.4g}" + ("" if kept is None else f" ({percent(kept, 3)} of the baseline)"), area)
 
 
-def _flip_text(kind: str, flip: Content) -> str:
+def _flip_text(kind: str, flip: FlipRecord) -> str:
     ends = [
-        f"{listed([name_text(name) for name in each['best']], 'or')} under {name_text(each['row'])} by "
-        f"{name_text(each['metric'])}"
-        for each in (flip["from"], flip["to"])
+        f"{listed([name_text(name) for name in each.best], 'or')} under {name_text(each.row)} by "
+        f"{name_text(each.metric)}"
+        for each in (flip.from_, flip.to)
     ]
-    chance = "" if flip["probability"] is None else f" (chance {flip['probability']:.2g})"
-    return f"The choice changes {kind.replace('_', ' ')}: best is {ends[0]}, but {ends[1]}{chance}."
+    chance = "" if flip.probability is None else f" (chance {flip.probability:.2g})"
+    return f"The choice changes {kind}: best is {ends[0]}, but {ends[1]}{chance}."
 
 
 def _given_curves(document: Document) -> Iterator[Block]:
-    yield from _curves_figure(document.content["curves"], "given curves")
+    yield from _curves_figure(document.result.curves, "given curves")
 
 
-def _curves_figure(curves: Sequence[Content], what: str) -> Iterator[Block]:
+def _curves_figure(curves: Sequence[Curve | CurvePoints], what: str) -> Iterator[Block]:
     lines = [
         Line(
-            f"{name_text(curve['detector'])}, {name_text(curve['condition'])}",
-            sorted(zip(curve["efficiency"], curve["safety"], strict=True)),
+            f"{name_text(curve.detector)}, {name_text(curve.condition)}",
+            sorted(zip(curve.efficiency, curve.safety, strict=True)),
         )
         for curve in curves[:MOST_CURVES]
     ]
