@@ -11,6 +11,7 @@ from verifier.base.files import document_text
 from verifier.evidence.documents import TYPES, schema_of, type_of
 
 WRITTEN = {
+    "verifier.assess": "assess",
     "verifier.curves": "curves",
     "verifier.trade_offs": "robroc",
     "verifier.mutate": "mutate",

@@ -33,12 +33,12 @@ SCHEMAS: Mapping[str, str] = MappingProxyType(
         "verifier.compare": "questions/compare/compare.schema.json",
         "verifier.confusion": "perception/confusion/confusion.schema.json",
         "verifier.collision": "collision/collision.schema.json",
-        "verifier.assess": "robustness/assessment/assess.schema.json",
     }
 )
 """Where the schema of each kind of document lies in this package."""
 TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
+        "verifier.assess": ("verifier.robustness.assessment.document", "AssessResult"),
         "verifier.curves": ("verifier.closedloop.curvefiles", "Curves"),
         "verifier.trade_offs": ("verifier.closedloop.results", "TradeOffsResult"),
         "verifier.mutate": ("verifier.robustness.mutators.batch_result", "MutateResult"),

@@ -7,12 +7,13 @@ from types import MappingProxyType
 
 from verifier.closedloop.curvefiles import Curve
 from verifier.closedloop.results import CurvePoints, FlipRecord, TradeOffCell, TradeOffsResult
-from verifier.evidence.documents import Content, Document
+from verifier.evidence.documents import Document
 from verifier.evidence.report.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Section, Table
 from verifier.evidence.report.colliding import collision_blocks, collision_sentence
 from verifier.evidence.report.pictures import Line, plot
 from verifier.evidence.report.wording import listed, name_text, percent
 from verifier.evidence.words import counted
+from verifier.robustness.assessment.document import AssessResult, DegradationRecord
 from verifier.robustness.mutators.batch_result import MutateResult
 
 MOST_CURVES = 12
@@ -48,9 +49,9 @@ def wing_sentences(document: Document) -> Iterator[tuple[str, str]]:
     """What such a document says, for the summary."""
     content = document.content
     if document.kind == "assess":
-        for system in content["systems"]:
-            held = HELD.get(system["verdict"], "nothing was held against a tolerance")
-            yield f"Robustness of {name_text(system['title'])}: {held}.", system["verdict"]
+        for system in document.result.systems:
+            held = HELD.get(system.verdict, "nothing was held against a tolerance")
+            yield f"Robustness of {name_text(system.title)}: {held}.", system.verdict
     elif document.kind == "trade_offs":
         for table in document.result.metrics:
             rows = [
@@ -133,48 +134,49 @@ def _curves_figure(curves: Sequence[Curve | CurvePoints], what: str) -> Iterator
 
 
 def _assess(document: Document) -> Iterator[Block]:
-    for system in document.content["systems"]:
-        title = name_text(system["title"])
-        for target in system["targets"]:
+    result: AssessResult = document.result
+    for system in result.systems:
+        title = name_text(system.title)
+        for target in system.targets:
             rows = tuple(
                 (
-                    name_text(each["metric"]),
-                    Cell(f"{each['source']:.4g}", each["source"]),
-                    Cell(f"{each['target']:.4g}", each["target"]),
-                    Cell(f"{each['change']:.4g}", each["change"]),
-                    Cell(f"{each['tolerance']:.4g}", each["tolerance"]),
-                    Cell(f"{each['distance']:.4g} ({name_text(each['distance_name'])})", each["distance"]),
-                    Cell(each["verdict"], verdict=each["verdict"]),
+                    name_text(each.metric),
+                    Cell(f"{each.source:.4g}", each.source),
+                    Cell(f"{each.target:.4g}", each.target),
+                    Cell(f"{each.change:.4g}", each.change),
+                    Cell(f"{each.tolerance:.4g}", each.tolerance),
+                    Cell(f"{each.distance:.4g} ({name_text(each.distance_name)})", each.distance),
+                    Cell(each.verdict, verdict=each.verdict),
                 )
-                for each in target["outcomes"]
+                for each in target.outcomes
             )
             header = ("metric", "source data", "target data", "change", "accepted", "distance", "verdict")
             if rows:
                 yield Table(
-                    f"{title}: change of performance on {name_text(target['name'])}", header, rows, sortable=True
+                    f"{title}: change of performance on {name_text(target.name)}", header, rows, sortable=True
                 )
-        if system["priorities"]:
-            names = [name_text(each) for each in system["priorities"]]
+        if system.priorities:
+            names = [name_text(each) for each in system.priorities]
             yield Paragraph(f"{title}: test cases are missing for {listed(names)}, the first one first.")
-        yield from _degradation(system["degradation"], title)
+        yield from _degradation(system.degradation, title)
 
 
-def _degradation(found: Content | None, title: str) -> Iterator[Block]:
+def _degradation(found: DegradationRecord | None, title: str) -> Iterator[Block]:
     if found is None:
         return
-    unit = f" [{name_text(found['unit'])}]" if found["unit"] else ""
+    unit = f" [{name_text(found.unit)}]" if found.unit else ""
     rows = tuple(
         (
-            f"{each['kind']} {name_text(each['name'])}",
-            name_text(each["limit"]),
+            f"{each.kind} {name_text(each.name)}",
+            name_text(each.limit),
             *(
-                str("at none" if each["break"][end] is None else each["break"][end])
-                for end in ("holds_at", "fails_at", "sure_at")
+                "at none" if level is None else str(level)
+                for level in (each.break_.holds_at, each.break_.fails_at, each.break_.sure_at)
             ),
         )
-        for each in found["criteria"]
+        for each in found.criteria
     )
-    caption = f"{title}: from which {name_text(found['parameter'])}{unit} on each criterion fails"
+    caption = f"{title}: from which {name_text(found.parameter)}{unit} on each criterion fails"
     yield Table(caption, ("criterion", "limit", "holds at", "fails at", "surely fails at"), rows, sortable=True)
 
 
