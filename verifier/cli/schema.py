@@ -19,14 +19,16 @@ def add_schema_arguments(commands: argparse._SubParsersAction[argparse.ArgumentP
 
 def schema_command(arguments: argparse.Namespace) -> int:
     """Run `verify schema`."""
-    from verifier.evidence.documents import SCHEMA_NAMES, schema_of
+    from verifier.evidence.documents import OTHER_TYPES, SCHEMA_NAMES, schema_of
+
+    names = sorted((*SCHEMA_NAMES, *OTHER_TYPES))
 
     if arguments.name is None:
-        print("\n".join(SCHEMA_NAMES))
+        print("\n".join(names))
         return 0
-    name = arguments.name if arguments.name in SCHEMA_NAMES else f"verifier.{arguments.name}"
-    if name not in SCHEMA_NAMES:
-        message, hint = unknown_name("schema", arguments.name, SCHEMA_NAMES)
+    name = arguments.name if arguments.name in names else f"verifier.{arguments.name}"
+    if name not in names:
+        message, hint = unknown_name("schema", arguments.name, names)
         raise UsageError(f"{message}\n  hint: {hint}")
     print(json.dumps(schema_of(name), indent=2))
     return 0

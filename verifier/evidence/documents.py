@@ -46,6 +46,14 @@ TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
     }
 )
 """Schema -> module and name of the type of its documents; imported where one is read or its schema asked for."""
+OTHER_TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "verifier.bundle": ("verifier.evidence.bundle.manifest", "Manifest"),
+        "verifier.bundle_built": ("verifier.evidence.bundle.build", "BuiltResult"),
+        "verifier.bundle_check": ("verifier.evidence.findings", "CheckResult"),
+    }
+)
+"""Likewise for what is written about bundles, of which no report is made."""
 SCHEMA_NAMES = tuple(sorted((*SCHEMAS, *TYPES)))
 
 
@@ -100,7 +108,7 @@ def checked_document(content: Any, raw: bytes, file: str) -> Document:
 
 def type_of(name: str) -> type:
     """The type of the documents of a schema, such as "verifier.rate"."""
-    module, kind = TYPES[name]
+    module, kind = {**TYPES, **OTHER_TYPES}[name]
     found: type = getattr(import_module(module), kind)
     return found
 
@@ -132,7 +140,7 @@ def _is_finite(_: Any, value: Any) -> bool:
 
 def schema_of(name: str) -> dict[str, Any]:
     """The JSON Schema called `name`, such as "verifier.run"."""
-    if name in TYPES:
+    if name not in SCHEMAS:
         return documents.schema_of(type_of(name))
     schema: dict[str, Any] = json.loads((files("verifier") / SCHEMAS[name]).read_text("utf-8"))
     return schema
