@@ -15,7 +15,7 @@ from verifier.analysis.planning import EvidencePlan, Question, evidence_needed
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.analysis.tipping import tipping_points
 from verifier.blocks import CheckedBlock
-from verifier.checking.verdicts import Decision, Verdict, VerdictRule, decide, verdict_of
+from verifier.checking.verdicts import Decision, Verdict, VerdictRule, WithinBounds, decide, verdict_of
 from verifier.language.expressions import to_text
 from verifier.language.specs.specification import Requirement
 from verifier.options import RunOptions
@@ -238,7 +238,7 @@ def _worst_question(
 ) -> tuple[Objective, Question] | None:
     """What bounds decide, or fail to decide, in the worst scenario; None where they have no say in it."""
     worst = result.worst
-    other = worst.reason is not None and worst.reason["kind"] != "bounds"
+    other = worst.reason is not None and not isinstance(worst.reason, WithinBounds)
     if result.target is None or worst.basis == "any_dependence" or other or result.verdict is Verdict.VACUOUS:
         return None
     scenario = worst.scenario

@@ -9,14 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import PurePath
 from typing import Any
 
 from verifier.analysis.planning import EvidencePlan
 from verifier.analysis.tipping import TippingPoints
 from verifier.analysis.vacuity import Vacuity
+from verifier.base.documents import InputFile as InputFile
+from verifier.base.documents import json_values
 from verifier.base.files import document_text
-from verifier.checking.verdicts import Verdict, condition_over, verdict_over, verdict_text, worst_verdict
+from verifier.checking.verdicts import Reason, Verdict, condition_over, verdict_over, verdict_text, worst_verdict
 from verifier.scenarios import number_text
 
 SCHEMA_NAME = "verifier.run"
@@ -119,7 +120,7 @@ class Point:
     sureness: Sureness | None = None
     basis: str | None = None
     condition: str | None = None
-    reason: Mapping[str, Any] | None = None
+    reason: Reason | None = None
     draws: tuple[str, ...] = ()
     whatever_predicted: int | None = None
     vacuity: tuple[Vacuity, ...] = ()
@@ -216,20 +217,6 @@ class Unanswered:
 
 
 @dataclass(frozen=True)
-class InputFile:
-    """A file that went in: its name without folders and the SHA-256 of its bytes."""
-
-    role: str
-    name: str
-    sha256: str
-
-    @classmethod
-    def of(cls, role: str, path: str, sha256: str) -> InputFile:
-        """From a path as the user gave it."""
-        return cls(role, PurePath(path).name, sha256)
-
-
-@dataclass(frozen=True)
 class RunResult:
     """Everything one `verify run` found.
 
@@ -284,7 +271,7 @@ class RunResult:
             "title": self.title,
             "verdict": self.verdict.value,
             "condition": self.condition,
-            "inputs": [{"role": each.role, "name": each.name, "sha256": each.sha256} for each in self.inputs],
+            "inputs": json_values(self.inputs),
             **({"matrices": dict(self.matrices)} if self.matrices else {}),
             "settings": dict(self.settings),
             **({"channel": dict(self.channel)} if self.channel else {}),
@@ -367,7 +354,7 @@ def point_document(point: Point) -> dict[str, Any]:
         "verdict": point.verdict.value,
         "basis": point.basis,
         "condition": point.condition,
-        "reason": None if point.reason is None else dict(point.reason),
+        "reason": json_values(point.reason),
         "draws": list(point.draws),
     }
     if point.whatever_predicted is not None:

@@ -8,9 +8,12 @@ import pytest
 from verifier.base.errors import ExitCode
 from verifier.checking.verdicts import (
     ChannelTest,
+    Contradicted,
     Decision,
+    Refused,
     Verdict,
     VerdictRule,
+    WithinBounds,
     condition_over,
     decide,
     verdict_of,
@@ -83,12 +86,10 @@ def test_the_table_has_every_combination_once():
 def test_what_becomes_of_a_verdict_of_the_numbers(channel, rule, assumption, basis, condition, model):
     found = of(channel, rule, assumption, model)
     if basis == "DEPENDENCE":
-        reason = {"kind": "dependence", "label": "ped", "p_value": 0.0001, "model_verdict": model.value}
+        reason = Contradicted("dependence", "ped", 0.0001, model.value)
         assert found == Decision(U, None, None, reason)
     elif basis == "LOST":
-        assert found == Decision(
-            U, None, None, {"kind": "untested", "condition": condition, "model_verdict": model.value}
-        )
+        assert found == Decision(U, None, None, Refused("untested", condition, model.value))
     else:
         assert found == Decision(model, basis, condition, None)
         assert found.text == (model.value if condition is None else f"{model.value}, {condition}")
@@ -98,9 +99,9 @@ def test_what_becomes_of_a_verdict_of_the_numbers(channel, rule, assumption, bas
 def test_bounds_that_do_not_decide_stay_undecided_and_a_contradiction_is_the_first_reason(
     channel, rule, assumption, basis, condition
 ):
-    reason = {"kind": "bounds"}
+    reason = WithinBounds("bounds")
     if basis == "DEPENDENCE":
-        reason = {"kind": "dependence", "label": "ped", "p_value": 0.0001, "model_verdict": "inconclusive"}
+        reason = Contradicted("dependence", "ped", 0.0001, "inconclusive")
     assert of(channel, rule, assumption, U) == Decision(U, None, None, reason)
 
 

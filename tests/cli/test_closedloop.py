@@ -8,18 +8,16 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
-import jsonschema
 import numpy as np
 import pytest
 from small_logs import made_logs, straight
+from typed_documents import read_back
 
-import verifier.closedloop
 from verifier.base.errors import ExitCode
 from verifier.cli import main
 from verifier.closedloop.logfiles import write_logs
 from verifier.perception.confusion.document import read_counts, write_confusion
 
-SCHEMA = json.loads((Path(verifier.closedloop.__file__).parent / "trade_offs.schema.json").read_text())
 # Two logs towards a person at 33 m (with a control radius of 2 m in the way from 31 m on), two free ones of 40 m; an
 # image per metre. Images: 0-29, 30-59, 60-100, 101-141.
 DRIVES = {
@@ -66,7 +64,7 @@ USUAL = ["closed-loop", "logs", "--validation", "validation", "--control-radius"
 def result(capsys, *arguments):
     assert main([*arguments, "--json"]) == ExitCode.SATISFIED
     document = json.loads(capsys.readouterr().out)
-    jsonschema.validate(document, SCHEMA)
+    read_back(document)
     return document
 
 
@@ -147,7 +145,7 @@ def test_every_metric_and_every_output(data, capsys):
     assert main([*USUAL, *metrics, *outputs, *more, "trace.csv"]) == ExitCode.SATISFIED
     printed = capsys.readouterr().out
     document = json.loads(Path("a.json").read_text())
-    jsonschema.validate(document, SCHEMA)
+    read_back(document)
     assert [each["metric"] for each in document["metrics"]] == [
         "roc_a", "roc_b", "roboticizer", "pathifier", "safety_radius", "closed_loop"
     ]  # fmt: skip

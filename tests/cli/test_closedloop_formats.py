@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import jsonschema
 import numpy as np
 import pytest
+from typed_documents import read_back
 
-import verifier.closedloop
 from verifier.base.errors import ExitCode
 from verifier.cli import main
 from verifier.closedloop.logfiles import read_logs
@@ -18,7 +17,6 @@ from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document import write_confusion
 
-SCHEMA = json.loads((Path(verifier.closedloop.__file__).parent / "trade_offs.schema.json").read_text())
 COMMON = ["--control-radius", "2", "--safety-radius", "1.5", "--match-distance", "1", "--levels", "9", "--draws", "0"]
 LABELS = (frozenset({"ped"}), frozenset())
 
@@ -26,7 +24,7 @@ LABELS = (frozenset({"ped"}), frozenset())
 def result(capsys, *arguments):
     assert main(["closed-loop", *arguments, "--json"]) == ExitCode.SATISFIED
     document = json.loads(capsys.readouterr().out)
-    jsonschema.validate(document, SCHEMA)
+    read_back(document)
     return document
 
 

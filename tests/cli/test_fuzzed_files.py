@@ -333,7 +333,7 @@ def outcome(words):
 
 def fitting(manifest, path, raw):
     """The manifest of a bundle with the hash of an edited file."""
-    entries = {each.path: each for each in read_manifest(manifest).entries}
+    entries = {each.path: each for each in read_manifest(manifest).files}
     if path in entries:
         entries[path] = Entry.of(path, entries[path].role, entries[path].about, raw)
     return manifest_of("forged", entries).json_text().encode()

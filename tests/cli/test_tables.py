@@ -8,7 +8,7 @@ from verifier.analysis.dependence.channel_test import channel_document
 from verifier.analysis.planning import EvidencePlan
 from verifier.analysis.tipping import TippingPoints
 from verifier.analysis.vacuity import Vacuity
-from verifier.checking.verdicts import Verdict
+from verifier.checking.verdicts import Verdict, WithinBounds
 from verifier.cli.tables import bound_text, probability_text, run_table
 from verifier.evidence.rounding import interval_text
 from verifier.results import InputFile, Point, RequirementResult, RunResult, Scenario, Sureness
@@ -269,7 +269,9 @@ PLANS = [
 
 @pytest.mark.parametrize(("plan", "text"), PLANS)
 def test_what_would_decide(plan, text):
-    open_one = point(0.96, verdict=Verdict.INCONCLUSIVE, reason={"kind": "bounds"}, sure=sureness(0.9, 1.0, 0.9, 1.0))
+    open_one = point(
+        0.96, verdict=Verdict.INCONCLUSIVE, reason=WithinBounds("bounds"), sure=sureness(0.9, 1.0, 0.9, 1.0)
+    )
     asked = RequirementResult("stops", "careful", "G a", ">=", Fraction(19, 20), (open_one,), evidence=plan)
     table = run_table(result(asked, confidence=CONFIDENCE, verdict_from="bounds"))
     assert f"To decide stops, planner careful, ped v=1: {text}" in table.splitlines()

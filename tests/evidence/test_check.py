@@ -4,9 +4,9 @@ import hashlib
 import json
 import os
 
-import jsonschema
 import pytest
 from small_bundles import MODEL, write_inputs
+from typed_documents import read_back
 
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.errors import LimitError
@@ -36,16 +36,12 @@ def built(tmp_path_factory):
     return make_bundle(Sources(*write_inputs(tmp_path_factory.mktemp("inputs"))), FEW)
 
 
-def schema(root, name):
-    return json.loads((root / "verifier/evidence/bundle" / name).read_text())
-
-
 def test_manifest_and_report_keep_to_their_schemas(built, root, tmp_path, capsys):
-    jsonschema.validate(json.loads(built.files["manifest.json"]), schema(root, "bundle.schema.json"))
+    read_back(json.loads(built.files["manifest.json"]))
     write_bundle(built.files, tmp_path / "b.zip")
     assert main(["evidence", "check", str(tmp_path / "b.zip"), "--json", "--digest", built.digest]) == 0
     passed = json.loads(capsys.readouterr().out)
-    jsonschema.validate(passed, schema(root, "check.schema.json"))
+    read_back(passed)
     assert (passed["bundle"], passed["digest"], passed["digest_demanded"], passed["intact"]) == (
         "b.zip",
         built.digest,
@@ -59,7 +55,7 @@ def test_manifest_and_report_keep_to_their_schemas(built, root, tmp_path, capsys
     write_bundle({**built.files, "counts.csv": b""}, tmp_path / "c")
     assert main(["evidence", "check", str(tmp_path / "c"), "--json"]) == 4
     wrong = json.loads(capsys.readouterr().out)
-    jsonschema.validate(wrong, schema(root, "check.schema.json"))
+    read_back(wrong)
     assert {each["file"] for each in wrong["findings"]} == {"counts.csv"}
 
 
@@ -69,7 +65,7 @@ def test_what_was_built_as_json(root, tmp_path, capsys):
     command = ["evidence", "build", str(spec), "--cm", str(matrices), "--draws", "200"]
     assert main([*command, "-o", str(tmp_path / "b"), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    jsonschema.validate(told, schema(root, "built.schema.json"))
+    read_back(told)
     there = [each for each in (tmp_path / "b").rglob("*") if each.is_file()]
     assert told["digest"] == hashlib.sha256((tmp_path / "b/manifest.json").read_bytes()).hexdigest()
     assert (told["files"], told["bytes"]) == (len(there), sum(each.stat().st_size for each in there))

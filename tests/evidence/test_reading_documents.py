@@ -8,7 +8,7 @@ import pytest
 
 from verifier.base.errors import InputError
 from verifier.evidence.consistency import read_document
-from verifier.evidence.documents import SCHEMAS, schema_of
+from verifier.evidence.documents import SCHEMA_NAMES, schema_of
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_confusion_matrices_are_documents_as_well(root):
     assert read_document(root / "examples/nuscenes_yolov3_class.json").kind == "confusion"
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
+@pytest.mark.parametrize("name", SCHEMA_NAMES)
 def test_every_schema_is_one_and_names_its_documents(name):
     schema = schema_of(name)
     jsonschema.Draft202012Validator.check_schema(schema)

@@ -22,7 +22,7 @@ def forged(bundle, changes, removed=(), derive=False):
     files |= changes
     if derive:
         return files | derived_from(files)
-    entries = {each.path: each for each in read_manifest(bundle.files["manifest.json"]).entries}
+    entries = {each.path: each for each in read_manifest(bundle.files["manifest.json"]).files}
     for path in removed:
         del entries[path]
     for path, raw in changes.items():

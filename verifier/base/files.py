@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from verifier.base.documents import json_values
 from verifier.base.errors import InputError, Place, one_line, shown
 
 LARGEST_FILE = 256 * 2**20
@@ -132,12 +133,12 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def document_text(document: Any) -> str:
-    """A document of this program as the text that is written: indented, keys as they are, ending with a line end.
+    """A document, a dataclass or JSON values, as the text that is written: indented, ending with a line end.
 
     Raises:
         ValueError: it holds NaN or an infinity, which JSON does not have.
     """
-    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+    return json.dumps(json_values(document), indent=2, allow_nan=False) + "\n"
 
 
 def write_text(path: str | Path, text: str) -> None:

@@ -27,12 +27,13 @@ A satisfied requirement whose check is empty (`vacuous`) is `VACUOUS`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, cast, get_args
 
+from verifier.base.documents import Condition, Share
 from verifier.base.errors import ExitCode
 
 
@@ -68,6 +69,8 @@ SEVERITY = (
 """From the least to the most severe, over requirements."""
 
 Basis: TypeAlias = Literal["any_dependence", "memoryless", "assumed"]
+ModelVerdict: TypeAlias = Literal["satisfied", "violated", "inconclusive"]
+"""What the numbers of the memoryless chain say."""
 Test: TypeAlias = Literal["contradicted", "not_contradicted", "untested"]
 
 INDEPENDENT_ITEMS = "items are independent"
@@ -112,6 +115,38 @@ class VerdictRule:
 
 
 @dataclass(frozen=True)
+class WithinBounds:
+    """Inconclusive because the target lies between the bounds."""
+
+    kind: Literal["bounds"]
+
+
+@dataclass(frozen=True)
+class Contradicted:
+    """Inconclusive because the data contradict the memoryless channel, most clearly for the class `label`.
+
+    `model_verdict` is what the contradicted model says.
+    """
+
+    kind: Literal["dependence"]
+    label: str
+    p_value: Share
+    model_verdict: ModelVerdict
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Inconclusive because the verdict would carry a condition, and `strict` refuses any."""
+
+    kind: Literal["untested"]
+    condition: Condition
+    model_verdict: Literal["satisfied", "violated"]
+
+
+Reason: TypeAlias = WithinBounds | Contradicted | Refused
+
+
+@dataclass(frozen=True)
 class Decision:
     """A verdict and what it rests on.
 
@@ -120,15 +155,13 @@ class Decision:
         basis: what the verdict rests on; None where nothing is decided.
         condition: what must be true for the verdict to hold, "if items are independent"; None where nothing is
             assumed that the data do not test.
-        reason: why it is inconclusive, as JSON values: `kind` is "bounds" (the target lies between them),
-            "dependence" (with the class, the p-value and the verdict of the contradicted model) or "untested" (with
-            the condition that `strict` refuses); None for other verdicts.
+        reason: why it is inconclusive; None for other verdicts.
     """
 
     verdict: Verdict
     basis: Basis | None = None
     condition: str | None = None
-    reason: Mapping[str, Any] | None = None
+    reason: Reason | None = None
 
     @property
     def text(self) -> str:
@@ -174,17 +207,20 @@ def _decision(
 ) -> Decision:
     if whatever in (Verdict.SATISFIED, Verdict.VIOLATED):
         return Decision(whatever, "any_dependence")
-    said = {"model_verdict": model.value}
     if channel.test == "contradicted" and not rule.assume_memoryless:
-        reason = {"kind": "dependence", "label": channel.label, "p_value": channel.p_value, **said}
-        return Decision(Verdict.INCONCLUSIVE, reason=reason)
+        assert channel.label is not None
+        assert channel.p_value is not None
+        said = cast(ModelVerdict, model.value)
+        against = Contradicted("dependence", channel.label, channel.p_value, said)
+        return Decision(Verdict.INCONCLUSIVE, reason=against)
     if model is Verdict.INCONCLUSIVE:
-        return Decision(model, reason={"kind": "bounds"})
+        return Decision(model, reason=WithinBounds("bounds"))
     clauses = [] if assumption is None else [assumption]
     clauses += _channel_clause(channel, rule, told=assumption == INDEPENDENT_ITEMS)
     condition = f"if {' and '.join(clauses)}" if clauses else None
     if rule.strict and condition is not None:
-        return Decision(Verdict.INCONCLUSIVE, reason={"kind": "untested", "condition": condition, **said})
+        refused = Refused("untested", condition, "satisfied" if model is Verdict.SATISFIED else "violated")
+        return Decision(Verdict.INCONCLUSIVE, reason=refused)
     assumed = rule.assume_memoryless and channel.test != "not_contradicted"
     return Decision(model, "assumed" if assumed else "memoryless", condition)
 

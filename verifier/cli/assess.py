@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from verifier.base.errors import InputError, Place, UsageError, unknown_name
-from verifier.base.files import write_bytes, write_text
+from verifier.base.files import document_text, write_bytes, write_text
 from verifier.cli.assess_tables import assess_markdown, assess_tables
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.plots import check_plot_target
@@ -18,6 +18,7 @@ from verifier.provenance import installed_versions, program_versions
 from verifier.robustness.assessment.datasets import computed_distances, input_records, source_names
 from verifier.robustness.assessment.definition import Assessment
 from verifier.robustness.assessment.detected import with_measured
+from verifier.robustness.assessment.document import assess_document
 from verifier.robustness.assessment.making import Workshop, check_made, make
 from verifier.robustness.assessment.plan import Plan, follow_up_plan
 from verifier.robustness.assessment.reader import AssessmentFile, read_assessment
@@ -115,7 +116,7 @@ def _plan(assessment: Assessment, folder: Path) -> Plan | None:
 def _give(arguments: AssessSettings, result: AssessmentResult, command: Command) -> None:
     """Everything is made before anything is written."""
     texts = {}
-    document = with_provenance(result.json_text(), command)
+    document = with_provenance(document_text(assess_document(result)), command)
     if arguments.output is not None:
         texts[arguments.output] = document
     if arguments.markdown is not None:

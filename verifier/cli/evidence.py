@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -13,16 +10,13 @@ from verifier.base.errors import one_line
 from verifier.base.files import document_text
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.terminal import progress_bar
-from verifier.evidence.bundle.build import Bundle, Sources, build_bundle
+from verifier.evidence.bundle.build import Bundle, Sources, build_bundle, built_document
 from verifier.evidence.bundle.check import CheckLimits, check_bundle
-from verifier.evidence.bundle.derived import TRACE_FILE
 from verifier.evidence.findings import CheckReport
 from verifier.evidence.settings import BuildSettings, CheckSettings
 from verifier.provenance import program_versions
 
 _RESULTS_BAR = partial(progress_bar, what="results")
-SCHEMA_NAME = "verifier.bundle_check"
-BUILT_SCHEMA_NAME = "verifier.bundle_built"
 
 
 def build_command(arguments: BuildSettings, command: Command) -> int:
@@ -36,7 +30,7 @@ def build_command(arguments: BuildSettings, command: Command) -> int:
     )
     bundle = build_bundle(sources, arguments.output, arguments.options, arguments.force, _RESULTS_BAR)
     if arguments.json:
-        text = document_text(_built_document(bundle, arguments.output))
+        text = document_text(built_document(bundle, Path(arguments.output).name))
         print(with_provenance(text, command, {"versions": program_versions()}), end="")
     else:
         print(build_text(bundle, arguments.output), end="")
@@ -55,7 +49,7 @@ def check_command(arguments: CheckSettings, command: Command) -> int:
 
 def _json_text(report: CheckReport, command: Command) -> str:
     """The document with the command and the versions of what checked."""
-    text = document_text(_document(report))
+    text = document_text(report.document())
     return with_provenance(text, command, {"versions": program_versions()})
 
 
@@ -66,35 +60,13 @@ def build_text(bundle: Bundle, target: str) -> str:
         f"{Path(target).name}: {len(bundle.files)} files, {size} bytes",
         f"digest: {bundle.digest}",
         *(f"omitted: {path}: {one_line(reason)}" for path, reason in bundle.omitted.items()),
-        *map(_status, _trace(bundle)),
+        *map(_status, bundle.trace()),
         f"verdict of the run: {bundle.verdict}",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _trace(bundle: Bundle) -> list[dict[str, str]]:
-    """The rows of the trace: every requirement of the spec, under every planner."""
-    return list(csv.DictReader(io.StringIO(bundle.files[TRACE_FILE].decode())))
-
-
-def _built_document(bundle: Bundle, target: str) -> dict[str, object]:
-    return {
-        "schema": BUILT_SCHEMA_NAME,
-        "version": 1,
-        "bundle": Path(target).name,
-        "digest": bundle.digest,
-        "files": len(bundle.files),
-        "bytes": sum(map(len, bundle.files.values())),
-        "omitted": [{"file": path, "reason": reason} for path, reason in bundle.omitted.items()],
-        "requirements": [
-            {key: row[key] for key in ("requirement", "planner", "status", "reason", "defeated_by")}
-            for row in _trace(bundle)
-        ],
-        "verdict": bundle.verdict,
-    }
-
-
-def _status(row: dict[str, str]) -> str:
+def _status(row: Mapping[str, str]) -> str:
     """A row of the trace as a line."""
     said = row["reason"] if row["status"] != "defeated" else f"by {row['defeated_by']}"
     planner = f", planner {row['planner']}" if row["planner"] else ""
@@ -128,26 +100,3 @@ def _grade_lines(report: CheckReport) -> Iterator[str]:
         )
         if grades.all_checked:
             yield "every number proven or recomputed"
-
-
-def _document(report: CheckReport) -> dict[str, object]:
-    return {
-        "schema": SCHEMA_NAME,
-        "version": 1,
-        "bundle": report.bundle,
-        "digest": report.digest,
-        "digest_demanded": report.demanded,
-        "intact": report.intact,
-        "findings": [
-            {"file": each.file, "where": each.where, "found": each.found, "expected": each.expected}
-            for each in report.findings
-        ],
-        "checked": [{"count": count, "what": what} for count, what in report.checked],
-        "unchecked": list(report.unchecked),
-        "verdict": report.verdict,
-        "requirements": [
-            {"requirement": name, "planner": planner, "verdict": verdict}
-            for name, planner, verdict in report.requirements
-        ],
-        "numbers": None if report.grades is None else asdict(report.grades),
-    }

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from verifier.base.documents import json_values
 from verifier.base.errors import UsageError, one_line, shown
-from verifier.base.files import write_text
+from verifier.base.files import document_text, write_text
 from verifier.checking.verdicts import Verdict, verdict_text
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.sources import check_writable, is_one_of
@@ -17,7 +18,7 @@ from verifier.evidence.context_reader import read_context
 from verifier.evidence.documents import Document
 from verifier.evidence.grounds import reason_text
 from verifier.evidence.rates.chances import requirement_of, unwanted
-from verifier.evidence.rates.document import rate_document, rate_text
+from verifier.evidence.rates.document import rate_document
 from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure, float_above, float_below
 from verifier.evidence.rates.hazard import EVERY, Acceptance, Bounds, HazardRate, RateQuestion, hazard_rate
 from verifier.evidence.rounding import level_text
@@ -49,7 +50,7 @@ def rate_command(arguments: RateSettings, command: Command) -> int:
         )
     found = hazard_rate(run, asked, given)
     table = rate_table(found)
-    document = with_provenance(rate_text(rate_document(found, context.file)), command)
+    document = with_provenance(document_text(rate_document(found, context.file)), command)
     if arguments.output is not None:
         write_text(arguments.output, document)
     print(document if arguments.json else table, end="")
@@ -155,7 +156,7 @@ def _accepted(found: HazardRate) -> Iterator[str]:
 
 def _reason(found: HazardRate) -> str:
     """Why the criterion is open although numbers would decide."""
-    text = reason_text({"reason": found.decision.reason})
+    text = reason_text({"reason": json_values(found.decision.reason)})
     return f" ({one_line(text)})" if text else ""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from verifier.analysis.intervals.tiers import UNITS
 from verifier.base.errors import one_line
 from verifier.checking.results import ONE_ENGINE
-from verifier.checking.verdicts import Verdict
+from verifier.checking.verdicts import Verdict, WithinBounds
 from verifier.evidence.grounds import looks_text, tipping_sentences, why
 from verifier.evidence.rounding import level_text
 from verifier.evidence.words import counted
@@ -114,7 +114,7 @@ def tipping_lines(result: RunResult) -> list[str]:
 
 
 def _other_reason(point: Point) -> bool:
-    return point.reason is not None and point.reason["kind"] != "bounds"
+    return point.reason is not None and not isinstance(point.reason, WithinBounds)
 
 
 def _where(requirement: RequirementResult) -> str:

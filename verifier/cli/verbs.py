@@ -12,7 +12,7 @@ from typing import Any
 from verifier.base.options import add_options, settings_of
 from verifier.closedloop.settings import ClosedLoopSettings, RobrocSettings
 from verifier.collision.settings import CollisionSettings
-from verifier.evidence.settings import BuildSettings, CheckSettings, RateSettings, ReportSettings
+from verifier.evidence.settings import BuildSettings, CheckSettings, RateSettings, ReportSettings, SchemaSettings
 from verifier.perception.settings import CountSettings, MergeSettings
 from verifier.questions.settings import ComparisonSettings, ExplanationSettings, RequirementSettings, RunSettings
 from verifier.robustness.settings import AssessSettings, MutateSettings
@@ -225,6 +225,12 @@ VERBS: Mapping[str, Verb] = {
     ),
     "evidence build": Verb(BuildSettings, "verifier.cli.evidence:build_command", "make a bundle of evidence", BUILD),
     "evidence check": Verb(CheckSettings, "verifier.cli.evidence:check_command", "check a bundle of evidence", CHECK),
+    "schema": Verb(
+        SchemaSettings,
+        "verifier.cli.schema:schema_command",
+        "print the JSON Schema of a kind of document",
+        "Print the JSON Schema of a kind of document, or, without a name, the names of all kinds.",
+    ),
     "evidence rate": Verb(
         RateSettings,
         "verifier.cli.rate:rate_command",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,8 @@ Floats = NDArray[np.float64]
 BASELINE = "baseline"
 EQUAL = 1e-12
 """Areas that differ by less are equal: the order in which sums are rounded must not choose a detector."""
-_Entry: TypeAlias = tuple[str, str, tuple[str, ...]]
+RowKind: TypeAlias = Literal["baseline", "condition", "group"]
+_Entry: TypeAlias = tuple[str, RowKind, tuple[str, ...]]
 """Name, kind and conditions of a row."""
 
 
@@ -73,14 +74,13 @@ class Row:
     """One row of a table.
 
     Attributes:
-        kind: "baseline", "condition" or "group".
         conditions: that the worst case is over, the baseline first.
         cells: one per detector that has all of them.
         drawn: (D, B) areas of the table's detectors in each draw, NaN where there is none; None without a bootstrap.
     """
 
     name: str
-    kind: str
+    kind: RowKind
     conditions: tuple[str, ...]
     cells: tuple[Cell, ...]
     drawn: Floats | None = None

@@ -1,6 +1,6 @@
 """Files of trade-off curves, as `verify robroc` reads and `verify closed-loop --curves` writes them.
 
-JSON, with the schema `curves.schema.json` beside this file:
+JSON, as the type `Curves` says:
 
     {"schema": "verifier.curves", "version": 1, "title": "...",
      "curves": [{"metric": "closed_loop", "detector": "ssd", "condition": "baseline", "severity": "",
@@ -19,27 +19,52 @@ import csv
 import hashlib
 import io
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, ClassVar, get_args
 
 import numpy as np
 
+from verifier.base.documents import ALWAYS, InputFile, Limits, Share
 from verifier.base.errors import InputError, Place, nearest_name, shown
 from verifier.base.files import document_text, read_json, read_text
 from verifier.closedloop.comparison import NamedCurve
 from verifier.closedloop.curves import TradeOffCurve
 from verifier.closedloop.settings import Severity
 
-SCHEMA_NAME = "verifier.curves"
-SCHEMA_VERSION = 1
 NUMBERS = ("sensitivity", "safety", "efficiency")
 NAMES = ("metric", "detector", "condition", "severity")
 NEEDED = ("detector", "condition", *NUMBERS)
 SEVERITIES = ("", *get_args(Severity))
 WITHOUT_METRIC = "trade_off"
 LARGEST = 1e300
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """One curve of a file; the sensitivities are in any order, and as many as there are of the two others."""
+
+    metric: str = field(default="", metadata=ALWAYS)
+    detector: str
+    condition: str
+    severity: str = field(default="", metadata=ALWAYS)
+    sensitivity: Annotated[tuple[float, ...], Limits(min_length=1)]
+    safety: Annotated[tuple[Share, ...], Limits(min_length=1)]
+    efficiency: Annotated[tuple[Share, ...], Limits(min_length=1)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curves:
+    """A file of curves; command, versions and input files are of the command that made it."""
+
+    schema: ClassVar[str] = "verifier.curves"
+    version: ClassVar[int] = 1
+    command: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    inputs: tuple[InputFile, ...] = ()
+    title: str = field(default="", metadata=ALWAYS)
+    curves: Annotated[tuple[Curve, ...], Limits(min_length=1)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,19 +97,19 @@ def read_curves(path: str | Path) -> CurveFile:
 
 def curves_json(curves: Sequence[NamedCurve], title: str = "") -> str:
     """The curves as a JSON document."""
-    document = {
-        "schema": SCHEMA_NAME,
-        "version": SCHEMA_VERSION,
-        "title": title,
-        "curves": [
-            {
-                **{key: getattr(each, key) for key in NAMES},
-                **{key: getattr(each.curve, key).tolist() for key in NUMBERS},
-            }
-            for each in curves
-        ],
-    }
-    return document_text(document)
+    listed = [
+        Curve(
+            metric=each.metric,
+            detector=each.detector,
+            condition=each.condition,
+            severity=each.severity,
+            sensitivity=tuple(each.curve.sensitivity.tolist()),
+            safety=tuple(each.curve.safety.tolist()),
+            efficiency=tuple(each.curve.efficiency.tolist()),
+        )
+        for each in curves
+    ]
+    return document_text(Curves(title=title, curves=tuple(listed)))
 
 
 def curves_csv(curves: Sequence[NamedCurve]) -> str:
@@ -107,9 +132,9 @@ def curves_of(document: Any, file: str) -> tuple[str, tuple[NamedCurve, ...]]:
 
     if not isinstance(document, dict):
         raise fail("", f"expected an object with the key 'curves', got {shown(document)}")
-    for key, value in (("schema", SCHEMA_NAME), ("version", SCHEMA_VERSION)):
+    for key, value in (("schema", Curves.schema), ("version", Curves.version)):
         if key not in document:
-            raise fail("", f"missing key '{key}'", f'write "schema": "{SCHEMA_NAME}", "version": {SCHEMA_VERSION}')
+            raise fail("", f"missing key '{key}'", f'write "schema": "{Curves.schema}", "version": {Curves.version}')
         if document[key] != value or isinstance(document[key], bool):
             raise fail(f"/{key}", f"expected {value!r}, got {shown(document[key])}")
     _check_keys(document, ("schema", "version", "command", "versions", "inputs", "title", "curves"), "", fail)

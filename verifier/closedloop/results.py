@@ -1,23 +1,27 @@
 """What `verify closed-loop` and `verify robroc` found, as one frozen value with its JSON document.
 
 The document is byte-stable: equal inputs give equal bytes. It holds no times, no absolute paths and no user names.
-Its schema is `trade_offs.schema.json` beside this file.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
+from verifier.base.documents import Count, InputFile, Limits, Magnitude, Share
 from verifier.base.files import document_text
-from verifier.closedloop.comparison import Cell, MetricTable, NamedCurve, Row
+from verifier.closedloop.comparison import Cell, MetricTable, NamedCurve, Row, RowKind
 from verifier.closedloop.decisions import Flip, flips_between_metrics, flips_under_mutation
 from verifier.closedloop.robroc import area
 
-SCHEMA_NAME = "verifier.trade_offs"
-SCHEMA_VERSION = 1
+ROLES = (
+    "logs", "validation", "detections", "frames", "positions", "matrix", "curves", "spec", "model", "confusion"
+)  # fmt: skip
+"""Of files that went in."""
+Ends: TypeAlias = tuple[Magnitude | None, Magnitude | None]
+"""Of an interval; None for an end that is not defined."""
 
 
 @dataclass(frozen=True)
@@ -26,16 +30,17 @@ class LogsUsed:
 
     Attributes:
         positive, negative: how many logs of each kind.
-        never_stops: positive logs in which the truth-driven vehicle never stops; they are safe by definition.
-        truth_breaks: positive logs in which the truth-driven vehicle moves within the safety radius of a person.
+        truth_never_stops: positive logs in which the truth-driven vehicle never stops; they are safe by definition.
+        truth_breaks_safety_radius: positive logs in which the truth-driven vehicle moves within the safety radius of
+            a person.
         left_out: logs that were left out because the truth-driven vehicle never stops in them.
     """
 
-    positive: int
-    negative: int
-    never_stops: tuple[str, ...] = ()
-    truth_breaks: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
+    positive: Count
+    negative: Count
+    truth_never_stops: tuple[str, ...]
+    truth_breaks_safety_radius: tuple[str, ...]
+    left_out: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -49,10 +54,127 @@ class SecondEngine:
         safety_differs: in how many of them only one of the two says safe.
     """
 
-    engine: str
-    largest_area_difference: float
-    runs: int
-    safety_differs: int
+    engine: Literal["steps", "events"]
+    largest_area_difference: Magnitude
+    runs: Count
+    safety_differs: Count
+
+
+@dataclass(frozen=True)
+class TradeOffInput(InputFile):
+    """A file that went in."""
+
+    role: Annotated[str, Limits(pattern=f"^({'|'.join(ROLES)})$")]
+
+
+@dataclass(frozen=True)
+class NamedCondition:
+    """A condition and its severity, empty where nothing is said."""
+
+    name: str
+    severity: str
+
+
+@dataclass(frozen=True)
+class TradeOffCell:
+    """One detector in one row, see `verifier.closedloop.comparison.Cell`; None for what is not defined."""
+
+    detector: str
+    area: Magnitude
+    robustness: Magnitude | None
+    own_area: Magnitude | None = None
+    area_interval: Ends | None = None
+    robustness_interval: Ends | None = None
+    best_probability: Share | None = None
+
+
+@dataclass(frozen=True)
+class TradeOffRow:
+    """One row of a table; the worst case is over its conditions, and several are best where areas are equal."""
+
+    name: str
+    kind: RowKind
+    conditions: tuple[str, ...]
+    best: tuple[str, ...]
+    cells: tuple[TradeOffCell, ...]
+
+
+@dataclass(frozen=True)
+class MeanArea:
+    """Over the mutations, of the areas of a detector's own curves (mPC), and that by the baseline's (rPC)."""
+
+    detector: str
+    area: Magnitude
+    relative: Magnitude | None
+
+
+@dataclass(frozen=True)
+class CurvePoints:
+    """A curve, and the area below it."""
+
+    detector: str
+    condition: str
+    area: Magnitude
+    sensitivity: tuple[float, ...]
+    safety: tuple[Share, ...]
+    efficiency: tuple[Share, ...]
+
+
+@dataclass(frozen=True)
+class TradeOffTable:
+    """All detectors and conditions by one metric, see `verifier.closedloop.comparison.MetricTable`."""
+
+    metric: str
+    detectors: tuple[str, ...]
+    conditions: tuple[NamedCondition, ...]
+    rows: tuple[TradeOffRow, ...]
+    means: tuple[MeanArea, ...]
+    curves: tuple[CurvePoints, ...]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The best detectors by a row of a metric."""
+
+    metric: str
+    row: str
+    best: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FlipRecord:
+    """Whether one would choose differently by two rows, and the chance of that; None without a bootstrap."""
+
+    from_: Choice
+    to: Choice
+    flips: bool
+    probability: Share | None
+
+
+@dataclass(frozen=True)
+class Flips:
+    """Of choices, from the baseline to other rows and from one metric to the last."""
+
+    under_mutation: tuple[FlipRecord, ...]
+    between_metrics: tuple[FlipRecord, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TradeOffsResult:
+    """Result of `verify closed-loop` and of `verify robroc`; as `TradeOffs`."""
+
+    schema: ClassVar[str] = "verifier.trade_offs"
+    version: ClassVar[int] = 1
+    command: tuple[str, ...] = ()
+    title: str
+    inputs: tuple[TradeOffInput, ...]
+    settings: Mapping[str, Any]
+    versions: Mapping[str, str]
+    remarks: tuple[str, ...]
+    metrics: Annotated[tuple[TradeOffTable, ...], Limits(min_length=1)]
+    flips: Flips
+    logs: LogsUsed | None = None
+    second_engine: SecondEngine | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,38 +211,19 @@ class TradeOffs:
         """How the choice changes from each metric to the last, row by row."""
         return flips_between_metrics(self.tables)
 
-    def document(self) -> dict[str, Any]:
-        """The JSON document."""
-        document: dict[str, Any] = {
-            "schema": SCHEMA_NAME,
-            "version": SCHEMA_VERSION,
-            "title": self.title,
-            "inputs": [dict(each) for each in self.inputs],
-            "settings": dict(self.settings),
-            "versions": dict(self.versions),
-            "remarks": list(self.remarks),
-            "metrics": [_table(each) for each in self.tables],
-            "flips": {
-                "under_mutation": [_flip(each) for each in self.under_mutation],
-                "between_metrics": [_flip(each) for each in self.between_metrics],
-            },
-        }
-        if self.logs is not None:
-            document["logs"] = {
-                "positive": self.logs.positive,
-                "negative": self.logs.negative,
-                "truth_never_stops": list(self.logs.never_stops),
-                "truth_breaks_safety_radius": list(self.logs.truth_breaks),
-                "left_out": list(self.logs.left_out),
-            }
-        if self.second is not None:
-            document["second_engine"] = {
-                "engine": self.second.engine,
-                "largest_area_difference": self.second.largest_area_difference,
-                "runs": self.second.runs,
-                "safety_differs": self.second.safety_differs,
-            }
-        return document
+    def document(self) -> TradeOffsResult:
+        """The document."""
+        return TradeOffsResult(
+            title=self.title,
+            inputs=tuple(TradeOffInput(**each) for each in self.inputs),
+            settings=self.settings,
+            versions=self.versions,
+            remarks=self.remarks,
+            metrics=tuple(map(_table, self.tables)),
+            flips=Flips(tuple(map(_flip, self.under_mutation)), tuple(map(_flip, self.between_metrics))),
+            logs=self.logs,
+            second_engine=self.second,
+        )
 
     def json_text(self) -> str:
         """The document as text."""
@@ -134,62 +237,44 @@ class TradeOffs:
                     yield _flat(table, row, cell)
 
 
-def _table(table: MetricTable) -> dict[str, Any]:
-    return {
-        "metric": table.metric,
-        "detectors": list(table.detectors),
-        "conditions": [{"name": each, "severity": table.severities.get(each, "")} for each in table.conditions],
-        "rows": [_row(each) for each in table.rows],
-        "means": [
-            {"detector": each.detector, "area": each.area, "relative": _number(each.relative)} for each in table.means
-        ],
-        "curves": [_curve(each) for each in table.curves.values()],
-    }
+def _table(table: MetricTable) -> TradeOffTable:
+    return TradeOffTable(
+        table.metric,
+        table.detectors,
+        tuple(NamedCondition(each, table.severities.get(each, "")) for each in table.conditions),
+        tuple(
+            TradeOffRow(each.name, each.kind, each.conditions, each.best, tuple(map(_cell, each.cells)))
+            for each in table.rows
+        ),
+        tuple(MeanArea(each.detector, each.area, _number(each.relative)) for each in table.means),
+        tuple(map(_curve, table.curves.values())),
+    )
 
 
-def _row(row: Row) -> dict[str, Any]:
-    return {
-        "name": row.name,
-        "kind": row.kind,
-        "conditions": list(row.conditions),
-        "best": list(row.best),
-        "cells": [_cell(each) for each in row.cells],
-    }
+def _cell(cell: Cell) -> TradeOffCell:
+    found = TradeOffCell(cell.detector, cell.area, _number(cell.robustness), cell.own_area)
+    if cell.area_interval is None or cell.robustness_interval is None:
+        return found
+    return replace(
+        found,
+        area_interval=_ends(cell.area_interval),
+        robustness_interval=_ends(cell.robustness_interval),
+        best_probability=_number(cell.best_probability),
+    )
 
 
-def _cell(cell: Cell) -> dict[str, Any]:
-    document: dict[str, Any] = {
-        "detector": cell.detector,
-        "area": cell.area,
-        "robustness": _number(cell.robustness),
-    }
-    if cell.own_area is not None:
-        document["own_area"] = cell.own_area
-    if cell.area_interval is not None and cell.robustness_interval is not None:
-        document["area_interval"] = [_number(each) for each in cell.area_interval]
-        document["robustness_interval"] = [_number(each) for each in cell.robustness_interval]
-        document["best_probability"] = _number(cell.best_probability)
-    return document
+def _ends(interval: tuple[float, float]) -> Ends:
+    return _number(interval[0]), _number(interval[1])
 
 
-def _curve(each: NamedCurve) -> dict[str, Any]:
-    return {
-        "detector": each.detector,
-        "condition": each.condition,
-        "area": area(each.curve),
-        "sensitivity": each.curve.sensitivity.tolist(),
-        "safety": each.curve.safety.tolist(),
-        "efficiency": each.curve.efficiency.tolist(),
-    }
+def _curve(each: NamedCurve) -> CurvePoints:
+    points = (tuple(getattr(each.curve, name).tolist()) for name in ("sensitivity", "safety", "efficiency"))
+    return CurvePoints(each.detector, each.condition, area(each.curve), *points)
 
 
-def _flip(each: Flip) -> dict[str, Any]:
-    return {
-        "from": {"metric": each.metrics[0], "row": each.rows[0], "best": list(each.best[0])},
-        "to": {"metric": each.metrics[1], "row": each.rows[1], "best": list(each.best[1])},
-        "flips": each.flips,
-        "probability": _number(each.probability),
-    }
+def _flip(each: Flip) -> FlipRecord:
+    first, second = (Choice(*chosen) for chosen in zip(each.metrics, each.rows, each.best, strict=True))
+    return FlipRecord(first, second, each.flips, _number(each.probability))
 
 
 def _flat(table: MetricTable, row: Row, cell: Cell) -> dict[str, str | float]:

@@ -317,13 +317,13 @@ def _remarks(
             "apart; the levels below let through what is stronger than every false positive of theirs"
         )
     for names, what in (
-        (used.never_stops, "the truth-driven vehicle never stops in {}, where every detector counts as safe"),
+        (used.truth_never_stops, "the truth-driven vehicle never stops in {}, where every detector counts as safe"),
         (used.left_out, "left out, for the truth-driven vehicle never stops in them: {}"),
-        (used.truth_breaks, "even the truth-driven vehicle does not keep the safety radius in {}"),
+        (used.truth_breaks_safety_radius, "even the truth-driven vehicle does not keep the safety radius in {}"),
     ):
         if names:
             remarks.append(what.format(_counted(names)))
-    if used.never_stops and len(used.never_stops) == used.positive:
+    if used.truth_never_stops and len(used.truth_never_stops) == used.positive:
         remarks.append("closed-loop safety says nothing here, for in no positive log there is anything to stop for")
     return remarks
 

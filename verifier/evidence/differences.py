@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from verifier.base.documents import pointer_part
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import decoded, json_value
-from verifier.evidence.documents import pointer_part
 from verifier.evidence.findings import Finding, Kind
 
 MOST = 20

@@ -11,11 +11,15 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn, TypeAlias
 
+from verifier.base import documents
+from verifier.base.documents import REMAKE, pointer_part, read_document
 from verifier.base.errors import InputError, Place, nearest_name, shown
 from verifier.base.libraries import library
 
@@ -29,14 +33,28 @@ SCHEMAS: Mapping[str, str] = MappingProxyType(
         "verifier.compare": "questions/compare/compare.schema.json",
         "verifier.confusion": "perception/confusion/confusion.schema.json",
         "verifier.collision": "collision/collision.schema.json",
-        "verifier.trade_offs": "closedloop/trade_offs.schema.json",
-        "verifier.curves": "closedloop/curves.schema.json",
-        "verifier.assess": "robustness/assessment/assess.schema.json",
-        "verifier.mutate": "robustness/mutators/mutate.schema.json",
-        "verifier.rate": "evidence/rates/rate.schema.json",
     }
 )
 """Where the schema of each kind of document lies in this package."""
+TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "verifier.assess": ("verifier.robustness.assessment.document", "AssessResult"),
+        "verifier.curves": ("verifier.closedloop.curvefiles", "Curves"),
+        "verifier.trade_offs": ("verifier.closedloop.results", "TradeOffsResult"),
+        "verifier.mutate": ("verifier.robustness.mutators.batch_result", "MutateResult"),
+        "verifier.rate": ("verifier.evidence.rates.document", "RateResult"),
+    }
+)
+"""Schema -> module and name of the type of its documents; imported where one is read or its schema asked for."""
+OTHER_TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "verifier.bundle": ("verifier.evidence.bundle.manifest", "Manifest"),
+        "verifier.bundle_built": ("verifier.evidence.bundle.build", "BuiltResult"),
+        "verifier.bundle_check": ("verifier.evidence.findings", "CheckResult"),
+    }
+)
+"""Likewise for what is written about bundles, of which no report is made."""
+SCHEMA_NAMES = tuple(sorted((*SCHEMAS, *TYPES)))
 
 
 @dataclass(frozen=True)
@@ -55,6 +73,11 @@ class Document:
     content: Mapping[str, Any]
     sha256: str
 
+    @cached_property
+    def result(self) -> Any:
+        """The content as a value of the type of its kind, which is one of `TYPES`."""
+        return read_document(type_of(f"verifier.{self.kind}"), self.content, self.name)
+
 
 def checked_document(content: Any, raw: bytes, file: str) -> Document:
     """Validate decoded JSON as a document.
@@ -69,18 +92,25 @@ def checked_document(content: Any, raw: bytes, file: str) -> Document:
         UsageError: the library jsonschema is missing.
     """
     name = content.get("schema") if isinstance(content, dict) else None
-    if not isinstance(name, str) or name not in SCHEMAS:
+    if not isinstance(name, str) or name not in SCHEMA_NAMES:
         _refuse_unknown(name, file)
-    fault = first_fault(content, schema_of(name))
+    result = read_document(type_of(name), content, file) if name in TYPES else None
+    fault = None if name in TYPES else first_fault(content, schema_of(name))
     if fault is not None:
         pointer, message = fault
-        raise InputError(
-            f"not a document of schema {name}: {message}",
-            Place(file, path=pointer or "/"),
-            "documents are read as this program writes them; make it anew with this version",
-        )
+        raise InputError(f"not a document of schema {name}: {message}", Place(file, path=pointer or "/"), REMAKE)
     digest = hashlib.sha256(raw).hexdigest()
-    return Document(Path(file).name, name.removeprefix("verifier."), content, digest)
+    document = Document(Path(file).name, name.removeprefix("verifier."), content, digest)
+    if name in TYPES:
+        vars(document)["result"] = result  # it is not read again
+    return document
+
+
+def type_of(name: str) -> type:
+    """The type of the documents of a schema, such as "verifier.rate"."""
+    module, kind = {**TYPES, **OTHER_TYPES}[name]
+    found: type = getattr(import_module(module), kind)
+    return found
 
 
 def first_fault(value: Any, schema: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -110,6 +140,8 @@ def _is_finite(_: Any, value: Any) -> bool:
 
 def schema_of(name: str) -> dict[str, Any]:
     """The JSON Schema called `name`, such as "verifier.run"."""
+    if name not in SCHEMAS:
+        return documents.schema_of(type_of(name))
     schema: dict[str, Any] = json.loads((files("verifier") / SCHEMAS[name]).read_text("utf-8"))
     return schema
 
@@ -121,14 +153,9 @@ def _refuse_unknown(name: object, file: str) -> NoReturn:
             Place(file, path="/schema"),
             "write one with --output, such as verify run ... --output result.json",
         )
-    nearest = nearest_name(name, SCHEMAS)
+    nearest = nearest_name(name, SCHEMA_NAMES)
     raise InputError(
         f"unknown schema {shown(name)}",
         Place(file, path="/schema"),
-        (f"did you mean '{nearest}'? " if nearest else "") + "known: " + ", ".join(sorted(SCHEMAS)),
+        (f"did you mean '{nearest}'? " if nearest else "") + "known: " + ", ".join(SCHEMA_NAMES),
     )
-
-
-def pointer_part(part: object) -> str:
-    """A key or a position as a part of a JSON pointer (RFC 6901)."""
-    return str(part).replace("~", "~0").replace("/", "~1")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Annotated, ClassVar
 
+from verifier.base.documents import Count, Limits
 from verifier.base.errors import ExitCode
 
 
@@ -47,14 +50,69 @@ class Grades:
         by_hash: only compared with what was written.
     """
 
-    proven: int
-    recomputed: int
-    by_hash: int
+    proven: Count
+    recomputed: Count
+    by_hash: Count
 
     @property
     def all_checked(self) -> bool:
         """Whether every number is proven or recomputed."""
         return self.by_hash == 0
+
+
+@dataclass(frozen=True)
+class FindingRecord:
+    """As `Finding`, for documents."""
+
+    file: str
+    where: str
+    found: str
+    expected: str
+
+
+@dataclass(frozen=True)
+class CheckedCount:
+    """So many of what was checked."""
+
+    count: Count
+    what: str
+
+
+@dataclass(frozen=True)
+class RequirementVerdict:
+    """What the run in the bundle says of a requirement."""
+
+    requirement: str
+    planner: str
+    verdict: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckResult:
+    """What `verify evidence check` found, see `CheckReport`.
+
+    Attributes:
+        command: that checked, with the bundle by name.
+        versions: of the program that checked, and of what it computed with.
+        digest_demanded: whether this digest was demanded.
+        intact: whether the files are, byte for byte, those that the manifest lists.
+        numbers: None where the results were not read, or something is wrong.
+    """
+
+    schema: ClassVar[str] = "verifier.bundle_check"
+    version: ClassVar[int] = 1
+    command: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    bundle: str
+    digest: Annotated[str, Limits(pattern="^([0-9a-f]{64})?$")]
+    digest_demanded: bool
+    intact: bool
+    findings: tuple[FindingRecord, ...]
+    checked: tuple[CheckedCount, ...]
+    unchecked: tuple[str, ...]
+    verdict: str
+    requirements: tuple[RequirementVerdict, ...]
+    numbers: Grades | None
 
 
 @dataclass
@@ -126,3 +184,18 @@ class CheckReport:
             return ExitCode.SATISFIED
         ours = self.demanded and all(each.kind is Kind.CONTENT for each in self.findings)
         return ExitCode.INTERNAL if ours else ExitCode.BAD_INPUT
+
+    def document(self) -> CheckResult:
+        """The document of the check."""
+        return CheckResult(
+            bundle=self.bundle,
+            digest=self.digest,
+            digest_demanded=self.demanded,
+            intact=self.intact,
+            findings=tuple(FindingRecord(each.file, each.where, each.found, each.expected) for each in self.findings),
+            checked=tuple(CheckedCount(count, what) for count, what in self.checked),
+            unchecked=self.unchecked,
+            verdict=self.verdict,
+            requirements=tuple(RequirementVerdict(*each) for each in self.requirements),
+            numbers=self.grades,
+        )

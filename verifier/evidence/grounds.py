@@ -31,7 +31,7 @@ def reason_text(point: Content) -> str:
     if reason["kind"] == "untested":
         return f"--strict refuses the verdict '{verdict_text(model, reason['condition'])}'"
     value = f"P = {point['probability']:.9g}, " if "probability" in point else ""
-    return f"{contradicted_text(reason)}; the contradicted model gives {value}{model}"
+    return f"{contradicted_text(reason['label'], reason['p_value'])}; the contradicted model gives {value}{model}"
 
 
 def vacuity_text(point: Content) -> str:

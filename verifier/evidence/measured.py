@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from verifier.closedloop.curvefiles import NUMBERS, curves_of
 from verifier.closedloop.curves import TradeOffCurve
-from verifier.evidence.documents import Document, schema_of
+from verifier.closedloop.results import TradeOffsResult
+from verifier.evidence.documents import Document
 from verifier.evidence.points import ROUNDING, is_probability
+from verifier.evidence.rates.document import RateResult
 from verifier.evidence.resting import (
     check_criterion,
     check_index,
     check_once,
-    check_part,
     refuse,
     stated_fraction,
 )
 from verifier.perception.confusion.document_reader import DocumentReader
+from verifier.robustness.mutators.batch_result import MutateResult
 
 
 def check_collision(document: Document) -> None:
@@ -67,46 +70,52 @@ def check_curves(document: Document) -> None:
 
 def check_trade_offs(document: Document) -> None:
     """Every curve has its entries."""
-    for at, table in enumerate(document.content["metrics"]):
-        for k, curve in enumerate(table["curves"]):
+    result: TradeOffsResult = document.result
+    for at, table in enumerate(result.metrics):
+        for k, curve in enumerate(table.curves):
             try:
-                TradeOffCurve(*(np.array(curve[name], dtype=np.float64) for name in NUMBERS))
+                TradeOffCurve(*(np.array(getattr(curve, name), dtype=np.float64) for name in NUMBERS))
             except ValueError as error:
                 refuse(document, f"/metrics/{at}/curves/{k}", str(error))
 
 
 def check_rate(document: Document) -> None:
     """Bounds, factors and verdict of a rate follow from each other."""
-    content = document.content
-    check_part(document, "/reason", content["reason"], schema_of("verifier.run"), "/$defs/reason")
+    content: RateResult = document.result
     limit = None
-    if content["acceptance"] is not None:
-        limit = stated_fraction(document, "/acceptance/per_hour", content["acceptance"]["per_hour"])
+    if content.acceptance is not None:
+        limit = stated_fraction(document, "/acceptance/per_hour", content.acceptance.per_hour)
     check_criterion(document, limit)
     total = 0.0
-    for k, term in enumerate(document.content["terms"]):
-        exposure, where = term["exposure"], f"/terms/{k}/exposure"
-        if exposure["per_hour"] is not None and not exposure["lower"] <= exposure["per_hour"] <= exposure["upper"]:
+    for k, term in enumerate(content.terms):
+        exposure, where = term.exposure, f"/terms/{k}/exposure"
+        if exposure.per_hour is not None and not exposure.lower <= exposure.per_hour <= exposure.upper:
             refuse(document, f"{where}/per_hour", "expected a rate within its own bounds")
-        if exposure["lower"] > exposure["upper"]:
-            refuse(document, f"{where}/lower", f"expected at most the upper bound, {exposure['upper']}")
-        if exposure["hours"] is not None:
-            hours = stated_fraction(document, f"{where}/hours", exposure["hours"])
-            counted = exposure["encounters"], exposure["per_hour"]
-            if None in counted or not _near(float(counted[0]), counted[1] * float(hours)):
+        if exposure.lower > exposure.upper:
+            refuse(document, f"{where}/lower", f"expected at most the upper bound, {exposure.upper}")
+        if exposure.hours is not None:
+            hours = stated_fraction(document, f"{where}/hours", exposure.hours)
+            counted = exposure.encounters, exposure.per_hour
+            if not _is_rate(*counted, hours):
                 refuse(document, f"{where}/per_hour", "expected encounters by hours")
-        total += term["probability"] * (exposure["per_hour"] or 0.0)
-    if content["per_hour"] is not None and not _near(total, content["per_hour"]):
+        total += term.probability * (exposure.per_hour or 0.0)
+    if content.per_hour is not None and not _near(total, content.per_hour):
         refuse(document, "/per_hour", f"expected {total}, the sum of probability and exposure over the terms")
-    listed = [("/bounds", content["bounds"])]
-    listed += [(f"/other_bounds/{k}", each) for k, each in enumerate(content["other_bounds"])]
-    check_once(document, "/other_bounds", [bounds["source"] for _, bounds in listed])
+    listed = [("/bounds", content.bounds)]
+    listed += [(f"/other_bounds/{k}", each) for k, each in enumerate(content.other_bounds)]
+    check_once(document, "/other_bounds", [bounds.source for _, bounds in listed])
     for pointer, bounds in listed:
-        if bounds["lower"] > bounds["upper"]:
-            refuse(document, f"{pointer}/lower", f"expected at most the upper bound, {bounds['upper']}")
-        errors = bounds["error_probability"], bounds["error_exposure"]
-        if None not in (bounds["level"], *errors) and not _near(1 - sum(errors), bounds["level"]):
-            refuse(document, f"{pointer}/level", f"expected {1 - sum(errors)}, 1 minus both errors")
+        if bounds.lower > bounds.upper:
+            refuse(document, f"{pointer}/lower", f"expected at most the upper bound, {bounds.upper}")
+        if bounds.level is None or bounds.error_probability is None:
+            continue
+        level = 1 - (bounds.error_probability + bounds.error_exposure)
+        if not _near(level, bounds.level):
+            refuse(document, f"{pointer}/level", f"expected {level}, 1 minus both errors")
+
+
+def _is_rate(encounters: int | None, per_hour: float | None, hours: Fraction) -> bool:
+    return encounters is not None and per_hour is not None and _near(float(encounters), per_hour * float(hours))
 
 
 def _near(one: float, other: float) -> bool:
@@ -115,13 +124,15 @@ def _near(one: float, other: float) -> bool:
 
 def check_mutate(document: Document) -> None:
     """The totals are those of the images."""
-    images, counts = document.content["images"], document.content["counts"]
-    check_once(document, "/images", [image["file"] for image in images])
-    written = sum(len(image["outputs"]) for image in images)
-    failures = sum(len(image["failures"]) for image in images)
+    result: MutateResult = document.result
+    images, counts = result.images, result.counts
+    check_once(document, "/images", [image.file for image in images])
+    written = sum(len(image.outputs) for image in images)
+    failures = sum(len(image.failures) for image in images)
     for name, expected in (("images", len(images)), ("written", written), ("failures", failures)):
-        if counts[name] != expected:
-            refuse(document, f"/counts/{name}", f"expected {expected}, as the images have, got {counts[name]}")
+        told = getattr(counts, name)
+        if told != expected:
+            refuse(document, f"/counts/{name}", f"expected {expected}, as the images have, got {told}")
 
 
 def check_confusion(document: Document) -> None:

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from verifier.analysis.dependence.channel_test import channel_test
+from verifier.base.documents import json_values
 from verifier.checking.verdicts import Decision, Verdict, VerdictRule, decide, verdict_of
 from verifier.evidence.documents import Content
 from verifier.provenance import data_assumption
@@ -148,7 +149,7 @@ def contradictions(
     decision = following_verdict(point, target, settings, channel)
     yield from _otherwise("verdict", point["verdict"], decision.verdict.value)
     for name in ("basis", "condition", "reason"):
-        yield from _otherwise(name, point[name], getattr(decision, name))
+        yield from _otherwise(name, point[name], json_values(getattr(decision, name)))
 
 
 def numbers_apart(point: Content, settings: Content) -> Iterator[tuple[str, str]]:

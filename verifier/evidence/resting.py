@@ -9,10 +9,20 @@ from typing import Any, NoReturn
 
 from verifier.analysis.dependence.channel_test import channel_document, class_tests
 from verifier.analysis.intervals.tiers import basis_of
+from verifier.base.documents import json_values
 from verifier.base.errors import InputError, Place, shown
-from verifier.checking.verdicts import Decision, Verdict, condition_over, verdict_of, verdict_over, worst_verdict
+from verifier.checking.verdicts import (
+    Decision,
+    Verdict,
+    WithinBounds,
+    condition_over,
+    verdict_of,
+    verdict_over,
+    worst_verdict,
+)
 from verifier.evidence.documents import Content, Document, first_fault, schema_of
 from verifier.evidence.points import contradictions, decided, following_verdict
+from verifier.evidence.rates.document import RateResult
 
 
 def refuse(document: Document, pointer: str, message: str) -> NoReturn:
@@ -128,7 +138,7 @@ def check_resting(
         model = Verdict((point["reason"] or {}).get("model_verdict", said))
         decision = decided(point, target, settings, channel, model)
     found = (point["verdict"], *(point[name] for name in ("basis", "condition", "reason")))
-    follows = (decision.verdict.value, decision.basis, decision.condition, decision.reason)
+    follows = (decision.verdict.value, decision.basis, decision.condition, json_values(decision.reason))
     for name, told, expected in zip(("verdict", "basis", "condition", "reason"), found, follows, strict=True):
         if told != expected:
             refuse(
@@ -138,17 +148,17 @@ def check_resting(
 
 def check_criterion(document: Document, limit: Fraction | None) -> None:
     """The verdict of a rate follows from its bounds, which are rounded outwards, and from its reason."""
-    content = document.content
-    low, high = content["bounds"]["lower"], content["bounds"]["upper"]
+    content: RateResult = document.result
+    low, high = content.bounds.lower, content.bounds.upper
     inner = math.nextafter(low, math.inf), math.nextafter(high, -math.inf)
     models = {verdict_of(start, end, "<=", limit).value for start, end in ((low, high), inner)}
-    reason, said = content["reason"] or {"kind": "none"}, content["verdict"]
-    if reason["kind"] in ("dependence", "untested"):
-        models, said = models if said == "inconclusive" else set(), reason["model_verdict"]
+    reason, said = content.reason, content.verdict.value
+    if reason is not None and not isinstance(reason, WithinBounds):
+        models, said = models if said == "inconclusive" else set(), reason.model_verdict
     if said not in models and not (said == "vacuous" and "satisfied" in models):
         refuse(document, "/verdict", f"expected {' or '.join(sorted(models)) or 'inconclusive'}, got {said}")
-    if content["condition"] is not None and content["verdict"] not in ("satisfied", "violated"):
-        refuse(document, "/condition", f"expected none of a verdict {content['verdict']}")
+    if content.condition is not None and content.verdict not in (Verdict.SATISFIED, Verdict.VIOLATED):
+        refuse(document, "/condition", f"expected none of a verdict {content.verdict.value}")
 
 
 def check_target(document: Document, pointer: str, target: Mapping[str, str] | None) -> None:

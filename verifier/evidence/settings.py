@@ -81,6 +81,13 @@ class ReportSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SchemaSettings:
+    """Every choice of `verify schema`."""
+
+    name: Annotated[str | None, Option("such as verifier.run, or run", metavar="NAME", positional=True)] = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class RateSettings:
     """Every choice of `verify evidence rate`."""
 

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from verifier.analysis.vacuity import Vacuity
+from verifier.base.documents import json_values
 from verifier.checking.verdicts import Decision, Verdict, condition_over, worst_verdict
 from verifier.evidence.differences import differing
 from verifier.evidence.findings import Finding
@@ -113,9 +114,8 @@ def _stated(point: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _resting(decision: Decision) -> dict[str, Any]:
-    reason = None if decision.reason is None else dict(decision.reason)
     found = {"verdict": decision.verdict.value, "basis": decision.basis}
-    return {**found, "condition": decision.condition, "reason": reason}
+    return {**found, "condition": decision.condition, "reason": json_values(decision.reason)}
 
 
 def _point(point: Mapping[str, Any], planner: str) -> Point:

@@ -104,9 +104,9 @@ def channel_condition(channel: ChannelTest) -> str | None:
     return decide(Verdict.SATISFIED, Verdict.INCONCLUSIVE, channel, rule=rule).condition
 
 
-def contradicted_text(found: Mapping[str, Any]) -> str:
-    """That the test of a class contradicts the memoryless detector, from its `label` and `p_value`."""
-    return f"the data contradict a memoryless detector ({found['label']}, p = {found['p_value']:.2g})"
+def contradicted_text(label: str, p_value: float) -> str:
+    """That the test of a class contradicts the memoryless detector."""
+    return f"the data contradict a memoryless detector ({label}, p = {p_value:.2g})"
 
 
 def channel_document(tests: Sequence[ClassTest]) -> dict[str, Any]:

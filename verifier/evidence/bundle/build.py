@@ -5,20 +5,24 @@ inputs -> request -> results and certificates -> derived files -> manifest -> wr
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
+from typing import Annotated, ClassVar
 
 from verifier.base.budget import memory_limit
+from verifier.base.documents import Limits, Sha256
 from verifier.base.errors import InputError, LimitError, Place, UsageError
 from verifier.base.files import read_text
 from verifier.blocks import clock_of
 from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
 from verifier.evidence.bundle.declared import OMITTED_RATES, check_context
-from verifier.evidence.bundle.derived import derived_texts
+from verifier.evidence.bundle.derived import TRACE_FILE, derived_texts
 from verifier.evidence.bundle.layout import input_paths
 from verifier.evidence.bundle.making import Progress, make_results, planned, read_omitted
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, digest_of
@@ -65,6 +69,75 @@ class Bundle:
     digest: str
     verdict: str
     omitted: dict[str, str]
+
+    def trace(self) -> list[dict[str, str]]:
+        """The rows of the trace: every requirement of the spec, under every planner."""
+        return list(csv.DictReader(io.StringIO(self.files[TRACE_FILE].decode())))
+
+
+@dataclass(frozen=True)
+class OmittedFile:
+    """What could not be made, and why."""
+
+    file: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class BuiltRequirement:
+    """A requirement as in trace.csv.
+
+    Attributes:
+        planner: empty where the requirement was not run.
+        reason: empty where the status needs none.
+        defeated_by: identifiers and titles of defeaters, joined by semicolons.
+    """
+
+    requirement: str
+    planner: str
+    status: str
+    reason: str
+    defeated_by: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuiltResult:
+    """What `verify evidence build` made.
+
+    Attributes:
+        command: that built, with input files by name.
+        versions: of the program that built, and of what it computed with.
+        bundle: name of the folder or archive.
+        digest: SHA-256 of the manifest, to be demanded with check --digest.
+        requirements: of the spec, each under every planner.
+        verdict: of the run in the bundle.
+    """
+
+    schema: ClassVar[str] = "verifier.bundle_built"
+    version: ClassVar[int] = 1
+    command: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    bundle: str
+    digest: Sha256
+    files: Annotated[int, Limits(ge=1)]
+    bytes_: Annotated[int, Limits(ge=1)]
+    omitted: tuple[OmittedFile, ...]
+    requirements: tuple[BuiltRequirement, ...]
+    verdict: str
+
+
+def built_document(bundle: Bundle, name: str) -> BuiltResult:
+    """The document of a bundle that was written under a name."""
+    columns = [each.name for each in fields(BuiltRequirement)]
+    return BuiltResult(
+        bundle=name,
+        digest=bundle.digest,
+        files=len(bundle.files),
+        bytes_=sum(map(len, bundle.files.values())),
+        omitted=tuple(OmittedFile(path, reason) for path, reason in bundle.omitted.items()),
+        requirements=tuple(BuiltRequirement(*(row[key] for key in columns)) for row in bundle.trace()),
+        verdict=bundle.verdict,
+    )
 
 
 def build_bundle(

@@ -127,7 +127,7 @@ def check_files(
         wrong = check_hashes(files, manifest)
         altered = {each.file for each in wrong}
         log.findings += wrong
-        log.checked.append((len(manifest.entries), "files held against their SHA-256"))
+        log.checked.append((len(manifest.files), "files held against their SHA-256"))
     again = partial(check_anew, progress=progress) if anew else None
     results = sum(path.startswith("results/") for path in files)
     clock = Clock(limits.timeout_s * (1 + results))

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from verifier.base.errors import InputError, LimitError, Place, UsageError, unknown_name
+from verifier.base.files import document_text
 from verifier.evidence.bundle.layout import numbered_file
 from verifier.evidence.bundle.making import omission, omitted_text
 from verifier.evidence.bundle.parts import Parts
 from verifier.evidence.bundle.system import Rebuilt
 from verifier.evidence.context import CaseContext
-from verifier.evidence.rates.document import rate_document, rate_text
+from verifier.evidence.rates.document import rate_document
 from verifier.evidence.rates.hazard import EVERY, RateQuestion, hazard_rate
 
 RATES = "rates/"
@@ -64,7 +65,7 @@ def made_rates(parts: Parts) -> dict[str, str]:
         except (UsageError, LimitError) as error:
             omitted.append(omission(path, error))
         else:
-            texts[path] = rate_text(rate_document(found, context.file))
+            texts[path] = document_text(rate_document(found, context.file))
     return texts | ({OMITTED_RATES: omitted_text(omitted)} if omitted else {})
 
 

@@ -20,8 +20,8 @@ def check_hashes(files: Mapping[str, bytes], manifest: Manifest) -> list[Finding
         files: of the bundle, path -> bytes.
         manifest: sound in itself.
     """
-    listed = {each.path: each for each in manifest.entries}
-    by_hash = {each.sha256: each.path for each in manifest.entries}
+    listed = {each.path: each for each in manifest.files}
+    by_hash = {each.sha256: each.path for each in manifest.files}
     findings = []
     for path, entry in listed.items():
         if path not in files:

@@ -8,18 +8,16 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from verifier import __version__
+from verifier.base.documents import Count, Limits, Sha256, json_values, read_document
 from verifier.base.errors import InputError, Place
 from verifier.base.files import document_text, json_of
 
-SCHEMA_NAME = "verifier.bundle"
-SCHEMA_VERSION = 1
 MANIFEST_FILE = "manifest.json"
-_KEYS = ("schema", "version", "title", "verifier", "files", "content_sha256")
-_ENTRY = ("path", "role", "about", "size", "sha256")
+Role: TypeAlias = Literal["input", "result", "derived"]
 
 
 @dataclass(frozen=True)
@@ -27,55 +25,53 @@ class Entry:
     """A file of the bundle.
 
     Attributes:
-        path: in the bundle.
-        role: "input", "result" or "derived".
+        path: from the root of the bundle, with forward slashes.
+        role: a copy of what was put in and what was asked; what was computed from that; what follows from both byte
+            for byte.
         about: what it is, for people.
         size: in bytes.
         sha256: in hexadecimal.
     """
 
-    path: str
-    role: str
+    path: Annotated[str, Limits(min_length=1)]
+    role: Role
     about: str
-    size: int
-    sha256: str
+    size: Count
+    sha256: Sha256
 
     @classmethod
-    def of(cls, path: str, role: str, about: str, raw: bytes) -> Entry:
+    def of(cls, path: str, role: Role, about: str, raw: bytes) -> Entry:
         """The entry of a file with these bytes."""
         return cls(path, role, about, len(raw), digest_of(raw))
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a bundle holds.
+    """What a bundle holds: its document.
 
     Attributes:
         title: for people.
         verifier: version of this program that built it.
-        entries: sorted by path.
+        files: all but the manifest itself, sorted by path.
+        content_sha256: of all other values as JSON with sorted keys and without spaces.
     """
 
+    schema: ClassVar[str] = "verifier.bundle"
+    version: ClassVar[int] = 1
     title: str
     verifier: str
-    entries: tuple[Entry, ...]
+    files: tuple[Entry, ...]
+    content_sha256: Sha256
 
     def json_text(self) -> str:
         """The document as text."""
-        content: dict[str, Any] = {
-            "schema": SCHEMA_NAME,
-            "version": SCHEMA_VERSION,
-            "title": self.title,
-            "verifier": self.verifier,
-            "files": [{name: getattr(each, name) for name in _ENTRY} for each in self.entries],
-        }
-        content["content_sha256"] = _content_digest(content)
-        return document_text(content)
+        return document_text(self)
 
 
 def manifest_of(title: str, entries: Mapping[str, Entry]) -> Manifest:
     """The manifest of a bundle that this version builds."""
-    return Manifest(title, __version__, tuple(entries[path] for path in sorted(entries)))
+    manifest = Manifest(title, __version__, tuple(entries[path] for path in sorted(entries)), "")
+    return replace(manifest, content_sha256=_content_digest(manifest))
 
 
 def read_manifest(raw: bytes) -> Manifest:
@@ -84,25 +80,13 @@ def read_manifest(raw: bytes) -> Manifest:
     Raises:
         InputError: they are none, or not, to the byte, one that this program writes.
     """
-    place = Place(MANIFEST_FILE)
-    content = json_of(raw, MANIFEST_FILE)
-    if not isinstance(content, dict) or set(content) != set(_KEYS):
-        raise InputError(f"no manifest: expected an object with the keys {', '.join(_KEYS)}", place)
-    if (content["schema"], content["version"]) != (SCHEMA_NAME, SCHEMA_VERSION):
-        raise InputError(f"expected {SCHEMA_NAME} version {SCHEMA_VERSION}", Place(MANIFEST_FILE, path="/schema"))
-    listed = content["files"]
-    texts = [content["title"], content["verifier"], content["content_sha256"]]
-    if not isinstance(listed, list) or not all(isinstance(each, str) for each in texts):
-        raise InputError("no manifest: a title, a version, a hash and a list of files", place)
-    entries = tuple(_entry(each, k) for k, each in enumerate(listed))
-    manifest = Manifest(content["title"], content["verifier"], entries)
-    told = {key: value for key, value in content.items() if key != "content_sha256"}
-    if _content_digest(told) != content["content_sha256"]:
+    manifest = read_document(Manifest, json_of(raw, MANIFEST_FILE), MANIFEST_FILE)
+    if _content_digest(manifest) != manifest.content_sha256:
         raise InputError(
             "the list is not what was written: its SHA-256 differs", Place(MANIFEST_FILE, path="/content_sha256")
         )
     if manifest.json_text().encode() != raw:
-        raise InputError("the same list in other bytes than were written", place)
+        raise InputError("the same list in other bytes than were written", Place(MANIFEST_FILE))
     return manifest
 
 
@@ -111,15 +95,7 @@ def digest_of(raw: bytes) -> str:
     return hashlib.sha256(raw).hexdigest()
 
 
-def _entry(given: Any, number: int) -> Entry:
-    place = Place(MANIFEST_FILE, path=f"/files/{number}")
-    if not isinstance(given, dict) or set(given) != set(_ENTRY):
-        raise InputError(f"expected an object with the keys {', '.join(_ENTRY)}", place)
-    texts = [given[name] for name in ("path", "role", "about", "sha256")]
-    if not all(isinstance(each, str) for each in texts) or type(given["size"]) is not int:
-        raise InputError("expected texts, and a size in bytes", place)
-    return Entry(**given)
-
-
-def _content_digest(content: Mapping[str, Any]) -> str:
+def _content_digest(manifest: Manifest) -> str:
+    content = json_values(manifest)
+    del content["content_sha256"]
     return digest_of(json.dumps(content, sort_keys=True, separators=(",", ":")).encode())

@@ -21,6 +21,7 @@ from verifier.evidence.context import CaseContext
 from verifier.evidence.defeaters.values import Defeater, is_rate_of
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.chances import requirement_of, unwanted
+from verifier.evidence.rates.document import RateResult
 from verifier.evidence.rates.hazard import Acceptance
 from verifier.evidence.words import counted, name_text, some_of
 
@@ -99,7 +100,7 @@ def _rate_claims(
 ) -> list[tuple[str, Status]]:
     """The goals of rates that were held against a criterion, and of criteria that no rate was held against."""
     rates = [(each, run) for each in documents if each.kind == "rate" for run in runs if is_rate_of(each, run)]
-    goals = [rate_goal(draft, each, run) for each, run in rates if each.content["acceptance"] is not None]
+    goals = [rate_goal(draft, each, run) for each, run in rates if each.result.acceptance is not None]
     return goals + _missing_rates(draft, runs, rates, context)
 
 
@@ -132,7 +133,7 @@ def _missing_rates(
                 each["planner"] for run in runs for each in run.content["requirements"] if each["name"] == name
             )
         )
-        held = {each.content["planner"] for each, run in rates if _is_held(each, run, name, accepted)}
+        held = {each.result.planner for each, run in rates if _is_held(each, run, name, accepted)}
         exposure = "" if context.exposures else f"; exposure: {NOT_STATED}"
         text = f"The rate at which {name_text(name)} fails is at most {float(accepted.per_hour):g} per hour"
         if not verified:
@@ -148,12 +149,12 @@ def _missing_rates(
 
 def _is_held(rate: Document, run: Document, name: str, accepted: Acceptance) -> bool:
     """Whether a rate of a requirement's failures is held against this criterion, or against a stricter one."""
-    content = rate.content
-    if content["requirement"] != name or content["acceptance"] is None:
+    content: RateResult = rate.result
+    if content.requirement != name or content.acceptance is None:
         return False
-    requirement = requirement_of(run, name, content["planner"])
-    fails = requirement["target"] is None or content["event"] == unwanted(requirement, None)
-    return fails and Fraction(content["acceptance"]["per_hour"]) <= accepted.per_hour
+    requirement = requirement_of(run, name, content.planner)
+    fails = requirement["target"] is None or content.event == unwanted(requirement, None)
+    return fails and Fraction(content.acceptance.per_hour) <= accepted.per_hour
 
 
 def _strategy(

@@ -17,9 +17,10 @@ from verifier.evidence.case.elements import Element, Kind, Status, worst_status
 from verifier.evidence.causes import cause_lines
 from verifier.evidence.defeaters.matrices import same_sources
 from verifier.evidence.defeaters.values import Claim, Defeater, is_rate_of
-from verifier.evidence.documents import Document
+from verifier.evidence.documents import Content, Document
 from verifier.evidence.grounds import bounds_name, reason_text, told_verdict, why
 from verifier.evidence.points import held_bounds, scenario_text
+from verifier.evidence.rates.document import RateResult
 from verifier.evidence.rates.hazard import EVERY
 from verifier.evidence.rounding import short_text, target_text
 from verifier.evidence.words import bounds_text, counted, name_text, probability_text, rate_interval_text, some_of
@@ -109,15 +110,17 @@ def rate_goal(draft: Draft, rate: Document, run: Document) -> tuple[str, Status]
         rate: the document of the rate.
         run: the document it was made from.
     """
-    content = rate.content
-    verdict, bounds = content["verdict"], content["bounds"]
-    claim = Claim(run.sha256, content["requirement"], content["planner"])
+    content: RateResult = rate.result
+    bounds, accepted = content.bounds, content.acceptance
+    if accepted is None:
+        raise ValueError("a rate that is not held against a criterion has no goal")
+    claim = Claim(run.sha256, content.requirement, content.planner)
     doubts = [each for each in draft.touching(claim) if _speaks_against(each, content)]
     rests = draft.goals.get(claim)
     own, inherited = (doubts, []) if rests is None else ([], [(rests, each) for each in doubts])
     identifier = draft.name(Kind.GOAL)
-    status = _STATUS[verdict]
-    if status is Status.SUPPORTED and (bounds["level"] is None or content["left_out"]):
+    status = _STATUS[content.verdict.value]
+    if status is Status.SUPPORTED and (bounds.level is None or content.left_out):
         status = Status.UNDEVELOPED  # the point alone shows nothing, and a part of the rate not the whole
     supported = status is Status.SUPPORTED
     whole = worst_status(status, *([Status.DEFEATED] if doubts else []))
@@ -125,13 +128,13 @@ def rate_goal(draft: Draft, rate: Document, run: Document) -> tuple[str, Status]
         Element(
             identifier,
             Kind.GOAL,
-            f"The {_EVENTS[content['event']]} of {name_text(content['requirement'])} with planner "
-            f"{name_text(content['planner'])} is at most {short_text(content['acceptance']['per_hour'])} per hour "
-            f"(worst scenario in every encounter){_on_condition(content)}",
-            _note(f"{_rate_text(rate)}: {_judged_text(content)}{_left_out_text(content)}", inherited, own),
+            f"The {_EVENTS[content.event]} of {name_text(content.requirement)} with planner "
+            f"{name_text(content.planner)} is at most {short_text(accepted.per_hour)} per hour "
+            f"(worst scenario in every encounter){_on_condition(rate.content)}",
+            _note(f"{_rate_text(content)}: {_judged_text(rate.content)}{_left_out_text(content)}", inherited, own),
             (draft.solution(rate),) if supported else (),
             (
-                *draft.condition(content["condition"]),
+                *draft.condition(content.condition),
                 draft.context(f"Encounters of this rate: {_exposures_text(content)}"),
             ),
             undeveloped=not supported,
@@ -140,35 +143,33 @@ def rate_goal(draft: Draft, rate: Document, run: Document) -> tuple[str, Status]
         )
     )
     if status is Status.VIOLATED:
-        draft.refute(identifier, f"in the worst scenarios the rate is at least {bounds['lower']:.4g} per hour", rate)
+        draft.refute(identifier, f"in the worst scenarios the rate is at least {bounds.lower:.4g} per hour", rate)
     draft.challenge(identifier, own)
     return identifier, whole
 
 
-def _speaks_against(defeater: Defeater, rate: Mapping[str, Any]) -> bool:
+def _speaks_against(defeater: Defeater, rate: RateResult) -> bool:
     """Whether a doubt about a requirement is one about its rate, too."""
     if defeater.kind == "thin_columns":
-        return bool(rate["bounds"]["source"] != "bounds")
+        return rate.bounds.source != "bounds"
     return defeater.kind not in _ABOUT_THE_TARGET
 
 
-def _left_out_text(rate: Mapping[str, Any]) -> str:
-    if not rate["left_out"]:
+def _left_out_text(rate: RateResult) -> str:
+    if not rate.left_out:
         return ""
-    return (
-        f"; without what happens in {some_of([name_text(each) for each in rate['left_out']], 8)}, which was left out"
-    )
+    return f"; without what happens in {some_of([name_text(each) for each in rate.left_out], 8)}, which was left out"
 
 
-def _exposures_text(rate: Mapping[str, Any]) -> str:
+def _exposures_text(rate: RateResult) -> str:
     parts = []
-    for term in rate["terms"]:
-        exposure = term["exposure"]
-        where = "all" if term["environment"] == EVERY else name_text(term["environment"])
-        how = name_text(exposure["source"]) if exposure["source"] else "source not stated"
-        if exposure["kind"] == "count":
-            how = f"{exposure['encounters']} counted in {short_text(exposure['hours'])} h, {how}"
-        parts.append(f"{where} {rate_interval_text(exposure['lower'], exposure['upper'])} per hour ({how})")
+    for term in rate.terms:
+        exposure = term.exposure
+        where = "all" if term.environment == EVERY else name_text(term.environment)
+        how = name_text(exposure.source) if exposure.source else "source not stated"
+        if exposure.encounters is not None and exposure.hours is not None:
+            how = f"{exposure.encounters} counted in {short_text(exposure.hours)} h, {how}"
+        parts.append(f"{where} {rate_interval_text(exposure.lower, exposure.upper)} per hour ({how})")
     return some_of(parts, 8)
 
 
@@ -252,7 +253,7 @@ def _on_condition(part: Mapping[str, Any]) -> str:
     return f", {part['condition']}" if part["condition"] is not None and part["verdict"] == "satisfied" else ""
 
 
-def _judged_text(rate: Mapping[str, Any]) -> str:
+def _judged_text(rate: Content) -> str:
     """The verdict of a rate, and why it is open."""
     return told_verdict(rate) + (f" ({reason_text(rate)})" if reason_text(rate) else "")
 
@@ -297,10 +298,10 @@ def _contexts(draft: Draft, argued: Argued) -> Iterator[str]:
                     words += "" if answer["condition"] is None else f", {answer['condition']}"
                     yield _file_context(draft, document, words, "Stage 2, ML safety requirements [H]")
 
-        if document.kind == "rate" and document.content["acceptance"] is None and is_rate_of(document, argued.run):
-            about = document.content["requirement"], document.content["planner"]
+        if document.kind == "rate" and document.result.acceptance is None and is_rate_of(document, argued.run):
+            about = document.result.requirement, document.result.planner
             if about == (each["name"], each["planner"]):
-                yield _file_context(draft, document, f"How often it fails: {_rate_text(document)}", "")
+                yield _file_context(draft, document, f"How often it fails: {_rate_text(document.result)}", "")
 
 
 def _file_context(draft: Draft, document: Document, words: str, amlas: str) -> str:
@@ -324,9 +325,9 @@ def _recall(answer: Mapping[str, Any]) -> str:
     return words.get(answer["outcome"], name_text(answer["outcome"]))
 
 
-def _rate_text(rate: Document) -> str:
-    bounds = rate.content["bounds"]
-    level = "the data's uncertainty left out" if bounds["level"] is None else f"at level {bounds['level']:.6g}"
-    ends = rate_interval_text(bounds["lower"], bounds["upper"])
-    assumes = f"; assumes that {' and '.join(bounds['assumes'])}" if bounds["assumes"] else ""
-    return f"{ends} per hour ({bounds['source']}, {level}{assumes})"
+def _rate_text(rate: RateResult) -> str:
+    bounds = rate.bounds
+    level = "the data's uncertainty left out" if bounds.level is None else f"at level {bounds.level:.6g}"
+    ends = rate_interval_text(bounds.lower, bounds.upper)
+    assumes = f"; assumes that {' and '.join(bounds.assumes)}" if bounds.assumes else ""
+    return f"{ends} per hour ({bounds.source}, {level}{assumes})"

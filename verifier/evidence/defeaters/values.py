@@ -9,6 +9,7 @@ from typing import Any
 
 from verifier.checking.verdicts import Verdict, verdict_of
 from verifier.evidence.documents import Document
+from verifier.evidence.rates.document import RateResult
 
 
 @dataclass(frozen=True, order=True)
@@ -106,15 +107,16 @@ def requirements_with_targets(run: Document) -> Iterator[tuple[Claim, Mapping[st
 
 def is_rate_of(rate: Document, run: Document) -> bool:
     """Whether a rate was made from the result of this run."""
-    return any(each["role"] == "result" and each["sha256"] == run.sha256 for each in rate.content["inputs"])
+    made: RateResult = rate.result
+    return any(each.role == "result" and each.sha256 == run.sha256 for each in made.inputs)
 
 
 def claimed(run: Document, documents: Sequence[Document]) -> Iterator[tuple[Claim, Mapping[str, Any]]]:
     """As `requirements_with_targets`, and those whose rate is held against an acceptance criterion."""
     rated = {
-        (each.content["requirement"], each.content["planner"])
+        (each.result.requirement, each.result.planner)
         for each in documents
-        if each.kind == "rate" and each.content["acceptance"] is not None and is_rate_of(each, run)
+        if each.kind == "rate" and each.result.acceptance is not None and is_rate_of(each, run)
     }
     for each in run.content["requirements"]:
         if each["target"] is not None or (each["name"], each["planner"]) in rated:

@@ -1,101 +1,197 @@
-"""The rate of an unwanted event as a JSON document; its schema is `rate.schema.json` beside this file."""
+"""The rate of an unwanted event as a document."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, ClassVar, Literal
 
 from verifier import __version__
-from verifier.base.files import document_text
+from verifier.base.documents import (
+    Condition,
+    Count,
+    FractionText,
+    InputFile,
+    Limits,
+    Magnitude,
+    Share,
+)
+from verifier.checking.verdicts import Basis, Reason, Verdict
 from verifier.evidence.rates.exposure import Exposure, float_above, float_below
 from verifier.evidence.rates.hazard import Bounds, Demonstration, HazardRate, Term
+from verifier.evidence.settings import Event
+from verifier.options import VerdictSource
 
-SCHEMA_NAME = "verifier.rate"
-SCHEMA_VERSION = 1
+
+@dataclass(frozen=True)
+class RateInput(InputFile):
+    """The document of the run, and the context of the case where it was read."""
+
+    role: Literal["result", "context"]
 
 
-def rate_document(found: HazardRate, context: tuple[str, str] | None = None) -> dict[str, Any]:
-    """The JSON document of a rate.
+@dataclass(frozen=True)
+class RateBounds:
+    """An interval of events per hour, its ends rounded outwards; otherwise as `hazard.Bounds`."""
+
+    source: VerdictSource
+    lower: float
+    upper: Magnitude
+    level: float | None
+    error_probability: float | None
+    error_exposure: Magnitude
+    assumes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RateExposure:
+    """Encounters per hour.
+
+    Attributes:
+        kind: how they were stated.
+        encounters, hours: of a count.
+        level: of a stated interval; None where it is said to hold for certain.
+        per_hour: the best estimate; None for a stated interval.
+        lower, upper: the interval that was used, rounded outwards.
+        source: where they come from; empty where that is not said.
+    """
+
+    kind: Literal["number", "interval", "count"]
+    encounters: Count | None
+    hours: FractionText | None
+    level: float | None
+    per_hour: Magnitude | None
+    lower: float
+    upper: Magnitude
+    source: str
+
+
+@dataclass(frozen=True)
+class RateTerm:
+    """One summand: the probability of the event in one encounter of the worst of some scenarios, and how often."""
+
+    environment: str
+    worst_scenario: str
+    scenarios: Annotated[int, Limits(ge=1)]
+    probability: Share
+    exposure: RateExposure
+
+
+@dataclass(frozen=True)
+class RateAcceptance:
+    """At most so many events per hour, and who says so."""
+
+    per_hour: FractionText
+    source: str
+
+
+@dataclass(frozen=True)
+class RateDemonstration:
+    """Testing that would show the criterion without any model, as `hazard.Demonstration`."""
+
+    confidence: Share
+    events: Count
+    hours: Annotated[float, Limits(gt=0)]
+    encounters: Count | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RateResult:
+    """Result of `verify evidence rate`.
+
+    Attributes:
+        command: that made it, inputs by name without folders.
+        verdict, condition, basis, reason: on the acceptance criterion, see `verifier.checking.verdicts.Decision`.
+        event: what happens to the requirement's formula.
+        per_hour: best estimate; None where an exposure has none.
+        bounds: what the verdict comes from.
+        left_out: environments of the run that are not in the rate.
+    """
+
+    schema: ClassVar[str] = "verifier.rate"
+    version: ClassVar[int] = 1
+    command: tuple[str, ...] = ()
+    verdict: Verdict
+    condition: Condition | None
+    basis: Basis | None
+    reason: Reason | None
+    inputs: Annotated[tuple[RateInput, ...], Limits(min_length=1)]
+    versions: Mapping[str, str]
+    requirement: str
+    planner: str
+    event: Event
+    per_hour: Magnitude | None
+    bounds: RateBounds
+    other_bounds: tuple[RateBounds, ...]
+    terms: Annotated[tuple[RateTerm, ...], Limits(min_length=1)]
+    left_out: tuple[str, ...]
+    acceptance: RateAcceptance | None
+    demonstration: RateDemonstration | None
+
+
+def rate_document(found: HazardRate, context: tuple[str, str] | None = None) -> RateResult:
+    """The document of a rate.
 
     Args:
         found: the rate.
         context: name and SHA-256 of the file of the case's context, where it was read.
     """
-    name, sha256 = found.run
-    inputs = [{"role": "result", "name": name, "sha256": sha256}]
-    if context is not None:
-        inputs.append({"role": "context", "name": context[0], "sha256": context[1]})
-    accepted = found.acceptance
-    return {
-        "schema": SCHEMA_NAME,
-        "version": SCHEMA_VERSION,
-        "verdict": found.verdict.value,
-        "condition": found.decision.condition,
-        "basis": found.decision.basis,
-        "reason": None if found.decision.reason is None else dict(found.decision.reason),
-        "inputs": inputs,
-        "versions": {"verifier": __version__},
-        "requirement": found.requirement,
-        "planner": found.planner,
-        "event": found.event,
-        "per_hour": None if found.rate is None else float(found.rate),
-        "bounds": _bounds(found.bounds),
-        "other_bounds": [_bounds(each) for each in found.other],
-        "terms": [_term(each) for each in found.terms],
-        "left_out": list(found.left_out),
-        "acceptance": None if accepted is None else {"per_hour": str(accepted.per_hour), "source": accepted.source},
-        "demonstration": None if found.demonstration is None else _demonstration(found.demonstration),
-    }
+    accepted, shown = found.acceptance, found.demonstration
+    return RateResult(
+        verdict=found.verdict,
+        condition=found.decision.condition,
+        basis=found.decision.basis,
+        reason=found.decision.reason,
+        inputs=(RateInput("result", *found.run), *(() if context is None else (RateInput("context", *context),))),
+        versions={"verifier": __version__},
+        requirement=found.requirement,
+        planner=found.planner,
+        event=found.event,
+        per_hour=_rounded(found.rate),
+        bounds=_bounds(found.bounds),
+        other_bounds=tuple(map(_bounds, found.other)),
+        terms=tuple(map(_term, found.terms)),
+        left_out=found.left_out,
+        acceptance=None if accepted is None else RateAcceptance(str(accepted.per_hour), accepted.source),
+        demonstration=None if shown is None else _demonstration(shown),
+    )
 
 
-def rate_text(document: dict[str, Any]) -> str:
-    """The text of the document."""
-    return document_text(document)
+def _bounds(bounds: Bounds) -> RateBounds:
+    return RateBounds(
+        bounds.source,
+        float_below(bounds.lower),
+        float_above(bounds.upper),
+        _rounded(bounds.level),
+        _rounded(bounds.error_probability),
+        float(bounds.error_exposure),
+        bounds.assumes,
+    )
 
 
-def _bounds(bounds: Bounds) -> dict[str, Any]:
-    return {
-        "source": bounds.source,
-        "lower": float_below(bounds.lower),
-        "upper": float_above(bounds.upper),
-        "level": _share(bounds.level),
-        "error_probability": _share(bounds.error_probability),
-        "error_exposure": _share(bounds.error_exposure),
-        "assumes": list(bounds.assumes),
-    }
+def _term(term: Term) -> RateTerm:
+    worst = term.worst
+    exposure = _exposure(term.exposure, term.ends)
+    return RateTerm(term.environment, worst.scenario, term.scenarios, float(worst.probability), exposure)
 
 
-def _term(term: Term) -> dict[str, Any]:
-    return {
-        "environment": term.environment,
-        "worst_scenario": term.worst.scenario,
-        "scenarios": term.scenarios,
-        "probability": float(term.worst.probability),
-        "exposure": _exposure(term.exposure, term.ends),
-    }
+def _exposure(exposure: Exposure, ends: tuple[Fraction, Fraction]) -> RateExposure:
+    return RateExposure(
+        kind="count" if exposure.is_count else "number" if exposure.lower == exposure.upper else "interval",
+        encounters=exposure.encounters,
+        hours=None if exposure.hours is None else str(exposure.hours),
+        level=_rounded(exposure.level),
+        per_hour=_rounded(exposure.rate),
+        lower=float_below(ends[0]),
+        upper=float_above(ends[1]),
+        source=exposure.source,
+    )
 
 
-def _exposure(exposure: Exposure, ends: tuple[Fraction, Fraction]) -> dict[str, Any]:
-    return {
-        "kind": "count" if exposure.is_count else "number" if exposure.lower == exposure.upper else "interval",
-        "encounters": exposure.encounters,
-        "hours": None if exposure.hours is None else str(exposure.hours),
-        "level": _share(exposure.level),
-        "per_hour": None if exposure.rate is None else float(exposure.rate),
-        "lower": float_below(ends[0]),
-        "upper": float_above(ends[1]),
-        "source": exposure.source,
-    }
+def _demonstration(found: Demonstration) -> RateDemonstration:
+    return RateDemonstration(float(found.confidence), found.events, float_above(found.hours), found.encounters)
 
 
-def _demonstration(found: Demonstration) -> dict[str, Any]:
-    return {
-        "confidence": float(found.confidence),
-        "events": found.events,
-        "hours": float_above(found.hours),
-        "encounters": found.encounters,
-    }
-
-
-def _share(value: Fraction | None) -> float | None:
+def _rounded(value: Fraction | None) -> float | None:
     return None if value is None else float(value)

@@ -20,8 +20,10 @@ from typing import Any
 from verifier.analysis.dependence.channel_test import channel_test, contradicted_text
 from verifier.checking.verdicts import (
     Decision,
+    Refused,
     Verdict,
     VerdictRule,
+    WithinBounds,
     condition_over,
     decide,
     verdict_over,
@@ -147,11 +149,11 @@ def _reason(decision: Decision, point: Point) -> str:
     if decision.verdict is Verdict.VACUOUS:
         return "vacuous: " + "; ".join(why.text for why in point.vacuity)
     reason = decision.reason
-    if reason is None or reason["model_verdict"] != Verdict.SATISFIED.value:
+    if reason is None or isinstance(reason, WithinBounds) or reason.model_verdict != Verdict.SATISFIED.value:
         return ""
-    if reason["kind"] == "untested":
-        return f"--strict refuses a condition: {reason['condition']}"
-    return contradicted_text(reason)
+    if isinstance(reason, Refused):
+        return f"--strict refuses a condition: {reason.condition}"
+    return contradicted_text(reason.label, reason.p_value)
 
 
 def _ends(point: Point, source: str, small_is_good: bool) -> tuple[Fraction, Fraction]:

@@ -19,11 +19,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.documents import Count, Limits, json_values
+from verifier.base.documents import Share as Probability
 from verifier.base.errors import UsageError
 from verifier.robustness.assessment.circumstances import Circumstance
 from verifier.robustness.assessment.transformations import Transformation
@@ -84,6 +86,27 @@ class Share:
 
 
 @dataclass(frozen=True)
+class PlannedShare:
+    """As `Share`, for documents."""
+
+    circumstance: str
+    asked: Probability
+    expected: Probability
+    images: Count
+
+
+@dataclass(frozen=True)
+class PlanSummary:
+    """The plan of the target data set; image by image with --plan."""
+
+    occurrence: Occurrence
+    proportions: Proportions
+    seed: Count
+    images: Annotated[int, Limits(ge=1)]
+    shares: tuple[PlannedShare, ...]
+
+
+@dataclass(frozen=True)
 class Plan:
     """The target data set before it is made."""
 
@@ -93,27 +116,16 @@ class Plan:
     proportions: Proportions
     seed: int
 
-    def summary(self) -> dict[str, Any]:
-        """The shares, as JSON values."""
-        return {
-            "occurrence": self.occurrence,
-            "proportions": self.proportions,
-            "seed": self.seed,
-            "images": len(self.images),
-            "shares": [
-                {
-                    "circumstance": each.name,
-                    "asked": float(each.asked),
-                    "expected": float(each.expected),
-                    "images": each.images,
-                }
-                for each in self.shares
-            ],
-        }
+    def summary(self) -> PlanSummary:
+        """The shares, without the images."""
+        shares = tuple(
+            PlannedShare(each.name, float(each.asked), float(each.expected), each.images) for each in self.shares
+        )
+        return PlanSummary(self.occurrence, self.proportions, self.seed, len(self.images), shares)
 
     def document(self) -> dict[str, Any]:
         """All of it, as JSON values."""
-        return {**self.summary(), "images": [each.document() for each in self.images]}
+        return {**json_values(self.summary()), "images": [each.document() for each in self.images]}
 
 
 def follow_up_plan(

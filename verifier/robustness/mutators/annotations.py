@@ -19,7 +19,7 @@ import io
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ from verifier.robustness.mutators.coco_annotations import read_coco
 from verifier.robustness.mutators.kitti_annotations import read_kitti
 from verifier.robustness.mutators.moving import (
     MOVED_ALONG,
+    AnnotationKind,
     Annotations,
     Moved,
     box_of,
@@ -58,7 +59,7 @@ class BoxTable:
     rows: tuple[tuple[str, ...], ...]
     of: Mapping[str, NDArray[np.int64]]
     boxes: NDArray[np.float64]
-    kind = "table"
+    kind: ClassVar[AnnotationKind] = "table"
     note = MOVED_ALONG
 
     @property

@@ -1,27 +1,141 @@
 """What is done to a batch of image files and what came of it, as values; nothing here computes or prints.
 
 The JSON document is byte-stable: equal inputs give equal bytes. It holds no times, no absolute paths and no user
-names. Its schema is `mutate.schema.json` in this folder.
+names.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, ClassVar, Literal
 
+from verifier.base.documents import Count, Limits, Sha256, Share, json_values
 from verifier.base.errors import UsageError
-from verifier.robustness.mutators.imagefiles import DepthSource
-from verifier.robustness.mutators.moving import Annotations, Moved
-from verifier.robustness.mutators.mutation import AnyMutation, moves_boxes, needs_depth
+from verifier.robustness.mutators.imagefiles import DepthRecord, DepthSource
+from verifier.robustness.mutators.moving import AnnotationKind, Annotations, Moved
+from verifier.robustness.mutators.mutation import AnyMutation, Composition, moves_boxes, needs_depth
 
-SCHEMA_NAME = "verifier.mutate"
-SCHEMA_VERSION = 1
 MOST_JOBS = 256
 """At the same time; each holds an image, its depth and what is made of it."""
 LONGEST_FOLDER = 120
 """Characters; a longer name of a folder is cut, and ends in a digest of the mutation."""
+
+
+@dataclass(frozen=True)
+class MutateSettings:
+    """What was done: the seed of everything drawn, where depth came from, the format of what moved along."""
+
+    seed: Count
+    depth: DepthRecord | None
+    annotations: AnnotationKind | None
+
+
+@dataclass(frozen=True)
+class AnnotationFiles:
+    """The annotations that went in; images and depth maps are named one by one."""
+
+    role: Literal["annotations"]
+    name: str
+    files: Annotated[int, Limits(ge=1)]
+    sha256: Sha256
+
+
+@dataclass(frozen=True)
+class MutationRecord:
+    """One mutation."""
+
+    name: str
+    parameters: Mapping[str, int | float | str]
+
+
+@dataclass(frozen=True)
+class CompositionRecord:
+    """Mutations one after the other."""
+
+    steps: Annotated[tuple[MutationRecord, ...], Limits(min_length=1)]
+
+
+@dataclass(frozen=True)
+class NamedMutation:
+    """A mutation, as it is given to --mutation, and the folder of its images."""
+
+    text: str
+    folder: str
+    mutation: MutationRecord | CompositionRecord
+
+
+@dataclass(frozen=True)
+class MutateCounts:
+    """Numbers of images, of those that could not be read, of files (kept ones included) and of failures."""
+
+    images: Count
+    unreadable: Count
+    written: Count
+    failures: Count
+
+
+@dataclass(frozen=True)
+class ImageDepth:
+    """A depth map before unknown depths are filled, and the share of its pixels with a depth."""
+
+    sha256: Sha256
+    known: Share
+
+
+@dataclass(frozen=True)
+class MutatedFile:
+    """A file that was made: the number of the mutation, its path below the folder, the SHA-256 of its bytes."""
+
+    mutation: Count
+    path: str
+    sha256: Sha256
+
+
+@dataclass(frozen=True)
+class MutateFailure:
+    """What could not be made; `mutation` is None where the image could not be read."""
+
+    mutation: int | None
+    message: str
+
+
+@dataclass(frozen=True)
+class MutatedImage:
+    """What became of one image.
+
+    Attributes:
+        file: without folders.
+        size: height and width.
+        sha256: of height, width and pixels; None where the image could not be read.
+        depth: None where none was needed or read.
+    """
+
+    name: str
+    file: str
+    size: tuple[Annotated[int, Limits(ge=1)], Annotated[int, Limits(ge=1)]] | None
+    sha256: Sha256 | None
+    depth: ImageDepth | None
+    outputs: tuple[MutatedFile, ...]
+    failures: tuple[MutateFailure, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MutateResult:
+    """Result of `verify mutate`; the command names its inputs without folders."""
+
+    schema: ClassVar[str] = "verifier.mutate"
+    version: ClassVar[int] = 1
+    command: tuple[str, ...] = ()
+    settings: MutateSettings
+    inputs: tuple[AnnotationFiles, ...]
+    versions: Mapping[str, str]
+    mutations: Annotated[tuple[NamedMutation, ...], Limits(min_length=1)]
+    counts: MutateCounts
+    notes: tuple[str, ...]
+    images: Annotated[tuple[MutatedImage, ...], Limits(min_length=1)]
 
 
 @dataclass(frozen=True)
@@ -136,36 +250,28 @@ class BatchResult:
         """What whoever uses the outputs must know."""
         return tuple(_notes(self))
 
-    def document(self) -> dict[str, Any]:
-        """The JSON document."""
+    def document(self) -> MutateResult:
+        """The document of the batch."""
         settings = self.settings
-        return {
-            "schema": SCHEMA_NAME,
-            "version": SCHEMA_VERSION,
-            "settings": {
-                "seed": settings.seed,
-                "depth": None if settings.depth is None else settings.depth.document(),
-                "annotations": None if settings.annotations is None else settings.annotations.kind,
-            },
-            "inputs": [] if settings.annotations is None else [dict(settings.annotations.record)],
-            "versions": dict(settings.programs),
-            "mutations": [
-                {"text": each.text, "folder": folder_name(each), "mutation": each.document()}
-                for each in settings.mutations
-            ],
-            "counts": {
-                "images": len(self.images),
-                "unreadable": sum(image.size is None for image in self.images),
-                "written": len(self.outputs),
-                "failures": len(self.failures),
-            },
-            "notes": list(self.notes),
-            "images": [_image_document(each) for each in self.images],
-        }
+        kind = None if settings.annotations is None else settings.annotations.kind
+        return MutateResult(
+            settings=MutateSettings(settings.seed, None if settings.depth is None else settings.depth.record, kind),
+            inputs=() if settings.annotations is None else (AnnotationFiles(**settings.annotations.record),),
+            versions=dict(settings.programs),
+            mutations=tuple(map(_named, settings.mutations)),
+            counts=MutateCounts(
+                images=len(self.images),
+                unreadable=sum(image.size is None for image in self.images),
+                written=len(self.outputs),
+                failures=len(self.failures),
+            ),
+            notes=self.notes,
+            images=tuple(map(_image, self.images)),
+        )
 
     def json_text(self) -> str:
         """The document as text, one line for each image."""
-        document = self.document()
+        document = json_values(self.document())
         images = document.pop("images")
         head = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
         lines = ",\n".join(f"    {json.dumps(each, ensure_ascii=False, allow_nan=False)}" for each in images)
@@ -201,16 +307,23 @@ def _notes(result: BatchResult) -> list[str]:
     return found
 
 
-def _image_document(image: ImageResult) -> dict[str, Any]:
+def _named(mutation: AnyMutation) -> NamedMutation:
+    parts = mutation.steps if isinstance(mutation, Composition) else (mutation,)
+    steps = tuple(MutationRecord(each.name, each.parameters) for each in parts)
+    record = CompositionRecord(steps) if isinstance(mutation, Composition) else steps[0]
+    return NamedMutation(mutation.text, folder_name(mutation), record)
+
+
+def _image(image: ImageResult) -> MutatedImage:
     depth = None
-    if image.depth_sha256 is not None:
-        depth = {"sha256": image.depth_sha256, "known": image.depth_known}
-    return {
-        "name": image.name,
-        "file": image.file,
-        "size": None if image.size is None else list(image.size),
-        "sha256": image.sha256,
-        "depth": depth,
-        "outputs": [{"mutation": each.mutation, "path": each.path, "sha256": each.sha256} for each in image.outputs],
-        "failures": [{"mutation": each.mutation, "message": each.message} for each in image.failures],
-    }
+    if image.depth_sha256 is not None and image.depth_known is not None:
+        depth = ImageDepth(image.depth_sha256, image.depth_known)
+    return MutatedImage(
+        image.name,
+        image.file,
+        image.size,
+        image.sha256,
+        depth,
+        tuple(MutatedFile(each.mutation, each.path, each.sha256) for each in image.outputs),
+        tuple(MutateFailure(each.mutation, each.message) for each in image.failures),
+    )

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_json
 from verifier.perception.detections.sources import digest_record
-from verifier.robustness.mutators.moving import Moved, box_of, frame_name
+from verifier.robustness.mutators.moving import AnnotationKind, Moved, box_of, frame_name
 
 SHAPES = ("segmentation", "keypoints", "num_keypoints")
 FARTHEST_PX = 1e9
@@ -44,7 +44,7 @@ class CocoAnnotations:
     image_of: Mapping[str, int]
     rows: Mapping[str, tuple[int, ...]]
     boxes: Mapping[str, NDArray[np.float64]]
-    kind = "coco"
+    kind: ClassVar[AnnotationKind] = "coco"
     note = (
         "boxes in the image move along; where one moved, segmentation and keypoints are left out and area is that of "
         "the box; all other fields are as they were"

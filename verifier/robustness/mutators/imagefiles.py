@@ -12,10 +12,11 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import numpy as np
 
+from verifier.base.documents import Limits
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.perception.detections.depth import UNITS_PER_M, depth_map
 from verifier.perception.settings import IMAGE_SUFFIXES
@@ -125,6 +126,16 @@ class DepthMap:
 
 
 @dataclass(frozen=True)
+class DepthRecord:
+    """As `DepthSource`, for documents: of the folder its name alone, and the scale only with a folder."""
+
+    folder: str | None
+    constant_m: Annotated[float, Limits(gt=0)] | None
+    scale: Annotated[float, Limits(gt=0)] | None
+    densify: Densifying | None
+
+
+@dataclass(frozen=True)
 class DepthSource:
     """Where depth comes from: a folder of maps (see `depth_map`), or one depth for every pixel.
 
@@ -186,11 +197,8 @@ class DepthSource:
         """
         return found.depth_m if self.densify is None else densify(found.depth_m, self.densify)
 
-    def document(self) -> dict[str, str | float | None]:
-        """As JSON values; of the folder its name alone."""
-        return {
-            "folder": None if self.folder is None else self.folder.name,
-            "constant_m": self.constant_m,
-            "scale": None if self.folder is None else self.scale,
-            "densify": self.densify,
-        }
+    @property
+    def record(self) -> DepthRecord:
+        """For documents."""
+        folder = None if self.folder is None else self.folder.name
+        return DepthRecord(folder, self.constant_m, None if self.folder is None else self.scale, self.densify)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import decoded
 from verifier.perception.detections.sources import Member, read_source
-from verifier.robustness.mutators.moving import MOVED_ALONG, Moved, box_of, with_box
+from verifier.robustness.mutators.moving import MOVED_ALONG, AnnotationKind, Moved, box_of, with_box
 
 OBJECT_COLUMNS, TRACKING_COLUMNS = (15, 16), (17, 18)
 OBJECT_BOX, TRACKING_BOX = (4, 5, 6, 7), (6, 7, 8, 9)
@@ -45,7 +45,7 @@ class KittiLabels:
     note = MOVED_ALONG
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> AnnotationKind:
         """The name of the format."""
         return "kitti_tracking" if self.tracking else "kitti_object"
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,11 +40,14 @@ class Moved:
     boxes: NDArray[np.float64]
 
 
+AnnotationKind: TypeAlias = Literal["table", "coco", "kitti_object", "kitti_tracking"]
+
+
 class Annotations(Protocol):
     """Annotations of many images."""
 
     @property
-    def kind(self) -> str:
+    def kind(self) -> AnnotationKind:
         """The name of the format."""
 
     @property

@@ -1,0 +1,15 @@
+"""Documents of commands, held against the types that they are written from."""
+
+import jsonschema
+
+from verifier.base.documents import json_values, read_document
+from verifier.evidence.documents import schema_of, type_of
+
+
+def read_back(content):
+    """The value that a document holds; it is written as it was read, and keeps to the generated schema."""
+    name = content["schema"]
+    value = read_document(type_of(name), content, "written.json")
+    assert json_values(value) == content
+    jsonschema.validate(content, schema_of(name))
+    return value

@@ -1,0 +1,391 @@
+"""The document of an assessment: byte-stable, without times, absolute paths and user names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
+
+from verifier.base.documents import Count, InputFile, Limits, Magnitude, Share
+from verifier.robustness.assessment.breaks import Break, Criterion, Kind
+from verifier.robustness.assessment.circumstances import Circumstance, priorities
+from verifier.robustness.assessment.definition import DataSet, Sweep
+from verifier.robustness.assessment.degradation import Scale
+from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule
+from verifier.robustness.assessment.plan import Occurrence, PlanSummary
+from verifier.robustness.assessment.relation import Outcome
+from verifier.robustness.assessment.result import AssessmentResult, SystemResult, TargetResult
+
+T = TypeVar("T")
+Told: TypeAlias = Annotated[str, Limits(pattern="^(satisfied|violated|inconclusive|no target)$")]
+"""A verdict."""
+ToldOfLevel: TypeAlias = Annotated[str, Limits(pattern="^(satisfied|violated|inconclusive|vacuous)$")]
+Grade: TypeAlias = Annotated[int, Limits(ge=1, le=5)]
+Level: TypeAlias = float | Literal["inf"] | None
+"""JSON has no infinity; a level can be."""
+Performance: TypeAlias = Mapping[str, Count | Magnitude]
+"""Metric -> value in 0..1; TP, FP and FN are counts."""
+
+
+@dataclass(frozen=True)
+class CircumstanceRecord:
+    """As `verifier.robustness.assessment.circumstances.Circumstance`; None for what nobody stated."""
+
+    name: str
+    description: str
+    measure: Annotated[str, Limits(pattern="^(probability|relative frequency)$")]
+    frequency: Share | None
+    source_frequency: Share | None
+    missing: Share | None
+    exposure: Grade | None
+    likelihood: Grade | None
+    severity: Grade | None
+    significance: Annotated[int, Limits(ge=1, le=125)] | None
+    tolerance_scale: Annotated[float, Limits(gt=0)]
+    transformation: str | None
+    part_of: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TolerancePiece:
+    """A straight line of the accepted change over the distance, up to a distance; None for all."""
+
+    slope: float
+    constant: float
+    up_to: float | None
+
+
+@dataclass(frozen=True)
+class RuleRecord:
+    """A distance, how it is measured, and the change of performance that is accepted."""
+
+    name: str
+    measure: str
+    tolerance: tuple[TolerancePiece, ...] | None
+
+
+@dataclass(frozen=True)
+class SourceRecord:
+    """The source data."""
+
+    performance: Performance | None
+
+
+@dataclass(frozen=True)
+class DistanceRecord:
+    """As `verifier.robustness.assessment.measures.DatasetDistance`."""
+
+    distance: Magnitude | None
+    similarity: float | None
+    given: bool
+    pairs: Annotated[int, Limits(ge=1)] | None
+    deviation: Magnitude | None
+
+
+@dataclass(frozen=True)
+class OutcomeRecord:
+    """As `verifier.robustness.assessment.relation.Outcome`."""
+
+    metric: str
+    distance_name: str
+    source: Share
+    target: Share
+    change: Share
+    distance: Magnitude
+    scale: Annotated[float, Limits(gt=0)]
+    tolerance: Magnitude
+    verdict: Told
+
+
+@dataclass(frozen=True)
+class TargetRecord:
+    """One target data set against the source."""
+
+    name: str
+    circumstances: tuple[str, ...]
+    verdict: Told
+    performance: Performance | None
+    distances: Mapping[str, DistanceRecord]
+    unchecked: tuple[str, ...]
+    outcomes: tuple[OutcomeRecord, ...]
+
+
+@dataclass(frozen=True)
+class SweepRecord:
+    """A parameter of a transformation, its settings, and the target data set of each."""
+
+    name: str
+    parameter: str
+    settings: tuple[float, ...]
+    targets: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class MadeRecord:
+    """What was made here: the identity of the detector that was run, from which score on, images."""
+
+    detector: Mapping[str, Any] | None
+    lowest_score: float | None
+    follow_up_images: Count
+
+
+@dataclass(frozen=True)
+class BreakRecord:
+    """As `verifier.robustness.assessment.breaks.Break`."""
+
+    holds_at: Level
+    fails_at: Level
+    interpolated: Level
+    recovers: bool
+    undefined: Count
+    sure_at: Level
+
+
+@dataclass(frozen=True)
+class CriterionRecord:
+    """As `verifier.robustness.assessment.breaks.Criterion`, one entry per level; below a margin of 0 it fails."""
+
+    kind: Kind
+    name: str
+    limit: str
+    values: tuple[float | None, ...]
+    margins: tuple[float | None, ...]
+    verdicts: tuple[ToldOfLevel | None, ...]
+    intervals: tuple[tuple[float, float] | None, ...]
+    break_: BreakRecord
+
+
+@dataclass(frozen=True)
+class CriterionName:
+    """Which criterion."""
+
+    kind: Kind
+    name: str
+
+
+@dataclass(frozen=True)
+class SureOrder:
+    """Two criteria of which the number of images leaves no doubt which fails first."""
+
+    earlier: CriterionName
+    later: CriterionName
+
+
+@dataclass(frozen=True)
+class DegradationRecord:
+    """What the levels of a disturbance showed, from the mildest on.
+
+    Attributes:
+        settings: how the requirements were checked, by name; None where none were.
+        seen: the criteria that fail, grouped by the first level where they do; the first group saw it first.
+    """
+
+    parameter: str
+    unit: str
+    scale: Scale
+    levels: Annotated[tuple[Level, ...], Limits(min_length=2)]
+    inputs: tuple[InputFile, ...]
+    settings: Mapping[str, Any] | None
+    remarks: tuple[str, ...]
+    criteria: tuple[CriterionRecord, ...]
+    seen: tuple[tuple[CriterionName, ...], ...]
+    surely_before: tuple[SureOrder, ...]
+
+
+@dataclass(frozen=True)
+class SystemRecord:
+    """Everything found about one system; its targets are in the order of the file, those of sweeps last."""
+
+    key: str
+    title: str
+    citation: str
+    verdict: Told
+    remarks: tuple[str, ...]
+    viewpoint: str
+    perspectives: Mapping[str, tuple[str, ...]]
+    occurrence: Occurrence
+    circumstances: tuple[CircumstanceRecord, ...]
+    priorities: tuple[str, ...]
+    metrics: tuple[str, ...]
+    rules: tuple[RuleRecord, ...]
+    source: SourceRecord
+    targets: tuple[TargetRecord, ...]
+    sweeps: tuple[SweepRecord, ...]
+    plan: PlanSummary | None
+    made: MadeRecord | None
+    degradation: DegradationRecord | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssessResult:
+    """Result of `verify assess`."""
+
+    schema: ClassVar[str] = "verifier.assess"
+    version: ClassVar[int] = 1
+    command: tuple[str, ...] = ()
+    title: str
+    verdict: Told
+    inputs: tuple[InputFile, ...]
+    versions: Mapping[str, str]
+    systems: Annotated[tuple[SystemRecord, ...], Limits(min_length=1)]
+
+
+def assess_document(result: AssessmentResult) -> AssessResult:
+    """The document of an assessment."""
+    return AssessResult(
+        title=result.title,
+        verdict=result.verdict.value,
+        inputs=_inputs(result.inputs),
+        versions=result.versions,
+        systems=tuple(map(_system, result.systems)),
+    )
+
+
+def _inputs(files: Sequence[Mapping[str, str]]) -> tuple[InputFile, ...]:
+    return tuple(InputFile(**each) for each in files)
+
+
+def _system(found: SystemResult) -> SystemRecord:
+    given, made = found.assessment, found.made
+    return SystemRecord(
+        key=given.key,
+        title=given.title,
+        citation=given.citation,
+        verdict=found.verdict.value,
+        remarks=found.remarks,
+        viewpoint=given.viewpoint,
+        perspectives=given.perspectives,
+        occurrence=given.occurrence,
+        circumstances=tuple(map(_circumstance, given.circumstances)),
+        priorities=tuple(each.name for each in priorities(given.circumstances)),
+        metrics=given.metrics,
+        rules=tuple(RuleRecord(each.name, each.measure, _tolerance(each)) for each in given.rules.values()),
+        source=SourceRecord(_performance(given.source)),
+        targets=tuple(map(_target, found.targets)),
+        sweeps=tuple(map(_sweep, given.sweeps)),
+        plan=None if found.plan is None else found.plan.summary(),
+        made=None if made is None else MadeRecord(made.identity, made.lowest_score, made.images),
+        degradation=None if found.degradation is None else _degradation(found),
+    )
+
+
+def _circumstance(each: Circumstance) -> CircumstanceRecord:
+    return CircumstanceRecord(
+        name=each.name,
+        description=each.description,
+        measure=each.measure,
+        frequency=_number(each.frequency),
+        source_frequency=_number(each.source_frequency),
+        missing=_number(each.missing),
+        exposure=None if each.risk is None else each.risk.exposure,
+        likelihood=None if each.risk is None else each.risk.likelihood,
+        severity=None if each.risk is None else each.risk.severity,
+        significance=each.significance,
+        tolerance_scale=float(each.tolerance_scale),
+        transformation=None if each.transformation is None else str(each.transformation),
+        part_of=each.part_of,
+    )
+
+
+def _tolerance(rule: DistanceRule) -> tuple[TolerancePiece, ...] | None:
+    if rule.tolerance is None:
+        return None
+    pieces = rule.tolerance.pieces
+    return tuple(TolerancePiece(float(each.slope), float(each.constant), _number(each.up_to)) for each in pieces)
+
+
+def _performance(data: DataSet) -> Performance | None:
+    if data.performance is None:
+        return None
+    return {
+        **data.performance.counts,
+        **{name: float(value) for name, value in data.performance.values.items()},
+    }
+
+
+def _sweep(sweep: Sweep) -> SweepRecord:
+    targets = tuple(target.name for target in sweep.targets)
+    return SweepRecord(sweep.name, sweep.parameter, tuple(map(float, sweep.settings)), targets)
+
+
+def _target(found: TargetResult) -> TargetRecord:
+    return TargetRecord(
+        name=found.target.name,
+        circumstances=found.target.circumstances,
+        verdict=found.verdict.value,
+        performance=_performance(found.target),
+        distances={name: _distance(each) for name, each in found.distances.items()},
+        unchecked=found.unchecked,
+        outcomes=tuple(map(_outcome, found.outcomes)),
+    )
+
+
+def _distance(each: DatasetDistance) -> DistanceRecord:
+    return DistanceRecord(_number(each.distance), _number(each.similarity), each.given, each.pairs, each.deviation)
+
+
+def _outcome(each: Outcome) -> OutcomeRecord:
+    return OutcomeRecord(
+        metric=each.metric,
+        distance_name=each.distance_name,
+        source=float(each.source),
+        target=float(each.target),
+        change=float(each.change),
+        distance=float(each.distance),
+        scale=float(each.scale),
+        tolerance=float(each.tolerance),
+        verdict=each.verdict.value,
+    )
+
+
+def _degradation(found: SystemResult) -> DegradationRecord:
+    given, result = found.assessment.degradation, found.degradation
+    if given is None or result is None:
+        raise ValueError("a degradation result without a degradation")
+    return DegradationRecord(
+        parameter=given.parameter,
+        unit=given.unit,
+        scale=given.scale,
+        levels=tuple(map(_level, result.levels)),
+        inputs=_inputs(result.inputs),
+        settings=result.settings,
+        remarks=result.remarks,
+        criteria=tuple(map(_criterion, result.criteria, result.breaks)),
+        seen=tuple(tuple(map(_name, group)) for group in result.seen),
+        surely_before=tuple(SureOrder(_name(one), _name(other)) for one, other in result.surely_before),
+    )
+
+
+def _criterion(each: Criterion, one: Break) -> CriterionRecord:
+    verdicts = (None if verdict is None else verdict.value for verdict in _all(each, each.verdicts))
+    place = BreakRecord(
+        _level(one.holds_at),
+        _level(one.fails_at),
+        _level(one.place),
+        one.recovers,
+        one.undefined,
+        _level(one.sure_at),
+    )
+    intervals = tuple(_all(each, each.intervals))
+    return CriterionRecord(
+        each.kind, each.name, each.limit, each.values, each.margins, tuple(verdicts), intervals, place
+    )
+
+
+def _all(each: Criterion, known: Sequence[T | None]) -> Sequence[T | None]:
+    """One entry per level; none of them known where nothing is."""
+    return known or (None,) * len(each.values)
+
+
+def _name(each: Criterion | Break) -> CriterionName:
+    return CriterionName(each.kind, each.name)
+
+
+def _number(value: Fraction | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def _level(value: float | None) -> Level:
+    return "inf" if value is not None and math.isinf(value) else value
