@@ -24,11 +24,11 @@ Content: TypeAlias = Mapping[str, Any]
 SCHEMAS: Mapping[str, str] = MappingProxyType(
     {
         "verifier.run": "run.schema.json",
-        "verifier.explain": "explain/explain.schema.json",
-        "verifier.require": "require/require.schema.json",
-        "verifier.compare": "compare/compare.schema.json",
-        "verifier.confusion": "confusion/confusion.schema.json",
-        "verifier.collision": "collision.schema.json",
+        "verifier.explain": "questions/explain/explain.schema.json",
+        "verifier.require": "questions/require/require.schema.json",
+        "verifier.compare": "questions/compare/compare.schema.json",
+        "verifier.confusion": "perception/confusion/confusion.schema.json",
+        "verifier.collision": "collision/collision.schema.json",
         "verifier.trade_offs": "closedloop/trade_offs.schema.json",
         "verifier.curves": "closedloop/curves.schema.json",
         "verifier.assess": "robustness/assessment/assess.schema.json",
