@@ -18,7 +18,7 @@ gather, and a transition may later get probability 0.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,6 +84,28 @@ class Product:
     def sources(self) -> Integers:
         """(q,) int64, the product state that each product transition leaves."""
         return np.repeat(np.arange(self.state_count), np.diff(self.indptr))
+
+    def on_part(self, indptr: Integers, indices: Integers) -> Product:
+        """The product on a part of the graph, which lacks transitions but no states.
+
+        States that can no longer be reached stay. Successors must increase within rows, in the graph and in its part.
+        """
+        count = len(indptr) - 1
+        whole, part = (
+            np.repeat(np.arange(count), np.diff(starts)) * count + ends
+            for starts, ends in ((self.chain_indptr, self.chain_indices), (indptr, indices))
+        )
+        there = np.isin(whole, part, assume_unique=True)
+        number, kept = np.cumsum(there) - 1, there[self.edge]
+        lengths = np.bincount(self.sources[kept], minlength=self.state_count)
+        return replace(
+            self,
+            indptr=np.concatenate([[0], np.cumsum(lengths)]),
+            indices=self.indices[kept],
+            edge=number[self.edge[kept]],
+            chain_indptr=indptr,
+            chain_indices=indices,
+        )
 
 
 def build_product(

@@ -10,11 +10,12 @@ from typing import Any
 
 from verifier.base.errors import UsageError, one_line
 from verifier.base.files import read_json
+from verifier.case import Inputs, read_inputs
 from verifier.checking.process import StormProcess
 from verifier.cli.ci_arguments import drop_rule, largest_drop, share
 from verifier.evidence.consistency import read_document
 from verifier.options import RunOptions
-from verifier.pipeline import Inputs, read_inputs, verified
+from verifier.pipeline import verified
 from verifier.questions.compare.floor import Floor, floor_of
 from verifier.questions.compare.gate import Baseline, Drop, Gate, baseline_of_document, baseline_of_run, rule_words
 from verifier.questions.compare.gating import gate_of_run

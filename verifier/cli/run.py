@@ -9,6 +9,7 @@ from pathlib import Path
 
 from verifier.base.errors import ExitCode, InputError, UsageError, one_line
 from verifier.base.files import csv_text, write_bytes, write_text
+from verifier.case import Inputs, Study, read_inputs
 from verifier.chains import EXPORT_FORMATS
 from verifier.checking.process import StormProcess
 from verifier.cli.arguments import run_options
@@ -22,7 +23,7 @@ from verifier.cli.terminal import progress_bar, wants_colour
 from verifier.language.expressions import to_text
 from verifier.language.specs import read_spec
 from verifier.options import RunOptions
-from verifier.pipeline import Inputs, export_chain, read_inputs, require_one_block, verified
+from verifier.pipeline import export_chain, require_one_case, verified
 from verifier.results import RunResult
 from verifier.scenarios import number_text
 
@@ -41,7 +42,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     with StormProcess() as storm:
         inputs = read_inputs(arguments.spec, arguments.cm, options)
         if arguments.export is not None:
-            require_one_block(inputs.grid(options))
+            require_one_case(Study.of(inputs, options))
         result = verified(inputs, options, storm, watch.around(progress_bar), partial=True)
         held = gates_of(gates, arguments, result, options, storm)
         panels = _panels(inputs, options, storm, result) if arguments.plot is not None else []
@@ -58,7 +59,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     if panels:
         write_bytes(arguments.plot, picture)
     if arguments.export is not None:
-        export_chain(inputs, arguments.export, options)
+        export_chain(Study.of(inputs, options), arguments.export)
     if arguments.json:
         print(document, end="")
     else:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from verifier.base.errors import InputError, Place, UsageError, unknown_name
+from verifier.case import read_inputs
 from verifier.checking.process import StormProcess
 from verifier.cli.arguments import add_run_arguments, run_options
 from verifier.cli.robroc import Gathered
@@ -26,7 +27,7 @@ from verifier.closedloop.curves import TradeOffCurve
 from verifier.language.specs import read_spec
 from verifier.options import RunOptions
 from verifier.perception.confusion.document import read_counts
-from verifier.pipeline import read_inputs, verified
+from verifier.pipeline import verified
 from verifier.provenance import own_versions
 from verifier.results import RunResult, engines_record
 
