@@ -12,6 +12,7 @@ from small_chains import chain_of
 from verifier.base.errors import LimitError
 from verifier.checking import product as product_module
 from verifier.checking.batch import satisfaction_probabilities
+from verifier.checking.plan import decide
 from verifier.checking.product import build_product
 from verifier.language.expressions.syntax import Name, Operation
 from verifier.language.ltl.progression import ACCEPT, REJECT
@@ -151,3 +152,17 @@ def test_the_product_on_a_part_of_the_graph_gives_the_probabilities_of_one_built
     assert of_shared.probability == pytest.approx(of_built.probability, abs=1e-12)
     assert np.all(of_shared.lower <= of_built.upper)
     assert np.all(of_built.lower <= of_shared.upper)
+
+
+def test_what_is_decided_under_a_support_is_found_out_once(monkeypatch):
+    chain = chain_of([{0: 0.5, 1: 0.25, 2: 0.25}, {1: 1}, {0: 1}], {"a": {0}, "b": {1}})
+    product = product_of(chain, U(a, b))
+    support = np.ones(chain.transition_count, dtype=bool)
+    decided = decide(product, support)
+    assert decide(product, support.copy()) is decided
+    assert decide(product, np.array([False, True, True, True, True])) is not decided
+    plan = decided.plan(accepting=True, exact_one=True, matrices=1)
+    assert decided.plan(accepting=True, exact_one=True, matrices=1) is plan
+    assert decided.plan(accepting=False, exact_one=True, matrices=1) is not plan
+    monkeypatch.setattr("verifier.checking.plan.LARGEST_KEPT", product.state_count - 1)
+    assert decide(product, support) is not decided

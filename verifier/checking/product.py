@@ -18,13 +18,15 @@ gather, and a transition may later get probability 0.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
+from verifier.base.cache import Cache
 from verifier.base.errors import NoAnswerError
 from verifier.checking.graphs import Integers, Mask, ranges
 from verifier.language.expressions.syntax import Boolean, Name, Node, Operation
@@ -34,6 +36,8 @@ MOST_OBLIGATIONS = 100_000
 """Obligations of one formula that are told apart."""
 LONG = 2000
 """States of a chain from which on its product is made at once where that is possible, not step by step."""
+MOST_DECIDED = 8
+"""Supports of one product whose decided components are kept."""
 _MOST_CLOSED = 200
 """Pairs of an obligation and a letter that are tried for it."""
 _AT_ONCE = 1_000_000
@@ -56,6 +60,7 @@ class Product:
         chain_indptr: (n + 1,) int64, the chain's row starts.
         chain_indices: (nnz,) int64, the chain's successors.
         propositions: one (n,) bool mask for each proposition of `obligations.formula`.
+        decided: what was found out about it under the last few supports (`verifier.checking.plan`).
     """
 
     indptr: Integers
@@ -68,6 +73,7 @@ class Product:
     chain_indptr: Integers
     chain_indices: Integers
     propositions: tuple[Mask, ...]
+    decided: Cache = field(init=False, repr=False, default_factory=partial(Cache, MOST_DECIDED))
 
     def __post_init__(self) -> None:
         if len(self.indptr) != self.state_count + 1 or not len(self.indices) == len(self.edge) == self.indptr[-1]:
