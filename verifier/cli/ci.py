@@ -11,11 +11,8 @@ from pathlib import Path
 
 from verifier.base.libraries import library
 from verifier.case import Case
-from verifier.evidence.documents import checked_document
-from verifier.evidence.intoto import statement
 from verifier.evidence.junit import junit_xml, suite_name
 from verifier.evidence.points import block_text
-from verifier.evidence.sarif import requirement_places, sarif_log
 from verifier.language.specs import Specification
 from verifier.results import RunResult
 from verifier.scenarios import number_text
@@ -61,6 +58,10 @@ def ci_texts(
     """
     if all(getattr(arguments, name) is None for name in CI_OUTPUTS):
         return []
+    from verifier.evidence.documents import checked_document
+    from verifier.evidence.intoto import statement
+    from verifier.evidence.sarif import requirement_places, sarif_log
+
     run = checked_document(json.loads(document), document.encode(), RESULT_FILE)
     found = []
     if arguments.junit is not None:
