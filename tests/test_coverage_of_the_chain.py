@@ -12,9 +12,10 @@ import pytest
 from scipy.stats import beta
 
 from verifier.analysis.settings import ConfidenceSettings
+from verifier.case import read_inputs
 from verifier.checking.process import StormProcess
 from verifier.options import RunOptions
-from verifier.pipeline import read_inputs, verified
+from verifier.pipeline import verified
 
 RECALLS = (0.95, 0.85, 0.7)  # of pedestrians, by bin of 10 m
 LARGEST = 400

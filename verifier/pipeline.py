@@ -1,39 +1,40 @@
 """The whole story: from a spec and confusion matrices to verdicts.
 
-    spec + model + matrices -> scenario grid -> skeleton -> Markov chain -> both engines -> verdicts
+    spec + model + matrices -> study of cases -> skeleton -> chain -> both engines -> evidence -> verdicts
 
-`verify_spec` is that story; everything else here prepares what it hands on or collects what it found.
+`verify_spec` is that story; `check_case` is its middle, from a skeleton to what both engines say.
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial as partially
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
-from verifier.analysis.confidence import Confidence, Data, confidence, data_of_run
-from verifier.analysis.dependence.channel_test import channel_document, class_tests, drawn_together
-from verifier.analysis.intervals.drive_items import weighted_matrices
-from verifier.analysis.intervals.measured import measured
-from verifier.analysis.mixed import mixed_data
-from verifier.analysis.objective import Objective
-from verifier.analysis.settings import ConfidenceSettings
-from verifier.base.budget import memory_limit
-from verifier.base.errors import LimitError, NoAnswerError, UsageError
-from verifier.blocks import CheckedBlock, block_chain, block_objectives, check_block, clock_of
+import numpy as np
+
+from verifier.analysis.confidence import Confidence, confidence
+from verifier.analysis.dependence.channel_test import channel_document
+from verifier.analysis.robust.any_dependence import any_dependence
+from verifier.base.arrays import ROUNDOFF
+from verifier.base.budget import Clock, memory_limit
+from verifier.base.errors import EngineError, LimitError, NoAnswerError, UsageError
+from verifier.case import Case, Inputs, Study, clock_of, read_inputs
 from verifier.chains import write_chain
 from verifier.checking.process import StormProcess
-from verifier.collection import Judging, collected, interval_remarks, unanswered_requirement, with_plans
-from verifier.language.expressions import Source, check_type
-from verifier.language.specs import Specification, check_names, read_spec
+from verifier.checking.requirements import answers_within_limits
+from verifier.checking.results import TwoEngineValues
+from verifier.checking.strategies import StrategyRange, strategy_range
+from verifier.collection import CheckedCase, Judging, collected, interval_remarks, unanswered_requirement, with_plans
+from verifier.language.expressions import to_text
 from verifier.language.specs.specification import expand_lets
 from verifier.options import RunOptions
-from verifier.perception.confusion import ConfusionFile, ConfusionMatrices, read_confusion
-from verifier.perception.confusion.counts import Sequences
-from verifier.perception.confusion.mix import MixedMatrices
 from verifier.provenance import (
+    case_remarks,
     grid_remarks,
     input_files,
     matrices_record,
@@ -43,12 +44,9 @@ from verifier.provenance import (
     run_settings,
 )
 from verifier.results import RunResult, Unanswered
-from verifier.scenarios import Block, Grid, make_grid
-from verifier.systems.model import SystemModel
-from verifier.systems.reader import read_model
 
-Progress: TypeAlias = Callable[[list[Block]], Iterable[Block]]
-ObjectivesOf: TypeAlias = Callable[[Block], tuple[Objective, ...]]
+Progress: TypeAlias = Callable[[list[Case]], Iterable[Case]]
+AnyError = TypeVar("AnyError", bound=EngineError | LimitError)
 
 
 def verify_spec(
@@ -60,7 +58,7 @@ def verify_spec(
         spec_path: a `.ltl` file; it names the system model.
         confusion_path: a confusion document.
         options: see `RunOptions`.
-        progress: wraps the list of blocks, for a progress bar.
+        progress: wraps the list of cases, for a progress bar.
 
     Raises:
         VerifierError: see `verifier.base.errors`; each says what to do.
@@ -72,144 +70,204 @@ def verify_spec(
 def verified(
     inputs: Inputs, options: RunOptions, storm: StormProcess, progress: Progress = iter, *, partial: bool = False
 ) -> RunResult:
-    """As `verify_spec`, for files that are read and a worker that runs; `partial` as for `checked_grid`."""
+    """As `verify_spec`, for files that are read and a worker that runs; `partial` as for `checked_study`."""
     with memory_limit(options.limits.memory_bytes):
-        return result_of(checked_grid(inputs, options, storm, progress, partial=partial), inputs, options)
+        return result_of(checked_study(Study.of(inputs, options), storm, progress, partial=partial), options)
 
 
 @dataclass(frozen=True, eq=False)
-class CheckedGrid:
-    """What was computed in every block of a grid; it does not depend on what decides verdicts.
+class CheckedStudy:
+    """What was computed in every case of a study; it does not depend on what decides verdicts.
 
     Attributes:
-        grid: the scenarios, with the requirements that have an answer in all of them.
-        blocks: what both engines say in each block.
-        data: what intervals and bounds rest on; None where there are none.
-        sure: for each block how sure that is; None where nothing says.
+        study: with the requirements that have an answer in all cases.
+        cases: what both engines say in each of them.
+        evidence: for each case how sure the data make that; None where nothing says.
         storm: version of the model checker.
-        unanswered: the requirements that have none.
+        unanswered: the requirements that have no answer.
     """
 
-    grid: Grid
-    blocks: tuple[CheckedBlock, ...]
-    data: Data | None
-    sure: tuple[tuple[Confidence, ...] | None, ...]
+    study: Study
+    cases: tuple[CheckedCase, ...]
+    evidence: tuple[tuple[Confidence, ...] | None, ...]
     storm: str
     unanswered: tuple[Unanswered, ...] = ()
 
 
-def checked_grid(
-    inputs: Inputs, options: RunOptions, storm: StormProcess, progress: Progress = iter, *, partial: bool = False
-) -> CheckedGrid:
-    """Both engines' values in every scenario, and how sure they are.
+def checked_study(
+    study: Study, storm: StormProcess, progress: Progress = iter, *, partial: bool = False
+) -> CheckedStudy:
+    """Both engines' values in every case, and how sure the data make them.
 
     Args:
-        inputs, options, storm, progress: as for `verified`.
+        study: what is asked.
+        storm, progress: as for `verified`.
         partial: go on without the requirements that have no answer within the limits, as long as one has.
 
     Raises:
         VerifierError: as `verify_spec`; NoAnswerError where there is no answer.
     """
-    grid, matrices, settings = inputs.grid(options), inputs.matrices(options), options.confidence
-    begun, clock = time.monotonic(), clock_of(options, len(grid.requirements) * len(grid.blocks))
-    found = tuple(
-        check_block(block, grid, matrices, options, storm, partial=partial) for block in progress(list(grid.blocks))
-    )
-    intervals = settings is not None and options.decimals is None
-    grid, found, unanswered = _answered(grid, found, intervals=intervals, partial=partial)
-    if settings is None or not intervals:
-        return CheckedGrid(grid, found, None, tuple(None for _ in found), storm.storm_version(), unanswered)
+    begun, clock = time.monotonic(), clock_of(study.options, len(study.requirements) * len(study.cases))
+    cases = tuple(check_case(case, storm, partial=partial) for case in progress(list(study.cases)))
+    study, cases, unanswered = _answered(study, cases, partial=partial)
     clock.spend(time.monotonic() - begun)
-    with clock.running("intervals and bounds over all matrices: --no-confidence leaves them out. It"):
-        objectives = _remembering_one(lambda block: block_objectives(block, grid, matrices, options))
-        data = _data(inputs, grid, matrices, options, settings, objectives)
-        sure = tuple(confidence(objectives(block), data, settings) for block in progress(list(grid.blocks)))
-    return CheckedGrid(grid, found, data, sure, storm.storm_version(), unanswered)
+    evidence: tuple[tuple[Confidence, ...] | None, ...] = (None,) * len(cases)
+    if study.bounded:
+        with clock.running("intervals and bounds over all matrices: --no-confidence leaves them out. It"):
+            evidence = tuple(map(_evidence_of, progress(list(study.cases))))
+    return CheckedStudy(study, cases, evidence, storm.storm_version(), unanswered)
 
 
-def _remembering_one(made: ObjectivesOf) -> ObjectivesOf:
-    """The same, without making those of a single block again; those of several would take too much memory."""
-    last: list[tuple[Block, tuple[Objective, ...]]] = []
-
-    def objectives(block: Block) -> tuple[Objective, ...]:
-        if not last or last[0][0] is not block:
-            last.clear()  # before the next are made
-            last.append((block, made(block)))
-        return last[0][1]
-
-    return objectives
+def _evidence_of(case: Case) -> tuple[Confidence, ...] | None:
+    """How sure the data make every requirement; the data are those of all cases."""
+    data, settings = case.study.data, case.study.options.confidence
+    return None if data is None or settings is None else confidence(case.objectives, data, settings)
 
 
-def _data(
-    inputs: Inputs,
-    grid: Grid,
-    matrices: ConfusionMatrices,
-    options: RunOptions,
-    settings: ConfidenceSettings,
-    objectives: ObjectivesOf,
-) -> Data:
-    """What intervals and bounds rest on."""
-    chains = map(objectives, grid.blocks)
-    counts, strata = measured(matrices, options.empty_columns), inputs.mixed(options)
-    if strata is None:
-        return data_of_run(chains, counts, inputs.sequences(options), settings)
-    return mixed_data(chains, counts, strata, settings)
+def check_case(case: Case, storm: StormProcess, *, partial: bool = False) -> CheckedCase:
+    """Build the chain of one case and have both engines check every requirement on it.
+
+    Args:
+        case: of a study.
+        storm: a running worker.
+        partial: accept requirements without an answer within the limits; see `CheckedCase.refused`.
+
+    Raises:
+        VerifierError: as `build_skeleton` and `answers_within_limits`; NoAnswerError for a requirement without an
+            answer, unless `partial`.
+    """
+    study, conditions = case.study, case.study.conditions
+    options = study.options
+    clock = Clock(options.engines.timeout_s)  # building the chain takes time from each formula
+    begun = time.monotonic()
+    with clock.running("building the chain"):
+        skeleton, chain = case.skeleton, case.chain(conditions)
+    with _explained(case):
+        answers = answers_within_limits(
+            chain,
+            [formula.formula for formula in study.formulas],
+            storm,
+            options.engines,
+            ROUNDOFF * skeleton.channel.rounding_steps,
+            targets=[requirement.target for requirement in study.requirements],
+            exact_chain=partially(case.chain, conditions, exact=True),
+            spent_s=clock.spent_s,
+            product=case.product,
+        )
+    refused = {number: _told(case, answer) for number, answer in enumerate(answers) if isinstance(answer, LimitError)}
+    if refused and not partial:
+        raise next(iter(refused.values()))
+    values = tuple(answer for answer in answers if not isinstance(answer, LimitError))
+    case = case.asking(number for number in range(len(answers)) if number not in refused)
+    strategies: tuple[StrategyRange, ...] = ()
+    if options.strategies and case.planner.kind == "synthesis":
+        process = case.process()
+        with _explained(case):
+            strategies = tuple(
+                strategy_range(process, formula.formula, storm, options.engines) for formula in case.study.formulas
+            )
+    whole = clock_of(study.options, len(study.requirements))
+    whole.spend(time.monotonic() - begun)
+    with whole.running(f"{case}: looking for vacuous requirements"):
+        vacuity, notes = tuple(found.vacuity for found in case.findings), case.notes
+    whatever, unknown = _whatever_predicted(case, values, whole)
+    remarks = (*case_remarks(case, values, strategies), *unknown)
+    return CheckedCase(case, values, whatever, strategies, remarks, vacuity, notes, refused)
+
+
+def _whatever_predicted(
+    case: Case, values: Sequence[TwoEngineValues], clock: Clock
+) -> tuple[tuple[tuple[int | None, ...], ...], list[str]]:
+    """For each requirement and initial state the probability, 0 or 1, where it does not depend on what the detector
+    predicts; and what was not found out."""
+    whatever, unknown = [], []
+    for number, (requirement, found) in enumerate(zip(case.study.requirements, values, strict=True)):
+        try:
+            with clock.running("looking at all detectors"):
+                whatever.append(_whatever(case, number, found))
+        except (NoAnswerError, MemoryError):
+            whatever.append((None,) * len(found.probability))
+            unknown.append(
+                f"{case}: {requirement.name}: not found out within the limits: whether the detector matters at all"
+            )
+    return tuple(whatever), unknown
+
+
+def _whatever(case: Case, number: int, found: TwoEngineValues) -> tuple[int | None, ...]:
+    """Only what is 0 or 1 with the given matrices can be; rounded transitions are no probabilities of the system.
+    Where steps are counted there is no product to tell."""
+    if case.study.options.decimals is not None or found.counted or not np.isin(found.probability, (0, 1)).any():
+        return (None,) * len(found.probability)
+    bounds = any_dependence(case.objective(number), case.study.measured)
+    return tuple(low if low == high else None for low, high in bounds.tolist())
+
+
+@contextlib.contextmanager
+def _explained(case: Case) -> Iterator[None]:
+    """Say where an engine failed, and what the proposition names in its message stand for."""
+    try:
+        yield
+    except (EngineError, LimitError) as error:
+        raise _told(case, error) from None
+
+
+def _told(case: Case, error: AnyError) -> AnyError:
+    named = {name: node for name, node in case.study.conditions.items() if name in str(error)}
+    legend = "".join(f"\n  {name} is {to_text(node)}" for name, node in named.items())
+    return type(error)(f"{case}: {error}{legend}")
 
 
 def _answered(
-    grid: Grid, found: Sequence[CheckedBlock], *, intervals: bool, partial: bool
-) -> tuple[Grid, tuple[CheckedBlock, ...], tuple[Unanswered, ...]]:
-    """Grid and blocks with the requirements that are answered everywhere, and the others.
+    study: Study, cases: Sequence[CheckedCase], *, partial: bool
+) -> tuple[Study, tuple[CheckedCase, ...], tuple[Unanswered, ...]]:
+    """Study and cases with the requirements that are answered everywhere, and the others.
 
     Raises:
         NoAnswerError: there are others, and `partial` is not asked for or nothing else is left.
     """
     reasons: dict[int, LimitError] = {}
-    for block in found:
-        counted = [k for k, values in zip(block.answered, block.values, strict=True) if values.counted and intervals]
-        for index, reason in [*block.refused.items(), *((k, _without_intervals(grid, k)) for k in counted)]:
-            reasons.setdefault(index, reason)
-    if reasons and (not partial or len(reasons) == len(grid.requirements)):
+    for case in cases:
+        counted = [
+            number
+            for number, values in zip(case.answered, case.values, strict=True)
+            if values.counted and study.bounded
+        ]
+        for number, reason in [*case.refused.items(), *((k, _without_intervals(study, k)) for k in counted)]:
+            reasons.setdefault(number, reason)
+    if reasons and (not partial or len(reasons) == len(study.requirements)):
         raise next(iter(reasons.values()))
     unanswered = tuple(
-        unanswered_requirement(grid, found, index, str(reason)) for index, reason in sorted(reasons.items())
+        unanswered_requirement(study.requirements[number], cases, number, str(reason))
+        for number, reason in sorted(reasons.items())
     )
-    kept = replace(grid, requirements=tuple(r for k, r in enumerate(grid.requirements) if k not in reasons))
-    return kept, tuple(block.without(reasons) for block in found), unanswered
+    kept = study.asking(number for number in range(len(study.requirements)) if number not in reasons)
+    return kept, tuple(case.without(reasons) for case in cases), unanswered
 
 
-def _without_intervals(grid: Grid, index: int) -> NoAnswerError:
+def _without_intervals(study: Study, number: int) -> NoAnswerError:
     return NoAnswerError(
-        f"{grid.requirements[index].name}: its steps are counted, for the measured matrix; intervals and bounds over "
-        "all matrices would need an obligation for each step left, more than the limits allow",
+        f"{study.requirements[number].name}: its steps are counted, for the measured matrix; intervals and bounds "
+        "over all matrices would need an obligation for each step left, more than the limits allow",
         hint="--no-confidence gives the probability for the measured matrix alone; or shorten the window",
     )
 
 
-def result_of(checked: CheckedGrid, inputs: Inputs, options: RunOptions) -> RunResult:
+def result_of(checked: CheckedStudy, options: RunOptions) -> RunResult:
     """Verdicts, and what would decide more.
 
     Args:
         checked: what was computed under these options, or under ones that differ in what decides verdicts only.
-        inputs: the files.
         options: of the run.
     """
-    grid, data = checked.grid, checked.data
-    settings = run_settings(grid, options, data)
-    tests = class_tests(inputs.confusion.matrices.metadata, drawn_together(block.draws for block in checked.blocks))
-    results = collected(grid, checked.blocks, checked.sure, Judging.of(settings, options, tests))
-    if data is not None and options.confidence is not None and settings["verdict_from"] == "bounds":
-        matrices = inputs.matrices(options)
-        results = with_plans(
-            results,
-            grid,
-            matrices,
-            lambda block: block_objectives(block, grid, matrices, options),
-            data,
-            options.confidence,
-        )
+    study, inputs = checked.study, checked.study.inputs
+    settings = run_settings(study.grid, options, study.data)
+    results = collected(
+        study.requirements, checked.cases, checked.evidence, Judging.of(settings, options, study.tests)
+    )
+    if settings["verdict_from"] == "bounds":
+        results = with_plans(results, study)
     return RunResult(
-        title=inputs.confusion.matrices.title or Path(inputs.confusion.name).stem,
+        title=inputs.title,
         inputs=input_files(inputs.spec, inputs.model, inputs.confusion),
         settings=settings,
         requirements=results,
@@ -219,91 +277,44 @@ def result_of(checked: CheckedGrid, inputs: Inputs, options: RunOptions) -> RunR
             *run_remarks(
                 inputs.confusion.matrices,
                 options,
-                [each for block in checked.blocks for each in block.assumed],
+                [text for checked_case in checked.cases for text in checked_case.case.assumed],
                 [
-                    *grid_remarks(grid, options.false_alarms),
-                    *(each for block in checked.blocks for each in block.remarks),
-                    *noted((each.block, each.notes) for each in checked.blocks),
+                    *grid_remarks(study.grid, options.false_alarms),
+                    *(text for checked_case in checked.cases for text in checked_case.remarks),
+                    *noted((checked_case.case, checked_case.notes) for checked_case in checked.cases),
                 ],
-                data,
-                tests,
+                study.data,
+                study.tests,
             ),
-            *(each.remark for each in checked.unanswered),
+            *(requirement.remark for requirement in checked.unanswered),
         ),
         matrices=matrices_record(inputs.confusion),
-        channel=channel_document(tests),
+        channel=channel_document(study.tests),
         unanswered=checked.unanswered,
     )
 
 
-@dataclass(frozen=True)
-class Inputs:
-    """The files of a run, read and checked against each other."""
-
-    spec: Specification
-    model: SystemModel
-    confusion: ConfusionFile
-
-    def grid(self, options: RunOptions) -> Grid:
-        """The scenario grid that spec and options ask for."""
-        return make_grid(self.spec, self.model, options.selection)
-
-    def matrices(self, options: RunOptions) -> ConfusionMatrices:
-        """The matrices to use: those of the file or their sum over all bins, with the weights of the bounds.
-
-        Point, intervals and bounds are made from the same weights: so the point lies within its bounds.
-
-        Raises:
-            UsageError: the file does not know what the weights need.
-        """
-        strata = self.mixed(options)
-        if strata is not None:
-            return strata.matrices()
-        matrices = self.confusion.matrices.canonical() if options.canonical else self.confusion.matrices
-        return weighted_matrices(matrices, self.sequences(options), options.weights)
-
-    def mixed(self, options: RunOptions) -> MixedMatrices | None:
-        """The matrices by the bins of the variable that is weighed, where one is."""
-        found = self.confusion.mixed
-        return found.canonical() if found is not None and options.canonical else found
-
-    def sequences(self, options: RunOptions) -> Sequences | None:
-        """The counts by sequence behind these matrices, where the file has them."""
-        found = self.confusion.sequences
-        return found.canonical() if found is not None and options.canonical else found
-
-
-def read_inputs(spec_path: str | Path, confusion_path: str | Path, options: RunOptions = RunOptions()) -> Inputs:
-    """Read spec, system model and matrices; VerifierError as `verify_spec`."""
-    spec = read_spec(spec_path)
-    model = read_model(spec.model)
-    check_names(spec, model.types())
-    if options.selection.initial is not None:
-        check_type(options.selection.initial, model.types(), Source("", "--initial"), "boolean")
-    return Inputs(spec, model, read_confusion(confusion_path, options.where, options.score_threshold, options.mix))
-
-
-def require_one_block(grid: Grid) -> None:
-    """Refuse a grid of several blocks where one chain is exported; UsageError."""
-    if len(grid.blocks) != 1:
+def require_one_case(study: Study) -> None:
+    """Refuse a study of several cases where one chain is exported; UsageError."""
+    if len(study.cases) != 1:
         raise UsageError(
-            f"one chain is exported at a time, and {len(grid.blocks)} were asked for: name one planner, one "
+            f"one chain is exported at a time, and {len(study.cases)} were asked for: name one planner, one "
             "environment and one value of each swept constant"
         )
 
 
-def export_chain(inputs: Inputs, path: str | Path, options: RunOptions = RunOptions()) -> None:
-    """Write the Markov chain of a grid of one block, labelled with the propositions of model and spec.
+def export_chain(study: Study, path: str | Path) -> None:
+    """Write the Markov chain of a study of one case, labelled with the propositions of model and spec.
 
     Args:
+        study: what is asked.
         path: ending in .umb, .drn or .prism.
 
     Raises:
-        UsageError: the grid has several blocks.
+        UsageError: the study has several cases.
         VerifierError: as `verify_spec`.
     """
-    grid = inputs.grid(options)
-    require_one_block(grid)
-    conditions = {**inputs.model.labels, **expand_lets(inputs.spec.lets, inputs.spec.source)}
-    skeleton, chain = block_chain(grid.blocks[0], grid, inputs.matrices(options), options, conditions)
-    write_chain(replace(chain, labels={**chain.labels, "terminal": skeleton.terminal}), path)
+    require_one_case(study)
+    (case,), inputs = study.cases, study.inputs
+    chain = case.chain({**inputs.model.labels, **expand_lets(inputs.spec.lets, inputs.spec.source)})
+    write_chain(replace(chain, labels={**chain.labels, "terminal": case.skeleton.terminal}), path)

@@ -9,9 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from verifier import __version__
 from verifier.analysis.confidence import Data
 from verifier.analysis.dependence.channel_test import ClassTest
@@ -20,6 +17,7 @@ from verifier.analysis.intervals.intervals import alpha_of, fewest_draws
 from verifier.analysis.intervals.rate_differences import difference_remark
 from verifier.analysis.intervals.tiers import RESAMPLED, BoundsBasis
 from verifier.analysis.settings import LARGEST_DRAWS, ConfidenceSettings
+from verifier.case import Case
 from verifier.checking.results import TwoEngineValues
 from verifier.checking.strategies import StrategyRange
 from verifier.checking.verdicts import INDEPENDENT_ITEMS
@@ -33,9 +31,7 @@ from verifier.perception.confusion.sanity import remark_texts
 from verifier.results import InputFile
 from verifier.scenarios import Block, Grid, number_text
 from verifier.systems.model import EMPTY_CLASS, SystemModel
-from verifier.systems.skeleton import Skeleton
 
-Mask = NDArray[np.bool_]
 MATRICES_SAY = (
     "distance",
     "matching",
@@ -303,36 +299,25 @@ def _listed(names: Sequence[str], between: str = ", ") -> str:
     return between.join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
-def block_remarks(
-    block: Block,
-    grid: Grid,
-    skeleton: Skeleton,
-    won: Mask | None,
-    values: list[TwoEngineValues],
-    strategies: tuple[StrategyRange, ...],
-) -> Iterator[str]:
-    """What a reader must know about the initial states and the single requirements of one block.
-
-    Args:
-        won: (m,) for a synthesised planner the initial states from which it can win, else None.
-    """
-    yield from start_remarks(block, skeleton, won)
-    for requirement, found in zip(grid.requirements, values, strict=True):
+def case_remarks(case: Case, values: Sequence[TwoEngineValues], strategies: Sequence[StrategyRange]) -> Iterator[str]:
+    """What a reader must know about the initial states and the single requirements of one case."""
+    yield from start_remarks(case)
+    for requirement, found in zip(case.study.requirements, values, strict=True):
         if found.remark is not None:
             yield f"{requirement.name}: {found.remark}"
-    for requirement, found_range in zip(grid.requirements, strategies, strict=False):
+    for requirement, found_range in zip(case.study.requirements, strategies, strict=False):
         if not found_range.confirmed:
             yield f"{requirement.name}: the range over all winning strategies is Storm's alone, not confirmed"
 
 
-def start_remarks(block: Block, skeleton: Skeleton, won: Mask | None) -> Iterator[str]:
-    """What a reader must know about the initial states of one block; `won` as for `block_remarks`."""
-    if skeleton.terminal[skeleton.starts].all():
-        yield f"{block}: every initial state is terminal; the episode is over at once"
-    if won is not None and not won.all():
+def start_remarks(case: Case) -> Iterator[str]:
+    """What a reader must know about the initial states of one case."""
+    if case.skeleton.terminal[case.skeleton.starts].all():
+        yield f"{case}: every initial state is terminal; the episode is over at once"
+    if case.won is not None and not case.won.all():
         yield (
-            f"{block}: from {int((~won).sum())} of {len(won)} initial states no controller meets the requirements "
-            "even with perfect perception; there the planner follows its rules"
+            f"{case}: from {int((~case.won).sum())} of {len(case.won)} initial states no controller meets the "
+            "requirements even with perfect perception; there the planner follows its rules"
         )
 
 

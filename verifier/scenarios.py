@@ -23,7 +23,7 @@ LARGEST_GRID = 100_000
 """Blocks of one run; each needs a chain of its own."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Block:
     """One planner, one value of each swept constant, one environment."""
 
@@ -87,7 +87,7 @@ def make_grid(spec: Specification, model: SystemModel, selection: Selection) -> 
     wanted += [Operation("!", (each.formula,)) for each in spec.requirements if each.comparison in ("<=", "<")]
     return Grid(
         tuple(_blocks(model, planner_names, environments, settings, sweeps)),
-        _selected(spec, selection.requirements),
+        selected_requirements(spec, selection.requirements),
         conjunction(tuple(conditions)) if conditions else None,
         conjunction(tuple(wanted)) if wanted else None,
         settings,
@@ -143,7 +143,8 @@ def _blocks(
     return blocks
 
 
-def _selected(spec: Specification, names: tuple[str, ...]) -> tuple[Requirement, ...]:
+def selected_requirements(spec: Specification, names: tuple[str, ...]) -> tuple[Requirement, ...]:
+    """Those of these names, in the order of the spec; all where none is named. UsageError for an unknown name."""
     known = {each.name: each for each in spec.requirements}
     for name in names:
         if name not in known:

@@ -17,16 +17,14 @@ from interval_models import RECURRENT, SIMPLE, Model, random_model
 from second_checker import complaint
 
 from verifier.analysis import kernel
-from verifier.analysis.intervals.measured import measured
 from verifier.analysis.robust.certificate import document
 from verifier.analysis.robust.point_certificate import point_certificates
 from verifier.analysis.robust.region import confidence_region
 from verifier.analysis.robust.solutions import Effort, robust_bounds
 from verifier.analysis.robust.subject import subject_document, subject_of
-from verifier.blocks import block_objectives
+from verifier.case import Study, read_inputs
 from verifier.language.ltl import holds_on_lasso, parse_formula
 from verifier.options import RunOptions
-from verifier.pipeline import read_inputs
 
 NESTED = [
     "G F (p & X X q)",
@@ -112,10 +110,10 @@ class TestCertificatesOfTheProgram:
         options, count = RunOptions(), 0
         for spec in sorted((root / "specs").glob("*.ltl")):
             inputs = read_inputs(spec, root / "examples/nuscenes_yolov3_class.json", options)
-            grid, matrices = inputs.grid(options), inputs.matrices(options)
-            for block in grid.blocks:
-                for objective in block_objectives(block, grid, matrices, options):
-                    region = confidence_region(objective.skeleton, measured(matrices))
+            study = Study.of(inputs, options)
+            for case in study.cases:
+                for objective in case.objectives:
+                    region = confidence_region(objective.skeleton, study.measured)
                     found = robust_bounds(objective, region, effort=Effort(attained=False))
                     for certificate in found.certificates:
                         kernel.check(json.loads(json.dumps(document(certificate))))

@@ -22,8 +22,6 @@ from scipy.stats import beta
 from small_objectives import channel_of, objective_of, random_objective
 
 from verifier.analysis.intervals.betting import UNIT
-from verifier.analysis.intervals.measured import measured
-from verifier.analysis.objective import build_objective
 from verifier.analysis.robust import graph as robust_graph
 from verifier.analysis.robust.bound import bound_sides
 from verifier.analysis.robust.graph import end_components
@@ -32,15 +30,13 @@ from verifier.analysis.robust.solutions import Effort, robust_bounds
 from verifier.analysis.robust.step import greatest_masses, inner_masses, uncertain_step
 from verifier.analysis.sensitivity.adjoint import state_values
 from verifier.base.errors import EngineError
-from verifier.blocks import block_skeleton
+from verifier.case import Study, read_inputs
 from verifier.chains.chain import MarkovChain
 from verifier.chains.decision_process import DecisionProcess
 from verifier.checking.process import StormProcess
-from verifier.checking.requirements import abstracted
 from verifier.checking.strategies import optimal_probabilities
 from verifier.language.ltl import parse_formula, to_storm
 from verifier.options import RunOptions
-from verifier.pipeline import read_inputs
 from verifier.scenarios import Selection
 
 TWO, THREE = ((), ("a",)), ((), ("a",), ("b",))
@@ -724,13 +720,11 @@ def test_the_published_matrices(root):
     # bounds are the ends of Clopper and Pearson for 31 of 158, alpha divided among the events of the chain.
     options = RunOptions(selection=Selection(settings={"vmax": 3}, planners=("correct",), environments=("ped",)))
     inputs = read_inputs(root / "specs/car_pedestrian.ltl", root / "examples/nuscenes_yolov3_class.json", options)
-    grid, matrices = inputs.grid(options), inputs.matrices(options)
-    (block,) = grid.blocks
-    skeleton = block_skeleton(block, grid, matrices, options)
-    data = measured(matrices)
-    index = [each.name for each in grid.requirements].index("stops_for_pedestrians")
-    formula = abstracted([each.formula for each in grid.requirements])[index]
-    objective = build_objective(skeleton, formula.formula, formula.propositions, 10**6)
+    study = Study.of(inputs, options)
+    (case,) = study.cases
+    skeleton, data = case.skeleton, study.measured
+    index = [each.name for each in study.requirements].index("stops_for_pedestrians")
+    objective = case.objective(index)
     region = confidence_region(skeleton, data)
     tail = 0.05 / 2 / len(events_of(skeleton, data))
     found = robust_bounds(objective, region)

@@ -11,6 +11,8 @@ from small_chains import chain_of
 
 from verifier.base.errors import LimitError
 from verifier.checking import product as product_module
+from verifier.checking.batch import satisfaction_probabilities
+from verifier.checking.plan import decide
 from verifier.checking.product import build_product
 from verifier.language.expressions.syntax import Name, Operation
 from verifier.language.ltl.progression import ACCEPT, REJECT
@@ -129,3 +131,38 @@ def test_made_at_once_it_is_the_product_made_step_by_step(seed, monkeypatch):
     assert all(len(texts[0][k]) == len(texts[1][number[k]]) for k in met)
     with pytest.raises(LimitError, match=f"at least {at_once.state_count} states"):
         product_of(chain, formula, max_states=at_once.state_count - 1)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_product_on_a_part_of_the_graph_gives_the_probabilities_of_one_built_there(seed):
+    rng = random.Random(seed)
+    n = rng.choice([2, 5, 60])
+    whole = [rng.sample(range(n), min(n, rng.randint(1, 4))) for _ in range(n)]
+    part = [rng.sample(row, rng.randint(1, len(row))) for row in whole]
+    labels = {name: {s for s in range(n) if rng.random() < 0.5} for name in "abc"}
+    chain, smaller = (
+        chain_of([dict.fromkeys(row, 1 / len(row)) for row in rows], labels, initial=range(0, n, 3))
+        for rows in (whole, part)
+    )
+    formula = random_formula(rng, 3)
+    shared = product_of(chain, formula).on_part(smaller.indptr, smaller.indices)
+    built = product_of(smaller, formula)
+    assert shared.state_count >= built.state_count
+    of_shared, of_built = (satisfaction_probabilities(each, smaller.probabilities) for each in (shared, built))
+    assert of_shared.probability == pytest.approx(of_built.probability, abs=1e-12)
+    assert np.all(of_shared.lower <= of_built.upper)
+    assert np.all(of_built.lower <= of_shared.upper)
+
+
+def test_what_is_decided_under_a_support_is_found_out_once(monkeypatch):
+    chain = chain_of([{0: 0.5, 1: 0.25, 2: 0.25}, {1: 1}, {0: 1}], {"a": {0}, "b": {1}})
+    product = product_of(chain, U(a, b))
+    support = np.ones(chain.transition_count, dtype=bool)
+    decided = decide(product, support)
+    assert decide(product, support.copy()) is decided
+    assert decide(product, np.array([False, True, True, True, True])) is not decided
+    plan = decided.plan(accepting=True, exact_one=True, matrices=1)
+    assert decided.plan(accepting=True, exact_one=True, matrices=1) is plan
+    assert decided.plan(accepting=False, exact_one=True, matrices=1) is not plan
+    monkeypatch.setattr("verifier.checking.plan.LARGEST_KEPT", product.state_count - 1)
+    assert decide(product, support) is not decided

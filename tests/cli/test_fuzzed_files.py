@@ -27,7 +27,7 @@ from small_logs import HAND
 
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.errors import ExitCode, UsageError
-from verifier.blocks import block_skeleton
+from verifier.case import Inputs, Study
 from verifier.cli import main
 from verifier.closedloop.logfiles import write_logs
 from verifier.evidence.bundle.build import Sources, make_bundle
@@ -293,12 +293,13 @@ def targets(tmp_path_factory):
     return found
 
 
-def only_read(inputs, *rest, **_):
+def only_read(first, *rest, **_):
     """In place of the model checker: everything is read and every chain is built."""
-    options = next(each for each in rest if isinstance(each, RunOptions))
-    grid, matrices = inputs.grid(options), inputs.matrices(options)
-    for block in grid.blocks[:2]:
-        block_skeleton(block, grid, matrices, options)
+    study = first
+    if isinstance(first, Inputs):
+        study = Study.of(first, next(each for each in rest if isinstance(each, RunOptions)))
+    for case in study.cases[:2]:
+        assert case.skeleton.state_count
     raise UsageError("read")
 
 

@@ -13,7 +13,6 @@ from small_bundles import MATRICES, write_inputs
 
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.errors import InputError, LimitError, UsageError
-from verifier.blocks import check_block
 from verifier.cli import main
 from verifier.cli.terminal import progress_bar
 from verifier.evidence.bundle import build as building
@@ -23,6 +22,7 @@ from verifier.evidence.bundle.check import check_bundle, check_files
 from verifier.evidence.bundle.making import Planned
 from verifier.evidence.bundle.writing import write_bundle, zip_bytes
 from verifier.options import RunOptions
+from verifier.pipeline import check_case
 
 FEW = RunOptions(confidence=ConfidenceSettings(draws=500))
 RUN, EXPLAIN, REQUIRE = "results/run.json", "results/explain.json", "results/require/01_stops.json"
@@ -288,17 +288,17 @@ def test_a_given_result_cannot_pass_for_one_of_the_bundle(tmp_path, bundle):
 
 
 def test_runs_that_differ_in_what_decides_a_verdict_only_are_computed_once(tmp_path, monkeypatch):
-    blocks = []
+    cases = []
 
-    def counted(block, *rest, **options):
-        blocks.append(str(block))
-        return check_block(block, *rest, **options)
+    def counted(case, *rest, **options):
+        cases.append(str(case))
+        return check_case(case, *rest, **options)
 
-    monkeypatch.setattr("verifier.pipeline.check_block", counted)
+    monkeypatch.setattr("verifier.pipeline.check_case", counted)
     made = make_bundle(Sources(*write_inputs(tmp_path)), FEW)
     assert sum(path.startswith("results/alternatives/") for path in made.files) == 4
     # Two environments, as asked and under the two other uses of column "empty".
-    assert len(blocks) == 2 * 3
+    assert len(cases) == 2 * 3
 
 
 def test_a_directory_of_an_archive_is_not_read_before_it_is_known_to_be_small(tmp_path):

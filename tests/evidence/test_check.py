@@ -10,6 +10,7 @@ from typed_documents import read_back
 
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.errors import LimitError
+from verifier.case import Study
 from verifier.cli import main
 from verifier.cli.evidence import check_text
 from verifier.evidence.bundle.anew import check_anew
@@ -21,7 +22,7 @@ from verifier.evidence.bundle.layout import input_paths
 from verifier.evidence.bundle.making import planned_words
 from verifier.evidence.bundle.parts import read_parts
 from verifier.evidence.bundle.request import Request, request_of
-from verifier.evidence.bundle.system import Rebuilt, unpacked_inputs
+from verifier.evidence.bundle.system import unpacked_inputs
 from verifier.evidence.bundle.writing import write_bundle
 from verifier.evidence.findings import CheckReport, Finding, Grades, Kind, Log
 from verifier.language.specs import read_spec
@@ -185,7 +186,7 @@ def test_last_digits_and_library_versions_may_differ_on_another_machine(built):
     files["results/run.json"] = (json.dumps(content, indent=2) + "\n").encode()
     request = request_of(json.loads(files["request.json"]))
     with unpacked_inputs(files, request) as read:
-        rebuilt = Rebuilt(read.inputs, request.options)
+        rebuilt = Study.of(read.inputs, request.options)
         about = {**input_words(request), **planned_words(rebuilt, files)}
         log = Log()
         check_anew(read_parts(request, read, rebuilt, files, about), log)

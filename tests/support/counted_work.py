@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import sys
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 
 
 def calls_of(work: Callable[[], object]) -> int:
@@ -21,3 +24,35 @@ def calls_of(work: Callable[[], object]) -> int:
     finally:
         sys.setprofile(before)
     return count
+
+
+@contextlib.contextmanager
+def counted_calls(*functions: Callable[..., object]) -> Iterator[Counter[str]]:
+    """How often each of some functions of the package is called in the block, by name.
+
+    They are replaced in every module that names them, also in one that is imported in the block.
+    """
+    count: Counter[str] = Counter()
+
+    def counting(function: Callable[..., object]) -> Callable[..., object]:
+        @functools.wraps(function)
+        def counted(*args: object, **keywords: object) -> object:
+            count[function.__name__] += 1
+            return function(*args, **keywords)
+
+        return counted
+
+    replaced = {function: counting(function) for function in functions}
+    _exchange(replaced)
+    try:
+        yield count
+    finally:
+        _exchange({counted: function for function, counted in replaced.items()})
+
+
+def _exchange(new_of: dict[Callable[..., object], Callable[..., object]]) -> None:
+    names = {function.__name__ for function in new_of}
+    modules = [module for name, module in sys.modules.items() if name.startswith("verifier.")]
+    for module in modules:
+        for name in names & vars(module).keys():
+            setattr(module, name, new_of.get(getattr(module, name), getattr(module, name)))

@@ -3,13 +3,14 @@
 import hashlib
 import json
 
+from verifier.case import Study
 from verifier.evidence.bundle.build import input_words
 from verifier.evidence.bundle.derived import derived_row, derived_texts
 from verifier.evidence.bundle.making import planned_words
 from verifier.evidence.bundle.manifest import Entry, manifest_of, read_manifest
 from verifier.evidence.bundle.parts import read_parts
 from verifier.evidence.bundle.request import request_of
-from verifier.evidence.bundle.system import Rebuilt, unpacked_inputs
+from verifier.evidence.bundle.system import unpacked_inputs
 
 
 def forged(bundle, changes, removed=(), derive=False):
@@ -36,7 +37,7 @@ def derived_from(files):
     """What follows from inputs and results, byte for byte."""
     request = request_of(json.loads(files["request.json"]))
     with unpacked_inputs(files, request) as read:
-        rebuilt = Rebuilt(read.inputs, request.options)
+        rebuilt = Study.of(read.inputs, request.options)
         about = {**input_words(request), **planned_words(rebuilt, files)}
         parts = read_parts(request, read, rebuilt, {path: files[path] for path in files if path in about}, about)
         return {path: text.encode() for path, text in derived_texts(parts).items()}

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -49,6 +49,13 @@ PATIENCE_S, PATIENCE = 30.0, 50.0
 """Storm is given up after so many seconds, or so many times what the batch engine took, if that is more."""
 
 
+ProductOf: TypeAlias = Callable[[], Product | None]
+
+
+def _no_product() -> None:
+    return None
+
+
 @dataclass(frozen=True, eq=False)
 class Task:
     """A formula, what Storm is asked about it, and the time that both engines have for it.
@@ -57,20 +64,29 @@ class Task:
         text: None where Storm is not asked.
         window: for formulas whose steps are counted, see `step_bounds`. Of those Storm is asked about the until that
             they are, or that they are the complement of: behind a negation it would unroll it.
+        product: gives that of the formula with a graph that the chain is a part of, if there is one.
     """
 
     formula: Node
     text: str | None
     window: LongWindow | None
     clock: Clock
+    product: ProductOf
 
     @classmethod
-    def of(cls, chain: MarkovChain, formula: Node, settings: EngineSettings, spent_s: float = 0.0) -> Task:
+    def of(
+        cls,
+        chain: MarkovChain,
+        formula: Node,
+        settings: EngineSettings,
+        spent_s: float = 0.0,
+        product: ProductOf = _no_product,
+    ) -> Task:
         """What is known before anything is computed; LimitError for a formula that nests too deep."""
         window = long_window(formula, chain.labels, chain.indptr, chain.indices)
         clock = Clock(settings.timeout_s)
         clock.spend(spent_s)
-        return cls(formula, _storm_text(chain, formula, window), window, clock)
+        return cls(formula, _storm_text(chain, formula, window), window, clock, product)
 
     @property
     def doing(self) -> str:
@@ -226,9 +242,13 @@ class Asking:
         chain, limit = self.chain, self.settings.product_states
         if task.window is not None:
             return None, counted(chain, task.window, self.value_error, task.clock.left_s)
-        product = build_product(
-            chain.indptr, chain.indices, chain.labels, task.formula, chain.initial, max_states=limit
-        )
+        product = task.product()
+        if product is None:
+            product = build_product(
+                chain.indptr, chain.indices, chain.labels, task.formula, chain.initial, max_states=limit
+            )
+        elif len(product.chain_indices) > chain.transition_count:
+            product = product.on_part(chain.indptr, chain.indices)
         return product, satisfaction_probabilities(
             product, chain.probabilities, rounding_defect=chain.rounding_defect, value_error=self.value_error
         )

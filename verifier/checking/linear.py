@@ -129,7 +129,10 @@ def solve(
     Raises:
         EngineError: a value exceeds the range of doubles, or a state of rounded probabilities has no way out.
     """
-    system = _System(plan, entry, stochastic, len(values), roughly=roughly)
+    system = plan.systems.kept(
+        (id(entry), stochastic, len(values), roughly),
+        lambda: _System(plan, entry, stochastic, len(values), roughly=roughly),
+    )
     solution = _in_chunks(system, values, value_error, memory_bytes)
     if stochastic and any(block.size > DENSE_LIMIT for block in plan.blocks):
         coarse = np.flatnonzero(_coarse(solution.value, solution.error, roughly).any(axis=1))
@@ -179,6 +182,7 @@ class _System:
         roughly: bool = False,
     ) -> None:
         self._plan = plan
+        self._entry = entry  # kept, for the system is known by its identity
         self._roughly = roughly
         self._stochastic = stochastic
         self._entry_of_edge = entry[plan.edge]

@@ -9,17 +9,23 @@ components, each after the components it leads to, and level by level, all compo
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from verifier.base.cache import Cache
 from verifier.checking.graphs import Integers, Mask, components, coreachable, levels, reachable
 from verifier.checking.product import Product
 from verifier.checking.recurrence import component_values
 from verifier.language.ltl.progression import ACCEPT, REJECT
 
+LARGEST_KEPT = 20_000
+"""States of a product of which it is kept what is decided under a support, and how its equations are solved."""
+MOST_PLANS = 4
+"""Plans under one support, and solutions of one plan, that share what was found out."""
 _CHUNK = 512
 _SECONDS_PER_BLOCK = 1e-4
 _SECONDS_PER_SPARSE_STATE = 5e-6
@@ -63,6 +69,7 @@ class Plan:
         start: (m,) int64, slot of each initial state.
         blocks: the order of solving. When there would be too many levels, one block of all states, as if they
             were one component.
+        systems: what the last few solutions share (`verifier.checking.linear`).
     """
 
     unknown: Integers
@@ -72,6 +79,7 @@ class Plan:
     loop_edge: Integers
     start: Integers
     blocks: tuple[Block, ...]
+    systems: Cache = field(init=False, repr=False, default_factory=partial(Cache, MOST_PLANS))
 
     @property
     def size(self) -> int:
@@ -100,10 +108,12 @@ class Decided:
     Attributes:
         product: the product.
         graph: its edges with positive probability between reachable states.
+        plans: the last few that were made.
     """
 
     product: Product
     graph: _Graph
+    plans: Cache = field(init=False, repr=False, default_factory=partial(Cache, MOST_PLANS))
 
     def plan(self, *, accepting: bool, exact_one: bool, matrices: int) -> Plan:
         """The plan for the probability of reaching the accepting (or the rejecting) bottom components.
@@ -114,6 +124,11 @@ class Decided:
                 chains whose rows do not sum to 1.
             matrices: for how many value arrays the plan will be used; it decides how to solve.
         """
+        return self.plans.kept(
+            (accepting, exact_one, matrices), lambda: self._planned(accepting, exact_one, matrices)
+        )
+
+    def _planned(self, accepting: bool, exact_one: bool, matrices: int) -> Plan:
         g = self.graph
         goal, other = (g.accepting, g.rejecting) if accepting else (g.rejecting, g.accepting)
         zero = g.reached & ~coreachable(g.n, g.sources, g.targets, goal)
@@ -159,6 +174,12 @@ def decide(product: Product, support: Mask) -> Decided:
     Raises:
         EngineError, LimitError: from deciding the bottom components.
     """
+    if product.state_count > LARGEST_KEPT:
+        return _decided(product, support)
+    return product.decided.kept(support.tobytes(), lambda: _decided(product, support))
+
+
+def _decided(product: Product, support: Mask) -> Decided:
     kept = np.flatnonzero(support[product.edge])
     sources, targets, edge = product.sources[kept], product.indices[kept], product.edge[kept]
     n = product.state_count

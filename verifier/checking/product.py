@@ -18,7 +18,8 @@ gather, and a transition may later get probability 0.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
 from verifier.base.arrays import rows_of
+from verifier.base.cache import Cache
 from verifier.base.errors import NoAnswerError
 from verifier.checking.graphs import Integers, Mask, ranges
 from verifier.language.expressions.syntax import Boolean, Name, Node, Operation
@@ -35,6 +37,8 @@ MOST_OBLIGATIONS = 100_000
 """Obligations of one formula that are told apart."""
 LONG = 2000
 """States of a chain from which on its product is made at once where that is possible, not step by step."""
+MOST_DECIDED = 8
+"""Supports of one product whose decided components are kept."""
 _MOST_CLOSED = 200
 """Pairs of an obligation and a letter that are tried for it."""
 _AT_ONCE = 1_000_000
@@ -57,6 +61,7 @@ class Product:
         chain_indptr: (n + 1,) int64, the chain's row starts.
         chain_indices: (nnz,) int64, the chain's successors.
         propositions: one (n,) bool mask for each proposition of `obligations.formula`.
+        decided: what was found out about it under the last few supports (`verifier.checking.plan`).
     """
 
     indptr: Integers
@@ -69,6 +74,7 @@ class Product:
     chain_indptr: Integers
     chain_indices: Integers
     propositions: tuple[Mask, ...]
+    decided: Cache = field(init=False, repr=False, default_factory=partial(Cache, MOST_DECIDED))
 
     def __post_init__(self) -> None:
         if len(self.indptr) != self.state_count + 1 or not len(self.indices) == len(self.edge) == self.indptr[-1]:
@@ -85,6 +91,28 @@ class Product:
     def sources(self) -> Integers:
         """(q,) int64, the product state that each product transition leaves."""
         return rows_of(self.indptr)
+
+    def on_part(self, indptr: Integers, indices: Integers) -> Product:
+        """The product on a part of the graph, which lacks transitions but no states.
+
+        States that can no longer be reached stay. Successors must increase within rows, in the graph and in its part.
+        """
+        count = len(indptr) - 1
+        whole, part = (
+            rows_of(starts) * count + ends
+            for starts, ends in ((self.chain_indptr, self.chain_indices), (indptr, indices))
+        )
+        there = np.isin(whole, part, assume_unique=True)
+        number, kept = np.cumsum(there) - 1, there[self.edge]
+        lengths = np.bincount(self.sources[kept], minlength=self.state_count)
+        return replace(
+            self,
+            indptr=np.concatenate([[0], np.cumsum(lengths)]),
+            indices=self.indices[kept],
+            edge=number[self.edge[kept]],
+            chain_indptr=indptr,
+            chain_indices=indices,
+        )
 
 
 def build_product(

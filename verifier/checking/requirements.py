@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 from verifier.base.arrays import ROUNDOFF
 from verifier.base.errors import LimitError
 from verifier.chains.chain import MarkovChain
 from verifier.checking.asking import Asking, Task
 from verifier.checking.process import StormProcess
+from verifier.checking.product import Product
 from verifier.checking.results import TwoEngineValues
 from verifier.checking.settings import EngineSettings
 from verifier.checking.two_engines import TwoEngines
@@ -78,6 +80,7 @@ def answers_within_limits(
     targets: Sequence[Fraction | None] = (),
     exact_chain: Callable[[], MarkovChain] | None = None,
     spent_s: float = 0.0,
+    product: Callable[[int], Product | None] = lambda number: None,
 ) -> list[TwoEngineValues | LimitError]:
     """Check formulas over the chain's label names at its initial states, with both engines.
 
@@ -93,6 +96,8 @@ def answers_within_limits(
         targets: for each formula the probability it will be compared with, if any; none at all if left out.
         exact_chain: makes the same chain with its fractions, for what doubles do not settle; None if there is none.
         spent_s: seconds that each formula's time limit has lost already.
+        product: for the number of a formula its product with a graph that the chain is a part of, states and initial
+            states the same; None to build that with the chain.
 
     Returns:
         for each formula what the engines say, or why there is no answer.
@@ -103,7 +108,12 @@ def answers_within_limits(
         LimitError: a formula nests too deep.
     """
     asking = Asking(chain, storm, settings, value_error)
-    looks = asking.looks([Task.of(chain, formula, settings, spent_s) for formula in formulas])
+    looks = asking.looks(
+        [
+            Task.of(chain, formula, settings, spent_s, partial(product, number))
+            for number, formula in enumerate(formulas)
+        ]
+    )
     both = TwoEngines(asking, exact_chain)
     aims = [*targets, *([None] * (len(formulas) - len(targets)))]
     return [both.settled(look, target) for look, target in zip(looks, aims, strict=True)]

@@ -13,6 +13,7 @@ from pathlib import Path, PurePath
 import numpy as np
 
 from verifier.base.errors import InputError, Place
+from verifier.case import read_inputs
 from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import Verdict, verdict_of
 from verifier.cli.terminal import progress_bar
@@ -26,7 +27,7 @@ from verifier.collision.pairs_reader import read_pairs
 from verifier.collision.stopping import BrakingPolicy
 from verifier.language.specs import check_names, read_spec
 from verifier.options import RunOptions, Selection
-from verifier.pipeline import read_inputs, verified
+from verifier.pipeline import verified
 from verifier.results import RequirementResult, RunResult, engines_record
 from verifier.robustness.assessment.breaks import Criterion
 from verifier.robustness.assessment.definition import Assessment

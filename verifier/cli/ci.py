@@ -9,20 +9,18 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from verifier.base.libraries import library
-from verifier.evidence.documents import checked_document
-from verifier.evidence.intoto import statement
+from verifier.case import Case
 from verifier.evidence.junit import junit_xml, suite_name
 from verifier.evidence.points import block_text
-from verifier.evidence.sarif import requirement_places, sarif_log
 from verifier.language.specs import Specification
 from verifier.questions.settings import RunSettings
 from verifier.results import RunResult
-from verifier.scenarios import Block, number_text
+from verifier.scenarios import number_text
 
 CI_OUTPUTS = ("junit", "sarif", "in_toto")
 RESULT_FILE = "run.json"
 """What the document of the run is called in them, wherever it is written."""
-Progress = Callable[[list[Block]], Iterable[Block]]
+Progress = Callable[[list[Case]], Iterable[Case]]
 
 
 class Stopwatch:
@@ -34,12 +32,12 @@ class Stopwatch:
     def around(self, progress: Progress) -> Progress:
         """The progress bar, with the time between two chains taken."""
 
-        def timed(blocks: list[Block]) -> Iterator[Block]:
-            for block in progress(blocks):
-                constants = {name: number_text(value) for name, value in block.swept.items()}
-                name = suite_name(block.planner.name, block_text(block.environment, constants))
+        def timed(cases: list[Case]) -> Iterator[Case]:
+            for case in progress(cases):
+                constants = {name: number_text(value) for name, value in case.swept.items()}
+                name = suite_name(case.planner.name, block_text(case.environment, constants))
                 start = time.perf_counter()
-                yield block
+                yield case
                 self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
         return timed
@@ -60,6 +58,10 @@ def ci_texts(
     """
     if all(getattr(arguments, name) is None for name in CI_OUTPUTS):
         return []
+    from verifier.evidence.documents import checked_document
+    from verifier.evidence.intoto import statement
+    from verifier.evidence.sarif import requirement_places, sarif_log
+
     run = checked_document(json.loads(document), document.encode(), RESULT_FILE)
     found = []
     if arguments.junit is not None:

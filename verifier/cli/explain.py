@@ -7,6 +7,7 @@ from dataclasses import replace
 from verifier.base.budget import memory_limit
 from verifier.base.errors import UsageError
 from verifier.base.files import write_bytes, write_text
+from verifier.case import Study, read_inputs
 from verifier.checking.process import StormProcess
 from verifier.cli.explain_plots import explain_plot
 from verifier.cli.explain_tables import explain_table
@@ -14,7 +15,6 @@ from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.plots import check_plot_target
 from verifier.cli.sources import check_writable, is_one_of, with_models
 from verifier.cli.terminal import progress_bar
-from verifier.pipeline import read_inputs
 from verifier.questions.explain.story import explained, read_traced
 from verifier.questions.settings import ExplanationSettings
 
@@ -28,7 +28,7 @@ def explain_command(arguments: ExplanationSettings, command: Command) -> int:
     with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
         inputs = read_inputs(arguments.spec, arguments.cm, options)
         traced = None if arguments.record is None else read_traced(arguments.record, arguments.cm)
-        result = explained(inputs, options, settings, storm, traced, progress_bar)
+        result = explained(Study.of(inputs, options), settings, storm, traced, progress_bar)
     # Everything is made before anything is written.
     picture = b"" if arguments.plot is None else explain_plot(result, arguments.plot)
     document = with_provenance(result.json_text(), command)

@@ -7,21 +7,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from verifier.base.errors import UsageError, one_line, shown
 from verifier.base.files import read_json
+from verifier.case import Inputs, read_inputs
 from verifier.checking.process import StormProcess
-from verifier.evidence.consistency import read_document
 from verifier.options import RunOptions
-from verifier.pipeline import Inputs, read_inputs, verified
-from verifier.questions.compare.floor import Floor, floor_of
-from verifier.questions.compare.gate import Baseline, Drop, Gate, baseline_of_document, baseline_of_run, rule_words
-from verifier.questions.compare.gating import gate_of_run
-from verifier.questions.compare.story import CompareOptions, compare
+from verifier.pipeline import verified
 from verifier.questions.settings import RunSettings
 from verifier.results import InputFile, RunResult
 from verifier.scenarios import number_text
+
+if TYPE_CHECKING:  # comparisons take a while to import, and most runs have no gates
+    from verifier.questions.compare.floor import Floor
+    from verifier.questions.compare.gate import Baseline, Drop, Gate
 
 PAIRED = "worst probabilities, both verified here; chances from common draws of the two files of matrices"
 SAME = "worst probabilities, both verified here; the matrices are the same, so every drop is 0 in every draw"
@@ -86,6 +86,9 @@ class Gates:
 
 def read_baseline(path: str) -> Baseline:
     """An earlier result; InputError as `verifier.evidence.consistency.read_document` and `baseline_of_document`."""
+    from verifier.evidence.consistency import read_document
+    from verifier.questions.compare.gate import baseline_of_document
+
     document = read_document(path)
     return baseline_of_document(document.content, path, document.sha256)
 
@@ -174,9 +177,13 @@ def gates_of(asked: Asked, arguments: RunSettings, result: RunResult, storm: Sto
     """Hold a run against the gates that were asked for; VerifierError as the pipeline and `gate_of_run`."""
     options, floor = arguments.options, None
     if asked.least is not None:
+        from verifier.questions.compare.floor import floor_of
+
         floor = floor_of(result, asked.least)
     if asked.max_drop is None or asked.baseline is None:
         return Gates(floor)
+    from verifier.questions.compare.gating import gate_of_run
+
     if asked.recorded is not None:
         baseline, compared = asked.recorded, RECORDED
         gate = gate_of_run(baseline, asked.max_drop, result, options.selection)
@@ -199,12 +206,16 @@ def gates_of(asked: Asked, arguments: RunSettings, result: RunResult, storm: Sto
 
 def _verified_baseline(inputs: Inputs, options: RunOptions, storm: StormProcess) -> Baseline:
     """The earlier matrices under today's spec, model and options."""
+    from verifier.questions.compare.gate import baseline_of_run
+
     file = InputFile.of("baseline", inputs.confusion.name, inputs.confusion.sha256)
     return baseline_of_run(verified(inputs, options.point_alone(), storm), file)
 
 
 def _paired(asked: Asked, baseline: Baseline, arguments: RunSettings) -> Gate:
     """Both files of matrices drawn together, as `verify compare` does."""
+    from verifier.questions.compare.story import CompareOptions, compare
+
     plain = replace(arguments.options, verdict_from="point", strategies=False)
     gated = CompareOptions(baseline=baseline, max_drop=asked.max_drop or Fraction(0), least_chance=asked.least_chance)
     files = {"baseline": str(asked.baseline), "now": str(arguments.cm)}
@@ -232,6 +243,8 @@ def gate_lines(gates: Gates) -> Iterator[str]:
         for condition in conditions:
             yield f"  what passed holds {one_line(condition)}"
     if gates.regression is not None:
+        from verifier.questions.compare.gate import rule_words
+
         gate = gates.regression
         drops = [each for each in gate.drops if each.failed]
         allowed = number_text(gate.max_drop)

@@ -8,12 +8,12 @@ from functools import partial
 from verifier.base.budget import memory_limit
 from verifier.base.errors import UsageError
 from verifier.base.files import csv_text, write_text
+from verifier.case import Study, read_inputs
 from verifier.checking.process import StormProcess
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.require_tables import require_table
 from verifier.cli.sources import check_writable, is_one_of, with_models
 from verifier.cli.terminal import progress_bar
-from verifier.pipeline import read_inputs
 from verifier.questions.require.question import Question, read_prices
 from verifier.questions.require.story import required
 from verifier.questions.settings import RequirementSettings
@@ -29,7 +29,7 @@ def require_command(arguments: RequirementSettings, command: Command) -> int:
     _check_targets(arguments)
     with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
         inputs = read_inputs(arguments.spec, arguments.cm, options)
-        result = required(inputs, asked, options, storm, partial(progress_bar, what="planners"))
+        result = required(Study.of(inputs, options), asked, storm, partial(progress_bar, what="planners"))
     # Everything is made before anything is written.
     table, document = require_table(result), with_provenance(result.json_text(), command)
     if arguments.output is not None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from verifier.base.errors import ExitCode, InputError, UsageError, one_line
 from verifier.base.files import csv_text, write_bytes, write_text
+from verifier.case import Inputs, Study, read_inputs
 from verifier.chains import EXPORT_FORMATS
 from verifier.checking.process import StormProcess
 from verifier.cli.ci import CI_OUTPUTS, Stopwatch, check_ci_libraries, ci_texts
@@ -20,7 +21,7 @@ from verifier.cli.terminal import progress_bar, wants_colour
 from verifier.language.expressions import to_text
 from verifier.language.specs import read_spec
 from verifier.options import RunOptions
-from verifier.pipeline import Inputs, export_chain, read_inputs, require_one_block, verified
+from verifier.pipeline import export_chain, require_one_case, verified
 from verifier.questions.settings import RunSettings
 from verifier.results import RunResult
 from verifier.scenarios import number_text
@@ -40,7 +41,7 @@ def run_command(arguments: RunSettings, command: Command) -> int:
     with StormProcess() as storm:
         inputs = read_inputs(arguments.spec, arguments.cm, options)
         if arguments.export is not None:
-            require_one_block(inputs.grid(options))
+            require_one_case(Study.of(inputs, options))
         result = verified(inputs, options, storm, watch.around(progress_bar), partial=True)
         held = gates_of(gates, arguments, result, storm)
         panels = [] if arguments.plot is None else _panels(inputs, options, storm, result)
@@ -57,7 +58,7 @@ def run_command(arguments: RunSettings, command: Command) -> int:
     if arguments.plot is not None:
         write_bytes(arguments.plot, picture)
     if arguments.export is not None:
-        export_chain(inputs, arguments.export, options)
+        export_chain(Study.of(inputs, options), arguments.export)
     if arguments.json:
         print(document, end="")
     else:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from verifier.base.errors import InputError, Place, UsageError, unknown_name
+from verifier.case import read_inputs
 from verifier.checking.process import StormProcess
 from verifier.cli.closedloop import Gathered
 from verifier.cli.terminal import progress_bar
@@ -25,7 +26,7 @@ from verifier.closedloop.settings import RobrocSettings
 from verifier.language.specs import read_spec
 from verifier.options import RunOptions, Selection
 from verifier.perception.confusion.document import read_counts
-from verifier.pipeline import read_inputs, verified
+from verifier.pipeline import verified
 from verifier.provenance import own_versions
 from verifier.results import RunResult, engines_record
 

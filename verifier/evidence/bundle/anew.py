@@ -13,7 +13,7 @@ from verifier.evidence.bundle.parts import Parts
 from verifier.evidence.differences import Difference, differences
 from verifier.evidence.findings import Finding, Kind, Log
 from verifier.evidence.points import fraction_of
-from verifier.pipeline import verified
+from verifier.pipeline import checked_study, result_of
 
 _NEARLY_NOTHING = 1e-13
 """What numbers near 0 may differ by, such as differences between engines."""
@@ -97,7 +97,7 @@ def _exactly(parts: Parts, storm: StormProcess, found: Log) -> None:
         found.unchecked.append("exact probabilities: the transitions were rounded, so there are none")
         return
     exact = replace(options.point_alone(), engines=replace(options.engines, exact=True))
-    again = verified(parts.rebuilt.inputs, exact, storm).document()
+    again = result_of(checked_study(parts.rebuilt.under(exact), storm), exact).document()
     count = 0
     for row, one in enumerate(again["requirements"]):
         for k, point in enumerate(one["points"]):

@@ -18,7 +18,7 @@ from verifier.base.budget import memory_limit
 from verifier.base.documents import Limits, Sha256
 from verifier.base.errors import InputError, LimitError, Place, UsageError
 from verifier.base.files import read_text
-from verifier.blocks import clock_of
+from verifier.case import Study, clock_of
 from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
 from verifier.evidence.bundle.declared import OMITTED_RATES, check_context
@@ -28,7 +28,7 @@ from verifier.evidence.bundle.making import Progress, make_results, planned, rea
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, digest_of
 from verifier.evidence.bundle.parts import document_of, read_parts
 from verifier.evidence.bundle.request import REQUEST_FILE, Request, request_of
-from verifier.evidence.bundle.system import Rebuilt, files_named, unpacked_inputs
+from verifier.evidence.bundle.system import files_named, unpacked_inputs
 from verifier.evidence.bundle.writing import check_target, write_bundle
 from verifier.evidence.consistency import check_document
 from verifier.language.specs import read_spec
@@ -174,7 +174,7 @@ def make_bundle(sources: Sources, options: RunOptions = RunOptions(), progress: 
             # The options as whoever checks will read them; limits are not among them.
             asked = request_of(json.loads(request.json_text())).options
             kept = replace(asked, limits=options.limits, engines=replace(options.engines, exact=asked.engines.exact))
-            rebuilt = Rebuilt(read.inputs, kept)
+            rebuilt = Study.of(read.inputs, kept)
             _check_count(rebuilt)
             check_context(read.context, request.context, rebuilt)
             checks = len(rebuilt.grid.requirements) * len(rebuilt.grid.blocks) * len(list(planned(rebuilt)))
@@ -199,7 +199,7 @@ def _refuse_inputs_inside(target: str | Path, sources: Sources) -> None:
             raise UsageError(f"{target}: {each}, an input, lies there and would be replaced")
 
 
-def _check_count(rebuilt: Rebuilt) -> None:
+def _check_count(rebuilt: Study) -> None:
     """Refuse more files than a check reads, before anything is computed."""
     grid, most = rebuilt.grid, READING_LIMITS.files // 2
     sides = 2 * (rebuilt.bounded + (rebuilt.options.decimals is None))

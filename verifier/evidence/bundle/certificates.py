@@ -25,13 +25,12 @@ from verifier.analysis.robust.solutions import Effort
 from verifier.analysis.robust.subject import point_document, region_document, subject_document, subject_of
 from verifier.base.errors import InputError
 from verifier.base.files import json_of
+from verifier.case import Study, read_inputs
 from verifier.chains.filled import filled_counts
 from verifier.evidence.bundle.layout import certificate_file
-from verifier.evidence.bundle.system import Rebuilt
 from verifier.evidence.differences import MOST, differing
 from verifier.evidence.findings import Finding, Kind
 from verifier.options import RunOptions
-from verifier.pipeline import read_inputs
 
 
 class Proven(NamedTuple):
@@ -67,7 +66,7 @@ class Certified(NamedTuple):
             yield self.path(side), json.dumps(content, allow_nan=False) + "\n"
 
 
-def certified(rebuilt: Rebuilt, of: str, block: int, objectives: Sequence[Objective]) -> list[Certified]:
+def certified(rebuilt: Study, of: str, block: int, objectives: Sequence[Objective]) -> list[Certified]:
     """What is certified of one block of the grid: each of its objectives, with the rates of the run.
 
     Transitions that were rounded have no certificates, for they are no probabilities.
@@ -93,15 +92,15 @@ def certificates_of_comparison(
     files: dict[str, bytes] = {}
     for spec_number, spec in enumerate(specs, 1):
         for detector_number, matrices in enumerate(detectors, 1):
-            rebuilt = Rebuilt(read_inputs(spec, matrices, options), options)
+            study = Study.of(read_inputs(spec, matrices, options), options)
             of = f"spec{spec_number:02}_detector{detector_number:02}"
-            for number, block in enumerate(rebuilt.grid.blocks):
-                for source in certified(rebuilt, of, number, rebuilt.objectives(block)):
+            for number, case in enumerate(study.cases):
+                for source in certified(study, of, number, case.objectives):
                     files.update((path, text.encode()) for path, text in source.texts())
     return files
 
 
-def why_none(rebuilt: Rebuilt, objective: Objective) -> str | None:
+def why_none(rebuilt: Study, objective: Objective) -> str | None:
     """Why no certificates are made of an objective; None where they are."""
     if rebuilt.data is not None and rebuilt.data.basis.tier == "approximate":
         return "bounds from resampled drives are drawn, and not proven by a certificate"
@@ -112,7 +111,7 @@ def why_none(rebuilt: Rebuilt, objective: Objective) -> str | None:
     )
 
 
-def certificates_of(rebuilt: Rebuilt, block: int, objectives: Sequence[Objective]) -> Iterator[tuple[str, int, str]]:
+def certificates_of(rebuilt: Study, block: int, objectives: Sequence[Objective]) -> Iterator[tuple[str, int, str]]:
     """Path, number of the requirement (from 0) and text of every certificate of one block of the grid.
 
     Args:
@@ -136,7 +135,7 @@ def certificates_of(rebuilt: Rebuilt, block: int, objectives: Sequence[Objective
 
 
 def check_certificates(
-    files: Mapping[str, bytes], rebuilt: Rebuilt, objective: Objective, paths: Sequence[str]
+    files: Mapping[str, bytes], rebuilt: Study, objective: Objective, paths: Sequence[str]
 ) -> tuple[Proven, list[Finding]]:
     """What the certificates of one block and requirement prove about the bundled system, and what is wrong.
 

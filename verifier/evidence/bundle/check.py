@@ -21,6 +21,7 @@ from verifier import __version__
 from verifier.base.budget import Clock, memory_limit
 from verifier.base.errors import InputError, LimitError, Place, UsageError
 from verifier.base.files import json_of
+from verifier.case import Study
 from verifier.evidence.bundle.anew import check_anew
 from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
 from verifier.evidence.bundle.archive import ReadingLimits, read_bundle
@@ -34,7 +35,7 @@ from verifier.evidence.bundle.manifest import MANIFEST_FILE, Manifest, digest_of
 from verifier.evidence.bundle.names import check_paths
 from verifier.evidence.bundle.parts import Parts, read_parts
 from verifier.evidence.bundle.request import REQUEST_FILE, Request, request_of
-from verifier.evidence.bundle.system import Rebuilt, Unpacked, unpacked_inputs
+from verifier.evidence.bundle.system import Unpacked, unpacked_inputs
 from verifier.evidence.consistency import check_document
 from verifier.evidence.differences import findings_of
 from verifier.evidence.findings import CheckReport, Finding, Grades, Kind, Log
@@ -197,7 +198,7 @@ def _looked_into(
 ) -> str:
     request = _request(files)
     with unpacked_inputs(files, request) as read:
-        parts = _parts(files, request, Rebuilt(read.inputs, limits.around(request.options)), read, log)
+        parts = _parts(files, request, Study.of(read.inputs, limits.around(request.options)), read, log)
         before = len(log.findings)
         _fit_together(parts, log)
         check_contents(parts, log)
@@ -251,7 +252,7 @@ def _request(files: Mapping[str, bytes]) -> Request:
     return request
 
 
-def _parts(files: Mapping[str, bytes], request: Request, rebuilt: Rebuilt, read: Unpacked, log: Log) -> Parts:
+def _parts(files: Mapping[str, bytes], request: Request, rebuilt: Study, read: Unpacked, log: Log) -> Parts:
     """Inputs and results; whatever is missing or too much among the files is a finding."""
     about = {**input_words(request), **planned_words(rebuilt, files)}
     missing = [path for path in (*request.inputs, *planned_words(rebuilt, ())) if path not in files]

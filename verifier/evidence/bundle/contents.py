@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from verifier.case import Study
 from verifier.checking.enclosure import AGREEMENT
 from verifier.evidence.bundle.certificates import Proven, check_point
 from verifier.evidence.bundle.frames import SAME_AS_THE_RUN, check_frame, check_same_frame
@@ -16,7 +17,6 @@ from verifier.evidence.bundle.parts import Parts
 from verifier.evidence.bundle.recalls import certified_recalls
 from verifier.evidence.bundle.replays import check_explanations
 from verifier.evidence.bundle.runs import check_runs
-from verifier.evidence.bundle.system import Rebuilt
 from verifier.evidence.differences import differing
 from verifier.evidence.findings import Finding, Kind, Log
 from verifier.language.expressions import to_text
@@ -63,7 +63,7 @@ def _explanations(parts: Parts, found: Log) -> None:
     found.checked.append((done.runs, f"violating runs replayed on the rebuilt system, {done.whole} with the formula"))
 
 
-def _matrices_named(content: Mapping[str, Any], rebuilt: Rebuilt) -> list[Finding]:
+def _matrices_named(content: Mapping[str, Any], rebuilt: Study) -> list[Finding]:
     """Labels and bins of the matrices, which the cells of an explanation are told by."""
     matrices = rebuilt.matrices
     bins = [matrices.bin_text(index) for index in range(matrices.bin_count)]
@@ -84,7 +84,7 @@ def _required(parts: Parts, points: Mapping[tuple[int, int], Proven], found: Log
             continue
         count += 1
         selection = replace(parts.rebuilt.options.selection, requirements=(each.name,))
-        rebuilt = replace(parts.rebuilt, options=replace(parts.rebuilt.options, selection=selection))
+        rebuilt = parts.rebuilt.under(replace(parts.rebuilt.options, selection=selection))
         content = parts.documents[path].content
         found.findings += check_frame(path, content, parts.files[path], parts.rebuilt)
         found.findings += check_same_frame(path, content, parts.run.content, ("versions",))
@@ -133,7 +133,7 @@ def _proven_recalls(
         found.proven += NUMBERS_OF_POINT * is_proven(point, low, high)
 
 
-def _asked_of(rebuilt: Rebuilt) -> list[dict[str, Any]]:
+def _asked_of(rebuilt: Study) -> list[dict[str, Any]]:
     """Planner and swept constants of each answer about required recalls, in their order."""
     found: list[dict[str, Any]] = []
     for block in rebuilt.grid.blocks:

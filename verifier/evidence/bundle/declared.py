@@ -7,10 +7,10 @@ from typing import Any
 
 from verifier.base.errors import InputError, LimitError, Place, UsageError, unknown_name
 from verifier.base.files import document_text
+from verifier.case import Study
 from verifier.evidence.bundle.layout import numbered_file
 from verifier.evidence.bundle.making import omission, omitted_text
 from verifier.evidence.bundle.parts import Parts
-from verifier.evidence.bundle.system import Rebuilt
 from verifier.evidence.context import CaseContext
 from verifier.evidence.rates.document import rate_document
 from verifier.evidence.rates.hazard import EVERY, RateQuestion, hazard_rate
@@ -20,7 +20,7 @@ OMITTED_RATES = "rates/omitted.json"
 """Rates that cannot be made, with the reason; only where there are any."""
 
 
-def check_context(context: CaseContext, path: str | None, rebuilt: Rebuilt) -> None:
+def check_context(context: CaseContext, path: str | None, rebuilt: Study) -> None:
     """Refuse a context that cannot be meant for this system, before anything is computed.
 
     Args:

@@ -12,12 +12,11 @@ from pathlib import PurePath
 from typing import Any
 
 from verifier import __version__
-from verifier.blocks import known_remarks
-from verifier.evidence.bundle.system import Rebuilt
+from verifier.case import Study
 from verifier.evidence.differences import differing
 from verifier.evidence.findings import Finding, Kind
 from verifier.options import RunOptions
-from verifier.provenance import grid_remarks, noted, program_versions, run_remarks
+from verifier.provenance import grid_remarks, noted, program_versions, run_remarks, start_remarks
 
 _NOT_OF_A_BUNDLE = ("command", "gates")
 """What documents have only if a command wrote them: of a bundle, `request.json` says what was typed."""
@@ -37,7 +36,7 @@ SAME_AS_THE_RUN = (
 """What an explanation repeats of the run."""
 
 
-def check_frame(path: str, content: Mapping[str, Any], raw: bytes, rebuilt: Rebuilt) -> list[Finding]:
+def check_frame(path: str, content: Mapping[str, Any], raw: bytes, rebuilt: Study) -> list[Finding]:
     """Whether a result is written as this program writes it, and its title and versions can be right.
 
     Args:
@@ -62,7 +61,7 @@ def check_frame(path: str, content: Mapping[str, Any], raw: bytes, rebuilt: Rebu
 
 
 def check_remarks(
-    path: str, content: Mapping[str, Any], rebuilt: Rebuilt, options: RunOptions
+    path: str, content: Mapping[str, Any], rebuilt: Study, options: RunOptions
 ) -> tuple[list[Finding], int]:
     """Whether a run says all that follows from the inputs; and how many of its remarks do not follow from them."""
     expected = list(_expected_remarks(rebuilt, options))
@@ -99,20 +98,18 @@ def _numbers(content: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _expected_remarks(rebuilt: Rebuilt, options: RunOptions) -> Iterator[str]:
-    grid = rebuilt.grid
-    known = [known_remarks(block, grid, rebuilt.matrices, options) for block in grid.blocks]
+def _expected_remarks(rebuilt: Study, options: RunOptions) -> Iterator[str]:
     yield from run_remarks(
         rebuilt.inputs.confusion.matrices,
         options,
-        [column for block in known for column in block.assumed],
+        [column for case in rebuilt.cases for column in case.assumed],
         [
-            *grid_remarks(grid, options.false_alarms),
-            *(remark for block in known for remark in block.remarks),
-            *noted((block, said.notes) for block, said in zip(grid.blocks, known, strict=True)),
+            *grid_remarks(rebuilt.grid, options.false_alarms),
+            *(remark for case in rebuilt.cases for remark in start_remarks(case)),
+            *noted((case, case.notes) for case in rebuilt.cases),
         ],
         rebuilt.data,
-        rebuilt.channel["classes"],
+        rebuilt.tests,
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from verifier.analysis.counterexamples.explanation import DEFAULT_SETTINGS
 from verifier.base.errors import InputError, LimitError, Place, UsageError, VerifierError, one_line
 from verifier.base.files import document_text, json_of
+from verifier.case import Case, Study
 from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.certificates import certificates_of, certified, why_none
 from verifier.evidence.bundle.layout import (
@@ -27,14 +28,13 @@ from verifier.evidence.bundle.layout import (
 )
 from verifier.evidence.bundle.policies import alternatives, is_alike
 from verifier.evidence.bundle.recalls import certified_recalls
-from verifier.evidence.bundle.system import Rebuilt, without_folder
+from verifier.evidence.bundle.system import without_folder
 from verifier.options import RunOptions
-from verifier.pipeline import CheckedGrid, checked_grid, result_of, verified
+from verifier.pipeline import CheckedStudy, checked_study, result_of
 from verifier.questions.explain.story import explained
 from verifier.questions.require.question import Question
 from verifier.questions.require.story import required
 from verifier.results import RunResult
-from verifier.scenarios import Block
 
 SCHEMA_NAME = "verifier.omitted"
 OMITTED_WORDS = "what could not be made, and why"
@@ -45,20 +45,19 @@ _REFUSALS = (InputError, LimitError, UsageError)
 class Runs:
     """Runs of a bundle: what they share is computed once, however many documents tell of it."""
 
-    def __init__(self, rebuilt: Rebuilt, storm: StormProcess) -> None:
+    def __init__(self, rebuilt: Study, storm: StormProcess) -> None:
         """`storm` is a worker that runs."""
         self.storm = storm
         self._rebuilt = rebuilt
-        self._own: CheckedGrid | None = None
+        self._own: CheckedStudy | None = None
 
     def result(self, options: RunOptions) -> RunResult:
         """The run under these options; errors as `verifier.pipeline.verified`."""
-        rebuilt = self._rebuilt
-        if replace(options, verdict_from=rebuilt.options.verdict_from) != rebuilt.options:
-            return verified(rebuilt.inputs, options, self.storm)
+        if not is_alike(options, self._rebuilt):
+            return result_of(checked_study(self._rebuilt.under(options), self.storm), options)
         if self._own is None:
-            self._own = checked_grid(rebuilt.inputs, rebuilt.options, self.storm)
-        return result_of(self._own, rebuilt.inputs, options)
+            self._own = checked_study(self._rebuilt, self.storm)
+        return result_of(self._own, options)
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ class Planned:
     make: Callable[[Runs], str]
 
 
-Step: TypeAlias = Planned | tuple[int, Block]
+Step: TypeAlias = Planned | tuple[int, Case]
 Progress: TypeAlias = Callable[[Sequence[Step]], Iterable[Step]]
 
 
@@ -93,16 +92,16 @@ class Made:
     about: dict[str, str]
 
 
-def planned(rebuilt: Rebuilt) -> Iterator[Planned]:
+def planned(rebuilt: Study) -> Iterator[Planned]:
     """Every result beside the certificates, the run first."""
-    inputs, options = rebuilt.inputs, rebuilt.options
+    options = rebuilt.options
     yield Planned(RUN_FILE, "every requirement in every scenario", _run(options))
     yield Planned(
         EXPLAIN_FILE,
         "how each requirement fails, and what would help",
-        lambda runs: explained(inputs, options, DEFAULT_SETTINGS, runs.storm, run=runs.result(options)).json_text(),
+        lambda runs: explained(rebuilt, DEFAULT_SETTINGS, runs.storm, run=runs.result(options)).json_text(),
     )
-    for number, each in enumerate(inputs.spec.requirements, 1):
+    for number, each in enumerate(rebuilt.inputs.spec.requirements, 1):
         if each.target is not None and each in rebuilt.grid.requirements:
             about = f"what recall {each.name} asks of the detector"
             yield Planned(require_file(number, each.name), about, _require(rebuilt, each.name))
@@ -111,7 +110,7 @@ def planned(rebuilt: Rebuilt) -> Iterator[Planned]:
         yield Planned(alternative_file(other.name), about, _run(other.options))
 
 
-def make_results(rebuilt: Rebuilt, storm: StormProcess, progress: Progress = iter) -> Made:
+def make_results(rebuilt: Study, storm: StormProcess, progress: Progress = iter) -> Made:
     """Make everything that is planned, and the certificates.
 
     Args:
@@ -126,7 +125,7 @@ def make_results(rebuilt: Rebuilt, storm: StormProcess, progress: Progress = ite
     about: dict[str, str] = {OMITTED_FILE: OMITTED_WORDS}
     omitted: list[dict[str, str]] = []
     runs = Runs(rebuilt, storm)
-    for each in progress([*planned(rebuilt), *enumerate(rebuilt.grid.blocks)]):
+    for each in progress([*planned(rebuilt), *enumerate(rebuilt.cases)]):
         if not isinstance(each, Planned):
             texts.update(_certificates(rebuilt, *each, texts))
             continue
@@ -145,7 +144,7 @@ def make_results(rebuilt: Rebuilt, storm: StormProcess, progress: Progress = ite
     return Made(texts, about)
 
 
-def planned_words(rebuilt: Rebuilt, files: Iterable[str]) -> dict[str, str]:
+def planned_words(rebuilt: Study, files: Iterable[str]) -> dict[str, str]:
     """Path -> what it is, for people: every result that is planned, and those of `files` that are certificates.
 
     How many certificates a bound needs is known when it is proven; so they are told by their names.
@@ -154,7 +153,7 @@ def planned_words(rebuilt: Rebuilt, files: Iterable[str]) -> dict[str, str]:
     return words | _certificate_words(rebuilt, files)
 
 
-def _certificate_words(rebuilt: Rebuilt, files: Iterable[str]) -> dict[str, str]:
+def _certificate_words(rebuilt: Study, files: Iterable[str]) -> dict[str, str]:
     """Path -> what it is, of those files that are certificates of some block and requirement."""
     grid, words = rebuilt.grid, dict[str, str]()
     for path in files:
@@ -199,29 +198,27 @@ def _run(options: RunOptions) -> Callable[[Runs], str]:
     return lambda runs: runs.result(options).json_text()
 
 
-def _require(rebuilt: Rebuilt, name: str) -> Callable[[Runs], str]:
+def _require(rebuilt: Study, name: str) -> Callable[[Runs], str]:
     selection = replace(rebuilt.options.selection, requirements=(name,))
     options = replace(rebuilt.options, selection=selection, strategies=False)  # those belong to the run
-    return lambda runs: required(rebuilt.inputs, Question(requirement=name), options, runs.storm).json_text()
+    return lambda runs: required(rebuilt.under(options), Question(requirement=name), runs.storm).json_text()
 
 
-def _certificates(
-    rebuilt: Rebuilt, number: int, block: Block, results: Mapping[str, str]
-) -> Iterator[tuple[str, str]]:
+def _certificates(rebuilt: Study, number: int, case: Case, results: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Path and text of the certificates of one block: of the run, and of those under other policies in `results`."""
-    objectives = rebuilt.objectives(block)
+    objectives = case.objectives
     for path, _, text in certificates_of(rebuilt, number, objectives):
         yield path, text
     sources = certified(rebuilt, "", number, objectives)
     for other in alternatives(rebuilt):
         if alternative_file(other.name) in results and not is_alike(other.options, rebuilt):
-            changed = replace(rebuilt, options=other.options)
-            sources += certified(changed, other.name, number, changed.objectives(changed.grid.blocks[number]))
+            changed = rebuilt.under(other.options)
+            sources += certified(changed, other.name, number, changed.cases[number].objectives)
     for source in sources:
         yield from source.texts()
 
 
-def _certificates_of_recalls(rebuilt: Rebuilt, results: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _certificates_of_recalls(rebuilt: Study, results: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Path and text of the certificates of the probabilities in answers about required recalls."""
     for number, each in enumerate(rebuilt.inputs.spec.requirements, 1):
         path = require_file(number, each.name)
@@ -231,12 +228,12 @@ def _certificates_of_recalls(rebuilt: Rebuilt, results: Mapping[str, str]) -> It
                     yield from recall.source.texts()
 
 
-def _without_certificates(rebuilt: Rebuilt) -> Iterator[dict[str, str]]:
+def _without_certificates(rebuilt: Study) -> Iterator[dict[str, str]]:
     """One entry for each block and requirement whose bounds come without certificates."""
     if not rebuilt.bounded:
         return
-    for number, block in enumerate(rebuilt.grid.blocks):
-        for place, objective in enumerate(rebuilt.objectives(block)):
+    for number, case in enumerate(rebuilt.cases):
+        for place, objective in enumerate(case.objectives):
             reason = why_none(rebuilt, objective)
             if reason is not None:
                 yield {"path": certificates_of_pair(number, place), "reason": reason}

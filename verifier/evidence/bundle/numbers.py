@@ -14,18 +14,19 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from verifier.analysis.dependence.channel_test import channel_document
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.any_dependence import any_dependence
+from verifier.case import Case, Study
 from verifier.checking.enclosure import AGREEMENT
 from verifier.evidence.bundle.certificates import Proven
-from verifier.evidence.bundle.system import Rebuilt
 from verifier.evidence.differences import differing
 from verifier.evidence.findings import Finding, Kind
 from verifier.evidence.points import fraction_of
 from verifier.language.expressions import to_text
 from verifier.options import RunOptions
 from verifier.provenance import input_files, matrices_record, run_settings
-from verifier.scenarios import Block, number_text
+from verifier.scenarios import number_text
 
 _ROUNDING = Fraction(1, 2**52)
 _GIVEN = ", as inputs and request give it"
@@ -54,7 +55,7 @@ class Tally:
 
 
 def check_head(
-    path: str, content: Mapping[str, Any], rebuilt: Rebuilt, options: RunOptions, with_confidence: bool = True
+    path: str, content: Mapping[str, Any], rebuilt: Study, options: RunOptions, with_confidence: bool = True
 ) -> list[Finding]:
     """Inputs and settings of a document, which must be those of the bundle.
 
@@ -72,7 +73,7 @@ def check_head(
         "inputs": [{"role": each.role, "name": each.name, "sha256": each.sha256} for each in files],
         "settings": settings,
         "matrices": matrices_record(inputs.confusion),
-        "channel": rebuilt.channel,
+        "channel": channel_document(rebuilt.tests),
     }
     found = {
         "inputs": content["inputs"],
@@ -83,7 +84,7 @@ def check_head(
     return differing(path, found, expected, _GIVEN)
 
 
-def check_scenarios(path: str, content: Mapping[str, Any], rebuilt: Rebuilt) -> list[Finding]:
+def check_scenarios(path: str, content: Mapping[str, Any], rebuilt: Study) -> list[Finding]:
     """Requirements and scenarios of a run, which must be those that spec, model and request ask for."""
     expected = [_expected(planner, number, rebuilt) for planner, number in _rows(rebuilt)]
     found = [
@@ -126,7 +127,7 @@ class Again:
     """
 
     objective: Objective
-    rebuilt: Rebuilt
+    rebuilt: Study
     points: Proven
 
     @cached_property
@@ -230,28 +231,28 @@ def check_points(
         ]
 
 
-def places_of(rebuilt: Rebuilt) -> Iterator[tuple[int, Block, list[tuple[int, int]]]]:
-    """For every block its number, itself, and for each requirement (its row in the run's document, its first point).
+def places_of(rebuilt: Study) -> Iterator[tuple[int, Case, list[tuple[int, int]]]]:
+    """For every case its number, itself, and for each requirement (its row in the run's document, its first point).
 
-    The points of a requirement are those of all blocks of its planner, in the order of the grid.
+    The points of a requirement are those of all cases of its planner, in the order of the grid.
     """
     rows = {row: k for k, row in enumerate(_rows(rebuilt))}
     count = len(rebuilt.grid.requirements)
     begun: dict[str, int] = {}
-    for number, block in enumerate(rebuilt.grid.blocks):
-        planner = block.planner.name
+    for number, case in enumerate(rebuilt.cases):
+        planner = case.planner.name
         first = begun.get(planner, 0)
-        yield number, block, [(rows[planner, each], first) for each in range(count)]
-        begun[planner] = first + len(rebuilt.initial_states[number])
+        yield number, case, [(rows[planner, each], first) for each in range(count)]
+        begun[planner] = first + len(case.initial_states)
 
 
-def _rows(rebuilt: Rebuilt) -> list[tuple[str, int]]:
+def _rows(rebuilt: Study) -> list[tuple[str, int]]:
     """(planner, number of the requirement) of each requirement of the run's document."""
     planners = dict.fromkeys(block.planner.name for block in rebuilt.grid.blocks)
     return [(planner, k) for planner in planners for k in range(len(rebuilt.grid.requirements))]
 
 
-def _expected(planner: str, number: int, rebuilt: Rebuilt) -> dict[str, Any]:
+def _expected(planner: str, number: int, rebuilt: Study) -> dict[str, Any]:
     requirement = rebuilt.grid.requirements[number]
     target = None
     if requirement.target is not None:
@@ -264,24 +265,22 @@ def _expected(planner: str, number: int, rebuilt: Rebuilt) -> dict[str, Any]:
         "strategies": _whether(rebuilt.options.strategies and _synthesised(planner, rebuilt)),
         "points": [
             {
-                "environment": block.environment,
-                "constants": {name: number_text(value) for name, value in block.swept.items()},
+                "environment": case.environment,
+                "constants": {name: number_text(value) for name, value in case.swept.items()},
                 "initial": initial,
-                "draws": list(resting.draws),
-                "vacuity": [{"kind": why.kind, "text": why.text} for why in resting.vacuity[number][k]],
+                "draws": list(case.draws),
+                "vacuity": [{"kind": why.kind, "text": why.text} for why in case.findings[number].vacuity[k]],
                 "sureness": _whether(rebuilt.bounded),
                 "exact": _whether(rebuilt.options.engines.exact),
             }
-            for block, states, resting in zip(
-                rebuilt.grid.blocks, rebuilt.initial_states, rebuilt.resting, strict=True
-            )
-            if block.planner.name == planner
-            for k, initial in enumerate(states)
+            for case in rebuilt.cases
+            if case.planner.name == planner
+            for k, initial in enumerate(case.initial_states)
         ],
     }
 
 
-def _synthesised(planner: str, rebuilt: Rebuilt) -> bool:
+def _synthesised(planner: str, rebuilt: Study) -> bool:
     return any(each.planner.name == planner and each.planner.kind == "synthesis" for each in rebuilt.grid.blocks)
 
 
@@ -314,7 +313,7 @@ def _wrong_numbers(point: Mapping[str, Any], again: Enclosure) -> Iterator[tuple
 
 
 def _wrong_bounds(
-    sureness: Mapping[str, Any], probability: float, k: int, proven: Proven | None, rebuilt: Rebuilt
+    sureness: Mapping[str, Any], probability: float, k: int, proven: Proven | None, rebuilt: Study
 ) -> Iterator[tuple[str, str, str]]:
     settings = rebuilt.options.confidence
     if settings is not None and sureness["level"] != settings.level:

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 
 from verifier.base.errors import InputError, Place
 from verifier.base.files import json_of
+from verifier.case import Study
 from verifier.evidence.bundle.layout import INPUTS, OMITTED_FILE, RUN_FILE, alternative_file
 from verifier.evidence.bundle.making import planned, read_omitted
 from verifier.evidence.bundle.manifest import Entry, digest_of
 from verifier.evidence.bundle.policies import alternatives
 from verifier.evidence.bundle.request import Request
-from verifier.evidence.bundle.system import Rebuilt, Unpacked
+from verifier.evidence.bundle.system import Unpacked
 from verifier.evidence.context import CaseContext
 from verifier.evidence.documents import Document, checked_document
 
@@ -33,7 +34,7 @@ class Parts:
     """
 
     request: Request
-    rebuilt: Rebuilt
+    rebuilt: Study
     context: CaseContext
     files: Mapping[str, bytes]
     about: Mapping[str, str]
@@ -66,7 +67,7 @@ class Parts:
 
 
 def read_parts(
-    request: Request, read: Unpacked, rebuilt: Rebuilt, files: Mapping[str, bytes], about: Mapping[str, str]
+    request: Request, read: Unpacked, rebuilt: Study, files: Mapping[str, bytes], about: Mapping[str, str]
 ) -> Parts:
     """Read and validate inputs and results.
 

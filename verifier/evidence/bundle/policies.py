@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from verifier.evidence.bundle.system import Rebuilt
+from verifier.case import Study
 from verifier.options import VERDICT_SOURCES, RunOptions
 from verifier.perception.confusion import EMPTY_COLUMN_POLICIES
 from verifier.systems.channel import FALSE_ALARM_POLICIES
@@ -25,7 +25,7 @@ class Alternative:
     options: RunOptions
 
 
-def alternatives(rebuilt: Rebuilt) -> tuple[Alternative, ...]:
+def alternatives(rebuilt: Study) -> tuple[Alternative, ...]:
     """Every other choice that applies.
 
     | choice                       | applies                                                            |
@@ -57,6 +57,6 @@ def alternatives(rebuilt: Rebuilt) -> tuple[Alternative, ...]:
     return tuple(found)
 
 
-def is_alike(options: RunOptions, rebuilt: Rebuilt) -> bool:
+def is_alike(options: RunOptions, rebuilt: Study) -> bool:
     """Whether a run differs from that of the bundle in what decides a verdict only: the system is the same."""
     return replace(options, verdict_from=rebuilt.options.verdict_from) == rebuilt.options

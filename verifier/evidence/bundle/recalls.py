@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.recall.cells import RecallCells, counts_with_recall
-from verifier.chains.filled import filled_counts
+from verifier.case import Study
 from verifier.evidence.bundle.certificates import Certified
 from verifier.evidence.bundle.layout import point_of_recall
-from verifier.evidence.bundle.system import Rebuilt
 from verifier.perception.confusion import EMPTY
 from verifier.perception.confusion.matrices import label_text
 from verifier.questions.require.answers import perfect_counts
@@ -37,7 +35,7 @@ class CertifiedRecall(NamedTuple):
     initial: int
 
 
-def certified_recalls(rebuilt: Rebuilt, number: int, content: Mapping[str, Any]) -> Iterator[CertifiedRecall]:
+def certified_recalls(rebuilt: Study, number: int, content: Mapping[str, Any]) -> Iterator[CertifiedRecall]:
     """The points of a document about required recall: with the measured matrices, with perfect perception, and with
     the required recalls where there are some.
 
@@ -48,7 +46,6 @@ def certified_recalls(rebuilt: Rebuilt, number: int, content: Mapping[str, Any])
     """
     names = [each.name for each in rebuilt.grid.requirements]
     requirement = names.index(content["requirement"]["name"])
-    built = cache(lambda block: rebuilt.objectives(rebuilt.grid.blocks[block])[requirement])
     for k, answer in enumerate(content["answers"]):
         for kind in ("measured", "at_place", "perfect"):
             point = answer[kind]
@@ -56,8 +53,8 @@ def certified_recalls(rebuilt: Rebuilt, number: int, content: Mapping[str, Any])
             if place is None:
                 continue
             block, initial = place
-            objective = built(block)
-            counts = filled_counts(objective.skeleton, rebuilt.matrices, rebuilt.options.empty_columns)
+            objective = rebuilt.cases[block].objective(requirement)
+            counts = rebuilt.cases[block].counts
             of, changed = "" if kind == "measured" else point_of_recall(number, k, kind), None
             if kind == "at_place":
                 changed = _required(rebuilt, counts, answer["cells"])
@@ -68,21 +65,21 @@ def certified_recalls(rebuilt: Rebuilt, number: int, content: Mapping[str, Any])
                 yield CertifiedRecall(source, point, f"/answers/{k}/{kind}", initial)
 
 
-def _place(rebuilt: Rebuilt, planner: str, point: Mapping[str, Any]) -> tuple[int, int] | None:
+def _place(rebuilt: Study, planner: str, point: Mapping[str, Any]) -> tuple[int, int] | None:
     """Number of a point's block, and of its initial state there; None where the grid has no such point."""
-    for number, block in enumerate(rebuilt.grid.blocks):
-        constants = {name: number_text(value) for name, value in block.swept.items()}
-        same = (block.planner.name, block.environment, constants) == (
+    for number, case in enumerate(rebuilt.cases):
+        constants = {name: number_text(value) for name, value in case.swept.items()}
+        same = (case.planner.name, case.environment, constants) == (
             planner,
             point["environment"],
             point["constants"],
         )
-        if same and point["initial"] in rebuilt.initial_states[number]:
-            return number, rebuilt.initial_states[number].index(point["initial"])
+        if same and point["initial"] in case.initial_states:
+            return number, case.initial_states.index(point["initial"])
     return None
 
 
-def _required(rebuilt: Rebuilt, counts: NDArray[np.int64], cells: Any) -> NDArray[np.int64] | None:
+def _required(rebuilt: Study, counts: NDArray[np.int64], cells: Any) -> NDArray[np.int64] | None:
     """Counts with the recalls that are required; None where none are."""
     matrices = rebuilt.matrices
     places = {

@@ -28,15 +28,16 @@ from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import Values, state_values
 from verifier.analysis.sensitivity.priorities import corrected_probabilities
 from verifier.base.errors import EngineError
+from verifier.case import Study
 from verifier.chains.filled import filled_counts
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.requirements import AbstractFormula
 from verifier.evidence.bundle.layout import EXPLAIN_FILE
-from verifier.evidence.bundle.system import Rebuilt
 from verifier.evidence.differences import differing
 from verifier.evidence.findings import Finding, Kind
 from verifier.evidence.points import fraction_of
 from verifier.language.ltl.progression import ACCEPT, REJECT
+from verifier.results import Scenario
 
 _TOLERANCE = 1e-11
 _MORE_PATTERNS = 3
@@ -53,7 +54,7 @@ class Replayed(NamedTuple):
     findings: list[Finding]
 
 
-def check_explanations(content: Mapping[str, Any], run: Mapping[str, Any], rebuilt: Rebuilt) -> Replayed:
+def check_explanations(content: Mapping[str, Any], run: Mapping[str, Any], rebuilt: Study) -> Replayed:
     """Hold an explanation against the run of the bundle and against the system.
 
     Args:
@@ -95,20 +96,18 @@ class _Walked(NamedTuple):
     formula: AbstractFormula
     values: Values
     start: int
-    rebuilt: Rebuilt
+    rebuilt: Study
 
     @classmethod
-    def of(cls, each: Mapping[str, Any], rebuilt: Rebuilt) -> _Walked:
-        point, names = each["point"], [one.name for one in rebuilt.grid.requirements]
-        ((place, block),) = [
-            (place, block)
-            for place, block in enumerate(rebuilt.grid.blocks)
-            if (block.planner.name, block.environment) == (each["planner"], point["environment"])
-            and {name: Fraction(value) for name, value in point["constants"].items()} == dict(block.swept)
-        ]
-        formula, objective = rebuilt.objective(block, names.index(each["name"]))
-        start = rebuilt.initial_states[place].index(dict(point["initial"]))
-        return cls(objective, formula, state_values(objective, rebuilt.measured.rates), start, rebuilt)
+    def of(cls, each: Mapping[str, Any], rebuilt: Study) -> _Walked:
+        point, names = each["point"], [requirement.name for requirement in rebuilt.requirements]
+        swept = {name: Fraction(value) for name, value in point["constants"].items()}
+        case, start = rebuilt.place_of(Scenario(each["planner"], swept, point["environment"], point["initial"]))
+        number = names.index(each["name"])
+        objective = case.objective(number)
+        return cls(
+            objective, rebuilt.formulas[number], state_values(objective, rebuilt.measured.rates), start, rebuilt
+        )
 
     def total(self, each: Mapping[str, Any], pointer: str) -> Iterator[Finding]:
         """The probability of violation, which the second engine computes anew."""

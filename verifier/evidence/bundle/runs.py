@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from verifier.analysis.objective import Objective
+from verifier.case import Study
 from verifier.evidence.bundle.certificates import Proven, certified, check_certificates, check_point, why_none
 from verifier.evidence.bundle.frames import check_frame, check_remarks, check_same_frame, check_same_points
 from verifier.evidence.bundle.layout import (
@@ -27,7 +27,6 @@ from verifier.evidence.bundle.numbers import (
 )
 from verifier.evidence.bundle.parts import Parts
 from verifier.evidence.bundle.policies import alternatives, is_alike
-from verifier.evidence.bundle.system import Rebuilt
 from verifier.evidence.findings import Finding, Kind, Log
 from verifier.evidence.stated import check_conclusions
 from verifier.options import RunOptions
@@ -61,7 +60,7 @@ def check_runs(parts: Parts, log: Log) -> dict[tuple[int, int], Proven]:
     tally = Tally()
     points = _check_alike(parts, rebuilt, alike, tally, log)
     for path, (name, options) in others.items():
-        _check_alike(parts, replace(rebuilt, options=options), {path: options}, tally, log, name)
+        _check_alike(parts, rebuilt.under(options), {path: options}, tally, log, name)
     for path in (path for path in (*alike, *others) if path != RUN_FILE):
         content = parts.documents[path].content
         log.findings += check_same_frame(path, content, parts.run.content, ("versions",))
@@ -88,7 +87,7 @@ def check_runs(parts: Parts, log: Log) -> dict[tuple[int, int], Proven]:
 
 
 def _check_alike(
-    parts: Parts, rebuilt: Rebuilt, runs: Mapping[str, RunOptions], tally: Tally, log: Log, of: str = ""
+    parts: Parts, rebuilt: Study, runs: Mapping[str, RunOptions], tally: Tally, log: Log, of: str = ""
 ) -> dict[tuple[int, int], Proven]:
     """Check runs of one system: path -> the options of the run; `of` is the alternative, or "" for the run.
 
@@ -115,8 +114,8 @@ def _check_alike(
         return {}
     certificates = _by_pair(parts) if bounded else {}
     excused = {path for path in parts.omitted if bounded and path.startswith(f"{CERTIFICATES}/")}
-    for number, block, places in places_of(rebuilt):
-        objectives = rebuilt.objectives(block)
+    for number, case, places in places_of(rebuilt):
+        objectives = case.objectives
         for index, (objective, source) in enumerate(
             zip(objectives, certified(rebuilt, of, number, objectives), strict=True)
         ):
@@ -150,7 +149,7 @@ def _by_pair(parts: Parts) -> dict[tuple[int, int], list[str]]:
 
 
 def _proven(
-    parts: Parts, rebuilt: Rebuilt, objective: Objective, pair: str, paths: Sequence[str], log: Log
+    parts: Parts, rebuilt: Study, objective: Objective, pair: str, paths: Sequence[str], log: Log
 ) -> Proven | None:
     """What the certificates of a block and a requirement prove; None where there is a reason for none."""
     if why_none(rebuilt, objective) is None:

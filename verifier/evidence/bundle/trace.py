@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from verifier.base.files import csv_text
+from verifier.case import Study
 from verifier.evidence.bundle.layout import (
     EXPLAIN_FILE,
     RUN_FILE,
@@ -17,7 +18,6 @@ from verifier.evidence.bundle.layout import (
     certificates_of_pair,
     require_file,
 )
-from verifier.evidence.bundle.system import Rebuilt
 from verifier.evidence.grounds import reason_text, tier_of, told_verdict, vacuity_text
 from verifier.evidence.points import scenario_text
 from verifier.evidence.report.blocks import Paragraph, Section, Table
@@ -69,7 +69,7 @@ class Traced:
         rates: number in the run's document, from 1 -> the file of its rate, or why there is none.
     """
 
-    rebuilt: Rebuilt
+    rebuilt: Study
     run: Mapping[str, Any]
     results: Mapping[str, str]
     omitted: Mapping[str, str]

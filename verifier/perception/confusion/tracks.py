@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.perception.confusion.tally import Items, Tally, counted, distinct_rows, summed
-from verifier.perception.detections.columns import Boxes
 
 if TYPE_CHECKING:
     from verifier.perception.confusion.labellings import Scene
     from verifier.perception.confusion.rules import CountingRule
+    from verifier.perception.detections.columns import Boxes
 
 Ints: TypeAlias = NDArray[np.int64]
 SummedOver: TypeAlias = tuple[bool, ...]

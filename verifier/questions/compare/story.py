@@ -16,27 +16,22 @@ from fractions import Fraction
 from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 
-from verifier.analysis.confidence import Data, bounds_of_chain, data_of_run
+from verifier.analysis.confidence import Data, bounds_of_chain
 from verifier.analysis.dependence.channel_test import (
-    ClassTest,
     channel_document,
-    class_tests,
-    classes_drawn,
-    drawn_together,
 )
-from verifier.analysis.intervals.measured import measured
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.solutions import Effort, RobustBounds
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.budget import memory_limit
 from verifier.base.errors import InputError, UsageError
-from verifier.blocks import CheckedBlock, block_objectives, block_skeleton, check_block, clock_of
+from verifier.case import Case, Study, clock_of, read_inputs
 from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import verdict_of
-from verifier.collection import Judging, collected
+from verifier.collection import CheckedCase, Judging, collected
+from verifier.language.specs import Requirement
 from verifier.options import MIX_ELSEWHERE, RunOptions
-from verifier.perception.confusion import ConfusionMatrices
-from verifier.pipeline import Inputs, read_inputs
+from verifier.pipeline import check_case
 from verifier.provenance import (
     grid_remarks,
     input_files,
@@ -54,9 +49,9 @@ from verifier.questions.compare.scores import Scores, places_of
 from verifier.questions.compare.summary import pareto_view, requirement_comparison
 from verifier.questions.compare.tables import Contender, Drawn, SpecComparison
 from verifier.results import InputFile, Point, RequirementResult
-from verifier.scenarios import Block, Grid, number_text
+from verifier.scenarios import Grid, number_text
 
-Job: TypeAlias = "tuple[str, Block]"
+Job: TypeAlias = "tuple[str, Case]"
 Progress: TypeAlias = Callable[[Sequence[Job]], Iterable[Job]]
 
 
@@ -121,7 +116,7 @@ def compare(
         tasks = [_Task.of(spec, detectors, asked, options) for spec in specs]
         checks = sum(len(task.grid.requirements) * len(task.grid.blocks) for task in tasks) * len(detectors)
         with clock_of(options, checks).running("the comparison"):
-            data = [each.data(settings) for each in tasks]
+            data = [each.data() for each in tasks]
             count = shared_draws([each for mine in data for each in mine.values()], settings)
             check_enough_draws(count, asked.least_chance)
             found = [
@@ -135,14 +130,14 @@ def compare(
         raise UsageError(f"no spec has both requirements of the Pareto view: {' and '.join(asked.pareto)}")
     gate = None
     if asked.baseline is not None:
-        hashes = {name: file.confusion.sha256 for name, file in tasks[0].inputs.items()}
+        hashes = {name: study.inputs.confusion.sha256 for name, study in tasks[0].studies.items()}
         compared = [(each.comparison, each.scores) for each in found]
         gate = gate_of(asked.baseline, asked.max_drop, asked.least_chance, compared, hashes, options.selection)
     return CompareResult(
         inputs=_input_files(tasks),
         detectors=tuple(
-            Detector(name, each.confusion.matrices.title, matrices_record(each.confusion))
-            for name, each in tasks[0].inputs.items()
+            Detector(name, study.inputs.confusion.matrices.title, matrices_record(study.inputs.confusion))
+            for name, study in tasks[0].studies.items()
         ),
         settings={**_settings(asked), "specs": {each.comparison.spec: each.settings for each in found}},
         draws=count,
@@ -175,11 +170,10 @@ class _Compared:
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """One spec with all detectors."""
+    """One spec with all detectors: a study of each, about the same scenarios."""
 
     name: str
-    inputs: dict[str, Inputs]
-    grid: Grid
+    studies: dict[str, Study]
     asked: CompareOptions
     options: RunOptions
 
@@ -189,24 +183,24 @@ class _Task:
     ) -> _Task:
         """Read the files."""
         inputs = {name: read_inputs(spec, path, options) for name, path in detectors.items()}
-        grid = next(iter(inputs.values())).grid(options)
-        return cls(PurePath(spec).name, inputs, grid, asked, options)
+        first = Study.of(next(iter(inputs.values())), options)
+        studies = {name: first.with_inputs(files) for name, files in inputs.items()}
+        return cls(PurePath(spec).name, studies, asked, options)
+
+    @property
+    def grid(self) -> Grid:
+        """The scenarios, the same for all detectors."""
+        return next(iter(self.studies.values())).grid
 
     @property
     def contenders(self) -> tuple[Contender, ...]:
         """Detectors outermost."""
         planners = dict.fromkeys(block.planner.name for block in self.grid.blocks)
-        return tuple(Contender(detector, planner) for detector in self.inputs for planner in planners)
+        return tuple(Contender(detector, planner) for detector in self.studies for planner in planners)
 
-    def data(self, settings: ConfidenceSettings) -> dict[str, Data]:
+    def data(self) -> dict[str, Data]:
         """Each detector's counts, and what is drawn of them."""
-        found = {}
-        for name, inputs in self.inputs.items():
-            matrices = inputs.matrices(self.options)
-            chains = (block_objectives(block, self.grid, matrices, self.options) for block in self.grid.blocks)
-            counts = measured(matrices, self.options.empty_columns)
-            found[name] = data_of_run(chains, counts, inputs.sequences(self.options), settings)
-        return found
+        return {name: data for name, study in self.studies.items() if (data := study.data) is not None}
 
     def compared(
         self, data: Mapping[str, Data], settings: ConfidenceSettings, storm: StormProcess, progress: Progress
@@ -215,16 +209,17 @@ class _Task:
         (count,) = {each.draws for each in data.values()}
         scores, points = Scores(count), dict[tuple[int, int], list[Point]]()
         said, assumed = list(grid_remarks(self.grid, self.options.false_alarms)), dict[str, list[str]]()
-        tests = {name: self._tests(name) for name in self.inputs}
-        contenders, noticed = self.contenders, list[tuple[Block, tuple[str, ...]]]()
-        for detector, block in progress([(name, block) for name in self.inputs for block in self.grid.blocks]):
+        contenders, noticed = self.contenders, list[tuple[Case, tuple[str, ...]]]()
+        for detector, case in progress(
+            [(name, case) for name, study in self.studies.items() for case in study.cases]
+        ):
             with _about(detector):
-                found = check_block(block, self.grid, self._matrices(detector), self.options, storm)
-            said += found.remarks
-            noticed.append((block, found.notes))
-            assumed.setdefault(detector, []).extend(found.assumed)
-            contender = contenders.index(Contender(detector, block.planner.name))
-            self._collect(found, contender, tests[detector], data[detector], settings, scores, points)
+                checked = check_case(case, storm)
+            said += checked.remarks
+            noticed.append((case, checked.notes))
+            assumed.setdefault(detector, []).extend(case.assumed)
+            contender = contenders.index(Contender(detector, case.planner.name))
+            self._collect(checked, contender, data[detector], settings, scores, points)
         kinds = [data[each.detector].choice.kind for each in contenders]
         mine = [[points[index, k] for k in range(len(contenders))] for index in range(len(self.grid.requirements))]
         requirements = tuple(
@@ -237,7 +232,7 @@ class _Task:
                 self.name,
                 contenders,
                 tuple(
-                    Drawn(name, each.choice.kind, each.choice.reason, channel_document(tests[name]))
+                    Drawn(name, each.choice.kind, each.choice.reason, channel_document(self.studies[name].tests))
                     for name, each in data.items()
                 ),
                 requirements,
@@ -245,42 +240,30 @@ class _Task:
             ),
             scores,
             {name: run_settings(self.grid, self.options, each) for name, each in data.items()},
-            [*said, *noted(noticed), *self._remarks(data, assumed, tests)],
+            [*said, *noted(noticed), *self._remarks(data, assumed)],
         )
-
-    def _tests(self, detector: str) -> tuple[ClassTest, ...]:
-        """The test of the memoryless detector, over the columns that its chains draw."""
-        matrices = self._matrices(detector)
-        counts = measured(matrices, self.options.empty_columns)
-        skeletons = (block_skeleton(block, self.grid, matrices, self.options) for block in self.grid.blocks)
-        drawn = drawn_together(classes_drawn(skeleton, counts) for skeleton in skeletons)
-        return class_tests(self.inputs[detector].confusion.matrices.metadata, drawn)
-
-    def _matrices(self, detector: str) -> ConfusionMatrices:
-        return self.inputs[detector].matrices(self.options)
 
     def _collect(
         self,
-        found: CheckedBlock,
+        checked: CheckedCase,
         contender: int,
-        tests: Sequence[ClassTest],
         data: Data,
         settings: ConfidenceSettings,
         scores: Scores,
         points: dict[tuple[int, int], list[Point]],
     ) -> None:
         """The points and draws of one chain."""
-        matrices = self._matrices(self.contenders[contender].detector)
-        objectives = block_objectives(found.block, self.grid, matrices, self.options)
-        where = places_of(found.block, objectives[0].skeleton)
-        judging = Judging.of(run_settings(self.grid, self.options, data), self.options, tests)
-        results = collected(self.grid, [found], [None], judging)
+        case, study = checked.case, checked.case.study
+        objectives = case.objectives
+        where = places_of(case, objectives[0].skeleton)
+        judging = Judging.of(run_settings(self.grid, self.options, data), self.options, study.tests)
+        results = collected(study.requirements, [checked], [None], judging)
         held = self._held_against(objectives, data, settings)
         for index, (result, objective) in enumerate(zip(results, objectives, strict=True)):
             sign = -1 if result.comparison in ("<=", "<") else 1
             judged = result.points
             if held is not None:
-                judged = tuple(_judged(judging, index, self.grid, found, result, held[index]))
+                judged = tuple(_judged(judging, study.requirements[index], checked, result, held[index]))
             points.setdefault((index, contender), []).extend(judged)
             scores.add_points(index, contender, sign, where, result.points)
             drawn = drawn_probabilities(objective, data, settings)
@@ -295,28 +278,22 @@ class _Task:
         effort = Effort(attained=settings.semantics == "one_matrix", certificates=False)
         return bounds_of_chain(objectives, data, settings, effort)
 
-    def _remarks(
-        self,
-        data: Mapping[str, Data],
-        assumed: Mapping[str, list[str]],
-        tests: Mapping[str, Sequence[ClassTest]],
-    ) -> Iterable[str]:
-        for name, inputs in self.inputs.items():
-            before = f"{name}: " if len(self.inputs) > 1 else ""
-            matrices, mine = inputs.confusion.matrices, assumed.get(name, ())
-            said = run_remarks(matrices, self.options, mine, (), data[name], tests[name])
+    def _remarks(self, data: Mapping[str, Data], assumed: Mapping[str, list[str]]) -> Iterable[str]:
+        for name, study in self.studies.items():
+            before = f"{name}: " if len(self.studies) > 1 else ""
+            matrices, mine = study.inputs.confusion.matrices, assumed.get(name, ())
+            said = run_remarks(matrices, self.options, mine, (), data[name], study.tests)
             yield from (before + text for text in said)
 
 
 def _judged(
-    judging: Judging, index: int, grid: Grid, found: CheckedBlock, result: RequirementResult, bounds: RobustBounds
+    judging: Judging, requirement: Requirement, checked: CheckedCase, result: RequirementResult, bounds: RobustBounds
 ) -> Iterator[Point]:
     """The points with the verdicts that the bounds give."""
-    requirement = grid.requirements[index]
     for point, lower, upper in zip(result.points, bounds.lower.tolist(), bounds.upper.tolist(), strict=True):
         model = verdict_of(lower, upper, requirement.comparison, requirement.target)
         vacuous = bool(point.vacuity)
-        decision = judging.decision(model, requirement, found, point.whatever_predicted, vacuous=vacuous)
+        decision = judging.decision(model, requirement, checked, point.whatever_predicted, vacuous=vacuous)
         yield replace(
             point,
             verdict=decision.verdict,
@@ -330,12 +307,11 @@ def _input_files(tasks: Sequence[_Task]) -> tuple[InputFile, ...]:
     """The specs with their models, then the matrices in the order of the detectors."""
     files: dict[InputFile, None] = {}
     for task in tasks:
-        for inputs in task.inputs.values():
+        for study in task.studies.values():
+            inputs = study.inputs
             files.update(dict.fromkeys(input_files(inputs.spec, inputs.model, inputs.confusion)[:2]))
-    matrices = [
-        InputFile.of("confusion", each.confusion.name, each.confusion.sha256) for each in tasks[0].inputs.values()
-    ]
-    return (*files, *matrices)
+    matrices = [study.inputs.confusion for study in tasks[0].studies.values()]
+    return (*files, *(InputFile.of("confusion", each.name, each.sha256) for each in matrices))
 
 
 def _settings(asked: CompareOptions) -> dict[str, Any]:

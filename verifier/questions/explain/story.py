@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.counterexamples.explanation import DEFAULT_SETTINGS, Explanation, explain
-from verifier.analysis.intervals.measured import Measured, measured
-from verifier.analysis.objective import Objective, build_objective
+from verifier.analysis.intervals.measured import Measured
+from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.occurrences import document_bins, occurrences
 from verifier.analysis.sensitivity.priorities import column_shares
 from verifier.analysis.sensitivity.sensitivity import sensitivity
@@ -24,22 +24,18 @@ from verifier.analysis.sensitivity.state_map import map_variables
 from verifier.analysis.settings import ExplainSettings
 from verifier.base.budget import memory_limit
 from verifier.base.errors import EngineError, InputError, Place, UsageError
-from verifier.blocks import block_skeleton, clock_of
-from verifier.chains.filled import filled_counts
+from verifier.case import Case, Study, clock_of, read_inputs
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.process import StormProcess
-from verifier.checking.requirements import AbstractFormula, abstracted
 from verifier.options import MIX_ELSEWHERE, RunOptions
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.document import read_counts
 from verifier.perception.confusion.matrices import label_text
 from verifier.perception.confusion.record_reader import Record, read_record
-from verifier.pipeline import Inputs, Progress, read_inputs, verified
+from verifier.pipeline import Progress, checked_study, result_of
 from verifier.questions.explain.results import Counted, Explained, ExplainResult, Frame
 from verifier.results import InputFile, Point, RequirementResult, RunResult
-from verifier.scenarios import Block, Grid
-from verifier.systems.skeleton import Skeleton
 
 MOST_FRAMES = 5
 """Frames that are named for each kind of wrong report."""
@@ -77,7 +73,7 @@ def explain_spec(
     with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
         inputs = read_inputs(spec_path, confusion_path, options)
         traced = None if record_path is None else read_traced(record_path, confusion_path)
-        return explained(inputs, options, settings, storm, traced, progress)
+        return explained(Study.of(inputs, options), settings, storm, traced, progress)
 
 
 def read_traced(record_path: str | Path, confusion_path: str | Path) -> Traced:
@@ -93,138 +89,95 @@ def read_traced(record_path: str | Path, confusion_path: str | Path) -> Traced:
 
 
 def explained(
-    inputs: Inputs,
-    options: RunOptions,
+    study: Study,
     settings: ExplainSettings,
     storm: StormProcess,
     traced: Traced | None = None,
     progress: Progress = iter,
     run: RunResult | None = None,
 ) -> ExplainResult:
-    """As `explain_spec`, for files that are read and a worker that runs; `run` is the run, if that is known."""
+    """As `explain_spec`, for a study and a worker that runs; `run` is the run, if that is known."""
+    options = study.options
     if options.decimals is not None:
         raise UsageError("what a probability hangs on is not computed for rounded transitions")
     if options.mix is not None:
         raise UsageError(MIX_ELSEWHERE)
     if settings.with_map:  # before anything is computed
-        map_variables([each.name for each in inputs.model.variables], settings.variables)
+        map_variables([each.name for each in study.inputs.model.variables], settings.variables)
     if run is None:
-        run = verified(inputs, options, storm, progress)
-    grid, matrices = inputs.grid(options), inputs.matrices(options)
+        run = result_of(checked_study(study, storm, progress), options)
     # Whatever the rates are rates of: what is counted, and labelled more, are items.
-    items = inputs.matrices(replace(options, confidence=None, point_weights="item"))
-    found = []
-    clock = clock_of(options, len(run.requirements))
+    items = study.inputs.matrices(replace(options, confidence=None, point_weights="item"))
+    told = []
+    clock = clock_of(study.options, len(run.requirements))
     for result in run.requirements:
         with clock.running(f"explaining {result.name}"):
-            point, explanation = _explain_worst(result, grid, matrices, items, options, settings)
-        counted = tuple(_with_frames(cell, matrices, options, traced) for cell in _as_counted(explanation, items))
-        found.append(Explained(result, point, explanation, counted))
+            point, explanation = _explain_worst(result, study, items, settings)
+        kinds = _as_counted(explanation, items)
+        counted = tuple(_with_frames(kind, study.matrices, options, traced) for kind in kinds)
+        told.append(Explained(result, point, explanation, counted))
     return ExplainResult(
         run,
-        matrices.labels,
-        tuple(matrices.bin_text(index) for index in range(matrices.bin_count)),
+        study.matrices.labels,
+        tuple(study.matrices.bin_text(index) for index in range(study.matrices.bin_count)),
         _settings_document(settings),
         None if traced is None else traced.file,
-        tuple(found),
+        tuple(told),
     )
 
 
 def _explain_worst(
-    result: RequirementResult,
-    grid: Grid,
-    matrices: ConfusionMatrices,
-    items: ConfusionMatrices,
-    options: RunOptions,
-    settings: ExplainSettings,
+    result: RequirementResult, study: Study, items: ConfusionMatrices, settings: ExplainSettings
 ) -> tuple[Point, Explanation]:
     """The worst scenario of a requirement, explained.
 
     Of equally bad ones, as when a requirement is met for certain in several, it is the one whose probability hangs
     most on the matrices: there a better count could change it.
     """
-    data = replace(measured(matrices, options.empty_columns), counts=items.counts)
-    tied, widest = _tied(result, grid), -1.0
-    for point in tied:
-        placed = _Placed.of(point, result, grid, matrices, options)
-        spread = placed.deviation(data, settings) if len(tied) > 1 else 0.0
-        if spread > widest:  # one objective at a time stays in memory
-            chosen, widest = placed, spread
+    data = replace(study.measured, counts=items.counts)
+    number = [requirement.name for requirement in study.requirements].index(result.name)
+    tied, widest = _tied(result, study), -1.0
+    for candidate in tied:
+        placed, initial = study.place_of(candidate.scenario)
+        spread = _deviation(placed.objective(number), initial, data, settings) if len(tied) > 1 else 0.0
+        if spread > widest:
+            point, case, start, widest = candidate, placed, initial, spread
     found = explain(
-        chosen.objective,
-        chosen.formula,
+        case.objective(number),
+        study.formulas[number],
         data,
-        filled_counts(chosen.objective.skeleton, matrices, options.empty_columns),
-        chosen.start,
+        case.counts,
+        start,
         satisfying=result.comparison in ("<=", "<"),
         settings=settings,
-        max_states=options.engines.product_states,
+        max_states=study.options.engines.product_states,
     )
-    if not math.isclose(found.sensitivity.probability, chosen.point.probability, rel_tol=0, abs_tol=AGREEMENT):
+    if not math.isclose(found.sensitivity.probability, point.probability, rel_tol=0, abs_tol=AGREEMENT):
         raise EngineError(
-            f"the adjoint solve gives {found.sensitivity.probability!r} for {result.name}, {chosen.point.scenario}; "
-            f"Storm gives {chosen.point.probability!r}"
+            f"the adjoint solve gives {found.sensitivity.probability!r} for {result.name}, {point.scenario}; "
+            f"Storm gives {point.probability!r}"
         )
-    return chosen.point, found
+    return point, found
 
 
-def _tied(result: RequirementResult, grid: Grid) -> list[Point]:
-    """The worst point, and of other blocks of the grid one point each that is as bad; at most `MOST_TIED`.
+def _tied(result: RequirementResult, study: Study) -> list[Point]:
+    """The worst point, and of other cases one point each that is as bad; at most `MOST_TIED`.
 
     As bad is what the numerical bounds cannot tell from the worst.
     """
-    found: dict[str, Point] = {}
+    found: dict[Case, Point] = {}
     worst = result.worst
     for point in [worst, *result.points]:
         as_bad = point.lower <= worst.upper and point.upper >= worst.lower
         if as_bad and point.verdict is worst.verdict:
-            found.setdefault(str(_block_of(point, grid)), point)
+            found.setdefault(study.place_of(point.scenario)[0], point)
     return list(found.values())[:MOST_TIED]
 
 
-@dataclass(frozen=True, eq=False)
-class _Placed:
-    """A scenario of a requirement, with the objective it belongs to."""
-
-    point: Point
-    formula: AbstractFormula
-    objective: Objective
-    start: int
-
-    @classmethod
-    def of(
-        cls, point: Point, result: RequirementResult, grid: Grid, matrices: ConfusionMatrices, options: RunOptions
-    ) -> _Placed:
-        skeleton = block_skeleton(_block_of(point, grid), grid, matrices, options)
-        requirement = next(each for each in grid.requirements if each.name == result.name)
-        (formula,) = abstracted([requirement.formula])
-        limit = options.engines.product_states
-        objective = build_objective(skeleton, formula.formula, formula.propositions, limit)
-        return cls(point, formula, objective, _start_of(point, skeleton))
-
-    def deviation(self, data: Measured, settings: ExplainSettings) -> float:
-        """Standard deviation of the probability under the posterior, to first order."""
-        found = sensitivity(self.objective, data.rates, self.start)
-        return column_shares(found, data, settings.level, settings.prior).deviation
-
-
-def _block_of(point: Point, grid: Grid) -> Block:
-    scenario = point.scenario
-    return next(
-        block
-        for block in grid.blocks
-        if block.planner.name == scenario.planner
-        and block.environment == scenario.environment
-        and dict(block.swept) == dict(scenario.swept)
-    )
-
-
-def _start_of(point: Point, skeleton: Skeleton) -> int:
-    """Number of the initial state of a scenario."""
-    here = np.ones(len(skeleton.starts), dtype=bool)
-    for name, value in point.scenario.initial.items():
-        here &= skeleton.valuations[name][skeleton.starts] == value
-    return int(np.flatnonzero(here)[0])
+def _deviation(objective: Objective, start: int, data: Measured, settings: ExplainSettings) -> float:
+    """Standard deviation of the probability from an initial state under the posterior, to first order."""
+    found = sensitivity(objective, data.rates, start)
+    return column_shares(found, data, settings.level, settings.prior).deviation
 
 
 def _as_counted(explanation: Explanation, matrices: ConfusionMatrices) -> list[Counted]:

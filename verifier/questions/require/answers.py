@@ -12,17 +12,20 @@ from numpy.typing import NDArray
 
 from verifier.analysis.intervals.measured import measured
 from verifier.analysis.recall.box import BoxFamily, least_floors
-from verifier.analysis.recall.cells import RecallCells, counts_with_recall
+from verifier.analysis.recall.cells import RecallCells, counts_with_recall, relevant_columns
 from verifier.analysis.recall.least_cost import Improvement, least_cost
-from verifier.analysis.recall.requirements import Path, Problem, Searched, search
+from verifier.analysis.recall.requirements import Path, Problem, Searched, Target, search
 from verifier.base.errors import UsageError
+from verifier.case import Case
 from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import Verdict
-from verifier.perception.confusion import EMPTY, ConfusionMatrices, exact_rates
+from verifier.collection import collected
+from verifier.perception.confusion import EMPTY, ConfusionMatrices, exact_rates, rates
 from verifier.perception.confusion.matrices import label_text
+from verifier.pipeline import check_case
+from verifier.provenance import noted
 from verifier.questions.require.question import Question
 from verifier.questions.require.results import Answer, CellRecall, CertifiedFloor, Outcome
-from verifier.questions.require.situation import Situation
 from verifier.results import Point
 
 Ints = NDArray[np.int64]
@@ -30,8 +33,71 @@ Mask = NDArray[np.bool_]
 
 MOST_LOWERED = 16
 """Cells of the cheapest improvement that exact arithmetic is asked about."""
+EXACT_TRANSITIONS = 2000
+"""Chains with at most so many transitions are checked with rational numbers even when nobody asks for that."""
 _STEPS_ON = (0, 1, 2, 4, 8, 16, 32, 64)
 """How many places further on is tried when Storm's bounds do not confirm a place."""
+
+
+@dataclass(frozen=True, eq=False)
+class Situation:
+    """One planner at one value of each swept constant, in every true environment.
+
+    Attributes:
+        cases: of a study of the one requirement in question, which has a target.
+        problem: what all chains must meet, and the measured rates.
+        counts: (bins, predicted, true) behind these rates, empty columns filled by the policy.
+        relevant: for each objective the (bin, true label) pairs that make a difference to it, (k, 2) each.
+    """
+
+    cases: tuple[Case, ...]
+    problem: Problem
+    counts: Ints
+    relevant: tuple[Ints, ...]
+
+    @classmethod
+    def of(cls, cases: tuple[Case, ...]) -> Situation:
+        """Build the products with the requirement; VerifierError as `verifier.pipeline.verify_spec`."""
+        (requirement,) = cases[0].study.requirements
+        if requirement.target is None:
+            raise ValueError("a requirement without a target asks nothing of perception")
+        objectives = tuple(case.objective(0) for case in cases)
+        counts = [case.counts for case in cases][-1]
+        target = Target(requirement.comparison, requirement.target)
+        problem = Problem(objectives, rates(counts), target)
+        relevant = tuple(relevant_columns(objective, problem.rates) for objective in objectives)
+        return cls(cases, problem, counts, relevant)
+
+    @property
+    def matrices(self) -> ConfusionMatrices:
+        """As measured."""
+        return self.cases[0].study.matrices
+
+    @property
+    def exact(self) -> bool:
+        """Whether Storm computes with rational numbers."""
+        small = all(len(each.skeleton.indices) <= EXACT_TRANSITIONS for each in self.problem.objectives)
+        return self.cases[0].study.options.engines.exact or small
+
+    def check(
+        self, counts: Ints, storm: StormProcess, only: Sequence[bool] | None = None
+    ) -> tuple[Point, tuple[str, ...]]:
+        """The worst point with other matrices, by both engines, and what a reader must know about it.
+
+        Args:
+            counts: (bins, predicted, true), every needed column with items.
+            storm: a running worker.
+            only: for each case whether to look at it; None for all.
+
+        Raises:
+            EngineError: Storm failed, or the engines disagree.
+        """
+        study = self.cases[0].study.with_counts(counts, exact=self.exact)
+        chosen = [replace(case, study=study) for k, case in enumerate(self.cases) if only is None or only[k]]
+        checked = [check_case(case, storm) for case in chosen]
+        (result,) = collected(study.requirements, checked, [None] * len(checked))
+        remarks = tuple(text for each in checked for text in each.remarks)
+        return result.worst, (*remarks, *noted((each.case, each.notes) for each in checked))
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +182,7 @@ def answer(situation: Situation, question: Question, chosen: Mask, as_measured: 
     matrices = situation.matrices
     perfect, _ = situation.check(perfect_counts(situation.counts), storm)
     left = tuple(_column_text(matrices, *pair) for pair in others.tolist())
-    planner, swept = situation.blocks[0].planner.name, situation.blocks[0].swept
+    planner, swept = situation.cases[0].planner.name, situation.cases[0].swept
     if len(here) == 0:
         independent = Outcome.INDEPENDENT
         return Answer(planner, swept, independent, (), None, (), (), as_measured, None, perfect, None, left)

@@ -15,21 +15,18 @@ from pathlib import Path as FilePath
 from typing import TypeAlias
 
 from verifier.analysis.dependence.channel_test import (
-    Drawn,
     channel_condition,
     channel_document,
     channel_test,
-    class_tests,
     drawn_together,
 )
 from verifier.base.budget import memory_limit
 from verifier.base.errors import UsageError
-from verifier.blocks import clock_of
+from verifier.case import Case, Study, clock_of, read_inputs
 from verifier.checking.process import StormProcess
 from verifier.language.expressions import to_text
 from verifier.language.specs import Requirement
 from verifier.options import MIX_ELSEWHERE, RunOptions
-from verifier.pipeline import Inputs, read_inputs
 from verifier.provenance import (
     grid_remarks,
     input_files,
@@ -38,13 +35,12 @@ from verifier.provenance import (
     run_remarks,
     run_settings,
 )
-from verifier.questions.require.answers import answer
+from verifier.questions.require.answers import Situation, answer
 from verifier.questions.require.question import Question
 from verifier.questions.require.results import Answer, RequireResult
-from verifier.questions.require.situation import make_situation
-from verifier.scenarios import Block, Grid, number_text
+from verifier.scenarios import number_text
 
-Progress: TypeAlias = Callable[[Sequence[tuple[Block, ...]]], Iterable[tuple[Block, ...]]]
+Progress: TypeAlias = Callable[[Sequence[tuple[Case, ...]]], Iterable[tuple[Case, ...]]]
 
 
 def require(
@@ -67,37 +63,38 @@ def require(
         VerifierError: see `verifier.base.errors`; each says what to do.
     """
     with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
-        return required(read_inputs(spec_path, confusion_path, options), question, options, storm, progress)
+        study = Study.of(read_inputs(spec_path, confusion_path, options), options)
+        return required(study, question, storm, progress)
 
 
-def required(
-    inputs: Inputs, question: Question, options: RunOptions, storm: StormProcess, progress: Progress = iter
-) -> RequireResult:
-    """As `require`, for files that are read and a worker that runs."""
-    _refuse_what_does_not_fit(options)
-    name = _requirement_name(inputs, question, options)
-    grid = inputs.grid(replace(options, selection=replace(options.selection, requirements=(name,))))
-    requirement = _with_target(grid.requirements[0], question)
-    grid, matrices = replace(grid, requirements=(requirement,)), inputs.matrices(options)
-    chosen = question.in_question(matrices)
+def required(study: Study, question: Question, storm: StormProcess, progress: Progress = iter) -> RequireResult:
+    """As `require`, for a study and a worker that runs."""
+    _refuse_what_does_not_fit(study.options)
+    name = _requirement_name(study, question)
+    selection = replace(study.options.selection, requirements=(name,))
+    study = study.under(replace(study.options, selection=selection))
+    requirement = _with_target(study.requirements[0], question)
+    study = replace(study, grid=replace(study.grid, requirements=(requirement,)))
+    options, inputs = study.options, study.inputs
+    chosen = question.in_question(study.matrices)
     answers: list[Answer] = []
     assumed: list[str] = []
-    said, drawn = list(grid_remarks(grid, options.false_alarms)), list[Drawn]()
-    clock = clock_of(options, len(grid.blocks))
-    for blocks in progress(_by_planner(grid)):
+    said = list(grid_remarks(study.grid, options.false_alarms))
+    clock = clock_of(study.options, len(study.cases))
+    planners = _by_planner(study)
+    for cases in progress(planners):
         with clock.running(f"the search for what {name} requires"):
-            situation = make_situation(blocks, grid, matrices, options)
+            situation = Situation.of(cases)
             as_measured, remarks = situation.check(situation.counts, storm)
             answers.append(answer(situation, question, chosen, as_measured, storm))
-        assumed += situation.assumed
+        assumed += [text for case in cases for text in case.assumed]
         said += remarks
-        drawn.append(situation.draws)
-    tests = class_tests(inputs.confusion.matrices.metadata, drawn_together(drawn))
-    conditions = [channel_condition(channel_test(tests, each)) for each in drawn]
+    drawn = [drawn_together(case.draws for case in cases) for cases in planners]
+    conditions = [channel_condition(channel_test(study.tests, draws)) for draws in drawn]
     return RequireResult(
-        title=inputs.confusion.matrices.title or FilePath(inputs.confusion.name).stem,
+        title=inputs.title,
         inputs=input_files(inputs.spec, inputs.model, inputs.confusion),
-        settings={**run_settings(grid, options, None), **_settings(question)},
+        settings={**run_settings(study.grid, options, None), **_settings(question)},
         requirement=name,
         formula=to_text(requirement.formula, parenthesise=True),
         comparison=requirement.comparison,
@@ -107,9 +104,9 @@ def required(
             replace(found, condition=condition) for found, condition in zip(answers, conditions, strict=True)
         ),
         versions={**program_versions(), "storm": storm.storm_version()},
-        remarks=run_remarks(inputs.confusion.matrices, options, assumed, said, None, tests),
+        remarks=run_remarks(inputs.confusion.matrices, options, assumed, said, None, study.tests),
         matrices=matrices_record(inputs.confusion),
-        channel=channel_document(tests),
+        channel=channel_document(study.tests),
     )
 
 
@@ -122,12 +119,11 @@ def _refuse_what_does_not_fit(options: RunOptions) -> None:
         raise UsageError("the range over all winning strategies belongs to verify run: leave out --strategies")
 
 
-def _requirement_name(inputs: Inputs, question: Question, options: RunOptions) -> str:
+def _requirement_name(study: Study, question: Question) -> str:
     """The one requirement that is asked about."""
-    named = dict.fromkeys(
-        (*options.selection.requirements, *([question.requirement] if question.requirement else []))
-    )
-    known = [each.name for each in inputs.spec.requirements]
+    asked = [question.requirement] if question.requirement else []
+    named = dict.fromkeys((*study.options.selection.requirements, *asked))
+    known = [requirement.name for requirement in study.inputs.spec.requirements]
     if len(named) > 1 or (not named and len(known) != 1):
         listed = ", ".join(known)
         raise UsageError(f"one requirement is asked about at a time: --requirement NAME; the spec has {listed}")
@@ -147,12 +143,12 @@ def _with_target(requirement: Requirement, question: Question) -> Requirement:
     return requirement
 
 
-def _by_planner(grid: Grid) -> list[tuple[Block, ...]]:
-    """The blocks of each planner and value of the swept constants, over all environments."""
-    found: dict[tuple[str, tuple[tuple[str, int | Fraction], ...]], list[Block]] = {}
-    for block in grid.blocks:
-        found.setdefault((block.planner.name, tuple(block.swept.items())), []).append(block)
-    return [tuple(blocks) for blocks in found.values()]
+def _by_planner(study: Study) -> list[tuple[Case, ...]]:
+    """The cases of each planner and value of the swept constants, over all environments."""
+    found: dict[tuple[str, tuple[tuple[str, int | Fraction], ...]], list[Case]] = {}
+    for case in study.cases:
+        found.setdefault((case.planner.name, tuple(case.swept.items())), []).append(case)
+    return [tuple(cases) for cases in found.values()]
 
 
 def _settings(question: Question) -> dict[str, object]:

@@ -1,0 +1,54 @@
+"""How often a command builds the structure of a case: chains and their products are what takes time and memory."""
+
+import pytest
+
+from tests.support.counted_work import counted_calls
+from tests.support.small_bundles import write_inputs
+from verifier.checking.product import build_product
+from verifier.cli import main
+from verifier.systems.skeleton import build_skeleton
+
+SPEC, MATRICES = "specs/car_pedestrian.ltl", "examples/nuscenes_yolov3_class.json"
+
+
+def built(arguments):
+    """Skeletons and products that one command builds."""
+    with counted_calls(build_skeleton, build_product) as count:
+        main([str(each) for each in arguments])
+    return count["build_skeleton"], count["build_product"]
+
+
+@pytest.mark.parametrize(
+    ("command", "skeletons", "products"),
+    [
+        (["run"], 3, 12),  # 3 cases of 4 requirements
+        (["run", "--planner", "all", "--requirement", "all_three"], 12, 12),  # 12 cases
+        (["explain", "--requirement", "stops_for_pedestrians"], 3, 3),  # 3 cases
+        (["require", "--requirement", "stops_for_pedestrians"], 3, 3),  # 3 cases
+        (["compare", "--env", "ped", "--requirement", "all_three", "--planner", "all"], 4, 4),  # 4 cases
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_commands_on_the_car(command, skeletons, products, capsys):
+    assert built([command[0], SPEC, "--cm", MATRICES, *command[1:]]) == (skeletons, products)
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory):
+    """Of two cases with three requirements each; and what building it built."""
+    folder = tmp_path_factory.mktemp("bundle")
+    spec, matrices = write_inputs(folder)
+    target = folder / "bundle.zip"
+    return target, built(["evidence", "build", spec, "--cm", matrices, "-o", target])
+
+
+def test_a_bundle_is_built(bundle):
+    assert bundle[1] == (6, 21)  # 2 cases under 3 policies; and 3 maps of explanations, which start everywhere
+
+
+def test_a_bundle_is_checked(bundle):
+    assert built(["evidence", "check", bundle[0]]) == (6, 18)
+
+
+def test_a_bundle_is_checked_anew(bundle):
+    assert built(["evidence", "check", bundle[0], "--anew"]) == bundle[1]

@@ -1,0 +1,334 @@
+"""A study and its cases: what a run is about, and the structure of each Markov chain in it, built once.
+
+    inputs + options -> study: scenario grid, matrices, requirements -> cases -> skeleton, products, chain
+
+A skeleton and its products are the same for all matrices of the same bins and labels. They are built when they are
+first asked for, and kept for every study about the same scenarios while there is room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.analysis.confidence import Data, data_of_run
+from verifier.analysis.dependence.channel_test import ClassTest, Drawn, class_tests, classes_drawn, drawn_together
+from verifier.analysis.intervals.drive_items import weighted_matrices
+from verifier.analysis.intervals.measured import Measured, measured
+from verifier.analysis.mixed import mixed_data
+from verifier.analysis.objective import Objective, build_objective
+from verifier.analysis.vacuity import Findings, find_vacuity
+from verifier.base.budget import Clock
+from verifier.base.cache import Cache, array_bytes
+from verifier.base.errors import NoAnswerError, UsageError
+from verifier.chains import DecisionProcess, MarkovChain
+from verifier.chains.filled import assumed_columns, decision_process, filled_counts, markov_chain
+from verifier.checking.product import Product
+from verifier.checking.requirements import AbstractFormula, abstracted
+from verifier.language.expressions import Source, check_type
+from verifier.language.expressions.syntax import Node
+from verifier.language.specs import Requirement, Specification, check_names, read_spec
+from verifier.options import RunOptions
+from verifier.perception.confusion import ConfusionFile, ConfusionMatrices, read_confusion
+from verifier.perception.confusion.counts import Sequences
+from verifier.perception.confusion.mix import MixedMatrices
+from verifier.results import Scenario
+from verifier.scenarios import Block, Grid, make_grid, selected_requirements
+from verifier.systems.model import SystemModel
+from verifier.systems.reader import read_model
+from verifier.systems.scene import SkeletonOptions
+from verifier.systems.skeleton import Skeleton, build_skeleton
+from verifier.systems.strategies import build_strategies, winning_starts
+
+KEPT_SHARE = 16
+"""One part in so many of the memory of a run is for skeletons and products that may be asked for again."""
+
+
+def clock_of(options: RunOptions, checks: int) -> Clock:
+    """The time of so many formulas on chains, together."""
+    limit = options.engines.timeout_s
+    return Clock(None if limit is None else limit * max(checks, 1))
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The files of a run, read and checked against each other."""
+
+    spec: Specification
+    model: SystemModel
+    confusion: ConfusionFile
+
+    @property
+    def title(self) -> str:
+        """What the matrices are, for people."""
+        return self.confusion.matrices.title or Path(self.confusion.name).stem
+
+    def grid(self, options: RunOptions) -> Grid:
+        """The scenario grid that spec and options ask for."""
+        return make_grid(self.spec, self.model, options.selection)
+
+    def matrices(self, options: RunOptions) -> ConfusionMatrices:
+        """The matrices to use: those of the file or their sum over all bins, with the weights of the bounds.
+
+        Point, intervals and bounds are made from the same weights: so the point lies within its bounds.
+
+        Raises:
+            UsageError: the file does not know what the weights need.
+        """
+        strata = self.mixed(options)
+        if strata is not None:
+            return strata.matrices()
+        matrices = self.confusion.matrices.canonical() if options.canonical else self.confusion.matrices
+        return weighted_matrices(matrices, self.sequences(options), options.weights)
+
+    def mixed(self, options: RunOptions) -> MixedMatrices | None:
+        """The matrices by the bins of the variable that is weighed, where one is."""
+        found = self.confusion.mixed
+        return found.canonical() if found is not None and options.canonical else found
+
+    def sequences(self, options: RunOptions) -> Sequences | None:
+        """The counts by sequence behind these matrices, where the file has them."""
+        found = self.confusion.sequences
+        return found.canonical() if found is not None and options.canonical else found
+
+
+def read_inputs(spec_path: str | Path, confusion_path: str | Path, options: RunOptions = RunOptions()) -> Inputs:
+    """Read spec, system model and matrices; VerifierError as `verifier.pipeline.verify_spec`."""
+    spec = read_spec(spec_path)
+    model = read_model(spec.model)
+    check_names(spec, model.types())
+    if options.selection.initial is not None:
+        check_type(options.selection.initial, model.types(), Source("", "--initial"), "boolean")
+    return Inputs(spec, model, read_confusion(confusion_path, options.where, options.score_threshold, options.mix))
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """The cases of a run, and what holds for all of them.
+
+    Attributes:
+        inputs: the files.
+        options: of the run.
+        grid: the scenarios and the requirements.
+        formulas: those of the requirements, each over proposition names of its own.
+        matrices: those that the options choose, or others with the same bins and labels.
+        cache: of skeletons and products; studies about the same scenarios share it.
+    """
+
+    inputs: Inputs
+    options: RunOptions
+    grid: Grid
+    formulas: tuple[AbstractFormula, ...]
+    matrices: ConfusionMatrices
+    cache: Cache
+
+    @classmethod
+    def of(cls, inputs: Inputs, options: RunOptions) -> Study:
+        """What files and options ask for; VerifierError where they do not fit together."""
+        grid = inputs.grid(options)
+        formulas = tuple(abstracted([requirement.formula for requirement in grid.requirements]))
+        cache = Cache(options.limits.memory_bytes // KEPT_SHARE)
+        return cls(inputs, options, grid, formulas, inputs.matrices(options), cache)
+
+    def under(self, options: RunOptions) -> Study:
+        """The same scenarios under other options, which may select some of the requirements."""
+        selected = selected_requirements(self.inputs.spec, options.selection.requirements)
+        chosen = [number for number, each in enumerate(self.requirements) if each in selected]
+        return replace(self.asking(chosen), options=options, matrices=self.inputs.matrices(options))
+
+    def asking(self, numbers: Iterable[int]) -> Study:
+        """The same with some of the requirements only."""
+        numbers = tuple(numbers)
+        if len(numbers) == len(self.requirements):
+            return self
+        requirements = tuple(self.grid.requirements[number] for number in numbers)
+        formulas = tuple(self.formulas[number] for number in numbers)
+        return replace(self, grid=replace(self.grid, requirements=requirements), formulas=formulas)
+
+    def with_inputs(self, inputs: Inputs) -> Study:
+        """The same scenarios with other matrices; spec and model must be the same."""
+        return replace(self, inputs=inputs, matrices=inputs.matrices(self.options))
+
+    def with_counts(self, counts: NDArray[np.int64], *, exact: bool) -> Study:
+        """The same structure with other counts; on chains with fractions where `exact`."""
+        engines = replace(self.options.engines, exact=exact)
+        return replace(
+            self, matrices=replace(self.matrices, counts=counts), options=replace(self.options, engines=engines)
+        )
+
+    @property
+    def requirements(self) -> tuple[Requirement, ...]:
+        """Those that are asked for, in the order of the spec."""
+        return self.grid.requirements
+
+    @cached_property
+    def cases(self) -> tuple[Case, ...]:
+        """One per block of the grid."""
+        return tuple(
+            Case(block.planner, block.swept, block.system, block.environment, self) for block in self.grid.blocks
+        )
+
+    def place_of(self, scenario: Scenario) -> tuple[Case, int]:
+        """The case of a scenario, and the number of its initial state there."""
+        (case,) = (
+            case
+            for case in self.cases
+            if (case.planner.name, case.environment) == (scenario.planner, scenario.environment)
+            and dict(case.swept) == dict(scenario.swept)
+        )
+        return case, case.initial_states.index(dict(scenario.initial))
+
+    @cached_property
+    def conditions(self) -> dict[str, Node]:
+        """What the proposition names of all formulas stand for."""
+        return {name: node for formula in self.formulas for name, node in formula.propositions.items()}
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the options ask for intervals and confidence bounds, and these can be made."""
+        return self.options.confidence is not None and self.options.decimals is None
+
+    @cached_property
+    def measured(self) -> Measured:
+        """The matrices as data."""
+        return measured(self.matrices, self.options.empty_columns)
+
+    @cached_property
+    def data(self) -> Data | None:
+        """What intervals and bounds rest on; None where the options ask for none."""
+        if self.options.confidence is None or not self.bounded:
+            return None
+        chains = (case.objectives for case in self.cases)
+        strata = self.inputs.mixed(self.options)
+        if strata is not None:
+            return mixed_data(chains, self.measured, strata, self.options.confidence)
+        return data_of_run(chains, self.measured, self.inputs.sequences(self.options), self.options.confidence)
+
+    @cached_property
+    def tests(self) -> tuple[ClassTest, ...]:
+        """The test of the memoryless detector for each class that some chain draws."""
+        drawn = drawn_together(case.draws for case in self.cases)
+        return class_tests(self.inputs.confusion.matrices.metadata, drawn)
+
+    @property
+    def skeleton_options(self) -> SkeletonOptions:
+        """What skeletons depend on beside the case and the bins and labels of the matrices."""
+        grid, options = self.grid, self.options
+        return SkeletonOptions(grid.goal_formula, grid.initial, options.false_alarms, options.endless, options.limits)
+
+
+@dataclass(frozen=True, eq=False)
+class Case(Block):
+    """One block of the grid with the numbers of a study: one Markov chain with all initial states at once."""
+
+    study: Study
+
+    def asking(self, numbers: Iterable[int]) -> Case:
+        """The same with some of the requirements only."""
+        study = self.study.asking(numbers)
+        return self if study is self.study else replace(self, study=study)
+
+    @property
+    def skeleton(self) -> Skeleton:
+        """States and transitions; errors as `build_skeleton`."""
+        study = self.study
+        return study.cache.kept(
+            self._key,
+            lambda: build_skeleton(
+                self.system, self.planner, self.environment, study.matrices, study.skeleton_options
+            ),
+            array_bytes,
+        )
+
+    def objective(self, number: int) -> Objective:
+        """The product of the skeleton with a requirement; errors as `build_objective`."""
+        formula, limit = self.study.formulas[number], self.study.options.engines.product_states
+        return self.study.cache.kept(
+            (*self._key, formula.formula, tuple(formula.propositions.items()), limit),
+            lambda: build_objective(self.skeleton, formula.formula, formula.propositions, limit),
+            lambda objective: array_bytes(objective, objective.product, objective.skeleton),
+        )
+
+    @property
+    def _key(self) -> tuple[object, ...]:
+        """What the structure depends on. A skeleton keeps its system, so that no other one has its identity."""
+        matrices = self.study.matrices
+        bins = matrices.labelling, matrices.labels, matrices.edges_m.tobytes()
+        return (id(self.system), self.planner.name, self.environment, bins, self.study.skeleton_options)
+
+    @property
+    def objectives(self) -> tuple[Objective, ...]:
+        """The product of the skeleton with each requirement."""
+        return tuple(self.objective(number) for number in range(len(self.study.formulas)))
+
+    def product(self, number: int) -> Product | None:
+        """That of an objective; None where it would be too large, which the product of a chain need not be."""
+        try:
+            return self.objective(number).product
+        except NoAnswerError:
+            return None
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Counts whose rates fill the chain; InputError where columns that it needs have no items."""
+        return filled_counts(self.skeleton, self.study.matrices, self.study.options.empty_columns)
+
+    def chain(self, conditions: Mapping[str, Node], *, exact: bool = False) -> MarkovChain:
+        """The Markov chain, labelled with conditions; with its fractions where that is asked for."""
+        skeleton, options = self.skeleton, self.study.options
+        labels = {name: skeleton.mask_of(node) for name, node in conditions.items()}
+        exact = exact or options.engines.exact
+        return markov_chain(skeleton, self.counts, labels, exact=exact, decimals=options.decimals)
+
+    def process(self) -> DecisionProcess:
+        """All winning strategies of a synthesised planner, labelled with the conditions of the study."""
+        study = self.study
+        if study.options.decimals is not None:
+            raise UsageError("the range over all winning strategies is not computed for rounded transitions")
+        strategies = build_strategies(
+            self.system, self.planner, self.environment, study.matrices, study.skeleton_options
+        )
+        labels = {name: strategies.choices.mask_of(node) for name, node in study.conditions.items()}
+        counts = filled_counts(strategies.choices, study.matrices, study.options.empty_columns)
+        return decision_process(strategies, counts, labels)
+
+    @cached_property
+    def won(self) -> NDArray[np.bool_] | None:
+        """(m,) for a synthesised planner the initial states from which it can win, else None."""
+        if self.planner.kind != "synthesis":
+            return None
+        study = self.study
+        return winning_starts(self.system, self.planner, self.environment, study.matrices, study.skeleton_options)
+
+    @cached_property
+    def initial_states(self) -> tuple[dict[str, int], ...]:
+        """One valuation each."""
+        skeleton = self.skeleton
+        columns = {name: value[skeleton.starts].tolist() for name, value in skeleton.valuations.items()}
+        return tuple(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+
+    @cached_property
+    def draws(self) -> Drawn:
+        """The estimated columns that the chain draws from, by class."""
+        return classes_drawn(self.skeleton, self.study.measured)
+
+    @cached_property
+    def assumed(self) -> tuple[str, ...]:
+        """Descriptions of the matrix columns that the chain needs and that have no items."""
+        return tuple(assumed_columns(self.skeleton, self.study.matrices))
+
+    @cached_property
+    def findings(self) -> tuple[Findings, ...]:
+        """For each requirement what is vacuous in it."""
+        return find_vacuity(self.skeleton, [requirement.formula for requirement in self.study.requirements])
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """For each requirement that is not vacuous throughout, what is constant in it."""
+        named = zip(self.study.requirements, self.findings, strict=True)
+        return tuple(f"{requirement.name}: {note}" for requirement, found in named for note in found.notes)
