@@ -27,6 +27,7 @@ ORDER = [
     "collection",
     "pipeline",
     "questions",
+    "telling",
     "evidence",
     "cli",
 ]

@@ -17,6 +17,7 @@ from verifier.analysis.intervals.intervals import alpha_of, fewest_draws
 from verifier.analysis.intervals.rate_differences import difference_remark
 from verifier.analysis.intervals.tiers import RESAMPLED, BoundsBasis
 from verifier.analysis.settings import LARGEST_DRAWS, ConfidenceSettings
+from verifier.base.numbers import decimal_text
 from verifier.case import Case
 from verifier.checking.results import TwoEngineValues
 from verifier.checking.strategies import StrategyRange
@@ -29,7 +30,7 @@ from verifier.perception.confusion import EMPTY, ConfusionFile, ConfusionMatrice
 from verifier.perception.confusion.matrices import label_text
 from verifier.perception.confusion.sanity import remark_texts
 from verifier.results import InputFile
-from verifier.scenarios import Block, Grid, number_text
+from verifier.scenarios import Block, Grid
 from verifier.systems.model import EMPTY_CLASS, SystemModel
 
 MATRICES_SAY = (
@@ -108,11 +109,11 @@ def run_settings(grid: Grid, options: RunOptions, data: Data | None) -> dict[str
         },
         "environments": list(dict.fromkeys(block.environment for block in grid.blocks)),
         "set": {
-            name: value if isinstance(value, str) else number_text(value) for name, value in grid.settings.items()
+            name: value if isinstance(value, str) else decimal_text(value) for name, value in grid.settings.items()
         },
         # Constants that a sweep changes, directly or through others, differ from point to point.
         "constants": {
-            name: number_text(value)
+            name: decimal_text(value)
             for name, value in systems[0].constants.items()
             if all(each.constants[name] == value for each in systems)
         },

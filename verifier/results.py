@@ -17,8 +17,8 @@ from verifier.analysis.vacuity import Vacuity
 from verifier.base.documents import InputFile as InputFile
 from verifier.base.documents import json_values
 from verifier.base.files import document_text
+from verifier.base.numbers import decimal_text
 from verifier.checking.verdicts import Reason, Verdict, condition_over, verdict_over, verdict_text, worst_verdict
-from verifier.scenarios import number_text
 
 SCHEMA_NAME = "verifier.run"
 SCHEMA_VERSION = 1
@@ -35,7 +35,7 @@ class Scenario:
 
     def __str__(self) -> str:
         parts = [self.environment]
-        parts += [f"{name}={number_text(value)}" for name, value in self.swept.items()]
+        parts += [f"{name}={decimal_text(value)}" for name, value in self.swept.items()]
         parts += [f"{name}={value}" for name, value in self.initial.items()]
         return " ".join(parts)
 
@@ -187,7 +187,7 @@ class RequirementResult:
     @property
     def target_text(self) -> str:
         """The target for people: `>= 0.95`."""
-        return "= ?" if self.target is None else f"{self.comparison} {number_text(self.target)}"
+        return "= ?" if self.target is None else f"{self.comparison} {decimal_text(self.target)}"
 
 
 @dataclass(frozen=True)
@@ -294,7 +294,7 @@ class RunResult:
                     "requirement": each.name,
                     "planner": each.planner,
                     "environment": point.scenario.environment,
-                    **{f"constant_{name}": number_text(value) for name, value in point.scenario.swept.items()},
+                    **{f"constant_{name}": decimal_text(value) for name, value in point.scenario.swept.items()},
                     **{f"initial_{name}": value for name, value in point.scenario.initial.items()},
                     "probability": point.probability,
                     "lower": point.lower,
@@ -303,7 +303,7 @@ class RunResult:
                     "second_engine": point.second,
                     **_sureness_columns(point.sureness),
                     "comparison": "" if each.target is None else each.comparison,
-                    "target": "" if each.target is None else number_text(each.target),
+                    "target": "" if each.target is None else decimal_text(each.target),
                     "verdict": point.verdict.value,
                     "condition": point.condition or "",
                     "basis": point.basis or "",
@@ -371,7 +371,7 @@ def _numbers_document(point: Point) -> dict[str, Any]:
     exact = {} if point.exact is None else {"exact": fraction_text(point.exact)}
     return {
         "environment": point.scenario.environment,
-        "constants": {name: number_text(value) for name, value in point.scenario.swept.items()},
+        "constants": {name: decimal_text(value) for name, value in point.scenario.swept.items()},
         "initial": dict(point.scenario.initial),
         "probability": point.probability,
         "lower": point.lower,

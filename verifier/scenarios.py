@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from verifier.base.errors import InputError, LimitError, Place, UsageError, VerifierError, unknown_name
+from verifier.base.numbers import decimal_text
 from verifier.language.expressions.syntax import Node, Operation, conjunction
 from verifier.language.specs import Requirement, Specification
 from verifier.options import Selection
@@ -33,7 +34,7 @@ class Block:
     environment: str
 
     def __str__(self) -> str:
-        swept = "".join(f" {name}={number_text(value)}" for name, value in self.swept.items())
+        swept = "".join(f" {name}={decimal_text(value)}" for name, value in self.swept.items())
         return f"planner {self.planner.name}, {self.environment}{swept}"
 
 
@@ -150,17 +151,3 @@ def selected_requirements(spec: Specification, names: tuple[str, ...]) -> tuple[
         if name not in known:
             raise UsageError(": ".join(unknown_name("requirement", name, known)))
     return tuple(each for each in spec.requirements if not names or each.name in names)
-
-
-def number_text(value: int | Fraction) -> str:
-    """A number as a decimal where that is exact and short, else as a fraction."""
-    number = Fraction(value)
-    if number.denominator == 1:
-        return str(number.numerator)
-    scaled, digits = number, 0
-    while scaled.denominator != 1 and digits < 12:
-        scaled, digits = scaled * 10, digits + 1
-    if scaled.denominator != 1:
-        return str(number)
-    sign, digits_text = ("-" if scaled < 0 else ""), str(abs(scaled.numerator)).rjust(digits + 1, "0")
-    return f"{sign}{digits_text[:-digits]}.{digits_text[-digits:]}"

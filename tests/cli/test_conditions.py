@@ -13,10 +13,10 @@ from made_runs import document_of
 from scipy.stats import beta
 
 from verifier.base.errors import ExitCode, InputError
+from verifier.base.numbers import interval_text, number_text
 from verifier.cli import main
 from verifier.evidence.consistency import check_documents
 from verifier.evidence.points import contradictions
-from verifier.evidence.rounding import interval_text, number_text
 
 CLASSES = "Pedestrian -> ped\nPerson* -> ped\nCar -> obs\nVan -> obs\nDontCare -> dont_care\n* -> ignore\n"
 COUNT = (

@@ -7,8 +7,8 @@ import jsonschema
 import pytest
 
 from verifier.base.errors import ExitCode
+from verifier.base.numbers import level_text
 from verifier.cli import main
-from verifier.evidence.rounding import level_text
 
 SPEC = "specs/car_pedestrian.ltl"
 BY_CLASS = "examples/nuscenes_yolov3_class.json"

@@ -8,9 +8,9 @@ from verifier.analysis.dependence.channel_test import channel_document
 from verifier.analysis.planning import EvidencePlan
 from verifier.analysis.tipping import TippingPoints
 from verifier.analysis.vacuity import Vacuity
+from verifier.base.numbers import interval_text
 from verifier.checking.verdicts import Verdict, WithinBounds
 from verifier.cli.tables import bound_text, probability_text, run_table
-from verifier.evidence.rounding import interval_text
 from verifier.results import InputFile, Point, RequirementResult, RunResult, Scenario, Sureness
 
 SETTINGS = {

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from verifier.base.errors import one_line
 from verifier.cli.tables import aligned
-from verifier.evidence.report.markdown import escaped
+from verifier.telling.markdown import escaped
 
 
 @dataclass(frozen=True)

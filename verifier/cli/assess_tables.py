@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from verifier.base.errors import one_line
 from verifier.cli.assess_blocks import Section, markdown_lines, plain_lines
 from verifier.cli.assess_sections import ROBUST, sections
-from verifier.evidence.report.markdown import escaped
 from verifier.robustness.assessment.result import AssessmentResult, SystemResult
+from verifier.telling.markdown import escaped
 
 
 def assess_tables(result: AssessmentResult) -> str:

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from verifier.base.libraries import library
+from verifier.base.numbers import decimal_text
 from verifier.case import Case
 from verifier.evidence.junit import junit_xml, suite_name
 from verifier.evidence.points import block_text
 from verifier.language.specs import Specification
 from verifier.questions.settings import RunSettings
 from verifier.results import RunResult
-from verifier.scenarios import number_text
 
 CI_OUTPUTS = ("junit", "sarif", "in_toto")
 RESULT_FILE = "run.json"
@@ -34,7 +34,7 @@ class Stopwatch:
 
         def timed(cases: list[Case]) -> Iterator[Case]:
             for case in progress(cases):
-                constants = {name: number_text(value) for name, value in case.swept.items()}
+                constants = {name: decimal_text(value) for name, value in case.swept.items()}
                 name = suite_name(case.planner.name, block_text(case.environment, constants))
                 start = time.perf_counter()
                 yield case

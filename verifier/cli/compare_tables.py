@@ -6,15 +6,14 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from verifier.base.errors import one_line
+from verifier.base.numbers import decimal_text, interval_text, level_text
+from verifier.base.words import counted
 from verifier.cli.run_summary import remark_lines
 from verifier.cli.tables import aligned, probability_text
 from verifier.evidence.grounds import bounds_told, channel_lines
-from verifier.evidence.rounding import interval_text, level_text
-from verifier.evidence.words import counted
 from verifier.questions.compare.gate import Gate, rule_words
 from verifier.questions.compare.results import CompareResult
 from verifier.questions.compare.tables import Contender, Course, RequirementComparison, SpecComparison
-from verifier.scenarios import number_text
 
 MOST_FLIPS = 6
 MOST_PAIRS = 12
@@ -119,7 +118,7 @@ def _place(course: Course, place: int) -> str:
     value: Fraction = course.places[place]
     if course.axis.endswith("(m)"):
         return f"{course.axis.removesuffix(' (m)')} {float(value):g} m"
-    return f"{course.axis} = {number_text(value)}"
+    return f"{course.axis} = {decimal_text(value)}"
 
 
 def _pareto_lines(spec: SpecComparison) -> Iterator[str]:
@@ -154,7 +153,7 @@ def _gate_lines(gate: Gate, many_specs: bool) -> Iterator[str]:
         state = "FAILED" if each.failed else "passed"
         names = [one_line(each.detector), one_line(each.planner)]
         rows.append([name, *names, f"{each.before:.6g}", f"{each.now:.6g}", drop, state + chance])
-    yield f"against {one_line(gate.baseline.name)}, largest drop allowed {number_text(gate.max_drop)}"
+    yield f"against {one_line(gate.baseline.name)}, largest drop allowed {decimal_text(gate.max_drop)}"
     yield from aligned(header, rows)
     yield f"a drop counts {rule_words(gate.least_chance)}"
     failed = [each for each in gate.drops if each.failed]

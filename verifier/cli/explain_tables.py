@@ -9,6 +9,7 @@ from fractions import Fraction
 from verifier.analysis.counterexamples.explanation import Explanation, Step, ToldRun
 from verifier.analysis.counterexamples.replay import Replay
 from verifier.base.errors import one_line
+from verifier.base.numbers import interval_text, level_text
 from verifier.cli.run_summary import evidence_lines, remark_lines
 from verifier.cli.tables import aligned, bound_text, choices_made, probability_text
 from verifier.evidence.causes import (
@@ -23,7 +24,6 @@ from verifier.evidence.causes import (
 )
 from verifier.evidence.documents import Content
 from verifier.evidence.grounds import bounds_told, marked_verdict, reason_text, vacuity_text
-from verifier.evidence.rounding import interval_text, level_text
 from verifier.perception.confusion.matrices import Label, label_text
 from verifier.questions.explain.results import Counted, Explained, ExplainResult, Frame
 from verifier.results import Point, point_document

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from verifier.base.errors import UsageError, one_line, shown
 from verifier.base.files import read_json
+from verifier.base.numbers import decimal_text
 from verifier.case import Inputs, read_inputs
 from verifier.checking.process import StormProcess
 from verifier.options import RunOptions
 from verifier.pipeline import verified
 from verifier.questions.settings import RunSettings
 from verifier.results import InputFile, RunResult
-from verifier.scenarios import number_text
 
 if TYPE_CHECKING:  # comparisons take a while to import, and most runs have no gates
     from verifier.questions.compare.floor import Floor
@@ -236,7 +236,7 @@ def gate_lines(gates: Gates) -> Iterator[str]:
         basis = {"bounds": "confidence bounds", "interval": "ends of intervals", "point": "P itself"}[floor.source]
         conditions = dict.fromkeys(each.condition for each in floor.held if not each.failed and each.condition)
         failed = [each for each in floor.held if each.failed]
-        yield f"gate, no requirement under {number_text(floor.least)} ({basis}): {_outcome(failed)}"
+        yield f"gate, no requirement under {decimal_text(floor.least)} ({basis}): {_outcome(failed)}"
         for each in failed:
             why = f"; not shown: {one_line(each.reason)}" if each.reason else ""
             yield f"  {each.requirement}, planner {each.planner}: {each.value:.6g} in {each.scenario}{why}"
@@ -247,7 +247,7 @@ def gate_lines(gates: Gates) -> Iterator[str]:
 
         gate = gates.regression
         drops = [each for each in gate.drops if each.failed]
-        allowed = number_text(gate.max_drop)
+        allowed = decimal_text(gate.max_drop)
         yield f"gate, no drop by more than {allowed} against {one_line(gate.baseline.name)}: {_outcome(drops)}"
         yield f"  a drop counts {rule_words(gate.least_chance)}"
         yield f"  compared: {gates.compared}"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from verifier.base.errors import UsageError, one_line
-from verifier.evidence.rounding import level_text
+from verifier.base.numbers import level_text
 from verifier.results import Point, RequirementResult, RunResult
 
 if TYPE_CHECKING:

@@ -8,6 +8,8 @@ from dataclasses import replace
 from verifier.base.documents import json_values
 from verifier.base.errors import UsageError, one_line, shown
 from verifier.base.files import document_text, write_text
+from verifier.base.numbers import level_text
+from verifier.base.words import rate_interval_text
 from verifier.checking.verdicts import Verdict, verdict_text
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.sources import check_writable, is_one_of
@@ -21,9 +23,7 @@ from verifier.evidence.rates.chances import requirement_of, unwanted
 from verifier.evidence.rates.document import rate_document
 from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure, float_above, float_below
 from verifier.evidence.rates.hazard import EVERY, Acceptance, Bounds, HazardRate, RateQuestion, hazard_rate
-from verifier.evidence.rounding import level_text
 from verifier.evidence.settings import RateSettings, per_hour, rate_ends
-from verifier.evidence.words import rate_interval_text
 
 CRITERION = {
     Verdict.SATISFIED: "met",

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from verifier.base.errors import one_line
+from verifier.base.numbers import decimal_text
 from verifier.cli.run_summary import remark_lines
 from verifier.cli.tables import aligned, probability_text
 from verifier.evidence.grounds import channel_lines
 from verifier.questions.require.results import Answer, Outcome, RequireResult
 from verifier.results import Point
-from verifier.scenarios import number_text
 
 MOST_GAPS = 4
 
@@ -27,7 +27,7 @@ def require_table(result: RequireResult) -> str:
 
 
 def _answer_lines(result: RequireResult, answer: Answer) -> Iterator[str]:
-    swept = "".join(f", {name} = {number_text(value)}" for name, value in answer.swept.items())
+    swept = "".join(f", {name} = {decimal_text(value)}" for name, value in answer.swept.items())
     condition = "" if answer.condition is None else f", {one_line(answer.condition)}"
     yield f"planner {answer.planner}{swept}: {_headline(result, answer)}{condition}"
     yield f"  as measured   {_point_text(result, answer, answer.measured)}"
@@ -39,7 +39,7 @@ def _answer_lines(result: RequireResult, answer: Answer) -> Iterator[str]:
         yield f"  {_limit(result, answer)}"
     for low, high in answer.gaps[:MOST_GAPS]:
         what = "factors" if result.mode == "factor" else "recalls"
-        yield f"  also met for {what} from {number_text(low)} to {number_text(high)}, but not right above"
+        yield f"  also met for {what} from {decimal_text(low)} to {decimal_text(high)}, but not right above"
     if len(answer.gaps) > MOST_GAPS:
         yield f"  and in {len(answer.gaps) - MOST_GAPS} further stretches"
     if answer.cells:
@@ -49,7 +49,7 @@ def _answer_lines(result: RequireResult, answer: Answer) -> Iterator[str]:
 
 
 def _headline(result: RequireResult, answer: Answer) -> str:
-    place = None if answer.place is None else number_text(answer.place)
+    place = None if answer.place is None else decimal_text(answer.place)
     match answer.outcome:
         case Outcome.INDEPENDENT:
             return "the recalls in question make no difference to this requirement"
@@ -93,9 +93,9 @@ def _cell_table(answer: Answer) -> list[str]:
     header = ["bin", "true", "measured", "required", "to gain", *(["certified"] if floors is not None else [])]
     rows = []
     for k, each in enumerate(answer.cells):
-        required = "-" if each.required is None else number_text(each.required)
+        required = "-" if each.required is None else decimal_text(each.required)
         gain = "-" if each.required is None else _signed(each.required - each.measured)
-        floor = [] if floors is None else [number_text(floors[k])]
+        floor = [] if floors is None else [decimal_text(floors[k])]
         share = f"{float(each.measured):.4f} ({each.hits} of {each.items})"
         rows.append([each.bin, one_line(each.label), share, required, gain, *floor])
     return aligned(header, rows)
@@ -114,7 +114,7 @@ def _box_text(result: RequireResult, answer: Answer) -> str:
     proof = f"P is {side} {box.proven:.6g} ({held})"
     if box.floors is None:
         return f"certified floor: none; even with recall 1, {rest}, only this is known: {proof}"
-    floors = {number_text(each) for each in box.floors}
+    floors = {decimal_text(each) for each in box.floors}
     what = f"recall >= {floors.pop()} in every cell" if len(floors) == 1 else "every recall above its floor"
     return f"certified floor: for every matrix with {what}, {rest}, {proof}"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from verifier.base.errors import ExitCode, InputError, UsageError, one_line
 from verifier.base.files import csv_text, write_bytes, write_text
+from verifier.base.numbers import decimal_text
 from verifier.case import Inputs, Study, read_inputs
 from verifier.chains import EXPORT_FORMATS
 from verifier.checking.process import StormProcess
@@ -24,7 +25,6 @@ from verifier.options import RunOptions
 from verifier.pipeline import export_chain, require_one_case, verified
 from verifier.questions.settings import RunSettings
 from verifier.results import RunResult
-from verifier.scenarios import number_text
 
 
 def run_command(arguments: RunSettings, command: Command) -> int:
@@ -92,7 +92,7 @@ def parse_echo(spec_path: str) -> str:
     """Every requirement as it is read, fully parenthesised."""
     lines = []
     for each in read_spec(spec_path).requirements:
-        target = "= ?" if each.target is None else f"{each.comparison} {number_text(each.target)}"
+        target = "= ?" if each.target is None else f"{each.comparison} {decimal_text(each.target)}"
         lines.append(f"{each.name}: P {target} [ {to_text(each.formula, parenthesise=True)} ]")
     return "\n".join(lines) + "\n"
 

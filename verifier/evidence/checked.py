@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from verifier.base.numbers import decimal_text
 from verifier.checking.verdicts import verdict_text
 from verifier.evidence.documents import Content, Document
 from verifier.evidence.grounds import bounds_name, channel_lines, needed_text, reason_text, tier_of, vacuity_text
 from verifier.evidence.points import block_text, scenario_text
-from verifier.scenarios import number_text
 
 
 @dataclass(frozen=True)
@@ -200,4 +200,4 @@ def _entries(run: Content) -> Iterator[Checked]:
 
 
 def _target(target: Mapping[str, str] | None) -> str:
-    return "= ?" if target is None else f"{target['comparison']} {number_text(Fraction(target['probability']))}"
+    return "= ?" if target is None else f"{target['comparison']} {decimal_text(Fraction(target['probability']))}"

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from verifier.base.numbers import decimal_text
 from verifier.case import Study
 from verifier.checking.enclosure import AGREEMENT
 from verifier.evidence.bundle.certificates import Proven, check_point
@@ -21,7 +22,6 @@ from verifier.evidence.differences import differing
 from verifier.evidence.findings import Finding, Kind, Log
 from verifier.language.expressions import to_text
 from verifier.perception.confusion.matrices import label_text
-from verifier.scenarios import number_text
 
 
 def check_contents(parts: Parts, found: Log) -> None:
@@ -137,7 +137,7 @@ def _asked_of(rebuilt: Study) -> list[dict[str, Any]]:
     """Planner and swept constants of each answer about required recalls, in their order."""
     found: list[dict[str, Any]] = []
     for block in rebuilt.grid.blocks:
-        swept = {name: number_text(value) for name, value in block.swept.items()}
+        swept = {name: decimal_text(value) for name, value in block.swept.items()}
         each = {"planner": block.planner.name, "constants": swept}
         if each not in found:
             found.append(each)

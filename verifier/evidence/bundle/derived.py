@@ -23,12 +23,12 @@ from verifier.evidence.defeaters.values import Defeater
 from verifier.evidence.documents import Document
 from verifier.evidence.intoto import statement
 from verifier.evidence.junit import junit_xml
-from verifier.evidence.report.blocks import Page, facts
-from verifier.evidence.report.html import html_text
-from verifier.evidence.report.markdown import markdown_text
 from verifier.evidence.report.story import csv_report, report_page
 from verifier.evidence.rocrate import METADATA_FILE, CrateFile, crate_metadata
 from verifier.evidence.sarif import requirement_places, sarif_log
+from verifier.telling.blocks import Page, facts
+from verifier.telling.html import html_text
+from verifier.telling.markdown import markdown_text
 
 README_FILE = "README.txt"
 TRACE_FILE = "trace.csv"

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from verifier.analysis.dependence.channel_test import channel_document
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.any_dependence import any_dependence
+from verifier.base.numbers import decimal_text
 from verifier.case import Case, Study
 from verifier.checking.enclosure import AGREEMENT
 from verifier.evidence.bundle.certificates import Proven
@@ -26,7 +27,6 @@ from verifier.evidence.points import fraction_of
 from verifier.language.expressions import to_text
 from verifier.options import RunOptions
 from verifier.provenance import input_files, matrices_record, run_settings
-from verifier.scenarios import number_text
 
 _ROUNDING = Fraction(1, 2**52)
 _GIVEN = ", as inputs and request give it"
@@ -266,7 +266,7 @@ def _expected(planner: str, number: int, rebuilt: Study) -> dict[str, Any]:
         "points": [
             {
                 "environment": case.environment,
-                "constants": {name: number_text(value) for name, value in case.swept.items()},
+                "constants": {name: decimal_text(value) for name, value in case.swept.items()},
                 "initial": initial,
                 "draws": list(case.draws),
                 "vacuity": [{"kind": why.kind, "text": why.text} for why in case.findings[number].vacuity[k]],

@@ -14,11 +14,11 @@ from typing import Any
 
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.errors import InputError, Place, UsageError, shown
+from verifier.base.numbers import decimal_text
 from verifier.checking.settings import EngineSettings
 from verifier.evidence.bundle.layout import INPUTS
 from verifier.language.expressions import Source, parse_expression, to_text
 from verifier.options import RunOptions, Selection
-from verifier.scenarios import number_text
 
 SCHEMA_NAME = "verifier.bundle_request"
 SCHEMA_VERSION = 1
@@ -133,7 +133,7 @@ def _options_document(options: RunOptions) -> dict[str, Any]:
         "environments": list(selection.environments),
         "initial": None if selection.initial is None else to_text(selection.initial, parenthesise=True),
         "settings": {name: _value_text(value) for name, value in selection.settings.items()},
-        "sweeps": {name: [number_text(value) for value in values] for name, values in selection.sweeps.items()},
+        "sweeps": {name: [decimal_text(value) for value in values] for name, values in selection.sweeps.items()},
         "requirements": list(selection.requirements),
     }
     return {
@@ -170,7 +170,7 @@ def _options_of(content: Any) -> RunOptions:
 
 def _confidence_document(settings: ConfidenceSettings) -> dict[str, Any]:
     given = {name: getattr(settings, name) for name in _CONFIDENCE}
-    texts = {name: None if given[name] is None else number_text(given[name]) for name in _FRACTIONS}
+    texts = {name: None if given[name] is None else decimal_text(given[name]) for name in _FRACTIONS}
     return given | texts
 
 
@@ -189,7 +189,7 @@ def _confidence_of(given: Any) -> ConfidenceSettings:
 
 def _value_text(value: int | Fraction | str) -> str | dict[str, str]:
     """A number as its text; a word, as for PLANNER.pick, marked as such."""
-    return {"word": value} if isinstance(value, str) else number_text(value)
+    return {"word": value} if isinstance(value, str) else decimal_text(value)
 
 
 def _value_of(given: Any) -> int | Fraction | str:

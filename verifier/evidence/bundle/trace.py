@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from verifier.base.files import csv_text
+from verifier.base.numbers import decimal_text
+from verifier.base.words import some_of
 from verifier.case import Study
 from verifier.evidence.bundle.layout import (
     EXPLAIN_FILE,
@@ -20,11 +22,9 @@ from verifier.evidence.bundle.layout import (
 )
 from verifier.evidence.grounds import reason_text, tier_of, told_verdict, vacuity_text
 from verifier.evidence.points import scenario_text
-from verifier.evidence.report.blocks import Paragraph, Section, Table
-from verifier.evidence.words import some_of
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import label_text
-from verifier.scenarios import number_text
+from verifier.telling.blocks import Paragraph, Section, Table
 
 TRACE_COLUMNS = (
     "requirement",
@@ -86,7 +86,7 @@ def trace_rows(traced: Traced) -> list[dict[str, str]]:
             "requirement": each.name,
             "line": str(each.line),
             "as_written": each.text,
-            "target": "P = ?" if each.target is None else f"P {each.comparison} {number_text(each.target)}",
+            "target": "P = ?" if each.target is None else f"P {each.comparison} {decimal_text(each.target)}",
         }
         found = [(k, one) for k, one in enumerate(traced.run["requirements"], 1) if one["name"] == each.name]
         if not found:

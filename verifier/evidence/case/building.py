@@ -7,6 +7,7 @@ from fractions import Fraction
 from types import MappingProxyType
 
 from verifier.base.errors import UsageError
+from verifier.base.words import counted, name_text, some_of
 from verifier.evidence.case.drafting import Draft, undeveloped
 from verifier.evidence.case.elements import Case, Element, Kind, Status, worst_status
 from verifier.evidence.case.requirements import Argued, rate_goal, requirement_goal
@@ -23,7 +24,6 @@ from verifier.evidence.documents import Document
 from verifier.evidence.rates.chances import requirement_of, unwanted
 from verifier.evidence.rates.document import RateResult
 from verifier.evidence.rates.hazard import Acceptance
-from verifier.evidence.words import counted, name_text, some_of
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 IN_ONE_ENCOUNTER = "Argument at the level of one encounter: over each requirement, in the worst of its scenarios"

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
+from verifier.base.words import name_text, some_of
 from verifier.evidence.case.elements import Case, Element, Kind, Status
 from verifier.evidence.defeaters.values import Claim, Defeater
 from verifier.evidence.documents import Document
-from verifier.evidence.words import name_text, some_of
 
 _MADE_BY: Mapping[str, str] = {
     "run": "Result of model checking (verify run)",

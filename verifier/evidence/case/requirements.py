@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from verifier.base.numbers import short_text, target_text
+from verifier.base.words import bounds_text, counted, name_text, probability_text, rate_interval_text, some_of
 from verifier.evidence.case.drafting import Draft
 from verifier.evidence.case.elements import Element, Kind, Status, worst_status
 from verifier.evidence.causes import cause_lines
@@ -22,8 +24,6 @@ from verifier.evidence.grounds import bounds_name, reason_text, told_verdict, wh
 from verifier.evidence.points import held_bounds, scenario_text
 from verifier.evidence.rates.document import RateResult
 from verifier.evidence.rates.hazard import EVERY
-from verifier.evidence.rounding import short_text, target_text
-from verifier.evidence.words import bounds_text, counted, name_text, probability_text, rate_interval_text, some_of
 
 _STATUS: Mapping[str, Status] = {
     "satisfied": Status.SUPPORTED,

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from verifier.base.numbers import target_text
+from verifier.base.words import counted, name_text, probability_text, some_of
 from verifier.evidence.case.drafting import Draft, undeveloped
 from verifier.evidence.case.elements import Element, Kind, Status
 from verifier.evidence.context import DUTIES, CaseContext
@@ -17,8 +19,6 @@ from verifier.evidence.defeaters.values import Defeater, is_rate_of
 from verifier.evidence.documents import Document
 from verifier.evidence.grounds import channel_lines
 from verifier.evidence.rates.hazard import EVERY
-from verifier.evidence.rounding import target_text
-from verifier.evidence.words import counted, name_text, probability_text, some_of
 
 NOT_STATED = "not stated"
 

@@ -10,6 +10,8 @@ import numpy as np
 
 from verifier.analysis.dependence.channel_test import channel_test
 from verifier.analysis.intervals.tiers import FEW_DRIVES
+from verifier.base.numbers import rounded, target_text
+from verifier.base.words import counted, name_text, some_of
 from verifier.checking.verdicts import Test
 from verifier.evidence.context import CaseContext
 from verifier.evidence.defeaters.matrices import matrices_behind, same_sources, shared_sequences
@@ -24,8 +26,6 @@ from verifier.evidence.defeaters.values import (
 from verifier.evidence.documents import Document
 from verifier.evidence.grounds import channel_lines, needed_text
 from verifier.evidence.rates.demonstration import encounters_needed
-from verifier.evidence.rounding import rounded, target_text
-from verifier.evidence.words import counted, name_text, some_of
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.matrices import ConfusionMatrices, label_text
 

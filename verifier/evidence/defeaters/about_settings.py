@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from verifier.base.words import name_text, some_of
 from verifier.evidence.defeaters.values import Doubt, claims_on, doubt
 from verifier.evidence.documents import Document
-from verifier.evidence.words import name_text, some_of
 
 ASSUMED = "rates filled in by policy"
 NO_ALARMS = "so the model contains no false positives"

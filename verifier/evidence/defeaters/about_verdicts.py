@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from verifier.base.numbers import target_text
+from verifier.base.words import bounds_text, counted, name_text, probability_text
 from verifier.evidence.defeaters.values import Claim, Doubt, claimed, confirmed, doubt, requirements_with_targets
 from verifier.evidence.documents import Document
 from verifier.evidence.grounds import needed_text, reason_text, told_verdict, vacuity_text
 from verifier.evidence.points import held_bounds, scenario_text
-from verifier.evidence.rounding import target_text
-from verifier.evidence.words import bounds_text, counted, name_text, probability_text
 
 LESS_INDEPENDENT = "the two are less independent here"
 ALONE = "Reported are the batch engine's value and its proven bounds"

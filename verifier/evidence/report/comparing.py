@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
+from verifier.base.numbers import decimal_text, interval_text, level_text, number_text, target_text
 from verifier.evidence.documents import Content, Document
 from verifier.evidence.grounds import bounds_told, channel_lines, told_verdict
-from verifier.evidence.report.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Section, Table
 from verifier.evidence.report.gates import drops_table, regression_sentence
 from verifier.evidence.report.pictures import Line, plot
 from verifier.evidence.report.wording import (
@@ -17,7 +17,7 @@ from verifier.evidence.report.wording import (
     scenario_text,
     target_fraction,
 )
-from verifier.evidence.rounding import decimal_text, interval_text, level_text, number_text, target_text
+from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Section, Table
 
 MOST_LINES = 8
 MOST_ROWS = 400

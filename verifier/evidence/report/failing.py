@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from verifier.base.numbers import number_text
 from verifier.evidence.causes import (
     HOW_CAUSES_COUNT,
     cause_lines,
@@ -18,11 +19,10 @@ from verifier.evidence.causes import (
     violation_text,
 )
 from verifier.evidence.documents import Content, Document
-from verifier.evidence.report.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Section, Table
 from verifier.evidence.report.pictures import Line, chart, plot
 from verifier.evidence.report.subjects import Subject
 from verifier.evidence.report.wording import listed, name_text, sentence, state_text
-from verifier.evidence.rounding import number_text
+from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Section, Table
 
 MOST_FRAMES = 20
 MOST_MAP_ROWS = 400

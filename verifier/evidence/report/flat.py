@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from verifier.base.files import csv_text
+from verifier.base.numbers import decimal_text
 from verifier.evidence.documents import Content, Document
 from verifier.evidence.grounds import reason_text, tier_of, vacuity_text
 from verifier.evidence.report.subjects import confusion_inputs
-from verifier.evidence.rounding import decimal_text
 
 COLUMNS = (
     "document", "kind", "sha256", "requirement", "detector", "planner", "state", "environment", "constants",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from verifier.base.numbers import number_text
+from verifier.base.words import counted
 from verifier.evidence.documents import Content, Document
-from verifier.evidence.report.blocks import Block, Cell, Paragraph, Section, Table
 from verifier.evidence.report.wording import listed, name_text
-from verifier.evidence.rounding import number_text
-from verifier.evidence.words import counted
+from verifier.telling.blocks import Block, Cell, Paragraph, Section, Table
 
 
 def gates_section(document: Document, anchor: str) -> Section:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
+from verifier.base.numbers import decimal_text, level_text, number_text
 from verifier.checking.verdicts import verdict_text
 from verifier.evidence.causes import deviation_text
 from verifier.evidence.documents import Content, Document
-from verifier.evidence.report.blocks import Block, Cell, Paragraph, Table
 from verifier.evidence.report.subjects import Subject
 from verifier.evidence.report.wording import (
     listed,
@@ -19,7 +19,7 @@ from verifier.evidence.report.wording import (
     sentence,
     target_fraction,
 )
-from verifier.evidence.rounding import decimal_text, level_text, number_text
+from verifier.telling.blocks import Block, Cell, Paragraph, Table
 
 MOST_ROWS = 10
 

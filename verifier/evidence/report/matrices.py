@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.evidence.documents import Document
-from verifier.evidence.report.blocks import Block, Cell, Fold, Paragraph, Section, Table, facts
 from verifier.evidence.report.subjects import confusion_inputs, matrices_of
 from verifier.evidence.report.wording import listed, name_text, percent
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.matrices import label_text
+from verifier.telling.blocks import Block, Cell, Fold, Paragraph, Section, Table, facts
 
 MOST_OPEN = 4
 """Matrices of a document that are open; the others are shown on request."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import one_line
-from verifier.evidence.rounding import number_text
+from verifier.base.numbers import number_text
 
 SHADES = (
     "#440154", "#482878", "#3e4a89", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6dcd59", "#b4de2c", "#fde725",

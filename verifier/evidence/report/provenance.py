@@ -5,11 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
+from verifier.base.words import counted
 from verifier.evidence.documents import Document
-from verifier.evidence.report.blocks import Block, Fold, Listing, Paragraph, Row, Section, Table, facts
 from verifier.evidence.report.matrices import plain
 from verifier.evidence.report.wording import LONGEST_NAME, difference_text, long_names, name_text
-from verifier.evidence.words import counted
+from verifier.telling.blocks import Block, Fold, Listing, Paragraph, Row, Section, Table, facts
 
 MOST_NAMES = 50
 

@@ -7,6 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from verifier.analysis.dependence.channel_test import channel_test
+from verifier.base.numbers import interval_text, level_text, number_text, rounded, target_text
+from verifier.base.words import counted, some_of
 from verifier.evidence.documents import Content
 from verifier.evidence.grounds import (
     bounds_name,
@@ -18,7 +20,6 @@ from verifier.evidence.grounds import (
     why,
 )
 from verifier.evidence.points import held_bounds
-from verifier.evidence.report.blocks import Block, Cell, Figure, Fold, Paragraph, Section, Table, facts
 from verifier.evidence.report.failing import failing_sections
 from verifier.evidence.report.improving import answer_blocks, improving_blocks
 from verifier.evidence.report.pictures import Line, plot, ruler
@@ -30,8 +31,7 @@ from verifier.evidence.report.wording import (
     scenario_text,
     target_fraction,
 )
-from verifier.evidence.rounding import interval_text, level_text, number_text, rounded, target_text
-from verifier.evidence.words import counted, some_of
+from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Section, Table, facts
 
 MOST_OPEN = 20
 """Scenarios up to which their table is open."""

@@ -7,15 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
+from verifier.base.words import counted
 from verifier.evidence.consistency import check_documents
 from verifier.evidence.documents import Document
 from verifier.evidence.report.assumptions import assumptions_section
-from verifier.evidence.report.blocks import Page, Section
 from verifier.evidence.report.comparing import compare_section, compare_sentences
 from verifier.evidence.report.flat import flat_text
 from verifier.evidence.report.gates import gate_sentences, gates_section
-from verifier.evidence.report.html import html_text
-from verifier.evidence.report.markdown import markdown_text
 from verifier.evidence.report.matrices import matrices_section
 from verifier.evidence.report.provenance import provenance_section
 from verifier.evidence.report.rating import rate_section, rate_sentences
@@ -24,7 +22,9 @@ from verifier.evidence.report.subjects import Subject, subjects_of, unattached_a
 from verifier.evidence.report.summary import summary_section
 from verifier.evidence.report.wings import wing_section, wing_sentences
 from verifier.evidence.report.wording import name_text
-from verifier.evidence.words import counted
+from verifier.telling.blocks import Page, Section
+from verifier.telling.html import html_text
+from verifier.telling.markdown import markdown_text
 
 OF_REQUIREMENTS = frozenset({"run", "explain", "require", "confusion"})
 """Kinds of documents that tell of requirements and their matrices; the others have sections of their own."""

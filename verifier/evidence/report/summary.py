@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from verifier.base.numbers import level_text, target_text
+from verifier.base.words import counted
 from verifier.checking.verdicts import SEVERITY, Verdict, condition_over, verdict_text, worst_verdict
 from verifier.evidence.documents import Document
 from verifier.evidence.grounds import bounds_name, bounds_told
 from verifier.evidence.report.assumptions import caveats
-from verifier.evidence.report.blocks import Block, Cell, Listing, Paragraph, Row, Section, Table
 from verifier.evidence.report.failing import failing_sentence
 from verifier.evidence.report.improving import improving_sentence
 from verifier.evidence.report.requirements import deciding_sentences, sureness_cells, verdict_sentence
@@ -20,8 +21,7 @@ from verifier.evidence.report.wording import (
     scenario_text,
     target_fraction,
 )
-from verifier.evidence.rounding import level_text, target_text
-from verifier.evidence.words import counted
+from verifier.telling.blocks import Block, Cell, Listing, Paragraph, Row, Section, Table
 
 MOST_TOLD = 12
 """Requirements that are told in sentences; the table has all of them."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 
+from verifier.base.words import counted
 from verifier.closedloop.curvefiles import Curve
 from verifier.closedloop.results import CurvePoints, FlipRecord, TradeOffCell, TradeOffsResult
 from verifier.evidence.documents import Document
-from verifier.evidence.report.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Section, Table
 from verifier.evidence.report.colliding import collision_blocks, collision_sentence
 from verifier.evidence.report.pictures import Line, plot
 from verifier.evidence.report.wording import listed, name_text, percent
-from verifier.evidence.words import counted
 from verifier.robustness.assessment.document import AssessResult, DegradationRecord
 from verifier.robustness.mutators.batch_result import MutateResult
+from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Section, Table
 
 MOST_CURVES = 12
 MOST_CURVE_ROWS = 400

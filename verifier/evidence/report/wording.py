@@ -8,9 +8,9 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 from typing import Any
 
-from verifier.evidence.rounding import decimal_text, exact_or_number
-from verifier.evidence.words import listed as listed
-from verifier.evidence.words import percent as percent
+from verifier.base.numbers import decimal_text, exact_or_number
+from verifier.base.words import listed as listed
+from verifier.base.words import percent as percent
 
 LONGEST_NAME = 120
 """Characters of a name that are shown where it is used; longer ones are listed in full at the end of the page."""

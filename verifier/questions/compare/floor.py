@@ -18,6 +18,7 @@ from fractions import Fraction
 from typing import Any
 
 from verifier.analysis.dependence.channel_test import channel_test, contradicted_text
+from verifier.base.numbers import decimal_text
 from verifier.checking.verdicts import (
     Decision,
     Refused,
@@ -30,7 +31,6 @@ from verifier.checking.verdicts import (
 )
 from verifier.provenance import data_assumption
 from verifier.results import Point, RequirementResult, RunResult
-from verifier.scenarios import number_text
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Floor:
     def document(self) -> dict[str, Any]:
         """As JSON values."""
         return {
-            "least": number_text(self.least),
+            "least": decimal_text(self.least),
             "from": self.source,
             "failed": self.failed,
             "requirements": [each.document() for each in self.held],

@@ -21,8 +21,8 @@ from fractions import Fraction
 from typing import Any
 
 from verifier.base.errors import InputError, Place
+from verifier.base.numbers import decimal_text
 from verifier.results import InputFile, RunResult
-from verifier.scenarios import number_text
 
 _RUN, _COMPARE = "verifier.run", "verifier.compare"
 
@@ -98,7 +98,7 @@ class Gate:
         """As JSON values."""
         return {
             "baseline": {"name": self.baseline.name, "sha256": self.baseline.sha256},
-            "max_drop": number_text(self.max_drop),
+            "max_drop": decimal_text(self.max_drop),
             "drop_from": rule_text(self.least_chance),
             "failed": self.failed,
             "drops": [each.document() for each in self.drops],
@@ -122,14 +122,14 @@ class Baseline:
 
 def rule_text(least_chance: Fraction | None) -> str:
     """The rule of a gate as it is asked for: `point`, or `chance:0.95`."""
-    return "point" if least_chance is None else f"chance:{number_text(least_chance)}"
+    return "point" if least_chance is None else f"chance:{decimal_text(least_chance)}"
 
 
 def rule_words(least_chance: Fraction | None) -> str:
     """The rule of a gate for people."""
     if least_chance is None:
         return "by the probabilities of the given matrices; how sure the data make them does not count (point)"
-    return f"where the chance of that is {number_text(least_chance)} or more, by common draws of the matrices"
+    return f"where the chance of that is {decimal_text(least_chance)} or more, by common draws of the matrices"
 
 
 def drop_of(before: Worst, now: Worst, max_drop: Fraction) -> tuple[float, bool]:

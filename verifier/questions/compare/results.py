@@ -11,10 +11,10 @@ from typing import Any
 
 from verifier.base.errors import ExitCode
 from verifier.base.files import document_text
+from verifier.base.numbers import decimal_text
 from verifier.questions.compare.gate import Gate
 from verifier.questions.compare.tables import ParetoView, SpecComparison
 from verifier.results import InputFile, Point
-from verifier.scenarios import number_text
 
 SCHEMA_NAME = "verifier.compare"
 SCHEMA_VERSION = 1
@@ -105,7 +105,7 @@ class CompareResult:
                         "detector": entry.contender.detector,
                         "planner": entry.contender.planner,
                         "comparison": "" if each.target is None else each.comparison,
-                        "target": "" if each.target is None else number_text(each.target),
+                        "target": "" if each.target is None else decimal_text(each.target),
                         "probability": entry.worst_point.probability,
                         "scenario": str(entry.worst_point.scenario),
                         "verdict": entry.verdict.value,

@@ -25,6 +25,7 @@ from verifier.analysis.robust.solutions import Effort, RobustBounds
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.budget import memory_limit
 from verifier.base.errors import InputError, UsageError
+from verifier.base.numbers import decimal_text
 from verifier.case import Case, Study, clock_of, read_inputs
 from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import verdict_of
@@ -49,7 +50,7 @@ from verifier.questions.compare.scores import Scores, places_of
 from verifier.questions.compare.summary import pareto_view, requirement_comparison
 from verifier.questions.compare.tables import Contender, Drawn, SpecComparison
 from verifier.results import InputFile, Point, RequirementResult
-from verifier.scenarios import Grid, number_text
+from verifier.scenarios import Grid
 
 Job: TypeAlias = "tuple[str, Case]"
 Progress: TypeAlias = Callable[[Sequence[Job]], Iterable[Job]]
@@ -317,5 +318,5 @@ def _input_files(tasks: Sequence[_Task]) -> tuple[InputFile, ...]:
 def _settings(asked: CompareOptions) -> dict[str, Any]:
     return {
         "pareto": None if asked.pareto is None else list(asked.pareto),
-        "max_drop": None if asked.baseline is None else number_text(asked.max_drop),
+        "max_drop": None if asked.baseline is None else decimal_text(asked.max_drop),
     }

@@ -11,9 +11,9 @@ from fractions import Fraction
 from typing import Any
 
 from verifier.analysis.comparison import Flip
+from verifier.base.numbers import decimal_text
 from verifier.checking.verdicts import Verdict, condition_over, verdict_over, verdict_text
 from verifier.results import Point, point_document
-from verifier.scenarios import number_text
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class RequirementComparison:
     @property
     def target_text(self) -> str:
         """The target for people: `>= 0.95`."""
-        return "= ?" if self.target is None else f"{self.comparison} {number_text(self.target)}"
+        return "= ?" if self.target is None else f"{self.comparison} {decimal_text(self.target)}"
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ def _requirement_document(each: RequirementComparison) -> dict[str, Any]:
 def _course_document(course: Course) -> dict[str, Any]:
     return {
         "axis": course.axis,
-        "places": [number_text(place) for place in course.places],
+        "places": [decimal_text(place) for place in course.places],
         "probability": [list(row) for row in course.probability],
         "lower": [list(row) for row in course.lower],
         "upper": [list(row) for row in course.upper],

@@ -13,9 +13,9 @@ from typing import Any
 
 from verifier.base.errors import ExitCode
 from verifier.base.files import document_text
+from verifier.base.numbers import decimal_text
 from verifier.checking.verdicts import Verdict, verdict_text
 from verifier.results import InputFile, Point, point_document
-from verifier.scenarios import number_text
 
 SCHEMA_NAME = "verifier.require"
 SCHEMA_VERSION = 1
@@ -65,7 +65,7 @@ class CellRecall:
             "bin": self.bin,
             "label": self.label,
             "measured": {"hits": self.hits, "items": self.items, "recall": float(self.measured)},
-            "required": None if self.required is None else number_text(self.required),
+            "required": None if self.required is None else decimal_text(self.required),
         }
 
 
@@ -91,7 +91,7 @@ class CertifiedFloor:
     def document(self) -> dict[str, Any]:
         """As JSON values."""
         return {
-            "floors": None if self.floors is None else [number_text(each) for each in self.floors],
+            "floors": None if self.floors is None else [decimal_text(each) for each in self.floors],
             "proven": self.proven,
             "checked": self.checked,
             "rest": self.rest,
@@ -153,15 +153,15 @@ class Answer:
         """As JSON values."""
         return {
             "planner": self.planner,
-            "constants": {name: number_text(value) for name, value in self.swept.items()},
+            "constants": {name: decimal_text(value) for name, value in self.swept.items()},
             "outcome": self.outcome.value,
             "condition": self.condition,
             "met_as_measured": self.met_as_measured,
             "planner_is_limit": self.planner_is_limit,
-            "place": None if self.place is None else number_text(self.place),
+            "place": None if self.place is None else decimal_text(self.place),
             "cells": [each.document() for each in self.cells],
-            "gaps": [[number_text(low), number_text(high)] for low, high in self.gaps],
-            "curve": [[number_text(place), value] for place, value in self.curve],
+            "gaps": [[decimal_text(low), decimal_text(high)] for low, high in self.gaps],
+            "curve": [[decimal_text(place), value] for place, value in self.curve],
             "measured": point_document(self.measured),
             "at_place": None if self.at_place is None else point_document(self.at_place),
             "perfect": point_document(self.perfect),
@@ -205,7 +205,7 @@ class RequireResult:
     @property
     def target_text(self) -> str:
         """The target for people: `P >= 0.95`."""
-        return f"P {self.comparison} {number_text(self.target)}"
+        return f"P {self.comparison} {decimal_text(self.target)}"
 
     @property
     def largest_difference(self) -> float:
@@ -263,9 +263,9 @@ class RequireResult:
                 yield {
                     "requirement": self.requirement,
                     "comparison": self.comparison,
-                    "target": number_text(self.target),
+                    "target": decimal_text(self.target),
                     "planner": each.planner,
-                    **{f"constant_{name}": number_text(value) for name, value in each.swept.items()},
+                    **{f"constant_{name}": decimal_text(value) for name, value in each.swept.items()},
                     "outcome": each.outcome.value,
                     "condition": each.condition or "",
                     "bin": cell.bin,
@@ -273,8 +273,8 @@ class RequireResult:
                     "hits": cell.hits,
                     "items": cell.items,
                     "measured_recall": float(cell.measured),
-                    "required_recall": "" if cell.required is None else number_text(cell.required),
-                    "certified_floor": "" if floors is None else number_text(floors[k]),
+                    "required_recall": "" if cell.required is None else decimal_text(cell.required),
+                    "certified_floor": "" if floors is None else decimal_text(floors[k]),
                     "probability": "" if each.at_place is None else each.at_place.probability,
                 }
 

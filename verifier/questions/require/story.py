@@ -22,6 +22,7 @@ from verifier.analysis.dependence.channel_test import (
 )
 from verifier.base.budget import memory_limit
 from verifier.base.errors import UsageError
+from verifier.base.numbers import decimal_text
 from verifier.case import Case, Study, clock_of, read_inputs
 from verifier.checking.process import StormProcess
 from verifier.language.expressions import to_text
@@ -38,7 +39,6 @@ from verifier.provenance import (
 from verifier.questions.require.answers import Situation, answer
 from verifier.questions.require.question import Question
 from verifier.questions.require.results import Answer, RequireResult
-from verifier.scenarios import number_text
 
 Progress: TypeAlias = Callable[[Sequence[tuple[Case, ...]]], Iterable[tuple[Case, ...]]]
 
@@ -156,7 +156,7 @@ def _settings(question: Question) -> dict[str, object]:
     prices = None
     if question.prices is not None:
         prices = [
-            {"distance_m": each.distance_m, "label": each.label, "price": number_text(each.price)}
+            {"distance_m": each.distance_m, "label": each.label, "price": decimal_text(each.price)}
             for each in question.prices
         ]
     return {

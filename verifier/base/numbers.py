@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 
-from verifier.scenarios import number_text as fraction_text
-
 LARGEST_DENOMINATOR = 10**12
 MOST_DECIMALS = 12
 LARGEST_ROUNDED = 1e6
@@ -95,13 +93,22 @@ def level_text(level: float) -> str:
     return f"{share:f} %" if share.adjusted() >= -MOST_DECIMALS / 2 else f"{share:.3g} %"
 
 
-def decimal_text(number: str) -> str:
-    """A decimal or a fraction of a document, as a decimal where it is one of up to 12 decimals.
+def decimal_text(value: int | str | Fraction) -> str:
+    """A number, or the text of a decimal or a fraction: a decimal where up to 12 decimals do, else a fraction.
 
     >>> decimal_text("19/20"), decimal_text("1/3"), decimal_text("0.950001")
     ('0.95', '1/3', '0.950001')
     """
-    return fraction_text(Fraction(number))
+    number = Fraction(value)
+    if number.denominator == 1:
+        return str(number.numerator)
+    scaled, digits = number, 0
+    while scaled.denominator != 1 and digits < 12:
+        scaled, digits = scaled * 10, digits + 1
+    if scaled.denominator != 1:
+        return str(number)
+    sign, digits_text = ("-" if scaled < 0 else ""), str(abs(scaled.numerator)).rjust(digits + 1, "0")
+    return f"{sign}{digits_text[:-digits]}.{digits_text[-digits:]}"
 
 
 def short_text(number: str) -> str:

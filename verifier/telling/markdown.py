@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from verifier.base.errors import one_line
-from verifier.evidence.report.blocks import Block, Cell, Figure, Fold, Listing, Page, Paragraph, Row, Section, Table
+from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Page, Paragraph, Row, Section, Table
 
 SPECIAL = re.compile(r"[\\`*_\[\]<>|~#&$@!]")
 LINKS = re.compile(r"(?i)(:)(?=//)|(?<=www)(\.)")

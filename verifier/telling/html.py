@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 
 from verifier import __version__
 from verifier.base.errors import one_line
-from verifier.evidence.report.blocks import Block, Cell, Figure, Fold, Listing, Page, Paragraph, Row, Section, Table
 from verifier.evidence.report.dress import SCRIPT, STYLE
+from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Page, Paragraph, Row, Section, Table
 
 LONG = 40
 """Characters from which on a cell is given room for words."""

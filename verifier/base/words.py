@@ -1,4 +1,4 @@
-"""Numbers and names in the words of an argument: its goals, and the doubts about them."""
+"""Names, counts and lists as a person reads them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from verifier.base.errors import one_line
-from verifier.evidence.rounding import interval_text, rounded
+from verifier.base.numbers import interval_text, rounded
 
 DIGITS = 6
 """Of a probability, or of what it is away from 1, in an argument: it has no room for the values themselves."""
