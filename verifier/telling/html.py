@@ -12,12 +12,15 @@ import hashlib
 import html
 import re
 from collections.abc import Iterator, Sequence
+from importlib.resources import files
 
 from verifier import __version__
 from verifier.base.errors import one_line
-from verifier.evidence.report.dress import SCRIPT, STYLE
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Page, Paragraph, Row, Section, Table
 
+STYLE, SCRIPT = ("\n" + (files("verifier.telling") / name).read_text("utf-8") for name in ("page.css", "page.js"))
+"""How a page looks, and what its one script does: sort tables, let the keyboard stop only at those that can be
+scrolled, and open what is folded before printing."""
 LONG = 40
 """Characters from which on a cell is given room for words."""
 HEATS = 10
