@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from verifier.base.errors import one_line
-from verifier.cli.assess_blocks import Section, markdown_lines, plain_lines
-from verifier.cli.assess_sections import ROBUST, sections
 from verifier.robustness.assessment.result import AssessmentResult, SystemResult
+from verifier.telling import markdown, terminal
+from verifier.telling.assessment import ROBUST, sections
+from verifier.telling.blocks import Listing, Section
 from verifier.telling.markdown import escaped
 
 
@@ -17,7 +18,7 @@ def assess_tables(result: AssessmentResult) -> str:
     for system in result.systems:
         lines += ["", *_heading(system)]
         for section in sections(system):
-            lines += ["", *plain_lines(section)]
+            lines += ["", *terminal.section_lines(section)]
         lines += ["", *_closing(system)]
     return "\n".join([*lines, f"verdict: {result.verdict.value}"]) + "\n"
 
@@ -33,11 +34,10 @@ def assess_markdown(result: AssessmentResult) -> str:
         if system.assessment.citation:
             lines += ["", f"Source: {escaped(system.assessment.citation)}"]
         for section in sections(system):
-            lines += ["", *markdown_lines(section, 3)]
+            lines += markdown.section_lines(section, 3)
         notes = _notes(system)
         if notes:
-            lines += ["", *markdown_lines(Section("Notes", ()), 3), ""]
-            lines += [f"* {escaped(each)}" for each in notes]
+            lines += markdown.section_lines(Section("Notes", (Listing(notes),)), 3)
     return "\n".join(lines) + "\n"
 
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from verifier.base.errors import one_line
-from verifier.cli.tables import aligned
 from verifier.collision.bridge import ClosedLoop
 from verifier.collision.combination import Combination
 from verifier.collision.comparison import Area
@@ -18,6 +17,7 @@ from verifier.collision.ranking import Ranking
 from verifier.collision.result import CollisionResult
 from verifier.collision.study import Compared, DetectorResult, PolicyResult
 from verifier.collision.trust import Trust
+from verifier.telling.terminal import aligned
 
 SHOWN_DISTANCES = 8
 """Distances that a table shows beside those next to S(v), evenly spaced."""

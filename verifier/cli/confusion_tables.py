@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 
 from verifier.analysis.dependence.dependence import classes_tested, dependence_remark
-from verifier.cli.tables import aligned
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.matrices import ConfusionMatrices, label_text
 from verifier.perception.confusion.recall import THIN_COLUMN, recalls, thin_columns
 from verifier.perception.confusion.sanity import remark_texts
 from verifier.perception.confusion.weights import WORTH_SAYING, rate_differences
 from verifier.questions.audit import Audited
+from verifier.telling.terminal import aligned
 
 MOST_THIN = 6
 MOST_DIFFERENCES = 12

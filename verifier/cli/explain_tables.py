@@ -11,7 +11,7 @@ from verifier.analysis.counterexamples.replay import Replay
 from verifier.base.errors import one_line
 from verifier.base.numbers import interval_text, level_text
 from verifier.cli.run_summary import evidence_lines, remark_lines
-from verifier.cli.tables import aligned, bound_text, choices_made, probability_text
+from verifier.cli.tables import bound_text, choices_made, probability_text
 from verifier.evidence.causes import (
     HOW_CAUSES_COUNT,
     cause_lines,
@@ -27,6 +27,7 @@ from verifier.evidence.grounds import bounds_told, marked_verdict, reason_text, 
 from verifier.perception.confusion.matrices import Label, label_text
 from verifier.questions.explain.results import Counted, Explained, ExplainResult, Frame
 from verifier.results import Point, point_document
+from verifier.telling.terminal import aligned
 
 LARGEST_DENOMINATOR = 10**6
 MOST_FRAMES = 3

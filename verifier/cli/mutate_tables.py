@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from verifier.base.errors import one_line
-from verifier.cli.tables import aligned
 from verifier.robustness.mutators import MUTATORS, AnyMutation
 from verifier.robustness.mutators.batch_result import BatchResult
 from verifier.robustness.mutators.catalogue import Parameter
+from verifier.telling.terminal import aligned
 
 MOST_FAILURES = 50
 """Lines; a result with more says where the rest is."""

@@ -13,7 +13,6 @@ from verifier.base.words import rate_interval_text
 from verifier.checking.verdicts import Verdict, verdict_text
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.sources import check_writable, is_one_of
-from verifier.cli.tables import aligned
 from verifier.evidence.consistency import read_document
 from verifier.evidence.context import CaseContext
 from verifier.evidence.context_reader import read_context
@@ -24,6 +23,7 @@ from verifier.evidence.rates.document import rate_document
 from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure, float_above, float_below
 from verifier.evidence.rates.hazard import EVERY, Acceptance, Bounds, HazardRate, RateQuestion, hazard_rate
 from verifier.evidence.settings import RateSettings, per_hour, rate_ends
+from verifier.telling.terminal import aligned
 
 CRITERION = {
     Verdict.SATISFIED: "met",

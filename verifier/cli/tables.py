@@ -10,6 +10,7 @@ from verifier.base.numbers import exact_or_number, interval_text, level_text
 from verifier.checking.verdicts import Verdict
 from verifier.cli.run_summary import decision_lines, evidence_lines, farthest, summary_lines, tipping_lines
 from verifier.results import Point, RequirementResult, RunResult
+from verifier.telling.terminal import aligned
 
 COLOURS = {
     Verdict.SATISFIED: "\x1b[32m",
@@ -112,14 +113,6 @@ def bound_text(point: Point) -> str:
         return "exact"
     widest = farthest(point)
     return "exact for the measured matrix" if widest == 0 else f"+- {widest:.1e}"
-
-
-def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Left-aligned columns, two spaces apart, under a header and a rule."""
-    widths = [max(len(row[k]) for row in [header, *rows]) for k in range(len(header))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in [header, *rows]]
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    return [line.rstrip() for line in lines]
 
 
 def _coloured(line: str) -> str:

@@ -6,6 +6,7 @@ escaped, and they escape everything.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -37,7 +38,7 @@ class Table:
     """A table; the first cell of a row is its heading.
 
     Attributes:
-        caption: what the rows are.
+        caption: what the rows are; empty where a paragraph before it says it.
         header: names of the columns; empty for a table of facts, whose rows are a name and its value.
         rows: each as long as the header.
         sortable: whether a reader may want another order.
@@ -143,3 +144,8 @@ class Page:
 def facts(caption: str, *pairs: tuple[str, Cell | str] | None) -> Table:
     """A table of names and values, without those that are None."""
     return Table(caption, (), tuple(pair for pair in pairs if pair is not None))
+
+
+def told(blocks: Iterable[Block | str]) -> tuple[Block, ...]:
+    """Blocks, of which a text is a paragraph."""
+    return tuple(Paragraph(block) if isinstance(block, str) else block for block in blocks)

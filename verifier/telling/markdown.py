@@ -18,7 +18,7 @@ def markdown_text(page: Page) -> str:
     """The whole file."""
     lines = [f"# {escaped(page.title)}"]
     for each in page.sections:
-        lines += _section(each, 2)
+        lines += section_lines(each, 2)
     return "\n".join(lines) + "\n"
 
 
@@ -41,14 +41,15 @@ def _escaped_start(found: re.Match[str]) -> str:
     return f"{space}\\{mark}" if not mark.isdigit() else f"{space}{mark}\\"
 
 
-def _section(section: Section, level: int) -> Iterator[str]:
+def section_lines(section: Section, level: int) -> Iterator[str]:
+    """A section under a heading of this level, and those below it."""
     verdict = f": **{section.verdict}**" if section.verdict else ""
     yield ""
     yield f"{'#' * min(level, 6)} {escaped(section.title)}{verdict}"
     for block in section.blocks:
         yield from _block(block)
     for inner in section.sections:
-        yield from _section(inner, level + 1)
+        yield from section_lines(inner, level + 1)
 
 
 def _block(block: Block) -> Iterator[str]:
@@ -82,8 +83,9 @@ def _paragraph(block: Paragraph) -> str:
 
 def _table(table: Table) -> Iterator[str]:
     header = table.header or ("what", "value")
-    yield f"**{escaped(table.caption)}**"
-    yield ""
+    if table.caption:
+        yield f"**{escaped(table.caption)}**"
+        yield ""
     yield f"| {' | '.join(escaped(name) for name in header)} |"
     yield "|" + " --- |" * len(header)
     yield from (_row(row) for row in table.rows)

@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from verifier.cli.assess_blocks import Block, Section, Table
-from verifier.cli.assess_degradation import degradation_blocks
 from verifier.robustness.assessment.circumstances import Circumstance, priorities
 from verifier.robustness.assessment.definition import DataSet
 from verifier.robustness.assessment.measures import GQM_NUMBERS, WORDS, DatasetDistance
@@ -19,6 +17,8 @@ from verifier.robustness.assessment.numbers import decimal_text
 from verifier.robustness.assessment.performance import COUNTS, METRICS
 from verifier.robustness.assessment.relation import Outcome
 from verifier.robustness.assessment.result import SystemResult
+from verifier.telling.blocks import Block, Section, Table, told
+from verifier.telling.degradation import degradation_blocks
 
 QUESTIONS = (
     "Q1. What are the circumstances of use of the system?",
@@ -33,14 +33,14 @@ QUESTIONS = (
 def sections(found: SystemResult) -> tuple[Section, ...]:
     """The six questions answered, then the words of the standards, then what a reader must know."""
     answers = (_circumstances, _performance, _significance, _distances, _changes, _impact)
-    made = [Section(heading, tuple(answer(found))) for heading, answer in zip(QUESTIONS, answers, strict=True)]
+    made = [Section(heading, told(answer(found))) for heading, answer in zip(QUESTIONS, answers, strict=True)]
     if found.degradation is not None:
-        made.append(Section("What does it do to the system?", tuple(degradation_blocks(found))))
-    made.append(Section("In the words of ISO/IEC 24029", tuple(_vocabulary(found))))
+        made.append(Section("What does it do to the system?", told(degradation_blocks(found))))
+    made.append(Section("In the words of ISO/IEC 24029", told(_vocabulary(found))))
     return tuple(made)
 
 
-def _circumstances(found: SystemResult) -> Iterator[Block]:
+def _circumstances(found: SystemResult) -> Iterator[Block | str]:
     given = found.assessment
     if not given.circumstances:
         yield "No target circumstances are described."
@@ -49,6 +49,7 @@ def _circumstances(found: SystemResult) -> Iterator[Block]:
     seen_by = f", as seen by {given.viewpoint}" if given.viewpoint else ""
     yield f"Target circumstances{seen_by}. They {together}. M1 is a probability, M2 a relative frequency."
     yield Table(
+        "",
         ("circumstance", "measure", "in use", "in the source data", "missing"),
         tuple(
             (
@@ -67,6 +68,7 @@ def _circumstances(found: SystemResult) -> Iterator[Block]:
     for name, listed in given.perspectives.items():
         yield f"As seen by {name}:"
         yield Table(
+            "",
             ("circumstance", "shows as"),
             tuple(
                 (each, ", ".join(one.label for one in given.circumstances if each in one.part_of) or "-")
@@ -81,12 +83,13 @@ def _measure(each: Circumstance) -> str:
     return "M1" if each.measure == "probability" else "M2"
 
 
-def _significance(found: SystemResult) -> Iterator[Block]:
+def _significance(found: SystemResult) -> Iterator[Block | str]:
     given = found.assessment
     assessed = [each for each in given.circumstances if each.risk is not None]
     if assessed:
         yield "Significance (M6) = exposure (M3) x likelihood (M4) x severity (M5)."
         yield Table(
+            "",
             ("circumstance", "exposure", "likelihood", "severity", "significance"),
             tuple(_significance_row(each) for each in assessed),
         )
@@ -96,6 +99,7 @@ def _significance(found: SystemResult) -> Iterator[Block]:
     if order:
         yield "Follow-up test cases that are missing, the most significant circumstance first:"
         yield Table(
+            "",
             ("priority", "circumstance", "significance", "missing", "transformation"),
             tuple(
                 (
@@ -121,7 +125,7 @@ def _significance_row(each: Circumstance) -> tuple[str, ...]:
     return (each.label, *told, str(each.risk.significance))
 
 
-def _plan_blocks(found: SystemResult) -> Iterator[Block]:
+def _plan_blocks(found: SystemResult) -> Iterator[Block | str]:
     plan = found.plan
     if plan is None:
         return
@@ -129,6 +133,7 @@ def _plan_blocks(found: SystemResult) -> Iterator[Block]:
     what = {"target": "the frequencies in use", "missing": "what the source data lack"}[plan.proportions]
     yield f"Plan of the target data set: {count} images in proportion to {what}, seed {plan.seed}."
     yield Table(
+        "",
         ("circumstance", "asked", "expected", "images", "share"),
         tuple(
             (
@@ -147,7 +152,7 @@ def _plan_blocks(found: SystemResult) -> Iterator[Block]:
         yield "Every image shows at least one circumstance, so each is expected more often than asked."
 
 
-def _performance(found: SystemResult) -> Iterator[Block]:
+def _performance(found: SystemResult) -> Iterator[Block | str]:
     given, made = found.assessment, found.made
     if made is not None and made.identity is not None:
         least = (
@@ -160,6 +165,7 @@ def _performance(found: SystemResult) -> Iterator[Block]:
         return
     names = list(dict.fromkeys(name for each in data for name in _numbers(each)))
     yield Table(
+        "",
         ("data set", *(f"{name} ({METRICS[name]})" if name in METRICS else name for name in names)),
         tuple((each.name, *(_numbers(each).get(name, "-") for name in names)) for each in data),
     )
@@ -179,7 +185,7 @@ def _numbers(data: DataSet) -> dict[str, str]:
     return {**counts, **{name: decimal_text(value) for name, value in data.performance.values.items()}}
 
 
-def _distances(found: SystemResult) -> Iterator[Block]:
+def _distances(found: SystemResult) -> Iterator[Block | str]:
     rules = found.assessment.rules
     in_sweeps = {target.name for sweep in found.assessment.sweeps for target in sweep.targets}
     rows = [
@@ -189,7 +195,7 @@ def _distances(found: SystemResult) -> Iterator[Block]:
         if each.target.name not in in_sweeps
     ]
     if rows:
-        yield Table(("target data set", "distance by", "what", "similarity", "distance d", "pairs"), tuple(rows))
+        yield Table("", ("target data set", "distance by", "what", "similarity", "distance d", "pairs"), tuple(rows))
     results = {each.target.name: each for each in found.targets}
     for sweep in found.assessment.sweeps:
         shown = [name for name in rules if any(name in results[each.name].distances for each in sweep.targets)]
@@ -202,7 +208,7 @@ def _distances(found: SystemResult) -> Iterator[Block]:
             lines.append((f"distance {name}", *(_number(each.distance if each else None) for each in values)))
         if lines:
             yield f"{sweep.name}, by {sweep.parameter}:"
-            yield Table((sweep.parameter, *map(decimal_text, sweep.settings)), tuple(lines))
+            yield Table("", (sweep.parameter, *map(decimal_text, sweep.settings)), tuple(lines))
     if not any(each.distances for each in found.targets):
         yield "No distance is given."
 
@@ -213,7 +219,7 @@ def _distance_cells(name: str, measure: str, each: DatasetDistance) -> tuple[str
     return name, WORDS[measure] + number, _number(each.similarity), _number(each.distance), pairs
 
 
-def _changes(found: SystemResult) -> Iterator[Block]:
+def _changes(found: SystemResult) -> Iterator[Block | str]:
     source = found.assessment.source.performance
     rows = []
     for each in found.targets:
@@ -227,21 +233,21 @@ def _changes(found: SystemResult) -> Iterator[Block]:
             )
     if rows:
         yield "M18, the absolute difference between performance on the source and on the target data:"
-        yield Table(("target data set", "metric", "source", "target", "change", "|change|"), tuple(rows))
+        yield Table("", ("target data set", "metric", "source", "target", "change", "|change|"), tuple(rows))
     else:
         yield "Performance is not known on two data sets."
 
 
-def _impact(found: SystemResult) -> Iterator[Block]:
+def _impact(found: SystemResult) -> Iterator[Block | str]:
     judged = [rule for rule in found.assessment.rules.values() if rule.tolerance is not None]
     if judged:
         yield "The metamorphic relation: |P_x - P_x'| <= epsilon(d) for every metric, with"
-        yield Table(("distance d by", "epsilon(d)"), tuple((rule.name, str(rule.tolerance)) for rule in judged))
+        yield Table("", ("distance d by", "epsilon(d)"), tuple((rule.name, str(rule.tolerance)) for rule in judged))
     outcomes = [(each.target.name, one) for each in found.targets for one in each.outcomes]
     if outcomes:
         scaled = any(one.scale != 1 for _, one in outcomes)
         header = ("target data set", "metric", "|change|", "d by", "d", *(["scale"] if scaled else []), "epsilon")
-        yield Table((*header, "verdict"), tuple(_outcome_row(name, one, scaled=scaled) for name, one in outcomes))
+        yield Table("", (*header, "verdict"), tuple(_outcome_row(name, one, scaled=scaled) for name, one in outcomes))
     for each in found.targets:
         if each.outcomes or each.unchecked:
             yield f"{each.target.name}: {ROBUST[each.verdict.value]}."
@@ -259,7 +265,7 @@ def _outcome_row(name: str, one: Outcome, *, scaled: bool) -> tuple[str, ...]:
     return (name, one.metric, *numbers, *scale, decimal_text(one.tolerance), one.verdict.value)
 
 
-def _vocabulary(found: SystemResult) -> Iterator[Block]:
+def _vocabulary(found: SystemResult) -> Iterator[Block | str]:
     given = found.assessment
     measured = ", ".join(given.metrics) or "no metric"
     shown = ", ".join(each.target.name for each in found.targets if each.target.performance is not None)
@@ -275,7 +281,7 @@ def _vocabulary(found: SystemResult) -> Iterator[Block]:
     ]
     if found.degradation is not None and found.assessment.degradation and found.assessment.degradation.run:
         rows.append(("formal method", "P(phi) by model checking, of a model whose perception was measured"))
-    yield Table(("term", "here"), tuple(rows))
+    yield Table("", ("term", "here"), tuple(rows))
 
 
 def _number(value: Fraction | None) -> str:

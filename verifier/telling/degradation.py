@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from verifier.cli.assess_blocks import Block, Table
 from verifier.robustness.assessment.breaks import Break, Criterion
 from verifier.robustness.assessment.degradation import Degradation
 from verifier.robustness.assessment.level_draws import CONFIDENCE
 from verifier.robustness.assessment.result import DegradationResult, SystemResult
+from verifier.telling.blocks import Block, Table
 
 ALONG = {
     "linear": "the level",
@@ -18,7 +18,7 @@ ALONG = {
 }
 
 
-def degradation_blocks(found: SystemResult) -> Iterator[Block]:
+def degradation_blocks(found: SystemResult) -> Iterator[Block | str]:
     """The criteria by level, where each breaks, and which of them saw it first."""
     asked, result = found.assessment.degradation, found.degradation
     if asked is None or result is None:
@@ -26,6 +26,7 @@ def degradation_blocks(found: SystemResult) -> Iterator[Block]:
     levels = [level_text(asked, each) for each in result.levels]
     yield f"{asked.parameter}, the mildest level first:"
     yield Table(
+        "",
         ("kind", "criterion", "asked", *levels),
         tuple((each.kind, each.name, each.limit, *_cells(each)) for each in result.criteria),
     )
@@ -39,7 +40,7 @@ def degradation_blocks(found: SystemResult) -> Iterator[Block]:
     yield from _order_blocks(asked, result)
 
 
-def _order_blocks(asked: Degradation, result: DegradationResult) -> Iterator[Block]:
+def _order_blocks(asked: Degradation, result: DegradationResult) -> Iterator[Block | str]:
     """Who failed first: by the numbers, and by what the number of images leaves no doubt of."""
     seen = result.seen
     if seen:
