@@ -11,7 +11,7 @@ Run it from anywhere: python examples/12_robustness_assessment.py
 
 from pathlib import Path
 
-from verifier.robustness.assessment.numbers import decimal_text
+from verifier.base.numbers import exact_text
 from verifier.robustness.assessment.reader import read_assessment
 from verifier.robustness.assessment.story import assess
 
@@ -41,7 +41,7 @@ print("  " + "  ".join(f"{float(each.distances['ssim'].distance):<5g}" for each 
 
 print(f"Box 7: epsilon(d) = {mds.rules['cw_ssim'].tolerance}")
 for one in target.outcomes:
-    told = ", ".join(map(decimal_text, (one.change, one.distance, one.tolerance)))
+    told = ", ".join(map(exact_text, (one.change, one.distance, one.tolerance)))
     print(f"  {one.metric:<9} |change|, d, epsilon(d): {told}: {one.verdict.value}")
 print(f"{mds.title}: {'robust' if found.verdict.value == 'satisfied' else 'not globally robust'}")
 

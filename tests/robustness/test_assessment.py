@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from verifier.base.numbers import exact_text
 from verifier.checking.verdicts import Verdict
 from verifier.robustness.assessment.circumstances import Circumstance, Risk, priorities
 from verifier.robustness.assessment.definition import Assessment, DataSet
 from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule
-from verifier.robustness.assessment.numbers import decimal_text
 from verifier.robustness.assessment.performance import Performance
 from verifier.robustness.assessment.reader import read_assessment
 from verifier.robustness.assessment.story import assess
@@ -33,7 +33,7 @@ def boxes(shared):
 
 
 def text(value):
-    return decimal_text(value)
+    return exact_text(value)
 
 
 # Boxes 1 and 3 as printed in the paper: name, frequency in use, frequency in the source data.
@@ -329,6 +329,6 @@ def test_nothing_detected_has_no_precision():
 
 
 def test_numbers_are_written_with_all_their_digits():
-    assert [decimal_text(Fraction(each)) for each in ("0.1", "-0.066", "12", "1/3", "-1/1024")] == [
+    assert [exact_text(Fraction(each)) for each in ("0.1", "-0.066", "12", "1/3", "-1/1024")] == [
         "0.1", "-0.066", "12", "~0.333333", "-0.0009765625",
     ]  # fmt: skip

@@ -111,6 +111,16 @@ def decimal_text(value: int | str | Fraction) -> str:
     return f"{sign}{digits_text[:-digits]}.{digits_text[-digits:]}"
 
 
+def exact_text(value: Fraction) -> str:
+    """All digits of a decimal of up to 12 decimals; six significant ones, marked by `~`, of any other number.
+
+    >>> exact_text(Fraction("0.564") - Fraction("0.498")), exact_text(Fraction(1, 3))
+    ('0.066', '~0.333333')
+    """
+    text = decimal_text(value)
+    return f"~{float(value):.6g}" if "/" in text else text
+
+
 def short_text(number: str) -> str:
     """A decimal or a fraction of a document with six significant digits."""
     return f"{float(Fraction(number)):.6g}"

@@ -13,6 +13,7 @@ from pathlib import Path, PurePath
 import numpy as np
 
 from verifier.base.errors import InputError, Place
+from verifier.base.numbers import exact_text
 from verifier.case import read_inputs
 from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import Verdict, verdict_of
@@ -46,7 +47,6 @@ from verifier.robustness.assessment.level_draws import (
     reaching,
     share_interval,
 )
-from verifier.robustness.assessment.numbers import decimal_text
 from verifier.robustness.assessment.result import DegradationResult, degradation_result
 from verifier.scenarios import make_grid
 from verifier.systems.reader import read_model
@@ -98,7 +98,7 @@ def _metrics(asked: Degradation) -> Iterator[Criterion]:
         values = [each.performance[name] for each in asked.levels]
         start = values[0]
         margins = [None if value is None or start is None else float(limit - abs(value - start)) for value in values]
-        told = f"change at most {decimal_text(limit)}"
+        told = f"change at most {exact_text(limit)}"
         numbers = tuple(None if value is None else float(value) for value in values)
         ends = tuple(_change_ends(asked.levels[0], each, name) for each in asked.levels)
         verdicts = tuple(_of_change(each, limit) for each in ends)
@@ -213,7 +213,7 @@ def _collision(asked: Degradation, limit: CollisionLimit, folder: Path) -> tuple
         )
     margins = tuple(None if each is None else float(limit.at_most - Fraction(each)) for each in values)
     name = f"lambda({limit.distance_m:g} m, {limit.speed_mps:g} m/s)"
-    told = f"at most {decimal_text(limit.at_most)}"
+    told = f"at most {exact_text(limit.at_most)}"
     verdicts = tuple(None if each is None else verdict_of(*each, "<=", limit.at_most) for each in ends)
     return Criterion("collision", name, told, tuple(values), margins, verdicts, tuple(ends)), inputs
 
@@ -247,7 +247,7 @@ def _trade_off(asked: Degradation, limit: TradeOffLimit, folder: Path) -> tuple[
     verdicts = tuple(None if each is None else verdict_of(*each, ">=", limit.at_least) for each in ends)
     inputs = [{"role": "curves", "name": PurePath(each.name).name, "sha256": each.sha256} for each in files]
     name = f"RobROC by baseline, {limit.detector}, {limit.metric}"
-    told = f"at least {decimal_text(limit.at_least)}"
+    told = f"at least {exact_text(limit.at_least)}"
     return Criterion("trade-off", name, told, tuple(shares), margins, verdicts, ends), list(inputs)
 
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
+from verifier.base.numbers import exact_text
 from verifier.robustness.assessment.circumstances import Circumstance, priorities
 from verifier.robustness.assessment.definition import DataSet
 from verifier.robustness.assessment.measures import GQM_NUMBERS, WORDS, DatasetDistance
-from verifier.robustness.assessment.numbers import decimal_text
 from verifier.robustness.assessment.performance import COUNTS, METRICS
 from verifier.robustness.assessment.relation import Outcome
 from verifier.robustness.assessment.result import SystemResult
@@ -64,7 +64,7 @@ def _circumstances(found: SystemResult) -> Iterator[Block | str]:
     )
     known = [each for each in given.circumstances if each.frequency is not None]
     if known:
-        yield f"The frequencies in use sum to {decimal_text(given.total_frequency)}."
+        yield f"The frequencies in use sum to {exact_text(given.total_frequency)}."
     for name, listed in given.perspectives.items():
         yield f"As seen by {name}:"
         yield Table(
@@ -182,7 +182,7 @@ def _numbers(data: DataSet) -> dict[str, str]:
     if data.performance is None:
         return {}
     counts = {name: str(data.performance.counts[name]) for name in COUNTS if name in data.performance.counts}
-    return {**counts, **{name: decimal_text(value) for name, value in data.performance.values.items()}}
+    return {**counts, **{name: exact_text(value) for name, value in data.performance.values.items()}}
 
 
 def _distances(found: SystemResult) -> Iterator[Block | str]:
@@ -208,7 +208,7 @@ def _distances(found: SystemResult) -> Iterator[Block | str]:
             lines.append((f"distance {name}", *(_number(each.distance if each else None) for each in values)))
         if lines:
             yield f"{sweep.name}, by {sweep.parameter}:"
-            yield Table("", (sweep.parameter, *map(decimal_text, sweep.settings)), tuple(lines))
+            yield Table("", (sweep.parameter, *map(exact_text, sweep.settings)), tuple(lines))
     if not any(each.distances for each in found.targets):
         yield "No distance is given."
 
@@ -229,7 +229,7 @@ def _changes(found: SystemResult) -> Iterator[Block | str]:
         for name in found.assessment.metrics:
             before, after = source.values[name], performance.values[name]
             rows.append(
-                (each.target.name, name, *map(decimal_text, (before, after, after - before, abs(before - after))))
+                (each.target.name, name, *map(exact_text, (before, after, after - before, abs(before - after))))
             )
     if rows:
         yield "M18, the absolute difference between performance on the source and on the target data:"
@@ -260,9 +260,9 @@ ROBUST = {"satisfied": "robust", "violated": "not globally robust", "inconclusiv
 
 
 def _outcome_row(name: str, one: Outcome, *, scaled: bool) -> tuple[str, ...]:
-    scale = [decimal_text(one.scale)] if scaled else []
-    numbers = decimal_text(one.change), one.distance_name, decimal_text(one.distance)
-    return (name, one.metric, *numbers, *scale, decimal_text(one.tolerance), one.verdict.value)
+    scale = [exact_text(one.scale)] if scaled else []
+    numbers = exact_text(one.change), one.distance_name, exact_text(one.distance)
+    return (name, one.metric, *numbers, *scale, exact_text(one.tolerance), one.verdict.value)
 
 
 def _vocabulary(found: SystemResult) -> Iterator[Block | str]:
@@ -285,4 +285,4 @@ def _vocabulary(found: SystemResult) -> Iterator[Block | str]:
 
 
 def _number(value: Fraction | None) -> str:
-    return "-" if value is None else decimal_text(value)
+    return "-" if value is None else exact_text(value)

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from verifier.base.numbers import interval_text, level_text, number_text
+from verifier.base.words import listed, percent
 from verifier.evidence.documents import Content
 from verifier.evidence.report.pictures import chart
-from verifier.evidence.report.wording import listed, name_text, percent
+from verifier.evidence.report.wording import name_text
 from verifier.telling.blocks import Block, Cell, Figure, Listing, Paragraph, Row, Table
 
 UNITS_MPS = {"m/s": 1.0, "km/h": 1 / 3.6, "mph": 0.44704, "kn": 1852 / 3600}

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from verifier.base.numbers import number_text
+from verifier.base.words import listed
 from verifier.evidence.causes import (
     HOW_CAUSES_COUNT,
     cause_lines,
@@ -21,7 +22,7 @@ from verifier.evidence.causes import (
 from verifier.evidence.documents import Content, Document
 from verifier.evidence.report.pictures import Line, chart, plot
 from verifier.evidence.report.subjects import Subject
-from verifier.evidence.report.wording import listed, name_text, sentence, state_text
+from verifier.evidence.report.wording import name_text, sentence, state_text
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Section, Table
 
 MOST_FRAMES = 20

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.words import listed, percent
 from verifier.evidence.documents import Document
 from verifier.evidence.report.subjects import confusion_inputs, matrices_of
-from verifier.evidence.report.wording import listed, name_text, percent
+from verifier.evidence.report.wording import name_text
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.matrices import label_text

@@ -24,13 +24,7 @@ from verifier.evidence.report.failing import failing_sections
 from verifier.evidence.report.improving import answer_blocks, improving_blocks
 from verifier.evidence.report.pictures import Line, plot, ruler
 from verifier.evidence.report.subjects import Subject
-from verifier.evidence.report.wording import (
-    asked_text,
-    name_text,
-    probability_text,
-    scenario_text,
-    target_fraction,
-)
+from verifier.evidence.report.wording import asked_text, name_text, probability_text, scenario_text, target_fraction
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Section, Table, facts
 
 MOST_OPEN = 20

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 
-from verifier.base.words import counted
+from verifier.base.words import counted, listed, percent
 from verifier.closedloop.curvefiles import Curve
 from verifier.closedloop.results import CurvePoints, FlipRecord, TradeOffCell, TradeOffsResult
 from verifier.evidence.documents import Document
 from verifier.evidence.report.colliding import collision_blocks, collision_sentence
 from verifier.evidence.report.pictures import Line, plot
-from verifier.evidence.report.wording import listed, name_text, percent
+from verifier.evidence.report.wording import name_text
 from verifier.robustness.assessment.document import AssessResult, DegradationRecord
 from verifier.robustness.mutators.batch_result import MutateResult
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Section, Table

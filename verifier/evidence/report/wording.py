@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 from typing import Any
 
 from verifier.base.numbers import decimal_text, exact_or_number
-from verifier.base.words import listed as listed
-from verifier.base.words import percent as percent
 
 LONGEST_NAME = 120
 """Characters of a name that are shown where it is used; longer ones are listed in full at the end of the page."""
@@ -72,24 +69,6 @@ def probability_text(point: Mapping[str, Any], target: Fraction | None = None) -
     """
     short = "exact" in point and len(point["exact"]) < LONGEST_EXACT
     return exact_or_number(point["probability"], Fraction(point["exact"]) if short else None, target)
-
-
-def rate_interval_text(lower: float, upper: float) -> str:
-    """An interval of rates, its ends rounded outwards to three digits.
-
-    >>> rate_interval_text(0.000012349, 24.61)
-    '[0.0000123, 24.7]'
-    """
-    return f"[{_three_digits(lower, up=False)}, {_three_digits(upper, up=True)}]"
-
-
-def _three_digits(value: float, *, up: bool) -> str:
-    exact = Decimal(repr(value))
-    if exact == 0:
-        return "0"
-    shown = exact.quantize(Decimal(1).scaleb(exact.adjusted() - 2), ROUND_CEILING if up else ROUND_FLOOR)
-    text = f"{shown:f}" if -8 < exact.adjusted() < 12 else f"{shown:e}"
-    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
 def difference_text(difference: float) -> str:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from verifier.base.errors import unknown_name
+from verifier.base.numbers import exact_text
 from verifier.base.toml import Element
 from verifier.perception.detections.depth import UNITS_PER_M
 from verifier.perception.detections.formats import FORMATS
@@ -21,7 +22,6 @@ from verifier.robustness.assessment.definition import (
     Sweep,
 )
 from verifier.robustness.assessment.measures import SIMILARITIES, DatasetDistance, DistanceRule
-from verifier.robustness.assessment.numbers import decimal_text
 from verifier.robustness.assessment.performance import COUNTS, METRICS, Performance
 from verifier.robustness.assessment.plan import MOST_IMAGES
 from verifier.robustness.mutators.densify import METHODS
@@ -180,7 +180,7 @@ def read_sweep(found: Element, rules: Mapping[str, DistanceRule], names: tuple[s
             values[place][metric] = each.number(0, 1)
     targets = tuple(
         DataSet(
-            f"{name} at {decimal_text(setting)}",
+            f"{name} at {exact_text(setting)}",
             shown,
             Performance(values[place]) if values[place] else None,
             distances[place],

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from verifier.base.numbers import exact_text
 from verifier.robustness.assessment.circumstances import Circumstance
 from verifier.robustness.assessment.degradation import Degradation
 from verifier.robustness.assessment.detector_choice import DetectorChoice
 from verifier.robustness.assessment.measures import DatasetDistance, DistanceRule
-from verifier.robustness.assessment.numbers import decimal_text
 from verifier.robustness.assessment.performance import Performance
 from verifier.robustness.assessment.plan import Occurrence, Proportions
 from verifier.robustness.mutators.imagefiles import DepthSource
@@ -187,7 +187,7 @@ class Assessment:
                     raise ValueError(f"circumstance '{each.name}' is part of '{name}', which no perspective lists")
         total = self.total_frequency
         if self.occurrence == "exclusive" and total > 1:
-            raise ValueError(f"the frequencies of exclusive circumstances sum to {decimal_text(total)}, more than 1")
+            raise ValueError(f"the frequencies of exclusive circumstances sum to {exact_text(total)}, more than 1")
         measured = self.source.performance is not None or self.source.detections is not None
         if not measured and self.detector is None and any(self.measured_targets()):
             raise ValueError("performance on a target data set needs performance on the source")

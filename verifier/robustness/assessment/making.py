@@ -22,6 +22,7 @@ from types import MappingProxyType
 from typing import Any
 
 from verifier.base.errors import UsageError
+from verifier.base.numbers import exact_text
 from verifier.perception.confusion.job import default_measure
 from verifier.perception.detections.columns import DetectionSet
 from verifier.robustness.adr import AdrSettings, pick_thresholds
@@ -39,7 +40,6 @@ from verifier.robustness.assessment.follow_up import Progress, check_complete, m
 from verifier.robustness.assessment.level_draws import ADR
 from verifier.robustness.assessment.levels import UnderTest, check_levels, made_levels
 from verifier.robustness.assessment.made_files import new_folder, write_coco
-from verifier.robustness.assessment.numbers import decimal_text
 from verifier.robustness.assessment.plan import Plan
 from verifier.robustness.assessment.result import MadeHere
 from verifier.robustness.assessment.scenes import MovedBoxes, Scenes, moved_truth, open_scenes
@@ -188,13 +188,13 @@ def _operating_remarks(under_test: UnderTest) -> Iterator[str]:
         return
     if rate * images < 1:
         yield (
-            f"operating point: {decimal_text(rate)} false positives per image cannot be told from none with {images} "
+            f"operating point: {exact_text(rate)} false positives per image cannot be told from none with {images} "
             "source images; the score is that above the surest false positive"
         )
     if under_test.lowest_score is None:
         yield (
             f"operating point: with all that it reports on the source images the detector has no more than "
-            f"{decimal_text(rate)} false positives per image, so every detection counts; it would have more if it "
+            f"{exact_text(rate)} false positives per image, so every detection counts; it would have more if it "
             "were set to report lower scores"
         )
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from verifier.base.numbers import exact_text
 from verifier.robustness.assessment.circumstances import Circumstance
 from verifier.robustness.assessment.definition import Assessment, DataSet
 from verifier.robustness.assessment.measures import DatasetDistance
-from verifier.robustness.assessment.numbers import decimal_text
 from verifier.robustness.assessment.plan import Plan
 from verifier.robustness.assessment.relation import least_scale, outcomes
 from verifier.robustness.assessment.result import DegradationResult, MadeHere, SystemResult, TargetResult
@@ -79,7 +79,7 @@ def _definition_remarks(assessment: Assessment) -> Iterator[str]:
     total = assessment.total_frequency
     if assessment.occurrence == "exclusive" and assessment.circumstances and total < 1:
         yield (
-            f"the circumstances exclude each other and sum to {decimal_text(total)}, not 1: in the rest of use "
+            f"the circumstances exclude each other and sum to {exact_text(total)}, not 1: in the rest of use "
             "none is met, and the target data show only these, in proportion"
         )
 

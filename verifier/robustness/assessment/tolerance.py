@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from verifier.robustness.assessment.numbers import decimal_text
+from verifier.base.numbers import exact_text
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,12 @@ class Piece:
     def __str__(self) -> str:
         """The rule for people: `0.01`, `d`, `2 d + 0.1`."""
         if self.slope == 0:
-            return decimal_text(self.constant)
+            return exact_text(self.constant)
         factor = {1: "d", -1: "-d"}.get(int(self.slope) if self.slope.denominator == 1 else 0)
-        rising = factor or f"{decimal_text(self.slope)} d"
+        rising = factor or f"{exact_text(self.slope)} d"
         if self.constant == 0:
             return rising
-        return f"{rising} {'+' if self.constant > 0 else '-'} {decimal_text(abs(self.constant))}"
+        return f"{rising} {'+' if self.constant > 0 else '-'} {exact_text(abs(self.constant))}"
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Tolerance:
                     f"piece {number + 1} has no end, and others follow"
                 )  # fmt: skip
             if piece.up_to is not None and piece.up_to <= start and not (number == 0 and piece.up_to == 0):
-                raise ValueError(f"piece {number + 1} ends at {decimal_text(piece.up_to)}, not after where it begins")
+                raise ValueError(f"piece {number + 1} ends at {exact_text(piece.up_to)}, not after where it begins")
             ends = [start] if piece.up_to is None else [start, piece.up_to]
             if any(piece(end) < 0 for end in ends) or (last and piece.slope < 0):
                 raise ValueError(f"piece {number + 1} falls below 0")
@@ -84,5 +84,5 @@ class Tolerance:
         """The rule for people: `0.01 if d <= 0.25, else d`."""
         if len(self.pieces) == 1:
             return str(self.pieces[0])
-        ends = [f"{each} if d <= {decimal_text(each.up_to)}" for each in self.pieces if each.up_to is not None]
+        ends = [f"{each} if d <= {exact_text(each.up_to)}" for each in self.pieces if each.up_to is not None]
         return f"{', '.join(ends)}, else {self.pieces[-1]}"
