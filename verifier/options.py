@@ -112,8 +112,7 @@ class RunOptions:
         ),
     ] = None
     confidence: Annotated[
-        ConfidenceSettings | None,
-        Part(absent=Option("the point alone, without any interval", name="no-confidence")),
+        ConfidenceSettings | None, Part(absent=Option("the point alone, without any interval", name="no-confidence"))
     ] = ConfidenceSettings()
     verdict_from: Annotated[
         VerdictSource,
@@ -123,12 +122,10 @@ class RunOptions:
         bool, Option("inconclusive instead of a verdict with a condition (items independent, channel not tested)")
     ] = False
     assume_memoryless: Annotated[
-        bool,
-        Option("accept verdicts although the data do not test or even contradict the memoryless detector"),
+        bool, Option("accept verdicts although the data do not test or even contradict the memoryless detector")
     ] = False
     strategies: Annotated[
-        bool,
-        Option("for synthesised planners also the range over all winning strategies", group=LIMITS),
+        bool, Option("for synthesised planners also the range over all winning strategies", group=LIMITS)
     ] = False
     engines: Annotated[EngineSettings, Part()] = EngineSettings()
     limits: Annotated[Limits, Part()] = Limits()

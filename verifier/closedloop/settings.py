@@ -99,8 +99,7 @@ Groups = Annotated[
     Option("a further row, the worst case over these; repeat", metavar="NAME=CONDITION,...", parse=_conditions),
 ]
 Csv = Annotated[
-    str | None,
-    Option("write one row per metric, row of its table and detector", metavar="FILE", role="output"),
+    str | None, Option("write one row per metric, row of its table and detector", metavar="FILE", role="output")
 ]
 Plot = Annotated[
     str | None, Option("draw curves of the last metric (.png, .svg, .pdf)", metavar="FILE", role="output")
@@ -145,8 +144,7 @@ class ClosedLoopSettings:
         math.nan
     )
     safety_radius: Annotated[
-        float,
-        Option("within it the vehicle must not move; less; required", metavar="M", parse=_metres),
+        float, Option("within it the vehicle must not move; less; required", metavar="M", parse=_metres)
     ] = math.nan
     path_extension: Annotated[float, Option("straight after the end", metavar="M", parse=_metres_from_0)] = 10.0
     match_distance: Annotated[
@@ -195,12 +193,10 @@ class ClosedLoopSettings:
     people: Annotated[tuple[str, ...], Option("class of people, as 'pedestrian*'; repeat", metavar="CLASS")] = ()
     ignore: Annotated[tuple[str, ...], Option("leave out faults of this kind; repeat", metavar="KIND")] = ()
     frames: Annotated[
-        str,
-        Option("kitti_tracking: how many frames each sequence has", metavar="FILE", role="file"),
+        str, Option("kitti_tracking: how many frames each sequence has", metavar="FILE", role="file")
     ] = ""
     speed: Annotated[
-        float | None,
-        Option("kitti_tracking: that is assumed, straight ahead", metavar="M/S", parse=from_0),
+        float | None, Option("kitti_tracking: that is assumed, straight ahead", metavar="M/S", parse=from_0)
     ] = None
     sequence: Annotated[tuple[str, ...], Option("kitti_tracking: only this one; repeat", metavar="NAME")] = ()
     positions: Annotated[str, Option("fieldsafe: the tractor's GPS coordinates", metavar="FILE", role="file")] = ""
@@ -217,12 +213,10 @@ class ClosedLoopSettings:
         ),
     ] = ()
     person: Annotated[
-        str | None,
-        Option("class of people in the files of --cm, if they have several", name="class", metavar="NAME"),
+        str | None, Option("class of people in the files of --cm, if they have several", name="class", metavar="NAME")
     ] = None
     position_error: Annotated[
-        float | None,
-        Option("of drawn detections, along x and y (default: 0)", metavar="M", parse=_metres_from_0),
+        float | None, Option("of drawn detections, along x and y (default: 0)", metavar="M", parse=_metres_from_0)
     ] = None
     empty_columns: Annotated[
         EmptyColumns | None,
@@ -247,9 +241,7 @@ class ClosedLoopSettings:
     fpr_max: Annotated[
         float,
         Option(
-            "false alarms per image at which efficiency is 0, where nothing is simulated",
-            metavar="X",
-            parse=above_0,
+            "false alarms per image at which efficiency is 0, where nothing is simulated", metavar="X", parse=above_0
         ),
     ] = 0.1
     first_frame: Annotated[
@@ -265,17 +257,14 @@ class ClosedLoopSettings:
     acceleration: Annotated[float, Option(metavar="M/S2", parse=above_0)] = 1.524
     start_speed: Annotated[float, Option(metavar="M/S", parse=from_0)] = 0.0
     engine: Annotated[
-        EngineName,
-        Option("time steps, or their limit in closed form (default: steps); the other one checks it"),
+        EngineName, Option("time steps, or their limit in closed form (default: steps); the other one checks it")
     ] = "steps"
     step: Annotated[float, Option("time step", metavar="S", parse=above_0)] = 0.05
     between_images: Annotated[
-        BetweenImages,
-        Option("the distance shrinks while driving, or the safe speed of an image is held"),
+        BetweenImages, Option("the distance shrinks while driving, or the safe speed of an image is held")
     ] = "continuous"
     too_close: Annotated[
-        TooClose,
-        Option("safe speed 0 where stopping in time is impossible, or only at distance 0"),
+        TooClose, Option("safe speed 0 where stopping in time is impossible, or only at distance 0")
     ] = "cannot_stop"
 
     severity: Severities = field(default_factory=dict)
@@ -292,8 +281,7 @@ class ClosedLoopSettings:
     plot_detector: PlotDetector = ()
     plot_row: PlotRow = ()
     curves: Annotated[
-        str | None,
-        Option("write every curve, for verify robroc (.json, .csv)", metavar="FILE", role="output"),
+        str | None, Option("write every curve, for verify robroc (.json, .csv)", metavar="FILE", role="output")
     ] = None
     trace: Annotated[
         tuple[str, str] | None,
@@ -334,12 +322,10 @@ class RobrocSettings:
     """Every choice of `verify robroc`."""
 
     files: Annotated[
-        tuple[str, ...],
-        Option("files of curves (.json, .csv)", metavar="CURVES", positional=True, role="file"),
+        tuple[str, ...], Option("files of curves (.json, .csv)", metavar="CURVES", positional=True, role="file")
     ] = ()
     spec: Annotated[
-        str,
-        Option("requirements in LTL (.ltl)", metavar="SPEC", group="verified curves", role="file"),
+        str, Option("requirements in LTL (.ltl)", metavar="SPEC", group="verified curves", role="file")
     ] = ""
     safety: Annotated[str, Option("the requirement whose probability is safety", metavar="NAME")] = ""
     progress: Annotated[str, Option("the requirement whose probability is efficiency", metavar="NAME")] = ""

@@ -55,8 +55,7 @@ class CollisionSettings:
         ),
     ] = ()
     record: Annotated[
-        tuple[str, ...],
-        Option("of verify confusion; needs --distance", metavar="[NAME=]FILE", role="named_file"),
+        tuple[str, ...], Option("of verify confusion; needs --distance", metavar="[NAME=]FILE", role="named_file")
     ] = ()
     detections: Annotated[
         tuple[str, ...], Option("with --format and --annotations", metavar="[NAME=]PATH", role="named_file")
@@ -69,8 +68,7 @@ class CollisionSettings:
         str | None, Option("file of lines such as 'human.* -> ped'; * is any text", metavar="FILE", role="file")
     ] = None
     frames: Annotated[
-        str | None,
-        Option("lists every frame, also empty ones (kitti_tracking, table)", metavar="FILE", role="file"),
+        str | None, Option("lists every frame, also empty ones (kitti_tracking, table)", metavar="FILE", role="file")
     ] = None
     sequence: Annotated[tuple[str, ...], Option("only this drive; repeat", metavar="NAME")] = ()
     ignore: Annotated[tuple[str, ...], Option("leave out faults of this kind", metavar="KIND")] = ()
@@ -120,20 +118,17 @@ class CollisionSettings:
     alpha_loss: Annotated[float, Option("the light weight", metavar="A", group="scores and comparison")] = 1.0
     beta_loss: Annotated[float, Option("the heavy weight", metavar="B")] = 10.0
     heavy: Annotated[
-        Heavy,
-        Option("beta weighs lambda below or above the oracle's; the paper prints below (default)"),
+        Heavy, Option("beta weighs lambda below or above the oracle's; the paper prints below (default)")
     ] = "below"
     weight: Annotated[
-        str | None,
-        Option("operational profile: distance_m, speed_UNIT, weight (.csv)", metavar="FILE", role="file"),
+        str | None, Option("operational profile: distance_m, speed_UNIT, weight (.csv)", metavar="FILE", role="file")
     ] = None
     good_loss: Annotated[float | None, Option("a loss below is good (default: 0.05)", metavar="X")] = None
     ranking_replicates: Annotated[int | None, Option("of the bootstrap (default: 200)", metavar="N")] = None
     held_out: Annotated[float, Option("share of images a combination is chosen on", metavar="P")] = 0.5
 
     closed_loop: Annotated[
-        float | None,
-        Option("verify the loop from a first report at this distance", metavar="M", group="closed loop"),
+        float | None, Option("verify the loop from a first report at this distance", metavar="M", group="closed loop")
     ] = None
     loop_speeds: Annotated[
         str | None, Option("initial speeds (default: every fifth of the grid)", metavar="RANGE UNIT")

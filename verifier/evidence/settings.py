@@ -111,8 +111,7 @@ class RateSettings:
     encounters: Annotated[int | None, Option("counted encounters, with --hours", metavar="N")] = None
     hours: Annotated[Fraction | None, Option("in which they were counted", metavar="T", parse=_hours)] = None
     context: Annotated[
-        str | None,
-        Option("exposure and acceptance from a case's context (.toml)", metavar="FILE", role="file"),
+        str | None, Option("exposure and acceptance from a case's context (.toml)", metavar="FILE", role="file")
     ] = None
     accept: Annotated[
         Fraction | None,
@@ -181,12 +180,10 @@ class CheckSettings:
 
     bundle: Annotated[str, Option("a folder or a zip archive", metavar="BUNDLE", positional=True, role="file")]
     digest: Annotated[
-        str | None,
-        Option("SHA-256 that the manifest must have, as build printed it", metavar="HEX", parse=_digest),
+        str | None, Option("SHA-256 that the manifest must have, as build printed it", metavar="HEX", parse=_digest)
     ] = None
     anew: Annotated[
-        bool,
-        Option("compute every result again, byte for byte, and every probability as an exact fraction by Storm"),
+        bool, Option("compute every result again, byte for byte, and every probability as an exact fraction by Storm")
     ] = False
     timeout: Timeout = 600.0
     limits: Annotated[Limits, Part()] = Limits()

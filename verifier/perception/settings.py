@@ -60,8 +60,7 @@ class CountSettings:
         str | None, Option("file of lines such as 'human.* -> ped'; * is any text", metavar="FILE", role="file")
     ] = None
     frames: Annotated[
-        str | None,
-        Option("lists every frame, also empty ones (kitti_tracking, table)", metavar="FILE", role="file"),
+        str | None, Option("lists every frame, also empty ones (kitti_tracking, table)", metavar="FILE", role="file")
     ] = None
     sequence: Annotated[tuple[str, ...], Option("only this drive; repeat", metavar="NAME")] = ()
     groups: Annotated[
@@ -93,11 +92,7 @@ class CountSettings:
 
     min_score: Annotated[
         float | None,
-        Option(
-            "leave out detections below",
-            metavar="X",
-            group="filters (each is recorded with what it took out)",
-        ),
+        Option("leave out detections below", metavar="X", group="filters (each is recorded with what it took out)"),
     ] = None
     range: Annotated[str | None, Option("only distances in [LOW, HIGH) metres", metavar="LOW..HIGH")] = None
     field_of_view: Annotated[float | None, Option("only so far to each side of ahead", metavar="DEG")] = None
@@ -150,8 +145,7 @@ class CountSettings:
     outside: Annotated[Outside, Option("objects that lie in no bin")] = "error"
 
     output: Annotated[
-        str | None,
-        Option("write the matrices (.json)", also=("-o",), metavar="FILE", group="output", role="output"),
+        str | None, Option("write the matrices (.json)", also=("-o",), metavar="FILE", group="output", role="output")
     ] = None
     title: Annotated[str, Option("title of the matrices", metavar="TEXT")] = ""
     json: Annotated[bool, Option("print the document instead of tables", role="output")] = False
@@ -163,8 +157,7 @@ class CountSettings:
     ] = None
     matching_audit: Annotated[bool, Option("the same data under every sensible policy")] = False
     spec: Annotated[
-        str | None,
-        Option("with the audit: what verified probabilities do (.ltl)", metavar="SPEC", role="file"),
+        str | None, Option("with the audit: what verified probabilities do (.ltl)", metavar="SPEC", role="file")
     ] = None
     empty_columns: Annotated[EmptyColumns, Option("with --spec, as of verify run", metavar="POLICY")] = "error"
 
@@ -186,11 +179,9 @@ class MergeSettings:
     ]
     output: Annotated[str | None, Option("write the sum", also=("-o",), metavar="FILE", role="output")] = None
     same_sequences: Annotated[
-        SameSequences,
-        Option("two files have a sequence of one name: refuse; other frames of it; other drives"),
+        SameSequences, Option("two files have a sequence of one name: refuse; other frames of it; other drives")
     ] = "error"
     groups: Annotated[
-        str | None,
-        Option(GROUPS_HELP.format("sequence of the sum", "'sequence,drive'"), metavar="FILE", role="file"),
+        str | None, Option(GROUPS_HELP.format("sequence of the sum", "'sequence,drive'"), metavar="FILE", role="file")
     ] = None
     json: Annotated[bool, Option("print the document instead of a table", role="output")] = False

@@ -58,8 +58,7 @@ class RunSettings:
         str | None, Option("write one row per requirement and scenario", metavar="FILE", role="output")
     ] = None
     plot: Annotated[
-        str | None,
-        Option("plot probability against initial state (.png, .svg, .pdf)", metavar="FILE", role="output"),
+        str | None, Option("plot probability against initial state (.png, .svg, .pdf)", metavar="FILE", role="output")
     ] = None
     plot_scale: Annotated[Scale, Option("of the probabilities", role="output")] = "linear"
     export: Annotated[
@@ -88,8 +87,7 @@ class RunSettings:
         str | None, Option("write SARIF: what is wrong, at its line of the spec", metavar="FILE", role="output")
     ] = None
     in_toto: Annotated[
-        str | None,
-        Option("write an in-toto statement (test-result) to be signed", metavar="FILE", role="output"),
+        str | None, Option("write an in-toto statement (test-result) to be signed", metavar="FILE", role="output")
     ] = None
     fail_under: Annotated[
         str | None,
@@ -212,8 +210,7 @@ class RequirementSettings:
     assume_memoryless: Annotated[
         bool,
         Option(
-            "accept an answer although the data contradict the memoryless detector (else exit code 3)",
-            group=CHANNEL,
+            "accept an answer although the data contradict the memoryless detector (else exit code 3)", group=CHANNEL
         ),
     ] = False
     json: Printed = False
@@ -226,8 +223,7 @@ class ComparisonSettings:
     """Every choice of `verify compare`."""
 
     spec: Annotated[
-        tuple[str, ...],
-        Option("requirements in LTL (.ltl)", metavar="SPEC", positional=True, role="file"),
+        tuple[str, ...], Option("requirements in LTL (.ltl)", metavar="SPEC", positional=True, role="file")
     ]
     cm: Annotated[
         tuple[str, ...], Option("a detector's matrices (.json); repeat", metavar="NAME=FILE", role="named_file")
@@ -236,17 +232,14 @@ class ComparisonSettings:
         None
     )
     baseline: Annotated[
-        str | None,
-        Option("the JSON of an earlier verify run or verify compare", metavar="FILE", role="file"),
+        str | None, Option("the JSON of an earlier verify run or verify compare", metavar="FILE", role="file")
     ] = None
     max_drop: Annotated[
-        str | None,
-        Option("exit with 1 if a probability is worse by more than X than in the baseline", metavar="X"),
+        str | None, Option("exit with 1 if a probability is worse by more than X than in the baseline", metavar="X")
     ] = None
     drop_from: DropFrom = None
     options: Annotated[
-        RunOptions,
-        Part({"mix": None}, {SCENARIOS: "scenarios (what is named here replaces what the specs name)"}),
+        RunOptions, Part({"mix": None}, {SCENARIOS: "scenarios (what is named here replaces what the specs name)"})
     ] = RunOptions()
     json: PrintedTables = False
     output: Written = None

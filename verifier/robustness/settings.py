@@ -67,8 +67,7 @@ class MutateSettings:
         float | None, Option("units of a 16-bit depth map in a metre (default: 256)", metavar="X")
     ] = None
     densify: Annotated[
-        Densifying | None,
-        Option("fill unknown depths, 0 in the map: {choices} (default: refuse such maps)"),
+        Densifying | None, Option("fill unknown depths, 0 in the map: {choices} (default: refuse such maps)")
     ] = None
     annotations: Annotated[
         str | None,
