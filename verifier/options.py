@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from verifier.analysis.settings import ConfidenceSettings, Weights
 from verifier.base.errors import UsageError
-from verifier.base.options import Option, Part, pair
+from verifier.base.options import Option, Part, pair, reads
 from verifier.checking.settings import EngineSettings
 from verifier.perception.settings import EmptyColumns
 from verifier.systems.settings import FalseAlarms, Limits, constant, initial_condition, sweep
@@ -104,11 +104,9 @@ class RunOptions:
     ] = None
     mix: Annotated[
         str | None,
-        Option(
+        reads(
             "weigh the bins of a further variable instead of summing over them as counted: a TOML file with "
-            'variable = "light" and [weights] day = 0.7, night = [0.2, 0.3] (stated, or bounded)',
-            metavar="FILE",
-            role="file",
+            'variable = "light" and [weights] day = 0.7, night = [0.2, 0.3] (stated, or bounded)'
         ),
     ] = None
     confidence: Annotated[

@@ -67,6 +67,16 @@ class Option:
     default: str = ""
 
 
+def reads(text: str, metavar: str = "FILE", **more: Any) -> Option:
+    """An option that names an input file or folder; more as for `Option`."""
+    return Option(text, metavar=metavar, role="file", **more)
+
+
+def writes(text: str, metavar: str | tuple[str, ...] = "FILE", **more: Any) -> Option:
+    """An option that names an output; more as for `Option`."""
+    return Option(text, metavar=metavar, role="output", **more)
+
+
 @dataclass(frozen=True)
 class Part:
     """A settings class within another.
