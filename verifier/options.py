@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from verifier.analysis.settings import ConfidenceSettings, Weights
 from verifier.base.errors import UsageError
-from verifier.base.options import Option, Part, pair
+from verifier.base.options import Option, Part, pair, reads
 from verifier.checking.settings import EngineSettings
 from verifier.perception.settings import EmptyColumns
 from verifier.systems.settings import FalseAlarms, Limits, constant, initial_condition, sweep
@@ -104,16 +104,13 @@ class RunOptions:
     ] = None
     mix: Annotated[
         str | None,
-        Option(
+        reads(
             "weigh the bins of a further variable instead of summing over them as counted: a TOML file with "
-            'variable = "light" and [weights] day = 0.7, night = [0.2, 0.3] (stated, or bounded)',
-            metavar="FILE",
-            role="file",
+            'variable = "light" and [weights] day = 0.7, night = [0.2, 0.3] (stated, or bounded)'
         ),
     ] = None
     confidence: Annotated[
-        ConfidenceSettings | None,
-        Part(absent=Option("the point alone, without any interval", name="no-confidence")),
+        ConfidenceSettings | None, Part(absent=Option("the point alone, without any interval", name="no-confidence"))
     ] = ConfidenceSettings()
     verdict_from: Annotated[
         VerdictSource,
@@ -123,12 +120,10 @@ class RunOptions:
         bool, Option("inconclusive instead of a verdict with a condition (items independent, channel not tested)")
     ] = False
     assume_memoryless: Annotated[
-        bool,
-        Option("accept verdicts although the data do not test or even contradict the memoryless detector"),
+        bool, Option("accept verdicts although the data do not test or even contradict the memoryless detector")
     ] = False
     strategies: Annotated[
-        bool,
-        Option("for synthesised planners also the range over all winning strategies", group=LIMITS),
+        bool, Option("for synthesised planners also the range over all winning strategies", group=LIMITS)
     ] = False
     engines: Annotated[EngineSettings, Part()] = EngineSettings()
     limits: Annotated[Limits, Part()] = Limits()

@@ -387,7 +387,7 @@ def test_a_reader_that_goes_away_is_no_crash(root):
 
 
 def test_a_fault_of_the_program_exits_with_5(root, monkeypatch, capsys):
-    def broken(_):
+    def broken(*_):
         raise KeyError("inner")
 
     monkeypatch.setattr("verifier.cli.run.run_command", broken)

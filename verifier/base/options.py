@@ -22,7 +22,7 @@ from __future__ import annotations
 import argparse
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
@@ -67,6 +67,16 @@ class Option:
     default: str = ""
 
 
+def reads(text: str, metavar: str = "FILE", **more: Any) -> Option:
+    """An option that names an input file or folder; more as for `Option`."""
+    return Option(text, metavar=metavar, role="file", **more)
+
+
+def writes(text: str, metavar: str | tuple[str, ...] = "FILE", **more: Any) -> Option:
+    """An option that names an output; more as for `Option`."""
+    return Option(text, metavar=metavar, role="output", **more)
+
+
 @dataclass(frozen=True)
 class Part:
     """A settings class within another.
@@ -103,7 +113,12 @@ class Setting:
             return ()
         short = tuple(each for each in self.option.also if not each.startswith("--"))
         long = tuple(each for each in self.option.also if each.startswith("--"))
-        return (*short, "--" + self.name.replace("_", "-"), *long)
+        return (*short, self.full, *long)
+
+    @property
+    def full(self) -> str:
+        """Its name with dashes."""
+        return "--" + self.name.replace("_", "-")
 
     @property
     def all_spellings(self) -> tuple[str, ...]:
@@ -144,6 +159,16 @@ def options_of(settings: type, part: Part = Part(), title: str = "") -> list[tup
             found.setdefault(setting.name, (part.titles.get(of, of), setting))
             title = of
     return list(found.values())
+
+
+def chosen_of(settings: object) -> Iterator[tuple[Setting, Any]]:
+    """Every option of settings with its value, those of parts included."""
+    for own, kind, note in _fields(type(settings)):  # type: ignore[arg-type]
+        value = getattr(settings, own.name)
+        if isinstance(note, Option):
+            yield Setting(own.name, kind, note, _default(own)), value
+        elif isinstance(note, Part) and value is not None:
+            yield from chosen_of(value)
 
 
 def add_options(parser: argparse.ArgumentParser, settings: type) -> None:

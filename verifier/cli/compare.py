@@ -11,8 +11,7 @@ from verifier.cli.compare_plots import compare_plot
 from verifier.cli.compare_tables import compare_table
 from verifier.cli.gates import drop_rule, largest_drop, read_baseline
 from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.plots import check_plot_target
-from verifier.cli.sources import check_writable, is_one_of, with_models
+from verifier.cli.targets import check_targets
 from verifier.cli.terminal import progress_bar
 from verifier.evidence.bundle.certificates import certificates_of_comparison
 from verifier.evidence.bundle.writing import zip_bytes
@@ -22,7 +21,7 @@ from verifier.questions.settings import ComparisonSettings
 
 def compare_command(arguments: ComparisonSettings, command: Command) -> int:
     """Run `verify compare` and give its exit code."""
-    _check_targets(arguments)
+    check_targets(arguments, "comparison")
     asked, options, files = compare_options(arguments), arguments.options, detectors(arguments)
     result = compare(arguments.spec, files, asked, options, progress_bar)
     # Everything is made before anything is written.
@@ -42,20 +41,6 @@ def compare_command(arguments: ComparisonSettings, command: Command) -> int:
         write_bytes(arguments.plot, picture)
     print(document if arguments.json else table, end="")
     return int(result.exit_code)
-
-
-def _check_targets(arguments: ComparisonSettings) -> None:
-    """Refuse outputs that could not be written, or would overwrite an input, before anything is computed."""
-    if arguments.plot is not None:
-        check_plot_target(arguments.plot)
-    sources = [*with_models(arguments.spec), *detectors(arguments).values(), arguments.baseline]
-    for option in ("output", "csv", "plot", "certificates"):
-        target = getattr(arguments, option)
-        if target is None:
-            continue
-        if is_one_of(target, sources):
-            raise UsageError(f"--{option}: {target} is an input of this comparison")
-        check_writable(target)
 
 
 def compare_options(arguments: ComparisonSettings) -> CompareOptions:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from verifier.base.budget import memory_limit
-from verifier.base.errors import UsageError
 from verifier.base.files import write_bytes, write_text
 from verifier.case import Study, read_inputs
 from verifier.checking.process import StormProcess
 from verifier.cli.explain_plots import explain_plot
 from verifier.cli.explain_tables import explain_table
 from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.plots import check_plot_target
-from verifier.cli.sources import check_writable, is_one_of, with_models
+from verifier.cli.targets import check_targets
 from verifier.cli.terminal import progress_bar
 from verifier.questions.explain.story import explained, read_traced
 from verifier.questions.settings import ExplanationSettings
@@ -24,7 +22,7 @@ def explain_command(arguments: ExplanationSettings, command: Command) -> int:
     options, settings = arguments.options, arguments.explanation
     seen = arguments.json or arguments.output or arguments.plot or settings.variables
     settings = replace(settings, with_map=bool(seen))
-    _check_targets(arguments)
+    check_targets(arguments)
     with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
         inputs = read_inputs(arguments.spec, arguments.cm, options)
         traced = None if arguments.record is None else read_traced(arguments.record, arguments.cm)
@@ -38,17 +36,3 @@ def explain_command(arguments: ExplanationSettings, command: Command) -> int:
         write_bytes(arguments.plot, picture)
     print(document if arguments.json else explain_table(result), end="")
     return int(result.run.verdict.exit_code)
-
-
-def _check_targets(arguments: ExplanationSettings) -> None:
-    """Refuse outputs that could not be written, or would overwrite an input, before anything is computed."""
-    if arguments.plot is not None:
-        check_plot_target(arguments.plot)
-    sources = (*with_models([arguments.spec]), arguments.cm, arguments.record)
-    for option in ("output", "plot"):
-        target = getattr(arguments, option)
-        if target is None:
-            continue
-        if is_one_of(target, sources):
-            raise UsageError(f"--{option}: {target} is an input of this run")
-        check_writable(target)

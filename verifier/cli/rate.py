@@ -12,7 +12,7 @@ from verifier.base.numbers import level_text
 from verifier.base.words import rate_interval_text
 from verifier.checking.verdicts import Verdict, verdict_text
 from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.sources import check_writable, is_one_of
+from verifier.cli.targets import check_targets
 from verifier.evidence.consistency import read_document
 from verifier.evidence.context import CaseContext
 from verifier.evidence.context_reader import read_context
@@ -37,7 +37,7 @@ CRITERION = {
 def rate_command(arguments: RateSettings, command: Command) -> int:
     """Run `verify evidence rate` and give its exit code."""
     asked, given = question(arguments), exposures(arguments)
-    _check_target(arguments)
+    check_targets(arguments, "rate")
     context = CaseContext() if arguments.context is None else read_context(arguments.context)
     run = read_document(arguments.result)
     if asked.acceptance is None:
@@ -183,13 +183,3 @@ def _stated_acceptance(context: CaseContext, run: Document, asked: RateQuestion)
             "of the context is about how often it fails\n  hint: --accept says how often the event is accepted"
         )
     return context.acceptances[asked.requirement]
-
-
-def _check_target(arguments: RateSettings) -> None:
-    """Refuse an output that could not be written, or would overwrite an input."""
-    target = arguments.output
-    if target is None:
-        return
-    if is_one_of(target, (arguments.result, arguments.context)):
-        raise UsageError(f"--output: {target} is an input of this")
-    check_writable(target)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from verifier.base.errors import UsageError, one_line
 from verifier.base.files import write_text
 from verifier.cli.invocation import Command
-from verifier.cli.sources import check_writable, is_one_of
+from verifier.cli.targets import check_targets
 from verifier.evidence.consistency import read_document
 from verifier.evidence.report import csv_report, html_report, markdown_report
 from verifier.evidence.settings import ReportSettings
@@ -43,8 +42,4 @@ def _check_targets(arguments: ReportSettings) -> None:
     for target in arguments.output:
         if Path(target).suffix.lower() not in ENDINGS:
             raise UsageError(f"--output: expected a file name ending in {', '.join(ENDINGS)}, got {one_line(target)}")
-        if is_one_of(target, arguments.results):
-            raise UsageError(f"--output: {target} is an input of this report")
-        check_writable(target)
-    if len({os.path.realpath(each) for each in arguments.output}) < len(arguments.output):
-        raise UsageError("--output: two outputs would be written to the same file")
+    check_targets(arguments, "report")

@@ -12,7 +12,7 @@ from verifier.case import Study, read_inputs
 from verifier.checking.process import StormProcess
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.require_tables import require_table
-from verifier.cli.sources import check_writable, is_one_of, with_models
+from verifier.cli.targets import check_targets
 from verifier.cli.terminal import progress_bar
 from verifier.questions.require.question import Question, read_prices
 from verifier.questions.require.story import required
@@ -26,7 +26,7 @@ def require_command(arguments: RequirementSettings, command: Command) -> int:
     """Run `verify require` and give its exit code."""
     asked = question(arguments)
     options = replace(arguments.options, assume_memoryless=arguments.assume_memoryless)
-    _check_targets(arguments)
+    check_targets(arguments)
     with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
         inputs = read_inputs(arguments.spec, arguments.cm, options)
         result = required(Study.of(inputs, options), asked, storm, partial(progress_bar, what="planners"))
@@ -49,15 +49,3 @@ def question(arguments: RequirementSettings) -> Question:
     if asked.mode not in ("common", "cost"):
         raise UsageError(f"--cost belongs to --mode cost, not to --mode {asked.mode}")
     return replace(asked, mode="cost", prices=read_prices(arguments.cost))
-
-
-def _check_targets(arguments: RequirementSettings) -> None:
-    """Refuse outputs that could not be written, or would overwrite an input, before anything is computed."""
-    sources = (*with_models([arguments.spec]), arguments.cm, arguments.cost)
-    for option in ("output", "csv"):
-        target = getattr(arguments, option)
-        if target is None:
-            continue
-        if is_one_of(target, sources):
-            raise UsageError(f"--{option}: {target} is an input of this run")
-        check_writable(target)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,12 +11,12 @@ from verifier.base.numbers import decimal_text
 from verifier.case import Inputs, Study, read_inputs
 from verifier.chains import EXPORT_FORMATS
 from verifier.checking.process import StormProcess
-from verifier.cli.ci import CI_OUTPUTS, Stopwatch, check_ci_libraries, ci_texts
+from verifier.cli.ci import Stopwatch, check_ci_libraries, ci_texts
 from verifier.cli.gates import asked_gates, gate_lines, gates_of
 from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.plots import check_plot_target, run_plot
-from verifier.cli.sources import check_writable, is_one_of, with_models
+from verifier.cli.plots import run_plot
 from verifier.cli.tables import run_table
+from verifier.cli.targets import check_targets
 from verifier.cli.terminal import progress_bar, wants_colour
 from verifier.language.expressions import to_text
 from verifier.language.specs import read_spec
@@ -35,7 +34,9 @@ def run_command(arguments: RunSettings, command: Command) -> int:
     if arguments.cm is None:
         raise UsageError("name the confusion matrices: --cm RESULTS.json")
     options, gates = arguments.options, asked_gates(arguments)
-    _check_targets(arguments)
+    check_targets(arguments)
+    if arguments.export is not None and Path(arguments.export).suffix not in EXPORT_FORMATS:
+        raise UsageError(f"--export: expected a file name ending in {', '.join(EXPORT_FORMATS)}")
     check_ci_libraries(arguments)
     watch = Stopwatch()
     with StormProcess() as storm:
@@ -65,27 +66,6 @@ def run_command(arguments: RunSettings, command: Command) -> int:
         print(run_table(result, points=arguments.points, colour=wants_colour()), end="")
         print("".join(f"{one_line(line)}\n" for line in gate_lines(held)), end="")
     return int(ExitCode.VIOLATED if held.failed else result.verdict.exit_code)
-
-
-def _check_targets(arguments: RunSettings) -> None:
-    """Refuse outputs that could not be written, or would overwrite an input, before anything is computed."""
-    if arguments.plot is not None:
-        check_plot_target(arguments.plot)
-    if arguments.export is not None and Path(arguments.export).suffix not in EXPORT_FORMATS:
-        raise UsageError(f"--export: expected a file name ending in {', '.join(EXPORT_FORMATS)}")
-    written: dict[str, str] = {}
-    sources = (*with_models([arguments.spec]), arguments.cm, arguments.baseline)
-    for option in ("output", "csv", "plot", "export", *CI_OUTPUTS):
-        target = getattr(arguments, option)
-        if target is None:
-            continue
-        name = f"--{option.replace('_', '-')}"
-        if is_one_of(target, sources):
-            raise UsageError(f"{name}: {target} is an input of this run")
-        other = written.setdefault(os.path.realpath(target), name)
-        if target and other != name and (Path(target).is_file() or not Path(target).exists()):
-            raise UsageError(f"{other} and {name} would be written to the same file")
-        check_writable(target)
 
 
 def parse_echo(spec_path: str) -> str:

@@ -22,8 +22,10 @@ from verifier.base.options import (
     limited,
     options_of,
     pair,
+    reads,
     share,
     whole,
+    writes,
 )
 from verifier.perception.settings import EmptyColumns
 from verifier.systems.settings import FalseAlarms, constant, initial_condition
@@ -98,21 +100,15 @@ Groups = Annotated[
     Mapping[str, tuple[str, ...]],
     Option("a further row, the worst case over these; repeat", metavar="NAME=CONDITION,...", parse=_conditions),
 ]
-Csv = Annotated[
-    str | None,
-    Option("write one row per metric, row of its table and detector", metavar="FILE", role="output"),
-]
-Plot = Annotated[
-    str | None, Option("draw curves of the last metric (.png, .svg, .pdf)", metavar="FILE", role="output")
-]
-PlotTable = Annotated[str | None, Option("draw the tables, coloured by robustness", metavar="FILE", role="output")]
-PlotDetector = Annotated[tuple[str, ...], Option("only these in --plot; repeat", metavar="NAME", role="output")]
+Csv = Annotated[str | None, writes("write one row per metric, row of its table and detector")]
+Plot = Annotated[str | None, writes("draw curves of the last metric (.png, .svg, .pdf)")]
+PlotTable = Annotated[str | None, writes("draw the tables, coloured by robustness")]
+PlotDetector = Annotated[tuple[str, ...], writes("only these in --plot; repeat", metavar="NAME")]
 PlotRow = Annotated[
     tuple[str, ...],
-    Option(
+    writes(
         "conditions or groups in --plot; repeat (default: of each detector the least robust condition)",
         metavar="NAME",
-        role="output",
     ),
 ]
 
@@ -123,30 +119,24 @@ class ClosedLoopSettings:
 
     logs: Annotated[
         str,
-        Option(
-            "folder of tables, or the ground truth of another --format",
-            metavar="LOGS",
-            positional=True,
-            group="data",
-            role="file",
+        reads(
+            "folder of tables, or the ground truth of another --format", metavar="LOGS", positional=True, group="data"
         ),
     ]
     format: Annotated[LogFormat, Option("{choices}", metavar="NAME")] = "tables"
     validation: Annotated[
         str,
-        Option(
+        reads(
             "folder of tables whose false positives standardize the scores; 'self' for the evaluated logs; "
             "'drawn' (fieldsafe) for detections drawn anew on the same drive",
             metavar="LOGS",
-            role="file",
         ),
     ] = ""
     control_radius: Annotated[float, Option("that the controller keeps; required", metavar="M", parse=_metres)] = (
         math.nan
     )
     safety_radius: Annotated[
-        float,
-        Option("within it the vehicle must not move; less; required", metavar="M", parse=_metres),
+        float, Option("within it the vehicle must not move; less; required", metavar="M", parse=_metres)
     ] = math.nan
     path_extension: Annotated[float, Option("straight after the end", metavar="M", parse=_metres_from_0)] = 10.0
     match_distance: Annotated[
@@ -166,9 +156,7 @@ class ClosedLoopSettings:
     greatest_speed: Annotated[
         float | None, Option("accepted between two positions (default: 70)", metavar="M/S", parse=above_0)
     ] = None
-    write_logs: Annotated[
-        str | None, Option("write the logs as a folder of tables", metavar="FOLDER", role="output")
-    ] = None
+    write_logs: Annotated[str | None, writes("write the logs as a folder of tables", metavar="FOLDER")] = None
 
     window: Annotated[
         float | None,
@@ -194,17 +182,13 @@ class ClosedLoopSettings:
     ] = ()
     people: Annotated[tuple[str, ...], Option("class of people, as 'pedestrian*'; repeat", metavar="CLASS")] = ()
     ignore: Annotated[tuple[str, ...], Option("leave out faults of this kind; repeat", metavar="KIND")] = ()
-    frames: Annotated[
-        str,
-        Option("kitti_tracking: how many frames each sequence has", metavar="FILE", role="file"),
-    ] = ""
+    frames: Annotated[str, reads("kitti_tracking: how many frames each sequence has")] = ""
     speed: Annotated[
-        float | None,
-        Option("kitti_tracking: that is assumed, straight ahead", metavar="M/S", parse=from_0),
+        float | None, Option("kitti_tracking: that is assumed, straight ahead", metavar="M/S", parse=from_0)
     ] = None
     sequence: Annotated[tuple[str, ...], Option("kitti_tracking: only this one; repeat", metavar="NAME")] = ()
-    positions: Annotated[str, Option("fieldsafe: the tractor's GPS coordinates", metavar="FILE", role="file")] = ""
-    matrix: Annotated[str, Option("fieldsafe: utm2PixelsTransformMatrix.csv", metavar="FILE", role="file")] = ""
+    positions: Annotated[str, reads("fieldsafe: the tractor's GPS coordinates")] = ""
+    matrix: Annotated[str, reads("fieldsafe: utm2PixelsTransformMatrix.csv")] = ""
     every: Annotated[
         int | None, Option("fieldsafe: use every N-th frame (default: 5)", metavar="N", parse=whole(1))
     ] = None
@@ -217,12 +201,10 @@ class ClosedLoopSettings:
         ),
     ] = ()
     person: Annotated[
-        str | None,
-        Option("class of people in the files of --cm, if they have several", name="class", metavar="NAME"),
+        str | None, Option("class of people in the files of --cm, if they have several", name="class", metavar="NAME")
     ] = None
     position_error: Annotated[
-        float | None,
-        Option("of drawn detections, along x and y (default: 0)", metavar="M", parse=_metres_from_0),
+        float | None, Option("of drawn detections, along x and y (default: 0)", metavar="M", parse=_metres_from_0)
     ] = None
     empty_columns: Annotated[
         EmptyColumns | None,
@@ -247,9 +229,7 @@ class ClosedLoopSettings:
     fpr_max: Annotated[
         float,
         Option(
-            "false alarms per image at which efficiency is 0, where nothing is simulated",
-            metavar="X",
-            parse=above_0,
+            "false alarms per image at which efficiency is 0, where nothing is simulated", metavar="X", parse=above_0
         ),
     ] = 0.1
     first_frame: Annotated[
@@ -265,17 +245,14 @@ class ClosedLoopSettings:
     acceleration: Annotated[float, Option(metavar="M/S2", parse=above_0)] = 1.524
     start_speed: Annotated[float, Option(metavar="M/S", parse=from_0)] = 0.0
     engine: Annotated[
-        EngineName,
-        Option("time steps, or their limit in closed form (default: steps); the other one checks it"),
+        EngineName, Option("time steps, or their limit in closed form (default: steps); the other one checks it")
     ] = "steps"
     step: Annotated[float, Option("time step", metavar="S", parse=above_0)] = 0.05
     between_images: Annotated[
-        BetweenImages,
-        Option("the distance shrinks while driving, or the safe speed of an image is held"),
+        BetweenImages, Option("the distance shrinks while driving, or the safe speed of an image is held")
     ] = "continuous"
     too_close: Annotated[
-        TooClose,
-        Option("safe speed 0 where stopping in time is impossible, or only at distance 0"),
+        TooClose, Option("safe speed 0 where stopping in time is impossible, or only at distance 0")
     ] = "cannot_stop"
 
     severity: Severities = field(default_factory=dict)
@@ -291,16 +268,11 @@ class ClosedLoopSettings:
     plot_table: PlotTable = None
     plot_detector: PlotDetector = ()
     plot_row: PlotRow = ()
-    curves: Annotated[
-        str | None,
-        Option("write every curve, for verify robroc (.json, .csv)", metavar="FILE", role="output"),
-    ] = None
+    curves: Annotated[str | None, writes("write every curve, for verify robroc (.json, .csv)")] = None
     trace: Annotated[
         tuple[str, str] | None,
-        Option(
-            "write every step of one run as CSV; RUN is LOG,SOURCE,SENSITIVITY, or LOG,truth",
-            metavar=("RUN", "FILE"),
-            role="output",
+        writes(
+            "write every step of one run as CSV; RUN is LOG,SOURCE,SENSITIVITY, or LOG,truth", metavar=("RUN", "FILE")
         ),
     ] = None
 
@@ -333,14 +305,8 @@ class ClosedLoopSettings:
 class RobrocSettings:
     """Every choice of `verify robroc`."""
 
-    files: Annotated[
-        tuple[str, ...],
-        Option("files of curves (.json, .csv)", metavar="CURVES", positional=True, role="file"),
-    ] = ()
-    spec: Annotated[
-        str,
-        Option("requirements in LTL (.ltl)", metavar="SPEC", group="verified curves", role="file"),
-    ] = ""
+    files: Annotated[tuple[str, ...], reads("files of curves (.json, .csv)", metavar="CURVES", positional=True)] = ()
+    spec: Annotated[str, reads("requirements in LTL (.ltl)", metavar="SPEC", group="verified curves")] = ""
     safety: Annotated[str, Option("the requirement whose probability is safety", metavar="NAME")] = ""
     progress: Annotated[str, Option("the requirement whose probability is efficiency", metavar="NAME")] = ""
     cm: Annotated[

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Literal, TypeAlias
 
-from verifier.base.options import Option, PrintedTables, Written, pair
+from verifier.base.options import Option, PrintedTables, Written, pair, reads, writes
 from verifier.perception.settings import Affinity, Format, Measure
 
 NegativeReports: TypeAlias = Literal["error", "zero", "left_out"]
@@ -34,16 +34,14 @@ BOOTSTRAP = 200
 
 
 def _plot(text: str) -> Option:
-    return Option(f"{text} (.png, .svg, .pdf)", metavar="FILE", role="output")
+    return writes(f"{text} (.png, .svg, .pdf)")
 
 
 @dataclass(frozen=True, kw_only=True)
 class CollisionSettings:
     """Every choice of `verify collision`; None of what the data or the other choices decide."""
 
-    table: Annotated[
-        str | None, Option("pairs of one detector", metavar="PAIRS.csv", positional=True, role="file")
-    ] = None
+    table: Annotated[str | None, reads("pairs of one detector", metavar="PAIRS.csv", positional=True)] = None
 
     pairs: Annotated[
         tuple[str, ...],
@@ -55,23 +53,15 @@ class CollisionSettings:
         ),
     ] = ()
     record: Annotated[
-        tuple[str, ...],
-        Option("of verify confusion; needs --distance", metavar="[NAME=]FILE", role="named_file"),
+        tuple[str, ...], Option("of verify confusion; needs --distance", metavar="[NAME=]FILE", role="named_file")
     ] = ()
     detections: Annotated[
         tuple[str, ...], Option("with --format and --annotations", metavar="[NAME=]PATH", role="named_file")
     ] = ()
     format: Annotated[Format | None, Option("{choices}", metavar="NAME")] = None
-    annotations: Annotated[
-        str | None, Option("ground truth: file, folder or zip archive", metavar="PATH", role="file")
-    ] = None
-    class_map: Annotated[
-        str | None, Option("file of lines such as 'human.* -> ped'; * is any text", metavar="FILE", role="file")
-    ] = None
-    frames: Annotated[
-        str | None,
-        Option("lists every frame, also empty ones (kitti_tracking, table)", metavar="FILE", role="file"),
-    ] = None
+    annotations: Annotated[str | None, reads("ground truth: file, folder or zip archive", metavar="PATH")] = None
+    class_map: Annotated[str | None, reads("file of lines such as 'human.* -> ped'; * is any text")] = None
+    frames: Annotated[str | None, reads("lists every frame, also empty ones (kitti_tracking, table)")] = None
     sequence: Annotated[tuple[str, ...], Option("only this drive; repeat", metavar="NAME")] = ()
     ignore: Annotated[tuple[str, ...], Option("leave out faults of this kind", metavar="KIND")] = ()
     min_score: Annotated[float | None, Option("leave out detections below", metavar="X")] = None
@@ -120,20 +110,15 @@ class CollisionSettings:
     alpha_loss: Annotated[float, Option("the light weight", metavar="A", group="scores and comparison")] = 1.0
     beta_loss: Annotated[float, Option("the heavy weight", metavar="B")] = 10.0
     heavy: Annotated[
-        Heavy,
-        Option("beta weighs lambda below or above the oracle's; the paper prints below (default)"),
+        Heavy, Option("beta weighs lambda below or above the oracle's; the paper prints below (default)")
     ] = "below"
-    weight: Annotated[
-        str | None,
-        Option("operational profile: distance_m, speed_UNIT, weight (.csv)", metavar="FILE", role="file"),
-    ] = None
+    weight: Annotated[str | None, reads("operational profile: distance_m, speed_UNIT, weight (.csv)")] = None
     good_loss: Annotated[float | None, Option("a loss below is good (default: 0.05)", metavar="X")] = None
     ranking_replicates: Annotated[int | None, Option("of the bootstrap (default: 200)", metavar="N")] = None
     held_out: Annotated[float, Option("share of images a combination is chosen on", metavar="P")] = 0.5
 
     closed_loop: Annotated[
-        float | None,
-        Option("verify the loop from a first report at this distance", metavar="M", group="closed loop"),
+        float | None, Option("verify the loop from a first report at this distance", metavar="M", group="closed loop")
     ] = None
     loop_speeds: Annotated[
         str | None, Option("initial speeds (default: every fifth of the grid)", metavar="RANGE UNIT")
@@ -150,9 +135,7 @@ class CollisionSettings:
 
     json: PrintedTables = False
     output: Written = None
-    csv: Annotated[
-        str | None, Option("write one row per detector, distance and speed", metavar="FILE", role="output")
-    ] = None
+    csv: Annotated[str | None, writes("write one row per detector, distance and speed")] = None
     plot: Annotated[str | None, _plot("heat maps with the curve y = S(v)")] = None
     plot_intervals: Annotated[str | None, _plot("intervals against distance at the speeds shown")] = None
     plot_comparison: Annotated[str | None, _plot("who is better where, with p-values")] = None

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Annotated, Literal, TypeAlias
 
 from verifier.base.errors import UsageError, shown
-from verifier.base.options import Option, Part, Printed, Written
+from verifier.base.options import Option, Part, Printed, Written, reads, writes
 from verifier.checking.settings import Timeout
 from verifier.options import RunOptions
 from verifier.questions.settings import DRAWN_AS_COUNTED, Matrices, Spec
@@ -71,12 +71,8 @@ def _hours(text: str) -> Fraction:
 class ReportSettings:
     """Every choice of `verify report`."""
 
-    results: Annotated[
-        tuple[str, ...], Option("JSON documents of this program", metavar="RESULT", positional=True, role="file")
-    ]
-    output: Annotated[
-        tuple[str, ...], Option(".html, .md or .csv; repeat for more", also=("-o",), metavar="FILE", role="output")
-    ]
+    results: Annotated[tuple[str, ...], reads("JSON documents of this program", metavar="RESULT", positional=True)]
+    output: Annotated[tuple[str, ...], writes(".html, .md or .csv; repeat for more", also=("-o",))]
     title: Annotated[str | None, Option("of the report (default: that of the results)", metavar="TEXT")] = None
 
 
@@ -91,9 +87,7 @@ class SchemaSettings:
 class RateSettings:
     """Every choice of `verify evidence rate`."""
 
-    result: Annotated[
-        str, Option("the result of a verify run (.json)", metavar="RESULT", positional=True, role="file")
-    ]
+    result: Annotated[str, reads("the result of a verify run (.json)", metavar="RESULT", positional=True)]
     requirement: Annotated[str, Option("which requirement of the result", metavar="NAME", group="what is asked")]
     planner: Annotated[str | None, Option("under which planner, where there are several", metavar="NAME")] = None
     environment: Annotated[
@@ -117,10 +111,7 @@ class RateSettings:
     ] = None
     encounters: Annotated[int | None, Option("counted encounters, with --hours", metavar="N")] = None
     hours: Annotated[Fraction | None, Option("in which they were counted", metavar="T", parse=_hours)] = None
-    context: Annotated[
-        str | None,
-        Option("exposure and acceptance from a case's context (.toml)", metavar="FILE", role="file"),
-    ] = None
+    context: Annotated[str | None, reads("exposure and acceptance from a case's context (.toml)")] = None
     accept: Annotated[
         Fraction | None,
         Option("at most so many events per hour, as 1e-7/h", metavar="RATE", parse=_accepted, group="acceptance"),
@@ -155,28 +146,14 @@ class BuildSettings:
 
     spec: Spec
     cm: Matrices
-    context: Annotated[
-        str | None, Option("what people declare about the case (.toml)", metavar="FILE", role="file")
-    ] = None
+    context: Annotated[str | None, reads("what people declare about the case (.toml)")] = None
     given: Annotated[
         tuple[str, ...],
-        Option(
-            "a result made elsewhere, to be put in as it is (.json); repeat",
-            name="with",
-            metavar="RESULT",
-            role="file",
-        ),
+        reads("a result made elsewhere, to be put in as it is (.json); repeat", name="with", metavar="RESULT"),
     ] = ()
     options: Annotated[RunOptions, DRAWN_AS_COUNTED] = RunOptions()
     output: Annotated[
-        str,
-        Option(
-            "a folder, or an archive if it ends in .zip",
-            also=("-o",),
-            metavar="BUNDLE",
-            group="output",
-            role="output",
-        ),
+        str, writes("a folder, or an archive if it ends in .zip", also=("-o",), metavar="BUNDLE", group="output")
     ]
     force: Annotated[bool, Option("replace a bundle that is there already", role="output")] = False
     json: Annotated[bool, Option("print what was built as JSON", role="output")] = False
@@ -186,14 +163,12 @@ class BuildSettings:
 class CheckSettings:
     """Every choice of `verify evidence check`."""
 
-    bundle: Annotated[str, Option("a folder or a zip archive", metavar="BUNDLE", positional=True, role="file")]
+    bundle: Annotated[str, reads("a folder or a zip archive", metavar="BUNDLE", positional=True)]
     digest: Annotated[
-        str | None,
-        Option("SHA-256 that the manifest must have, as build printed it", metavar="HEX", parse=_digest),
+        str | None, Option("SHA-256 that the manifest must have, as build printed it", metavar="HEX", parse=_digest)
     ] = None
     anew: Annotated[
-        bool,
-        Option("compute every result again, byte for byte, and every probability as an exact fraction by Storm"),
+        bool, Option("compute every result again, byte for byte, and every probability as an exact fraction by Storm")
     ] = False
     timeout: Timeout = 600.0
     limits: Annotated[Limits, Part()] = Limits()

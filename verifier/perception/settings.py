@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Literal, TypeAlias
 
-from verifier.base.options import Option, pair
+from verifier.base.options import Option, pair, reads, writes
 
 Format: TypeAlias = Literal["kitti_object", "kitti_tracking", "nuscenes", "nuscenes_compact", "coco", "mot", "table"]
 """Formats of detections and annotations."""
@@ -52,23 +52,13 @@ class CountSettings:
     """Every choice of `verify confusion`; None of what the data or the format decide."""
 
     format: Annotated[Format | None, Option("{choices}", metavar="NAME", group="data")] = None
-    annotations: Annotated[str, Option("ground truth: file, folder or zip archive", metavar="PATH", role="file")] = ""
-    detections: Annotated[
-        str, Option("the detector's output: file, folder or zip archive", metavar="PATH", role="file")
-    ] = ""
-    class_map: Annotated[
-        str | None, Option("file of lines such as 'human.* -> ped'; * is any text", metavar="FILE", role="file")
-    ] = None
-    frames: Annotated[
-        str | None,
-        Option("lists every frame, also empty ones (kitti_tracking, table)", metavar="FILE", role="file"),
-    ] = None
+    annotations: Annotated[str, reads("ground truth: file, folder or zip archive", metavar="PATH")] = ""
+    detections: Annotated[str, reads("the detector's output: file, folder or zip archive", metavar="PATH")] = ""
+    class_map: Annotated[str | None, reads("file of lines such as 'human.* -> ped'; * is any text")] = None
+    frames: Annotated[str | None, reads("lists every frame, also empty ones (kitti_tracking, table)")] = None
     sequence: Annotated[tuple[str, ...], Option("only this drive; repeat", metavar="NAME")] = ()
     groups: Annotated[
-        str | None,
-        Option(
-            GROUPS_HELP.format("sequence or frame", "'sequence,drive' or 'frame,drive'"), metavar="FILE", role="file"
-        ),
+        str | None, reads(GROUPS_HELP.format("sequence or frame", "'sequence,drive' or 'frame,drive'"))
     ] = None
     accept: Annotated[
         tuple[Absurd, ...], Option("count data that make no sense: {choices}; repeat", metavar="KIND")
@@ -78,13 +68,11 @@ class CountSettings:
     distance_field: Annotated[
         str | None, Option("field of the annotations with the distance (coco)", metavar="NAME")
     ] = None
-    distance_file: Annotated[
-        str | None, Option("table with frame, an id, and distance_m", metavar="FILE", role="file")
-    ] = None
+    distance_file: Annotated[str | None, reads("table with frame, an id, and distance_m")] = None
     distance_key: Annotated[str, Option("the id's column", metavar="NAME")] = "id"
-    depth_folder: Annotated[
-        str | None, Option("depth maps, FRAME.npy (m) or FRAME.png (1/256 m)", metavar="DIR", role="file")
-    ] = None
+    depth_folder: Annotated[str | None, reads("depth maps, FRAME.npy (m) or FRAME.png (1/256 m)", metavar="DIR")] = (
+        None
+    )
     detected_class: Annotated[str | None, Option("class of all detections (mot)", metavar="NAME")] = None
     column: Annotated[
         Mapping[str, str],
@@ -93,11 +81,7 @@ class CountSettings:
 
     min_score: Annotated[
         float | None,
-        Option(
-            "leave out detections below",
-            metavar="X",
-            group="filters (each is recorded with what it took out)",
-        ),
+        Option("leave out detections below", metavar="X", group="filters (each is recorded with what it took out)"),
     ] = None
     range: Annotated[str | None, Option("only distances in [LOW, HIGH) metres", metavar="LOW..HIGH")] = None
     field_of_view: Annotated[float | None, Option("only so far to each side of ahead", metavar="DEG")] = None
@@ -149,31 +133,19 @@ class CountSettings:
     score_thresholds: Annotated[str | None, Option("a family of matrices in one pass", metavar="X,X,...")] = None
     outside: Annotated[Outside, Option("objects that lie in no bin")] = "error"
 
-    output: Annotated[
-        str | None,
-        Option("write the matrices (.json)", also=("-o",), metavar="FILE", group="output", role="output"),
-    ] = None
+    output: Annotated[str | None, writes("write the matrices (.json)", also=("-o",), group="output")] = None
     title: Annotated[str, Option("title of the matrices", metavar="TEXT")] = ""
     json: Annotated[bool, Option("print the document instead of tables", role="output")] = False
-    record: Annotated[
-        str | None, Option("what became of each object (.csv, .parquet)", metavar="FILE", role="output")
-    ] = None
-    plot: Annotated[
-        str | None, Option("recall against distance (.png, .svg, .pdf)", metavar="FILE", role="output")
-    ] = None
+    record: Annotated[str | None, writes("what became of each object (.csv, .parquet)")] = None
+    plot: Annotated[str | None, writes("recall against distance (.png, .svg, .pdf)")] = None
     matching_audit: Annotated[bool, Option("the same data under every sensible policy")] = False
-    spec: Annotated[
-        str | None,
-        Option("with the audit: what verified probabilities do (.ltl)", metavar="SPEC", role="file"),
-    ] = None
+    spec: Annotated[str | None, reads("with the audit: what verified probabilities do (.ltl)", metavar="SPEC")] = None
     empty_columns: Annotated[EmptyColumns, Option("with --spec, as of verify run", metavar="POLICY")] = "error"
 
     stream: Annotated[
         bool, Option("count chunk by chunk in little memory (table, Parquet)", group="large Parquet tables")
     ] = False
-    checkpoint: Annotated[
-        str | None, Option("go on from here after an interruption", metavar="FILE", role="output")
-    ] = None
+    checkpoint: Annotated[str | None, writes("go on from here after an interruption")] = None
     chunk_rows: Annotated[int, Option("rows in memory", metavar="N")] = 200_000
 
 
@@ -181,16 +153,10 @@ class CountSettings:
 class MergeSettings:
     """Every choice of `verify confusion merge`."""
 
-    files: Annotated[
-        tuple[str, ...], Option("confusion matrices (.json)", metavar="FILE", positional=True, role="file")
-    ]
-    output: Annotated[str | None, Option("write the sum", also=("-o",), metavar="FILE", role="output")] = None
+    files: Annotated[tuple[str, ...], reads("confusion matrices (.json)", positional=True)]
+    output: Annotated[str | None, writes("write the sum", also=("-o",))] = None
     same_sequences: Annotated[
-        SameSequences,
-        Option("two files have a sequence of one name: refuse; other frames of it; other drives"),
+        SameSequences, Option("two files have a sequence of one name: refuse; other frames of it; other drives")
     ] = "error"
-    groups: Annotated[
-        str | None,
-        Option(GROUPS_HELP.format("sequence of the sum", "'sequence,drive'"), metavar="FILE", role="file"),
-    ] = None
+    groups: Annotated[str | None, reads(GROUPS_HELP.format("sequence of the sum", "'sequence,drive'"))] = None
     json: Annotated[bool, Option("print the document instead of a table", role="output")] = False

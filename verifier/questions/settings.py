@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from verifier.analysis.settings import ExplainSettings, Semantics
 from verifier.base.errors import UsageError, shown
-from verifier.base.options import Option, Part, Printed, PrintedTables, Written
+from verifier.base.options import Option, Part, Printed, PrintedTables, Written, reads, writes
 from verifier.options import CHANNEL, SCENARIOS, RunOptions
 
 if TYPE_CHECKING:
@@ -29,12 +29,9 @@ DRAWN_AS_COUNTED = Part({"mix": None})
 """Everything but weights of the bins of a further variable."""
 
 Spec = Annotated[
-    str,
-    Option(
-        "requirements in LTL (.ltl); the file names the system model", metavar="SPEC", positional=True, role="file"
-    ),
+    str, reads("requirements in LTL (.ltl); the file names the system model", metavar="SPEC", positional=True)
 ]
-Matrices = Annotated[str, Option("confusion matrices (.json)", metavar="FILE", role="file")]
+Matrices = Annotated[str, reads("confusion matrices (.json)")]
 DropFrom = Annotated[
     str | None,
     Option(
@@ -50,47 +47,27 @@ class RunSettings:
     """Every choice of `verify run`."""
 
     spec: Spec
-    cm: Annotated[str | None, Option("confusion matrices (.json)", metavar="FILE", role="file")] = None
+    cm: Annotated[str | None, reads("confusion matrices (.json)")] = None
     options: Annotated[RunOptions, Part()] = RunOptions()
     json: Printed = False
     output: Written = None
-    csv: Annotated[
-        str | None, Option("write one row per requirement and scenario", metavar="FILE", role="output")
-    ] = None
-    plot: Annotated[
-        str | None,
-        Option("plot probability against initial state (.png, .svg, .pdf)", metavar="FILE", role="output"),
-    ] = None
+    csv: Annotated[str | None, writes("write one row per requirement and scenario")] = None
+    plot: Annotated[str | None, writes("plot probability against initial state (.png, .svg, .pdf)")] = None
     plot_scale: Annotated[Scale, Option("of the probabilities", role="output")] = "linear"
     export: Annotated[
         str | None,
-        Option(
-            "write the Markov chain (.umb, .drn, .prism); needs one planner, one environment and no sweep",
-            metavar="FILE",
-            role="output",
-        ),
+        writes("write the Markov chain (.umb, .drn, .prism); needs one planner, one environment and no sweep"),
     ] = None
     points: Annotated[bool, Option("show every scenario, not only the worst", role="output")] = False
     parse: Annotated[bool, Option("show how the formulas are read, and stop", role="output")] = False
     junit: Annotated[
-        str | None,
-        Option(
-            "write JUnit XML, one case per requirement and scenario",
-            metavar="FILE",
-            group="continuous integration",
-            role="output",
-        ),
+        str | None, writes("write JUnit XML, one case per requirement and scenario", group="continuous integration")
     ] = None
     junit_inconclusive: Annotated[
         Inconclusive, Option("what an inconclusive requirement is in JUnit", role="output")
     ] = "failure"
-    sarif: Annotated[
-        str | None, Option("write SARIF: what is wrong, at its line of the spec", metavar="FILE", role="output")
-    ] = None
-    in_toto: Annotated[
-        str | None,
-        Option("write an in-toto statement (test-result) to be signed", metavar="FILE", role="output"),
-    ] = None
+    sarif: Annotated[str | None, writes("write SARIF: what is wrong, at its line of the spec")] = None
+    in_toto: Annotated[str | None, writes("write an in-toto statement (test-result) to be signed")] = None
     fail_under: Annotated[
         str | None,
         Option(
@@ -102,10 +79,7 @@ class RunSettings:
         str | None, Option("exit with 1 if a probability is worse by more than X than in --baseline", metavar="X")
     ] = None
     baseline: Annotated[
-        str | None,
-        Option(
-            "JSON of an earlier verify run, or earlier matrices, which are verified anew", metavar="FILE", role="file"
-        ),
+        str | None, reads("JSON of an earlier verify run, or earlier matrices, which are verified anew")
     ] = None
     drop_from: DropFrom = None
 
@@ -117,16 +91,11 @@ class ExplanationSettings:
     spec: Spec
     cm: Matrices
     explanation: Annotated[ExplainSettings, Part()] = ExplainSettings()
-    record: Annotated[
-        str | None, Option("per-object record of the counting (.csv, .parquet)", metavar="FILE", role="file")
-    ] = None
+    record: Annotated[str | None, reads("per-object record of the counting (.csv, .parquet)")] = None
     options: Annotated[RunOptions, DRAWN_AS_COUNTED] = RunOptions()
     json: PrintedTables = False
     output: Written = None
-    plot: Annotated[
-        str | None,
-        Option("draw what P hangs on, and P over the states (.png, .svg, .pdf)", metavar="FILE", role="output"),
-    ] = None
+    plot: Annotated[str | None, writes("draw what P hangs on, and P over the states (.png, .svg, .pdf)")] = None
 
 
 def target_of(text: str) -> Target:
@@ -196,12 +165,11 @@ class RequirementSettings:
     """Every choice of `verify require`."""
 
     spec: Spec
-    cm: Annotated[str, Option("confusion matrices to start from (.json)", metavar="FILE", role="file")]
+    cm: Annotated[str, reads("confusion matrices to start from (.json)")]
     question: Annotated[QuestionSettings, Part()] = QuestionSettings()
-    cost: Annotated[
-        str | None,
-        Option("prices of recall (.csv: distance_m,price[,class]); implies --mode cost", metavar="FILE", role="file"),
-    ] = None
+    cost: Annotated[str | None, reads("prices of recall (.csv: distance_m,price[,class]); implies --mode cost")] = (
+        None
+    )
     options: Annotated[
         RunOptions,
         Part(
@@ -212,57 +180,38 @@ class RequirementSettings:
     assume_memoryless: Annotated[
         bool,
         Option(
-            "accept an answer although the data contradict the memoryless detector (else exit code 3)",
-            group=CHANNEL,
+            "accept an answer although the data contradict the memoryless detector (else exit code 3)", group=CHANNEL
         ),
     ] = False
     json: Printed = False
     output: Written = None
-    csv: Annotated[str | None, Option("write one row per planner and cell", metavar="FILE", role="output")] = None
+    csv: Annotated[str | None, writes("write one row per planner and cell")] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonSettings:
     """Every choice of `verify compare`."""
 
-    spec: Annotated[
-        tuple[str, ...],
-        Option("requirements in LTL (.ltl)", metavar="SPEC", positional=True, role="file"),
-    ]
+    spec: Annotated[tuple[str, ...], reads("requirements in LTL (.ltl)", metavar="SPEC", positional=True)]
     cm: Annotated[
         tuple[str, ...], Option("a detector's matrices (.json); repeat", metavar="NAME=FILE", role="named_file")
     ]
     pareto: Annotated[str | None, Option("look at two requirements together", metavar="A,B", group="comparison")] = (
         None
     )
-    baseline: Annotated[
-        str | None,
-        Option("the JSON of an earlier verify run or verify compare", metavar="FILE", role="file"),
-    ] = None
+    baseline: Annotated[str | None, reads("the JSON of an earlier verify run or verify compare")] = None
     max_drop: Annotated[
-        str | None,
-        Option("exit with 1 if a probability is worse by more than X than in the baseline", metavar="X"),
+        str | None, Option("exit with 1 if a probability is worse by more than X than in the baseline", metavar="X")
     ] = None
     drop_from: DropFrom = None
     options: Annotated[
-        RunOptions,
-        Part({"mix": None}, {SCENARIOS: "scenarios (what is named here replaces what the specs name)"}),
+        RunOptions, Part({"mix": None}, {SCENARIOS: "scenarios (what is named here replaces what the specs name)"})
     ] = RunOptions()
     json: PrintedTables = False
     output: Written = None
-    csv: Annotated[
-        str | None, Option("write one row per requirement and contender", metavar="FILE", role="output")
-    ] = None
-    plot: Annotated[
-        str | None,
-        Option("probabilities with intervals, and along sweeps (.png, .svg, .pdf)", metavar="FILE", role="output"),
-    ] = None
+    csv: Annotated[str | None, writes("write one row per requirement and contender")] = None
+    plot: Annotated[str | None, writes("probabilities with intervals, and along sweeps (.png, .svg, .pdf)")] = None
     certificates: Annotated[
-        str | None,
-        Option(
-            "write the proof of every probability (.zip), which verifier/analysis/kernel.py checks",
-            metavar="FILE",
-            role="output",
-        ),
+        str | None, writes("write the proof of every probability (.zip), which verifier/analysis/kernel.py checks")
     ] = None
     pairs: Annotated[bool, Option("show the chances of all pairs, too", role="output")] = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias, get_args
 
-from verifier.base.options import Option, PrintedTables, Written
+from verifier.base.options import Option, PrintedTables, Written, reads, writes
 from verifier.perception.settings import IMAGE_SUFFIXES
 
 Densifying: TypeAlias = Literal["nearest", "linear", "pyramid"]
@@ -25,11 +25,10 @@ class MutateSettings:
 
     images: Annotated[
         tuple[str, ...],
-        Option(
+        reads(
             f"files, or folders with all {', '.join(IMAGE_SUFFIXES)} files below them",
             metavar="IMAGES",
             positional=True,
-            role="file",
         ),
     ] = ()
     mutation: Annotated[
@@ -55,11 +54,8 @@ class MutateSettings:
 
     depth: Annotated[
         str | None,
-        Option(
-            "depth maps NAME.npy (metres) or NAME.png (16 bit)",
-            metavar="FOLDER",
-            group="what belongs to the images",
-            role="file",
+        reads(
+            "depth maps NAME.npy (metres) or NAME.png (16 bit)", metavar="FOLDER", group="what belongs to the images"
         ),
     ] = None
     depth_constant: Annotated[float | None, Option("one depth for every pixel instead", metavar="METRES")] = None
@@ -67,29 +63,22 @@ class MutateSettings:
         float | None, Option("units of a 16-bit depth map in a metre (default: 256)", metavar="X")
     ] = None
     densify: Annotated[
-        Densifying | None,
-        Option("fill unknown depths, 0 in the map: {choices} (default: refuse such maps)"),
+        Densifying | None, Option("fill unknown depths, 0 in the map: {choices} (default: refuse such maps)")
     ] = None
     annotations: Annotated[
         str | None,
-        Option(
+        reads(
             "annotations whose boxes move along: a folder of KITTI labels, COCO .json, or a table .csv with frame, "
             "x1, y1, x2, y2; written beside the images of each mutation",
             metavar="PATH",
-            role="file",
         ),
     ] = None
 
     output: Annotated[
-        str | None,
-        Option(
-            "where to write; made if it is not there", also=("-o",), metavar="FOLDER", group="output", role="output"
-        ),
+        str | None, writes("where to write; made if it is not there", also=("-o",), metavar="FOLDER", group="output")
     ] = None
-    sheet: Annotated[
-        str | None, Option("a contact sheet of the first images (.png)", metavar="FILE", role="output")
-    ] = None
-    jobs: Annotated[int, Option("images at the same time", metavar="N", role="output")] = 1
+    sheet: Annotated[str | None, writes("a contact sheet of the first images (.png)")] = None
+    jobs: Annotated[int, writes("images at the same time", metavar="N")] = 1
     resume: Annotated[
         bool, Option("keep what an interrupted run already made from the same inputs", role="output")
     ] = False
@@ -100,30 +89,21 @@ class MutateSettings:
 class AssessSettings:
     """Every choice of `verify assess` beside those that the assessment file makes."""
 
-    file: Annotated[str, Option("assessment file (.toml)", metavar="ASSESSMENT", positional=True, role="file")]
+    file: Annotated[str, reads("assessment file (.toml)", metavar="ASSESSMENT", positional=True)]
     system: Annotated[tuple[str, ...], Option("only this system of the file; repeat for more", metavar="NAME")] = ()
     make: Annotated[
         str | None,
-        Option(
+        reads(
             "make the follow-up images, run the detector on source and target, and make the levels of a degradation",
             metavar="FOLDER",
             group="making the data",
-            role="file",
         ),
     ] = None
-    cache: Annotated[
-        str | None, Option("keep detections here, for the next run", metavar="FOLDER", role="output")
-    ] = None
+    cache: Annotated[str | None, writes("keep detections here, for the next run", metavar="FOLDER")] = None
     json: PrintedTables = False
     output: Written = None
-    markdown: Annotated[str | None, Option("write the report in Markdown", metavar="FILE", role="output")] = None
-    plan: Annotated[
-        str | None,
-        Option("write the plan of the target data set as JSON, image by image", metavar="FILE", role="output"),
-    ] = None
-    plot: Annotated[
-        str | None,
-        Option(
-            "change of performance against distance, and margins (.png, .svg, .pdf)", metavar="FILE", role="output"
-        ),
-    ] = None
+    markdown: Annotated[str | None, writes("write the report in Markdown")] = None
+    plan: Annotated[str | None, writes("write the plan of the target data set as JSON, image by image")] = None
+    plot: Annotated[str | None, writes("change of performance against distance, and margins (.png, .svg, .pdf)")] = (
+        None
+    )

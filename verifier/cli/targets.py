@@ -1,0 +1,56 @@
+"""Outputs of a command that could not be written, or would overwrite an input or each other, are refused at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from verifier.base.errors import UsageError
+from verifier.base.options import Setting, chosen_of
+from verifier.cli.plots import check_plot_target
+from verifier.cli.sources import check_writable, is_one_of, with_models
+
+
+def check_targets(settings: object, what: str = "run") -> None:
+    """Refuse outputs before anything is computed; what outputs and inputs are is said by the settings.
+
+    Args:
+        settings: of the command.
+        what: the command is called in messages.
+
+    Raises:
+        UsageError: an output is an input, or another output; InputError: one could not be written.
+    """
+    chosen = list(chosen_of(settings))
+    outputs = [(each, path) for each, path in _files(chosen) if each.option.role == "output"]
+    sources = [path for each, path in _files(chosen) if each.option.role != "output"]
+    for each, path in outputs:
+        if each.name.startswith("plot"):
+            check_plot_target(path)
+    written: dict[str, str] = {}
+    for each, target in outputs:
+        if is_one_of(target, sources):
+            raise UsageError(f"{each.full}: {target} is an input of this {what}")
+        before = len(written)
+        other = written.setdefault(os.path.realpath(target), each.full)
+        if target and len(written) == before and (Path(target).is_file() or not Path(target).exists()):
+            both = f"{other} and {each.full}" if other != each.full else f"{other}: two outputs"
+            raise UsageError(f"{both} would be written to the same file")
+        check_writable(target)
+
+
+def _files(chosen: list[tuple[Setting, Any]]) -> Iterator[tuple[Setting, str]]:
+    """Every file that is named, with the option that names it; a spec with its model."""
+    for each, value in chosen:
+        paths = (value,) if isinstance(value, str) else value
+        metavar = str(each.option.metavar)
+        if each.option.role == "choice" or not paths or not isinstance(paths, tuple):
+            continue
+        if each.option.role == "output" and "FILE" not in metavar:
+            continue
+        for path in with_models(paths) if metavar == "SPEC" else paths:
+            yield each, path
+            if each.option.role == "named_file" and "=" in path:
+                yield each, path.partition("=")[2]
