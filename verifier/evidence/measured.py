@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from verifier.closedloop.curvefiles import NUMBERS, curves_of
 from verifier.closedloop.curves import TradeOffCurve
-from verifier.closedloop.results import TradeOffsResult
 from verifier.evidence.documents import Document
 from verifier.evidence.points import ROUNDING, is_probability
-from verifier.evidence.rates.document import RateResult
 from verifier.evidence.resting import (
     check_criterion,
     check_index,
@@ -23,7 +21,11 @@ from verifier.evidence.resting import (
     stated_fraction,
 )
 from verifier.perception.confusion.document_reader import DocumentReader
-from verifier.robustness.mutators.batch_result import MutateResult
+
+if TYPE_CHECKING:
+    from verifier.closedloop.results import TradeOffsResult
+    from verifier.evidence.rates.document import RateResult
+    from verifier.robustness.mutators.batch_result import MutateResult
 
 
 def check_collision(document: Document) -> None:

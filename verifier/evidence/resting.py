@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence, Set
 from fractions import Fraction
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from verifier.analysis.dependence.channel_test import channel_document, class_tests
 from verifier.analysis.intervals.tiers import basis_of
@@ -22,7 +22,9 @@ from verifier.checking.verdicts import (
 )
 from verifier.evidence.documents import Content, Document, first_fault, schema_of
 from verifier.evidence.points import contradictions, decided, following_verdict
-from verifier.evidence.rates.document import RateResult
+
+if TYPE_CHECKING:
+    from verifier.evidence.rates.document import RateResult
 
 
 def refuse(document: Document, pointer: str, message: str) -> NoReturn:
