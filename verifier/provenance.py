@@ -6,6 +6,7 @@ import contextlib
 import math
 import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -48,19 +49,23 @@ MATRICES_SAY = (
 """What a result repeats of a confusion document."""
 
 
+version_of = cache(version)
+"""The version of an installed library, looked up once; PackageNotFoundError where it is missing."""
+
+
 def own_versions() -> dict[str, str]:
     """Versions of this program and of what it computes with, where no model checker takes part."""
     return {
         "verifier": __version__,
         "python": platform.python_version(),
-        "numpy": version("numpy"),
-        "scipy": version("scipy"),
+        "numpy": version_of("numpy"),
+        "scipy": version_of("scipy"),
     }
 
 
 def program_versions() -> dict[str, str]:
     """Versions of this program and of the libraries that compute with it; Storm answers for itself."""
-    return {**own_versions(), "stormpy": version("stormpy")}
+    return {**own_versions(), "stormpy": version_of("stormpy")}
 
 
 def installed_versions(names: Iterable[str]) -> dict[str, str]:
@@ -68,7 +73,7 @@ def installed_versions(names: Iterable[str]) -> dict[str, str]:
     found = {}
     for name in names:
         with contextlib.suppress(PackageNotFoundError):
-            found[name] = version(name)
+            found[name] = version_of(name)
     return found
 
 

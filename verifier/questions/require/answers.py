@@ -62,7 +62,7 @@ class Situation:
         if requirement.target is None:
             raise ValueError("a requirement without a target asks nothing of perception")
         objectives = tuple(case.objective(0) for case in cases)
-        counts = [case.counts for case in cases][-1]
+        counts = [case.counts for case in cases][-1]  # the same for all, but each needs other columns
         target = Target(requirement.comparison, requirement.target)
         problem = Problem(objectives, rates(counts), target)
         relevant = tuple(relevant_columns(objective, problem.rates) for objective in objectives)
