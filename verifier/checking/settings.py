@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias
 
 from verifier.base.options import Option, above_0
 from verifier.systems.settings import MostMemory, MostStates
 
+Decided: TypeAlias = Literal["satisfied", "violated"]
+"""The verdicts that decide; and what an event can be of a requirement."""
 Timeout = Annotated[
     float,
     Option(

@@ -35,6 +35,7 @@ from typing import Literal, TypeAlias, cast, get_args
 
 from verifier.base.documents import Condition, Share
 from verifier.base.errors import ExitCode
+from verifier.checking.settings import Decided
 
 
 class Verdict(Enum):
@@ -140,7 +141,7 @@ class Refused:
 
     kind: Literal["untested"]
     condition: Condition
-    model_verdict: Literal["satisfied", "violated"]
+    model_verdict: Decided
 
 
 Reason: TypeAlias = WithinBounds | Contradicted | Refused

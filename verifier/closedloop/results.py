@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 from verifier.base.documents import Count, InputFile, Limits, Magnitude, Share
 from verifier.base.files import document_text
 from verifier.closedloop.comparison import Cell, MetricTable, NamedCurve, Row, RowKind
 from verifier.closedloop.decisions import Flip, flips_between_metrics, flips_under_mutation
 from verifier.closedloop.robroc import area
+from verifier.closedloop.settings import EngineName
 
 ROLES = (
     "logs", "validation", "detections", "frames", "positions", "matrix", "curves", "spec", "model", "confusion"
@@ -54,7 +55,7 @@ class SecondEngine:
         safety_differs: in how many of them only one of the two says safe.
     """
 
-    engine: Literal["steps", "events"]
+    engine: EngineName
     largest_area_difference: Magnitude
     runs: Count
     safety_differs: Count

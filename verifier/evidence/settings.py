@@ -7,16 +7,16 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, TypeAlias
 
 from verifier.base.errors import UsageError, shown
 from verifier.base.options import Option, Part, Printed, Written, reads, writes
-from verifier.checking.settings import Timeout
+from verifier.checking.settings import Decided, Timeout
 from verifier.options import RunOptions
 from verifier.questions.settings import DRAWN_AS_COUNTED, Matrices, Spec
 from verifier.systems.settings import Limits
 
-Event: TypeAlias = Literal["violated", "satisfied"]
+Event: TypeAlias = Decided
 """What can be unwanted of a requirement."""
 _NUMBER = r"(?:\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,2})?"
 

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from verifier.base.errors import InputError, Place, UsageError
 from verifier.base.files import write_bytes
 from verifier.base.libraries import library
+from verifier.base.tables import SUFFIXES
 from verifier.perception.confusion.counting import Observed
 from verifier.perception.confusion.rules import EMPTY_NAME, CountingRule
 from verifier.perception.detections.columns import Boxes, DetectionSet
@@ -46,15 +47,14 @@ WHOLES = ("bin", "place", "group", "line", "report_line")
 REALS = ("distance_m", "score", "affinity", *BOX_2D, *BOX_3D)
 COLUMNS = ("kind", "sequence", "frame", "bin", "place", "distance_m", "true", "predicted", "score", "affinity",
            "track", "group", "file", "line", "report_file", "report_line", *BOX_2D, *BOX_3D)  # fmt: skip
-FORMATS = (".csv", ".parquet")
 
 Table = Mapping[str, NDArray[Any]]
 
 
 def check_record_target(path: str | Path) -> None:
     """Refuse a record that could not be written, before anything is counted."""
-    if Path(path).suffix.lower() not in FORMATS:
-        raise UsageError(f"--record: expected a file name ending in {' or '.join(FORMATS)}")
+    if Path(path).suffix.lower() not in SUFFIXES:
+        raise UsageError(f"--record: expected a file name ending in {' or '.join(SUFFIXES)}")
     if Path(path).suffix.lower() == ".parquet":
         library("pyarrow.parquet")
 

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, UsageError, shown
-from verifier.base.tables import Kind, read_table
-from verifier.perception.confusion.record import FORMATS
+from verifier.base.tables import SUFFIXES, Kind, read_table
 
 NEEDED: Mapping[str, Kind] = {
     "kind": "text",
@@ -62,8 +61,8 @@ def read_record(path: str | Path) -> Record:
         InputError: unreadable, a column missing, or a value that cannot be: with the line where there is one.
     """
     ending = Path(path).suffix.lower()
-    if ending not in FORMATS:
-        raise UsageError(f"a record ends in {' or '.join(FORMATS)}, got {shown(str(path))}")
+    if ending not in SUFFIXES:
+        raise UsageError(f"a record ends in {' or '.join(SUFFIXES)}, got {shown(str(path))}")
     table = read_table(path, NEEDED, others=True)
     columns = {
         name: np.array(table.texts[name], dtype=object)[values] if name in table.texts else values
