@@ -63,7 +63,7 @@ for at, true, items, share in zip(
     print(f"  {names[true]} in {result.bins[at]} ({items} items): {share:.0%} of the variance")
 
 if len(sys.argv) > 1:
-    from verifier.cli.explain_plots import explain_plot
+    from verifier.telling.figures.explain import explain_plot
 
     Path(sys.argv[1]).write_bytes(explain_plot(result, sys.argv[1]))
 

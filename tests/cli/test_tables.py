@@ -10,8 +10,8 @@ from verifier.analysis.tipping import TippingPoints
 from verifier.analysis.vacuity import Vacuity
 from verifier.base.numbers import interval_text
 from verifier.checking.verdicts import Verdict, WithinBounds
-from verifier.cli.tables import bound_text, probability_text, run_table
 from verifier.results import InputFile, Point, RequirementResult, RunResult, Scenario, Sureness
+from verifier.telling.run import bound_text, probability_text, run_table
 
 SETTINGS = {
     "set": {"vmax": "3"},

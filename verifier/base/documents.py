@@ -27,9 +27,12 @@ from enum import Enum
 from functools import cache
 from pathlib import PurePath
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Protocol, TypeVar
+from typing import Annotated, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 from verifier.base.errors import InputError, Place, shown
+
+Content: TypeAlias = Mapping[str, Any]
+"""A JSON object of a document that was validated; its keys are those of the schema."""
 
 T = TypeVar("T")
 HEAD = ("schema", "version")

@@ -10,9 +10,7 @@ from pathlib import Path, PurePath
 
 from verifier.base.errors import InputError, Place, UsageError, unknown_name
 from verifier.base.files import document_text, write_bytes, write_text
-from verifier.cli.assess_tables import assess_markdown, assess_tables
 from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.plots import check_plot_target
 from verifier.cli.terminal import progress_bar
 from verifier.provenance import installed_versions, program_versions
 from verifier.robustness.assessment.datasets import computed_distances, input_records, source_names
@@ -26,6 +24,8 @@ from verifier.robustness.assessment.result import AssessmentResult, SystemResult
 from verifier.robustness.assessment.scenes import Scenes
 from verifier.robustness.assessment.story import assess
 from verifier.robustness.settings import AssessSettings
+from verifier.telling.assess import assess_markdown, assess_tables
+from verifier.telling.figures.drawing import check_plot_target, figure_bytes
 
 OUTPUTS = ("output", "markdown", "plan", "plot")
 PACKAGES = ("onnxruntime", "opencv-python-headless", "opencv-python", "pillow", "pycocotools")
@@ -125,9 +125,9 @@ def _give(arguments: AssessSettings, result: AssessmentResult, command: Command)
         texts[arguments.plan] = _plans_text(result)
     picture = b""
     if arguments.plot is not None:
-        from verifier.cli.assess_plots import assess_plot
+        from verifier.telling.figures.assess import assess_figure
 
-        picture = assess_plot(result, arguments.plot)
+        picture = figure_bytes(assess_figure(result), arguments.plot)
     printed = document if arguments.json else assess_tables(result)
     for path, text in texts.items():
         write_text(path, text)

@@ -12,10 +12,7 @@ from typing import Any, TypeVar, get_args
 from verifier.base.errors import UsageError, shown
 from verifier.base.files import csv_text, write_bytes, write_text
 from verifier.cli.closedloop_data import data_record, given_logs, input_files
-from verifier.cli.closedloop_plots import curves_plot, table_plot
-from verifier.cli.closedloop_tables import trade_off_tables
 from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.plots import check_plot_target
 from verifier.cli.sources import check_writable
 from verifier.cli.terminal import progress_bar, wants_colour
 from verifier.closedloop.closed_loop_curve import ClosedLoopSettings as LoopSettings
@@ -35,6 +32,9 @@ from verifier.closedloop.traces import Trace
 from verifier.closedloop.vehicle import VehicleSettings
 from verifier.perception.matching import MatchingPolicy
 from verifier.provenance import own_versions
+from verifier.telling.closedloop import trade_off_tables
+from verifier.telling.figures.closedloop import curves_figure, table_figure
+from verifier.telling.figures.drawing import check_plot_target, figure_bytes
 
 Item = TypeVar("Item")
 OUTPUTS = ("output", "csv", "plot", "plot_table")
@@ -136,9 +136,9 @@ def give(
     pictures = {}
     if arguments.plot is not None:
         chosen = arguments.plot_detector, arguments.plot_row
-        pictures[arguments.plot] = curves_plot(result, arguments.plot, *chosen)
+        pictures[arguments.plot] = figure_bytes(curves_figure(result, *chosen), arguments.plot)
     if arguments.plot_table is not None:
-        pictures[arguments.plot_table] = table_plot(result, arguments.plot_table)
+        pictures[arguments.plot_table] = figure_bytes(table_figure(result), arguments.plot_table)
     document = with_provenance(result.json_text(), command)
     written = dict(texts)
     if arguments.output is not None:

@@ -18,10 +18,7 @@ from verifier.cli.collision_options import (
     loop_settings,
     shown_speeds,
 )
-from verifier.cli.collision_plots import closed_loop_plot, comparison_plot, interval_plot, map_plot, ranking_plot
-from verifier.cli.collision_tables import collision_tables
 from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.plots import check_plot_target
 from verifier.cli.sources import check_writable
 from verifier.cli.terminal import is_watched
 from verifier.collision.comparison import THRESHOLD
@@ -40,13 +37,22 @@ from verifier.collision.subsampling import Progress, Subsampling
 from verifier.perception.detections import Reading, keep_scores, read_class_map, read_detections
 from verifier.perception.matching import MatchingPolicy, usual_threshold
 from verifier.provenance import program_versions
+from verifier.telling.collision import collision_tables
+from verifier.telling.figures.collision import (
+    closed_loop_figure,
+    comparison_figure,
+    interval_figure,
+    map_figure,
+    ranking_figure,
+)
+from verifier.telling.figures.drawing import check_plot_target, figure_bytes
 
 PLOTS = {
-    "plot": map_plot,
-    "plot_intervals": interval_plot,
-    "plot_comparison": comparison_plot,
-    "plot_ranking": ranking_plot,
-    "plot_closed_loop": closed_loop_plot,
+    "plot": map_figure,
+    "plot_intervals": interval_figure,
+    "plot_comparison": comparison_figure,
+    "plot_ranking": ranking_figure,
+    "plot_closed_loop": closed_loop_figure,
 }
 
 
@@ -76,7 +82,7 @@ def collision_command(arguments: CollisionSettings, command: Command) -> int:
 def _give(arguments: CollisionSettings, result: CollisionResult, command: Command) -> None:
     """Everything is made before anything is written."""
     targets = {name: getattr(arguments, name) for name in PLOTS if getattr(arguments, name) is not None}
-    pictures = {path: PLOTS[name](result, path) for name, path in targets.items()}
+    pictures = {path: figure_bytes(PLOTS[name](result), path) for name, path in targets.items()}
     document = with_provenance(result.json_text(), command)
     if arguments.output is not None:
         write_text(arguments.output, document)

@@ -7,8 +7,6 @@ from pathlib import PurePath
 
 from verifier.base.errors import UsageError, shown
 from verifier.base.files import csv_text, write_bytes, write_text
-from verifier.cli.compare_plots import compare_plot
-from verifier.cli.compare_tables import compare_table
 from verifier.cli.gates import drop_rule, largest_drop, read_baseline
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets
@@ -17,6 +15,9 @@ from verifier.evidence.bundle.certificates import certificates_of_comparison
 from verifier.evidence.bundle.writing import zip_bytes
 from verifier.questions.compare.story import CompareOptions, compare
 from verifier.questions.settings import ComparisonSettings
+from verifier.telling.compare import compare_table
+from verifier.telling.figures.compare import compare_figure
+from verifier.telling.figures.drawing import figure_bytes
 
 
 def compare_command(arguments: ComparisonSettings, command: Command) -> int:
@@ -30,7 +31,7 @@ def compare_command(arguments: ComparisonSettings, command: Command) -> int:
     proofs = b""
     if arguments.certificates is not None:
         proofs = zip_bytes(certificates_of_comparison(arguments.spec, list(files.values()), options))
-    picture = b"" if arguments.plot is None else compare_plot(result, arguments.plot)
+    picture = b"" if arguments.plot is None else figure_bytes(compare_figure(result), arguments.plot)
     if arguments.output is not None:
         write_text(arguments.output, document)
     if arguments.csv is not None:

@@ -12,12 +12,9 @@ from typing import Any
 
 from verifier.analysis.dependence.tracks import dependence_document
 from verifier.base.errors import UsageError, shown
-from verifier.base.files import write_text
+from verifier.base.files import write_bytes, write_text
 from verifier.base.options import pair
-from verifier.cli.confusion_tables import audit_table, counts_table
 from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.plots import check_plot_target
-from verifier.cli.recall_plot import write_recall_plot
 from verifier.cli.terminal import is_watched, progress_bar
 from verifier.perception.confusion.bins import Bins, parse_edges, parse_variable
 from verifier.perception.confusion.counting import confusion_counts
@@ -42,6 +39,9 @@ from verifier.perception.detections import (
 from verifier.perception.matching import MatchingPolicy, convention, usual_threshold
 from verifier.perception.settings import CountSettings, MergeSettings
 from verifier.provenance import own_versions
+from verifier.telling.confusion import audit_table, counts_table
+from verifier.telling.figures.drawing import check_plot_target, figure_bytes
+from verifier.telling.figures.recall import recall_figure
 
 
 def count_command(arguments: CountSettings, command: Command) -> int:
@@ -121,7 +121,7 @@ def _give(arguments: CountSettings, counts: ConfusionCounts, command: Command) -
         write_text(arguments.output, document)
     if arguments.plot is not None:
         lowest = counts if counts.thresholds is None else counts.member(counts.thresholds[0])
-        write_recall_plot(lowest.matrices(), arguments.plot)
+        write_bytes(arguments.plot, figure_bytes(recall_figure(lowest.matrices()), arguments.plot))
     print(document if arguments.json else counts_table(counts), end="")
 
 

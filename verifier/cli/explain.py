@@ -8,13 +8,14 @@ from verifier.base.budget import memory_limit
 from verifier.base.files import write_bytes, write_text
 from verifier.case import Study, read_inputs
 from verifier.checking.process import StormProcess
-from verifier.cli.explain_plots import explain_plot
-from verifier.cli.explain_tables import explain_table
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets
 from verifier.cli.terminal import progress_bar
 from verifier.questions.explain.story import explained, read_traced
 from verifier.questions.settings import ExplanationSettings
+from verifier.telling.explain import explain_table
+from verifier.telling.figures.drawing import figure_bytes
+from verifier.telling.figures.explain import explain_figure
 
 
 def explain_command(arguments: ExplanationSettings, command: Command) -> int:
@@ -28,7 +29,7 @@ def explain_command(arguments: ExplanationSettings, command: Command) -> int:
         traced = None if arguments.record is None else read_traced(arguments.record, arguments.cm)
         result = explained(Study.of(inputs, options), settings, storm, traced, progress_bar)
     # Everything is made before anything is written.
-    picture = b"" if arguments.plot is None else explain_plot(result, arguments.plot)
+    picture = b"" if arguments.plot is None else figure_bytes(explain_figure(result), arguments.plot)
     document = with_provenance(result.json_text(), command)
     if arguments.output is not None:
         write_text(arguments.output, document)

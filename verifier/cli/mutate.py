@@ -11,7 +11,6 @@ from pathlib import Path
 from verifier.base.errors import ExitCode, InputError, Place, UsageError, one_line, shown, unknown_name
 from verifier.base.files import write_bytes, write_text
 from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.mutate_tables import left_over_note, mutate_table, shown_mutations
 from verifier.cli.terminal import is_watched
 from verifier.perception.detections.depth import UNITS_PER_M
 from verifier.perception.detections.given import LARGEST_M
@@ -24,6 +23,7 @@ from verifier.robustness.mutators.imagefiles import DepthSource, image_files
 from verifier.robustness.mutators.published import GROUPS
 from verifier.robustness.mutators.sheet import contact_sheet
 from verifier.robustness.settings import MutateSettings
+from verifier.telling.mutate import left_over_note, mutate_table, shown_mutations
 
 RESULT_FILE = "mutate.json"
 PACKAGES = ("opencv-python-headless", "opencv-python", "pillow")

@@ -17,12 +17,12 @@ from verifier.evidence.consistency import read_document
 from verifier.evidence.context import CaseContext
 from verifier.evidence.context_reader import read_context
 from verifier.evidence.documents import Document
-from verifier.evidence.grounds import reason_text
 from verifier.evidence.rates.chances import requirement_of, unwanted
 from verifier.evidence.rates.document import rate_document
 from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure, float_above, float_below
 from verifier.evidence.rates.hazard import EVERY, Acceptance, Bounds, HazardRate, RateQuestion, hazard_rate
 from verifier.evidence.settings import RateSettings, per_hour, rate_ends
+from verifier.telling.grounds import reason_text
 from verifier.telling.terminal import aligned
 
 CRITERION = {

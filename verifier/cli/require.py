@@ -11,12 +11,12 @@ from verifier.base.files import csv_text, write_text
 from verifier.case import Study, read_inputs
 from verifier.checking.process import StormProcess
 from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.require_tables import require_table
 from verifier.cli.targets import check_targets
 from verifier.cli.terminal import progress_bar
 from verifier.questions.require.question import Question, read_prices
 from verifier.questions.require.story import required
 from verifier.questions.settings import RequirementSettings
+from verifier.telling.require import require_table
 
 WITHOUT_ROWS = ("requirement", "planner", "outcome", "bin", "label", "required_recall")
 """Columns of the table where nothing is required of any cell."""

@@ -14,8 +14,6 @@ from verifier.checking.process import StormProcess
 from verifier.cli.ci import Stopwatch, check_ci_libraries, ci_texts
 from verifier.cli.gates import asked_gates, gate_lines, gates_of
 from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.plots import run_plot
-from verifier.cli.tables import run_table
 from verifier.cli.targets import check_targets
 from verifier.cli.terminal import progress_bar, wants_colour
 from verifier.language.expressions import to_text
@@ -24,6 +22,9 @@ from verifier.options import RunOptions
 from verifier.pipeline import export_chain, require_one_case, verified
 from verifier.questions.settings import RunSettings
 from verifier.results import RunResult
+from verifier.telling.figures.drawing import figure_bytes
+from verifier.telling.figures.run import run_figure
+from verifier.telling.run import run_table
 
 
 def run_command(arguments: RunSettings, command: Command) -> int:
@@ -47,7 +48,9 @@ def run_command(arguments: RunSettings, command: Command) -> int:
         held = gates_of(gates, arguments, result, storm)
         panels = [] if arguments.plot is None else _panels(inputs, options, storm, result)
     # Everything is made before anything is written.
-    picture = b"" if arguments.plot is None else run_plot(panels, arguments.plot, arguments.plot_scale)
+    picture = (
+        b"" if arguments.plot is None else figure_bytes(run_figure(panels, arguments.plot_scale), arguments.plot)
+    )
     document = with_provenance(result.json_text(), command, held.document())
     texts = ci_texts(arguments, result, document, inputs.spec, watch)
     if arguments.output is not None:

@@ -9,8 +9,8 @@ from typing import Any
 
 from verifier.base.errors import UsageError
 from verifier.base.options import Setting, chosen_of
-from verifier.cli.plots import check_plot_target
 from verifier.cli.sources import check_writable, is_one_of, with_models
+from verifier.telling.figures.drawing import check_plot_target
 
 
 def check_targets(settings: object, what: str = "run") -> None:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from verifier.base.documents import Content
 from verifier.base.numbers import decimal_text
 from verifier.checking.verdicts import verdict_text
-from verifier.evidence.documents import Content, Document
-from verifier.evidence.grounds import bounds_name, channel_lines, needed_text, reason_text, tier_of, vacuity_text
+from verifier.evidence.documents import Document
 from verifier.evidence.points import block_text, scenario_text
+from verifier.telling.grounds import bounds_name, channel_lines, needed_text, reason_text, tier_of, vacuity_text
 
 
 @dataclass(frozen=True)

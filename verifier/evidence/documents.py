@@ -16,15 +16,13 @@ from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn
 
 from verifier.base import documents
 from verifier.base.documents import REMAKE, pointer_part, read_document
 from verifier.base.errors import InputError, Place, nearest_name, shown
 from verifier.base.libraries import library
 
-Content: TypeAlias = Mapping[str, Any]
-"""A JSON object of a document that was validated; its keys are those of the schema."""
 SCHEMAS: Mapping[str, str] = MappingProxyType(
     {
         "verifier.run": "run.schema.json",

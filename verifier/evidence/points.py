@@ -10,9 +10,8 @@ from fractions import Fraction
 from typing import Any
 
 from verifier.analysis.dependence.channel_test import channel_test
-from verifier.base.documents import json_values
+from verifier.base.documents import Content, json_values
 from verifier.checking.verdicts import Decision, Verdict, VerdictRule, decide, verdict_of
-from verifier.evidence.documents import Content
 from verifier.provenance import data_assumption
 
 ROUNDING = 1e-9

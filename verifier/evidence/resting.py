@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from verifier.analysis.dependence.channel_test import channel_document, class_tests
 from verifier.analysis.intervals.tiers import basis_of
-from verifier.base.documents import json_values
+from verifier.base.documents import Content, json_values
 from verifier.base.errors import InputError, Place, shown
 from verifier.checking.verdicts import (
     Decision,
@@ -20,7 +20,7 @@ from verifier.checking.verdicts import (
     verdict_over,
     worst_verdict,
 )
-from verifier.evidence.documents import Content, Document, first_fault, schema_of
+from verifier.evidence.documents import Document, first_fault, schema_of
 from verifier.evidence.points import contradictions, decided, following_verdict
 
 if TYPE_CHECKING:

@@ -20,11 +20,11 @@ from verifier.evidence.bundle.layout import (
     certificates_of_pair,
     require_file,
 )
-from verifier.evidence.grounds import reason_text, tier_of, told_verdict, vacuity_text
 from verifier.evidence.points import scenario_text
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import label_text
 from verifier.telling.blocks import Paragraph, Section, Table
+from verifier.telling.grounds import reason_text, tier_of, told_verdict, vacuity_text
 
 TRACE_COLUMNS = (
     "requirement",

@@ -12,18 +12,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from verifier.base.documents import Content
 from verifier.base.numbers import short_text, target_text
 from verifier.base.words import bounds_text, counted, name_text, probability_text, rate_interval_text, some_of
 from verifier.evidence.case.drafting import Draft
 from verifier.evidence.case.elements import Element, Kind, Status, worst_status
-from verifier.evidence.causes import cause_lines
 from verifier.evidence.defeaters.matrices import same_sources
 from verifier.evidence.defeaters.values import Claim, Defeater, is_rate_of
-from verifier.evidence.documents import Content, Document
-from verifier.evidence.grounds import bounds_name, reason_text, told_verdict, why
+from verifier.evidence.documents import Document
 from verifier.evidence.points import held_bounds, scenario_text
 from verifier.evidence.rates.document import RateResult
 from verifier.evidence.rates.hazard import EVERY
+from verifier.telling.causes import cause_lines
+from verifier.telling.grounds import bounds_name, reason_text, told_verdict, why
 
 _STATUS: Mapping[str, Status] = {
     "satisfied": Status.SUPPORTED,

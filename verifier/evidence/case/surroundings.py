@@ -17,8 +17,8 @@ from verifier.evidence.defeaters.about_verdicts import UNCONFIRMED
 from verifier.evidence.defeaters.matrices import matrices_behind, shared_sequences
 from verifier.evidence.defeaters.values import Defeater, is_rate_of
 from verifier.evidence.documents import Document
-from verifier.evidence.grounds import channel_lines
 from verifier.evidence.rates.hazard import EVERY
+from verifier.telling.grounds import channel_lines
 
 NOT_STATED = "not stated"
 

@@ -24,10 +24,10 @@ from verifier.evidence.defeaters.values import (
     requirements_with_targets,
 )
 from verifier.evidence.documents import Document
-from verifier.evidence.grounds import channel_lines, needed_text
 from verifier.evidence.rates.demonstration import encounters_needed
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.matrices import ConfusionMatrices, label_text
+from verifier.telling.grounds import channel_lines, needed_text
 
 CONFIDENCE = Fraction(19, 20)
 """At which a column must be able to show the target, if all its items were right."""

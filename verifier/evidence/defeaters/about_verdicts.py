@@ -9,8 +9,8 @@ from verifier.base.numbers import target_text
 from verifier.base.words import bounds_text, counted, name_text, probability_text
 from verifier.evidence.defeaters.values import Claim, Doubt, claimed, confirmed, doubt, requirements_with_targets
 from verifier.evidence.documents import Document
-from verifier.evidence.grounds import needed_text, reason_text, told_verdict, vacuity_text
 from verifier.evidence.points import held_bounds, scenario_text
+from verifier.telling.grounds import needed_text, reason_text, told_verdict, vacuity_text
 
 LESS_INDEPENDENT = "the two are less independent here"
 ALONE = "Reported are the batch engine's value and its proven bounds"

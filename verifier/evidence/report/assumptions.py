@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from verifier.base.documents import Content
 from verifier.base.numbers import level_text, rounded
 from verifier.base.words import counted, some_of
-from verifier.evidence.documents import Content, Document
-from verifier.evidence.grounds import channel_lines, looks_text, vacuity_text
+from verifier.evidence.documents import Document
 from verifier.evidence.report.matrices import plain
 from verifier.evidence.report.subjects import confusion_inputs, matrices_of
 from verifier.evidence.report.wording import difference_text, name_text, scenario_text, sentence
 from verifier.perception.confusion.sanity import remark_texts
 from verifier.telling.blocks import Block, Cell, Listing, Paragraph, Section, Table
+from verifier.telling.grounds import channel_lines, looks_text, vacuity_text
 
 Assumption = tuple[str, str, str]
 """What is assumed, its status in a word or two, and why."""

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from verifier.base.documents import Content
 from verifier.base.numbers import interval_text, level_text, number_text
 from verifier.base.words import listed, percent
-from verifier.evidence.documents import Content
 from verifier.evidence.report.pictures import chart
 from verifier.evidence.report.wording import name_text
 from verifier.telling.blocks import Block, Cell, Figure, Listing, Paragraph, Row, Table

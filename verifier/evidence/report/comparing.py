@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
+from verifier.base.documents import Content
 from verifier.base.numbers import decimal_text, interval_text, level_text, number_text, target_text
 from verifier.base.words import listed
-from verifier.evidence.documents import Content, Document
-from verifier.evidence.grounds import bounds_told, channel_lines, told_verdict
+from verifier.evidence.documents import Document
 from verifier.evidence.report.gates import drops_table, regression_sentence
 from verifier.evidence.report.pictures import Line, plot
 from verifier.evidence.report.wording import name_text, probability_text, scenario_text, target_fraction
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Section, Table
+from verifier.telling.grounds import bounds_told, channel_lines, told_verdict
 
 MOST_LINES = 8
 MOST_ROWS = 400

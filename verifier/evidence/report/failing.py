@@ -8,9 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from verifier.base.documents import Content
 from verifier.base.numbers import number_text
 from verifier.base.words import listed
-from verifier.evidence.causes import (
+from verifier.evidence.documents import Document
+from verifier.evidence.report.pictures import Line, chart, plot
+from verifier.evidence.report.subjects import Subject
+from verifier.evidence.report.wording import name_text, sentence, state_text
+from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Section, Table
+from verifier.telling.causes import (
     HOW_CAUSES_COUNT,
     cause_lines,
     correction_text,
@@ -19,11 +25,6 @@ from verifier.evidence.causes import (
     report_text,
     violation_text,
 )
-from verifier.evidence.documents import Content, Document
-from verifier.evidence.report.pictures import Line, chart, plot
-from verifier.evidence.report.subjects import Subject
-from verifier.evidence.report.wording import name_text, sentence, state_text
-from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Section, Table
 
 MOST_FRAMES = 20
 MOST_MAP_ROWS = 400

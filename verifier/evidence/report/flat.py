@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from verifier.base.documents import Content
 from verifier.base.files import csv_text
 from verifier.base.numbers import decimal_text
-from verifier.evidence.documents import Content, Document
-from verifier.evidence.grounds import reason_text, tier_of, vacuity_text
+from verifier.evidence.documents import Document
 from verifier.evidence.report.subjects import confusion_inputs
+from verifier.telling.grounds import reason_text, tier_of, vacuity_text
 
 COLUMNS = (
     "document", "kind", "sha256", "requirement", "detector", "planner", "state", "environment", "constants",

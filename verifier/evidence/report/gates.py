@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from verifier.base.documents import Content
 from verifier.base.numbers import number_text
 from verifier.base.words import counted, listed
-from verifier.evidence.documents import Content, Document
+from verifier.evidence.documents import Document
 from verifier.evidence.report.wording import name_text
 from verifier.telling.blocks import Block, Cell, Paragraph, Section, Table
 

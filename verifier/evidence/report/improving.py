@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
+from verifier.base.documents import Content
 from verifier.base.numbers import decimal_text, level_text, number_text
 from verifier.base.words import listed, percent
 from verifier.checking.verdicts import verdict_text
-from verifier.evidence.causes import deviation_text
-from verifier.evidence.documents import Content, Document
+from verifier.evidence.documents import Document
 from verifier.evidence.report.subjects import Subject
 from verifier.evidence.report.wording import name_text, probability_text, scenario_text, sentence, target_fraction
 from verifier.telling.blocks import Block, Cell, Paragraph, Table
+from verifier.telling.causes import deviation_text
 
 MOST_ROWS = 10
 

@@ -7,10 +7,17 @@ from fractions import Fraction
 from typing import Any
 
 from verifier.analysis.dependence.channel_test import channel_test
+from verifier.base.documents import Content
 from verifier.base.numbers import interval_text, level_text, number_text, rounded, target_text
 from verifier.base.words import counted, some_of
-from verifier.evidence.documents import Content
-from verifier.evidence.grounds import (
+from verifier.evidence.points import held_bounds
+from verifier.evidence.report.failing import failing_sections
+from verifier.evidence.report.improving import answer_blocks, improving_blocks
+from verifier.evidence.report.pictures import Line, plot, ruler
+from verifier.evidence.report.subjects import Subject
+from verifier.evidence.report.wording import asked_text, name_text, probability_text, scenario_text, target_fraction
+from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Section, Table, facts
+from verifier.telling.grounds import (
     bounds_name,
     marked_verdict,
     needed_text,
@@ -19,13 +26,6 @@ from verifier.evidence.grounds import (
     vacuity_text,
     why,
 )
-from verifier.evidence.points import held_bounds
-from verifier.evidence.report.failing import failing_sections
-from verifier.evidence.report.improving import answer_blocks, improving_blocks
-from verifier.evidence.report.pictures import Line, plot, ruler
-from verifier.evidence.report.subjects import Subject
-from verifier.evidence.report.wording import asked_text, name_text, probability_text, scenario_text, target_fraction
-from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Section, Table, facts
 
 MOST_OPEN = 20
 """Scenarios up to which their table is open."""

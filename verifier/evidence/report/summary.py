@@ -8,7 +8,6 @@ from verifier.base.numbers import level_text, target_text
 from verifier.base.words import counted, listed
 from verifier.checking.verdicts import SEVERITY, Verdict, condition_over, verdict_text, worst_verdict
 from verifier.evidence.documents import Document
-from verifier.evidence.grounds import bounds_name, bounds_told
 from verifier.evidence.report.assumptions import caveats
 from verifier.evidence.report.failing import failing_sentence
 from verifier.evidence.report.improving import improving_sentence
@@ -16,6 +15,7 @@ from verifier.evidence.report.requirements import deciding_sentences, sureness_c
 from verifier.evidence.report.subjects import Subject, confusion_inputs, disagreements, matrices_of
 from verifier.evidence.report.wording import name_text, probability_text, scenario_text, target_fraction
 from verifier.telling.blocks import Block, Cell, Listing, Paragraph, Row, Section, Table
+from verifier.telling.grounds import bounds_name, bounds_told
 
 MOST_TOLD = 12
 """Requirements that are told in sentences; the table has all of them."""

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from verifier.analysis.sensitivity.state_map import StateMap
 from verifier.base.errors import UsageError, one_line
-from verifier.cli.plots import MOST_ROWS, figure_bytes, quiet_pyplot
 from verifier.perception.confusion.matrices import label_text
 from verifier.questions.explain.results import Explained, ExplainResult
+from verifier.telling.figures.drawing import MOST_ROWS, subplots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,17 +31,15 @@ TALLEST_IN = 14.0
 """Inches of one row."""
 
 
-def explain_plot(result: ExplainResult, path: str) -> bytes:
-    """The picture: one row per requirement that was explained.
+def explain_figure(result: ExplainResult) -> Figure:
+    """one row per requirement that was explained.
 
     Args:
         result: with a map in every explanation, or in none.
-        path: its ending names the format.
 
     Raises:
         UsageError: more rows than can be drawn.
     """
-    pyplot = quiet_pyplot()
     rows = len(result.explained)
     if rows > MOST_ROWS:
         raise UsageError(
@@ -49,13 +47,13 @@ def explain_plot(result: ExplainResult, path: str) -> bytes:
             "--requirement and --planner"
         )
     height = min(max(2.6, 0.28 * len(result.bins) + 1.1), TALLEST_IN)
-    figure, axes = pyplot.subplots(rows, 2, figsize=(12.5, height * rows + 0.5), squeeze=False)
+    figure, axes = subplots(rows, 2, figsize=(12.5, height * rows + 0.5), squeeze=False)
     for each, (left, right) in zip(result.explained, axes, strict=True):
         _draw_gradient(figure, left, each, result)
         _draw_map(figure, right, each)
     figure.suptitle(one_line(result.run.title), fontsize="medium", parse_math=False)
     figure.tight_layout()
-    return figure_bytes(figure, path)
+    return figure
 
 
 def _draw_gradient(figure: Figure, axis: Axes, each: Explained, result: ExplainResult) -> None:

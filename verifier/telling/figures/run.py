@@ -6,74 +6,34 @@ maximal speed, the distance-free (canonical) matrix beside those by distance.
 
 from __future__ import annotations
 
-import io
-import os
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from verifier.base.errors import UsageError, one_line
 from verifier.base.numbers import level_text
 from verifier.results import Point, RequirementResult, RunResult
+from verifier.telling.figures.drawing import MOST_ROWS, subplots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FORMATS = ("png", "svg", "pdf")
-MOST_ROWS = 16
 
-
-def check_plot_target(path: str) -> None:
-    """Refuse a plot that could not be written, before anything is computed."""
-    if Path(path).suffix.lstrip(".").lower() not in FORMATS:
-        raise UsageError(f"--plot: expected a file name ending in {', '.join('.' + each for each in FORMATS)}")
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise UsageError("--plot needs matplotlib: pip install '.[plot]' in this program's source folder") from None
-
-
-def quiet_pyplot() -> Any:
-    """`matplotlib.pyplot`, imported here and not before, that shows nothing and names the parts of an SVG alike."""
-    os.environ["MPLBACKEND"] = "Agg"  # whatever the environment says
-    import matplotlib
-
-    matplotlib.rcParams["svg.hashsalt"] = "verifier"
-    from matplotlib import pyplot
-
-    return pyplot
-
-
-def figure_bytes(figure: Figure, path: str) -> bytes:
-    """The figure as a file of the format that the ending of `path` names, without the time; closes the figure."""
-    from matplotlib import pyplot
-
-    buffer = io.BytesIO()
-    ending = Path(path).suffix.lstrip(".").lower()
-    when: dict[str, Any] = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[ending]
-    figure.savefig(buffer, format=ending, dpi=150, metadata=when)
-    pyplot.close(figure)
-    return buffer.getvalue()
-
-
-def run_plot(panels: Sequence[tuple[str, RunResult]], path: str, scale: str = "linear") -> bytes:
-    """The picture: one row of panels per requirement and planner, one column per result.
+def run_figure(panels: Sequence[tuple[str, RunResult]], scale: str = "linear") -> Figure:
+    """one row of panels per requirement and planner, one column per result.
 
     Args:
         panels: (heading, result), results over the same grid.
-        path: its ending names the format.
         scale: of the probabilities, "linear" or "log"; a logarithmic one leaves out probabilities of 0.
     """
-    pyplot = quiet_pyplot()
     rows = len(panels[0][1].requirements)
     if rows > MOST_ROWS:
         raise UsageError(
             f"--plot: {rows} rows of panels (requirements x planners); at most {MOST_ROWS} are drawn. "
             "Choose with --requirement and --planner"
         )
-    figure, axes = pyplot.subplots(
+    figure, axes = subplots(
         rows,
         len(panels),
         figsize=(5.2 * len(panels) + 1.2, 3.1 * rows + 0.7),
@@ -100,7 +60,7 @@ def run_plot(panels: Sequence[tuple[str, RunResult]], path: str, scale: str = "l
         one_line(panels[0][1].title), fontsize="medium", parse_math=False, y=1 - 0.12 / height_in, va="top"
     )
     figure.tight_layout(rect=(0, 0, 0.9 if len(labels) > 1 else 1, 1 - 0.3 / height_in))
-    return figure_bytes(figure, path)
+    return figure
 
 
 def _y_label(result: RunResult) -> str:

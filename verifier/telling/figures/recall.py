@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from verifier.base.files import write_bytes
-from verifier.cli.plots import figure_bytes
 from verifier.perception.confusion.matrices import ConfusionMatrices
 from verifier.perception.confusion.recall import class_names, recalls
+from verifier.telling.figures.drawing import subplots
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
-def write_recall_plot(matrices: ConfusionMatrices, path: str | Path) -> None:
-    """Draw the recall of every class in every bin that has items of it.
+def recall_figure(matrices: ConfusionMatrices) -> Figure:
+    """The recall of every class in every bin that has items of it.
 
     An interval is that of independent items. A last bin without end is drawn as wide as the one before it.
 
     Args:
         matrices: to draw.
-        path: file to write; its ending (.png, .svg, .pdf) names the format.
     """
-    import matplotlib
-
-    matplotlib.use("Agg")
-    matplotlib.rcParams["svg.hashsalt"] = "verifier"
-    from matplotlib import pyplot
+    from matplotlib import colormaps
 
     names = class_names(matrices)
-    figure, axis = pyplot.subplots(figsize=(6.4, 3.8))
-    colours = matplotlib.colormaps["viridis"](np.linspace(0, 0.85, max(len(names), 1)))
+    figure, axis = subplots(figsize=(6.4, 3.8))
+    colours = colormaps["viridis"](np.linspace(0, 0.85, max(len(names), 1)))
     middle, half = _places(matrices.edges_m)
     for number, name in enumerate(names):
         found = [each for each in recalls(matrices) if each.name == name and each.items]
@@ -58,7 +55,7 @@ def write_recall_plot(matrices: ConfusionMatrices, path: str | Path) -> None:
     if names:
         axis.legend(frameon=False, fontsize="small")
     figure.tight_layout()
-    write_bytes(path, figure_bytes(figure, str(path)))
+    return figure
 
 
 def _places(edges_m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

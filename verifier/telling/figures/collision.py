@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from verifier.base.errors import UsageError, one_line
-from verifier.cli.plots import figure_bytes, quiet_pyplot
 from verifier.collision.comparison import Area
 from verifier.collision.intervals import IntervalKind
 from verifier.collision.result import CollisionResult
 from verifier.collision.study import DetectorResult, PolicyResult
+from verifier.telling.figures.drawing import subplots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +24,7 @@ AREA_COLOURS = {Area.UNDEFINED: UNDEFINED, Area.FIRST: "#f28e2b", Area.SECOND: "
 LINE_COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#8c564b", "#17becf", "#e377c2", "#7f7f7f")
 
 
-def map_plot(result: CollisionResult, path: str) -> bytes:
+def map_figure(result: CollisionResult) -> Figure:
     """Figure 3: lambda of each detector (columns) under each policy (rows), with the black curve y = S(v)."""
     rows, columns = len(result.policies), len(result.detectors)
     figure, axes = _panels(rows, columns, 3.5, 3.1, extra_in=0.7)
@@ -41,10 +41,10 @@ def map_plot(result: CollisionResult, path: str) -> bytes:
     bar.set_label("probability of collision", fontsize="small")
     bar.ax.tick_params(labelsize="x-small")
     _legend_below(figure, [(UNDEFINED, "not defined")])
-    return figure_bytes(figure, path)
+    return figure
 
 
-def interval_plot(result: CollisionResult, path: str) -> bytes:
+def interval_figure(result: CollisionResult) -> Figure:
     """Figure 4: lambda against the reported distance at the speeds shown, with intervals of every kind."""
     shown = result.settings.shown_mps
     items = [(policy, each) for policy in result.policies for each in policy.detectors]
@@ -61,10 +61,10 @@ def interval_plot(result: CollisionResult, path: str) -> bytes:
             axes[row][column].set_xlabel("reported distance (m)" if row == len(items) - 1 else "", fontsize="small")
     handles, labels = axes[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize="small")
-    return figure_bytes(figure, path)
+    return figure
 
 
-def comparison_plot(result: CollisionResult, path: str) -> bytes:
+def comparison_figure(result: CollisionResult) -> Figure:
     """Figure 5: which of two detectors is closer to its oracle where, beside the p-values of either kind."""
     from matplotlib.colors import ListedColormap
 
@@ -100,10 +100,10 @@ def comparison_plot(result: CollisionResult, path: str) -> bytes:
     ]
     _label_grid(axes, result)
     _legend_below(figure, labels)
-    return figure_bytes(figure, path)
+    return figure
 
 
-def ranking_plot(result: CollisionResult, path: str) -> bytes:
+def ranking_figure(result: CollisionResult) -> Figure:
     """Scores against beta / alpha with intervals, and how often each detector is the best in the bootstrap."""
     policies = [each for each in result.policies if each.ranking is not None]
     figure, axes = _panels(len(policies), 2, 4.6, 3.1)
@@ -138,10 +138,10 @@ def ranking_plot(result: CollisionResult, path: str) -> bytes:
             axis.tick_params(labelsize="x-small")
     handles, labels = axes[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize="small")
-    return figure_bytes(figure, path)
+    return figure
 
 
-def closed_loop_plot(result: CollisionResult, path: str) -> bytes:
+def closed_loop_figure(result: CollisionResult) -> Figure:
     """How much one report differs from the closed loop: probabilities against the initial speed."""
     items = [(policy, each) for policy in result.policies for each in policy.detectors if each.loop is not None]
     columns = min(len(items), 2)
@@ -158,16 +158,15 @@ def closed_loop_plot(result: CollisionResult, path: str) -> bytes:
         )
     handles, labels = axes.ravel()[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize="small")
-    return figure_bytes(figure, path)
+    return figure
 
 
-def _panels(rows: int, columns: int, width_in: float, height_in: float, extra_in: float = 0.0) -> Any:
+def _panels(rows: int, columns: int, width_in: float, height_in: float, extra_in: float = 0.0) -> tuple[Figure, Any]:
     """A figure and its panels (rows, columns)."""
     if rows * columns > MOST_PANELS:
         raise UsageError(f"--plot: {rows * columns} panels; at most {MOST_PANELS} are drawn")
-    pyplot = quiet_pyplot()
     size = (width_in * columns + extra_in, height_in * rows + 0.6)
-    return pyplot.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
+    return subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
 
 
 def _heat(axis: Axes, result: CollisionResult, values: np.ndarray, colours: Any, low: float, high: float) -> Any:

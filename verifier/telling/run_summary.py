@@ -12,9 +12,9 @@ from verifier.base.numbers import level_text
 from verifier.base.words import counted
 from verifier.checking.results import ONE_ENGINE
 from verifier.checking.verdicts import Verdict, WithinBounds
-from verifier.evidence.grounds import looks_text, tipping_sentences, why
 from verifier.provenance import DROPPED, data_assumption
 from verifier.results import Point, RequirementResult, RunResult, point_document
+from verifier.telling.grounds import looks_text, tipping_sentences, why
 
 WIDTH = 100
 """Characters of the box around a warning."""

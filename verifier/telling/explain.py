@@ -8,11 +8,13 @@ from fractions import Fraction
 
 from verifier.analysis.counterexamples.explanation import Explanation, Step, ToldRun
 from verifier.analysis.counterexamples.replay import Replay
+from verifier.base.documents import Content
 from verifier.base.errors import one_line
 from verifier.base.numbers import interval_text, level_text
-from verifier.cli.run_summary import evidence_lines, remark_lines
-from verifier.cli.tables import bound_text, choices_made, probability_text
-from verifier.evidence.causes import (
+from verifier.perception.confusion.matrices import Label, label_text
+from verifier.questions.explain.results import Counted, Explained, ExplainResult, Frame
+from verifier.results import Point, point_document
+from verifier.telling.causes import (
     HOW_CAUSES_COUNT,
     cause_lines,
     correction_text,
@@ -22,11 +24,9 @@ from verifier.evidence.causes import (
     report_text,
     violation_text,
 )
-from verifier.evidence.documents import Content
-from verifier.evidence.grounds import bounds_told, marked_verdict, reason_text, vacuity_text
-from verifier.perception.confusion.matrices import Label, label_text
-from verifier.questions.explain.results import Counted, Explained, ExplainResult, Frame
-from verifier.results import Point, point_document
+from verifier.telling.grounds import bounds_told, marked_verdict, reason_text, vacuity_text
+from verifier.telling.run import bound_text, choices_made, probability_text
+from verifier.telling.run_summary import evidence_lines, remark_lines
 from verifier.telling.terminal import aligned
 
 LARGEST_DENOMINATOR = 10**6

@@ -8,12 +8,12 @@ from fractions import Fraction
 from verifier.base.errors import one_line
 from verifier.base.numbers import decimal_text, interval_text, level_text
 from verifier.base.words import counted
-from verifier.cli.run_summary import remark_lines
-from verifier.cli.tables import probability_text
-from verifier.evidence.grounds import bounds_told, channel_lines
 from verifier.questions.compare.gate import Gate, rule_words
 from verifier.questions.compare.results import CompareResult
 from verifier.questions.compare.tables import Contender, Course, RequirementComparison, SpecComparison
+from verifier.telling.grounds import bounds_told, channel_lines
+from verifier.telling.run import probability_text
+from verifier.telling.run_summary import remark_lines
 from verifier.telling.terminal import aligned
 
 MOST_FLIPS = 6

@@ -7,11 +7,11 @@ from fractions import Fraction
 
 from verifier.base.errors import one_line
 from verifier.base.numbers import decimal_text
-from verifier.cli.run_summary import remark_lines
-from verifier.cli.tables import probability_text
-from verifier.evidence.grounds import channel_lines
 from verifier.questions.require.results import Answer, Outcome, RequireResult
 from verifier.results import Point
+from verifier.telling.grounds import channel_lines
+from verifier.telling.run import probability_text
+from verifier.telling.run_summary import remark_lines
 from verifier.telling.terminal import aligned
 
 MOST_GAPS = 4

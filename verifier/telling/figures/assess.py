@@ -8,38 +8,37 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from verifier.base.errors import UsageError, one_line
-from verifier.cli.plots import figure_bytes, quiet_pyplot
 from verifier.robustness.assessment.result import AssessmentResult, SystemResult
+from verifier.telling.figures.drawing import subplots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 MOST_PANELS = 12
 MARKS = "osD^vPX*"
 
 
-def assess_plot(result: AssessmentResult, path: str) -> bytes:
+def assess_figure(result: AssessmentResult) -> Figure:
     """A row per system and distance: |change| with epsilon(d) above it; a row per degradation: its margins.
 
     Args:
         result: to draw.
-        path: its ending names the format.
 
     Raises:
         UsageError: nothing to draw, or too much.
     """
-    pyplot = quiet_pyplot()
     panels = _panels(result)
     if not 0 < len(panels) <= MOST_PANELS:
         raise UsageError(f"--plot: {len(panels)} panels to draw; 1 to {MOST_PANELS} are. Choose with --system")
-    figure, axes = pyplot.subplots(len(panels), 1, figsize=(7.2, 3.4 * len(panels)), squeeze=False)
+    figure, axes = subplots(len(panels), 1, figsize=(7.2, 3.4 * len(panels)), squeeze=False)
     for axis, (system, rule) in zip(axes[:, 0], panels, strict=True):
         if rule is None:
             _draw_margins(axis, system)
         else:
             _draw_relation(axis, system, rule)
     figure.tight_layout()
-    return figure_bytes(figure, path)
+    return figure
 
 
 def _panels(result: AssessmentResult) -> list[tuple[SystemResult, str | None]]:

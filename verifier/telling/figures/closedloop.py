@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import UsageError, one_line, unknown_name
-from verifier.cli.plots import figure_bytes, quiet_pyplot
 from verifier.closedloop.comparison import MetricTable, Row
 from verifier.closedloop.curves import TradeOffCurve
 from verifier.closedloop.results import TradeOffs
 from verifier.closedloop.robroc import area
+from verifier.telling.figures.drawing import subplots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 MOST_ROWS = 16
 MARKS = "osD^v"
@@ -30,19 +31,17 @@ _Curve: TypeAlias = tuple[str, TradeOffCurve, dict[str, Any]]
 """Name, curve and style."""
 
 
-def curves_plot(result: TradeOffs, path: str, detectors: Sequence[str] = (), rows: Sequence[str] = ()) -> bytes:
+def curves_figure(result: TradeOffs, detectors: Sequence[str] = (), rows: Sequence[str] = ()) -> Figure:
     """Curves of the last metric: safety and efficiency against sensitivity, and against each other.
 
     Args:
         result: to draw.
-        path: its ending names the format.
         detectors: only these; empty for all.
         rows: conditions or groups; empty for each detector's least robust condition.
 
     Raises:
         UsageError: an unknown name, or too many panels.
     """
-    pyplot = quiet_pyplot()
     table = result.tables[-1]
     panels = _panels(table, detectors, rows)
     if len(panels) > MOST_ROWS:
@@ -50,7 +49,7 @@ def curves_plot(result: TradeOffs, path: str, detectors: Sequence[str] = (), row
             f"--plot: {len(panels)} rows of panels (detectors x conditions); at most {MOST_ROWS} are drawn. "
             "Choose with --plot-detector and --plot-row"
         )
-    figure, axes = pyplot.subplots(len(panels), 2, figsize=(9.6, 3.3 * len(panels) + 0.5), squeeze=False)
+    figure, axes = subplots(len(panels), 2, figsize=(9.6, 3.3 * len(panels) + 0.5), squeeze=False)
     for (left, right), (detector, row) in zip(axes, panels, strict=True):
         curves = _curves(table, detector, row)
         _draw_levels(left, curves)
@@ -66,16 +65,15 @@ def curves_plot(result: TradeOffs, path: str, detectors: Sequence[str] = (), row
     height_in = figure.get_size_inches()[1]
     figure.suptitle(heading, fontsize="medium", parse_math=False, y=1 - 0.12 / height_in, va="top")
     figure.tight_layout()
-    return figure_bytes(figure, path)
+    return figure
 
 
-def table_plot(result: TradeOffs, path: str) -> bytes:
+def table_figure(result: TradeOffs) -> Figure:
     """One table per metric: areas as numbers; the baseline's row grey by area, the others coloured by robustness."""
-    pyplot = quiet_pyplot()
     widest = max(len(each.detectors) for each in result.tables)
     heights = [len(each.rows) for each in result.tables]
     size = (2.4 + 1.05 * widest + 0.9, 0.26 * sum(heights) + 1.5 * len(heights))
-    figure, axes = pyplot.subplots(
+    figure, axes = subplots(
         len(result.tables), 1, figsize=size, squeeze=False, gridspec_kw={"height_ratios": heights}
     )
     shown: Any = None
@@ -86,7 +84,7 @@ def table_plot(result: TradeOffs, path: str) -> bytes:
     bar = figure.colorbar(shown, cax=figure.add_axes((edge + 0.1 / size[0], 0.15, 0.15 / size[0], 0.7)))
     bar.set_label("worst case / baseline", fontsize="small")
     bar.ax.tick_params(labelsize="small")
-    return figure_bytes(figure, path)
+    return figure
 
 
 def _panels(table: MetricTable, detectors: Sequence[str], rows: Sequence[str]) -> list[tuple[str, Row]]:

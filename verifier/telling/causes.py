@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from verifier.base.documents import Content
 from verifier.base.numbers import number_text
 from verifier.base.words import counted, listed, name_text, percent
-from verifier.evidence.documents import Content
 
 HOW_CAUSES_COUNT = (
     "A wrong report counts where, with the correct one in its place, losing was less probable (on average of the "

@@ -7,13 +7,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from verifier.base.errors import UsageError, one_line
-from verifier.cli.compare_tables import short_name
-from verifier.cli.plots import figure_bytes, quiet_pyplot
 from verifier.questions.compare.results import CompareResult
 from verifier.questions.compare.tables import Course, ParetoView, RequirementComparison, SpecComparison
+from verifier.telling.compare import short_name
+from verifier.telling.figures.drawing import subplots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Panel: TypeAlias = "Callable[[Axes], None]"
 
@@ -23,17 +24,15 @@ MOST_CONTENDERS = 24
 MARKERS = "osD^vP*X<>hp"
 
 
-def compare_plot(result: CompareResult, path: str) -> bytes:
-    """The picture: for each requirement its contenders and its courses, then the Pareto views.
+def compare_figure(result: CompareResult) -> Figure:
+    """for each requirement its contenders and its courses, then the Pareto views.
 
     Args:
         result: to draw.
-        path: its ending names the format.
 
     Raises:
         UsageError: more panels or contenders than can be told apart.
     """
-    pyplot = quiet_pyplot()
     panels = [panel for spec in result.specs for panel in _panels(spec, len(result.specs) > 1, result.level)]
     most = max(len(spec.contenders) for spec in result.specs)
     if len(panels) > MOST_PANELS or most > MOST_CONTENDERS:
@@ -44,13 +43,13 @@ def compare_plot(result: CompareResult, path: str) -> bytes:
     columns = min(COLUMNS, len(panels))
     rows = -(-len(panels) // columns)
     height = max(3.2, 0.9 + 0.24 * most)
-    figure, axes = pyplot.subplots(rows, columns, figsize=(4.9 * columns, height * rows), squeeze=False)
+    figure, axes = subplots(rows, columns, figsize=(4.9 * columns, height * rows), squeeze=False)
     for axis, panel in zip(axes.ravel(), panels, strict=False):
         panel(axis)
     for axis in axes.ravel()[len(panels) :]:
         axis.set_axis_off()
     figure.tight_layout()
-    return figure_bytes(figure, path)
+    return figure
 
 
 def _panels(spec: SpecComparison, many: bool, level: float) -> list[Panel]:

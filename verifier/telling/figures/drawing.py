@@ -1,0 +1,53 @@
+"""What every picture shares: matplotlib, imported late and without a screen, and the file that a figure becomes."""
+
+from __future__ import annotations
+
+import io
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from verifier.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FORMATS = ("png", "svg", "pdf")
+MOST_ROWS = 16
+"""Of panels in a figure."""
+
+
+def check_plot_target(path: str) -> None:
+    """Refuse a plot that could not be written, before anything is computed."""
+    if Path(path).suffix.lstrip(".").lower() not in FORMATS:
+        raise UsageError(f"--plot: expected a file name ending in {', '.join('.' + each for each in FORMATS)}")
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise UsageError("--plot needs matplotlib: pip install '.[plot]' in this program's source folder") from None
+
+
+def subplots(*shape: int, **how: Any) -> tuple[Figure, Any]:
+    """A figure and its axes, by `matplotlib.pyplot`, imported here and not before.
+
+    It shows nothing, and names the parts of an SVG alike each time.
+    """
+    os.environ["MPLBACKEND"] = "Agg"  # whatever the environment says
+    import matplotlib
+
+    matplotlib.rcParams["svg.hashsalt"] = "verifier"
+    from matplotlib import pyplot
+
+    return pyplot.subplots(*shape, **how)
+
+
+def figure_bytes(figure: Figure, path: str) -> bytes:
+    """The figure as a file of the format that the ending of `path` names, without the time; closes the figure."""
+    from matplotlib import pyplot
+
+    buffer = io.BytesIO()
+    ending = Path(path).suffix.lstrip(".").lower()
+    when: dict[str, Any] = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[ending]
+    figure.savefig(buffer, format=ending, dpi=150, metadata=when)
+    pyplot.close(figure)
+    return buffer.getvalue()
