@@ -63,9 +63,9 @@ for at, true, items, share in zip(
     print(f"  {names[true]} in {result.bins[at]} ({items} items): {share:.0%} of the variance")
 
 if len(sys.argv) > 1:
-    from verifier.telling.figures.explain import explain_plot
+    from verifier.telling.figures.explain import explain_figure
 
-    Path(sys.argv[1]).write_bytes(explain_plot(result, sys.argv[1]))
+    explain_figure(result).savefig(sys.argv[1])
 
 # Expected output:
 # P(stops_for_pedestrians) = 0.007553 from ped x=1 v=3

@@ -64,9 +64,9 @@ def show(detectors, plot=None):
             print(f"{names[flip.first]} is ahead at {course.axis} = {before} ({flip.first_ahead:.2f}),")
             print(f"  {names[flip.second]} at {course.axis} = {after} ({flip.second_ahead:.2f})")
     if plot is not None:
-        from verifier.telling.figures.compare import compare_plot
+        from verifier.telling.figures.compare import compare_figure
 
-        Path(plot).write_bytes(compare_plot(result, plot))
+        compare_figure(result).savefig(plot)
 
 
 if len(sys.argv) in (4, 5):
