@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -11,6 +10,7 @@ from pathlib import Path, PurePath
 from verifier.base.errors import InputError, Place, UsageError, unknown_name
 from verifier.base.files import document_text, write_bytes, write_text
 from verifier.cli.invocation import Command, with_provenance
+from verifier.cli.targets import check_targets
 from verifier.cli.terminal import progress_bar
 from verifier.provenance import installed_versions, program_versions
 from verifier.robustness.assessment.datasets import computed_distances, input_records, source_names
@@ -25,16 +25,16 @@ from verifier.robustness.assessment.scenes import Scenes
 from verifier.robustness.assessment.story import assess
 from verifier.robustness.settings import AssessSettings
 from verifier.telling.assess import assess_markdown, assess_tables
-from verifier.telling.figures.drawing import check_plot_target, figure_bytes
+from verifier.telling.figures.drawing import figure_bytes
 
-OUTPUTS = ("output", "markdown", "plan", "plot")
 PACKAGES = ("onnxruntime", "opencv-python-headless", "opencv-python", "pillow", "pycocotools")
 """What images are read, changed, searched and judged with, under the names it is installed by."""
 
 
 def assess_command(arguments: AssessSettings, command: Command) -> int:
     """Run `verify assess` and give its exit code."""
-    _check_targets(arguments)
+    _check_folders(arguments)
+    check_targets(arguments, "assessment")
     file = read_assessment(arguments.file)
     chosen = tuple(_chosen(arguments, file))
     folder = Path(arguments.file).absolute().parent
@@ -142,21 +142,12 @@ def _plans_text(result: AssessmentResult) -> str:
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
-def _check_targets(arguments: AssessSettings) -> None:
-    """Refuse outputs that could not be written, or would overwrite the input, before anything is computed."""
-    targets = {name: getattr(arguments, name) for name in OUTPUTS if getattr(arguments, name) is not None}
-    for name, target in targets.items():
-        if name == "plot":
-            check_plot_target(target)
-        if Path(target).exists() and Path(arguments.file).exists() and Path(target).samefile(arguments.file):
-            raise UsageError(f"--{name}: {target} is an input of this assessment")
-        if not target or Path(target).is_dir() or not Path(target).absolute().parent.is_dir():
-            raise InputError("cannot be written: no such folder, or a folder itself", Place(target or "''"))
+def _check_folders(arguments: AssessSettings) -> None:
+    """Refuse folders that are files, or that an output would lie in the way of, before anything is computed."""
     if arguments.cache is not None and Path(arguments.cache).exists() and not Path(arguments.cache).is_dir():
         raise InputError("--cache: expected a folder, found a file", Place(arguments.cache))
     made = None if arguments.make is None else Path(arguments.make).resolve()
-    for name, target in targets.items():
-        if made is not None and Path(target).resolve() in (made, *made.parents):
+    for name in ("output", "markdown", "plan", "plot"):
+        target = getattr(arguments, name)
+        if made is not None and target is not None and Path(target).resolve() in (made, *made.parents):
             raise UsageError(f"--{name}: {target} is or holds the folder of --make")
-    if len({os.path.realpath(each) for each in targets.values()}) < len(targets):
-        raise UsageError("two outputs would be written to the same file")
