@@ -22,11 +22,11 @@ from scipy.stats import beta
 from small_objectives import channel_of, objective_of, random_objective
 
 from verifier.analysis.intervals.betting import UNIT
+from verifier.analysis.robust import graph as robust_graph
 from verifier.analysis.robust.bound import bound_sides
 from verifier.analysis.robust.graph import end_components
 from verifier.analysis.robust.region import Region, confidence_region, events_of, groups_of
 from verifier.analysis.robust.solutions import Effort, robust_bounds
-from verifier.analysis.robust.solutions import graph as robust_graph
 from verifier.analysis.robust.step import greatest_masses, inner_masses, uncertain_step
 from verifier.analysis.sensitivity.adjoint import state_values
 from verifier.base.errors import EngineError
