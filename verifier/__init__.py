@@ -1,3 +1,147 @@
-"""How likely does a system that acts on what a detector sees meet its requirements?"""
+"""How likely does a system that acts on what a detector sees meet its requirements?
+
+    import verifier
+
+    result = verifier.run("specs/car_pedestrian.ltl", "examples/nuscenes_yolov3_class.json", environment="ped")
+    print(result)          # what `verify run` prints; result.frame(), result.plot(), result.document()
+
+Each function does what the command of its name does. Keywords are the options of that command, with `_` for `-`; a
+result says where it came from, what it assumes, and how sure it is, wherever it is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from verifier.evidence.bundle.build import Bundle
+    from verifier.evidence.findings import CheckReport
+    from verifier.questions.compare.results import CompareResult
+    from verifier.questions.explain.results import ExplainResult
+    from verifier.questions.require.results import RequireResult
+    from verifier.results import RunResult
 
 __version__ = "0.1.0"
+
+File = str | Path
+
+
+def run(spec: File, cm: File, **choices: Any) -> RunResult:
+    """How likely a system meets the requirements of a spec, how sure that is, and what that decides (`verify run`).
+
+    Args:
+        spec: requirements in LTL (.ltl); the file names the system model.
+        cm: confusion matrices (.json).
+        choices: as the options of `verify run`, such as `environment="ped"`, `planner="all"`,
+            `sweep={"vmax": (1, 2)}` or `sweep="vmax=1..10"`.
+
+    Raises:
+        verifier.base.errors.VerifierError: each says what was found, what was expected, and what to do.
+    """
+    from verifier.base.options import settings_from
+    from verifier.options import RunOptions
+    from verifier.pipeline import verify_spec
+
+    return verify_spec(spec, cm, settings_from(RunOptions, choices))
+
+
+def explain(spec: File, cm: File, **choices: Any) -> ExplainResult:
+    """How the requirements of a spec fail, what that hangs on, what to fix first (`verify explain`).
+
+    Args:
+        spec, cm: as for `run`.
+        choices: as the options of `verify explain`, such as `record="record.csv"`.
+    """
+    from verifier.base.options import settings_from
+    from verifier.questions.explain.story import explain_spec
+    from verifier.questions.settings import ExplanationSettings
+
+    asked = settings_from(ExplanationSettings, {"spec": spec, "cm": cm, **choices})
+    return explain_spec(asked.spec, asked.cm, asked.options, asked.explanation, asked.record)
+
+
+def require(spec: File, cm: File, requirement: str, **choices: Any) -> RequireResult:
+    """The least recall with which the system meets a requirement (`verify require`).
+
+    Args:
+        spec, cm: as for `run`; every search starts from the rates of the matrices.
+        requirement: its name.
+        choices: as the options of `verify require`, such as `mode="factor"`, `target=">= 0.99"`, `box=True`.
+    """
+    from verifier.base.options import settings_from
+    from verifier.questions.require.question import question_of
+    from verifier.questions.require.story import require as asked_for
+    from verifier.questions.settings import RequirementSettings
+
+    asked = settings_from(RequirementSettings, {"spec": spec, "cm": cm, "requirement": requirement, **choices})
+    return asked_for(asked.spec, asked.cm, question_of(asked), asked.run_options)
+
+
+def compare(specs: File | list[File], detectors: Mapping[str, File], **choices: Any) -> CompareResult:
+    """Which planner and which detector, and how sure that is (`verify compare`).
+
+    Args:
+        specs: one or several, of different names.
+        detectors: name -> confusion matrices.
+        choices: as the options of `verify compare`, such as `planner="all"`, `pareto="stops,arrives"`.
+    """
+    from verifier.base.options import settings_from
+    from verifier.evidence.baseline import read_baseline
+    from verifier.questions.compare.request import compare_options
+    from verifier.questions.compare.story import compare as compared
+    from verifier.questions.settings import ComparisonSettings
+
+    files = tuple(f"{name}={path}" for name, path in detectors.items())
+    asked = settings_from(ComparisonSettings, {"spec": specs, "cm": files, **choices})
+    baseline = None if asked.baseline is None else read_baseline(asked.baseline)
+    return compared(asked.spec, detectors, compare_options(asked, baseline), asked.options)
+
+
+def report(results: File | list[File], title: str | None = None) -> str:
+    """One HTML page of any results (`verify report`): verdicts first, then how each fails and what would help.
+
+    Args:
+        results: JSON documents of this program.
+        title: of the page; None for that of the results.
+    """
+    from verifier.evidence.consistency import read_document
+    from verifier.evidence.report import html_report
+
+    paths = [results] if isinstance(results, str | Path) else results
+    return html_report([read_document(path) for path in paths], title)
+
+
+def build_evidence(spec: File, cm: File, output: File, *, force: bool = False, **choices: Any) -> Bundle:
+    """Make a bundle of evidence for a safety case (`verify evidence build`).
+
+    Args:
+        spec, cm: as for `run`.
+        output: folder or archive (.zip) to write.
+        force: replace a bundle that is there already.
+        choices: as the options of `verify evidence build`, such as `context="case.toml"`.
+    """
+    from verifier.base.options import settings_from
+    from verifier.evidence.bundle.build import Sources, build_bundle
+    from verifier.evidence.settings import BuildSettings
+
+    asked = settings_from(BuildSettings, {"spec": spec, "cm": cm, "output": output, **choices})
+    sources = Sources(asked.spec, asked.cm, asked.context, asked.given)
+    return build_bundle(sources, asked.output, asked.options, force)
+
+
+def check_evidence(bundle: File, **choices: Any) -> CheckReport:
+    """Check a bundle offline (`verify evidence check`): its findings are what is wrong, and what was not checked.
+
+    Args:
+        bundle: folder or archive.
+        choices: as the options of `verify evidence check`, such as `digest="..."`, `anew=True`.
+    """
+    from verifier.base.options import settings_from
+    from verifier.evidence.bundle.check import CheckLimits, check_bundle
+    from verifier.evidence.settings import CheckSettings
+
+    asked = settings_from(CheckSettings, {"bundle": bundle, **choices})
+    limits = CheckLimits(system=asked.limits, timeout_s=asked.timeout)
+    return check_bundle(asked.bundle, asked.digest, asked.anew, limits)

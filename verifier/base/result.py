@@ -19,6 +19,7 @@ class Result:
     `print(result)` shows what the command prints, with every condition and remark; so does a notebook.
     """
 
+    remarks: tuple[str, ...]
     TOLD: ClassVar[str]
     DRAWN: ClassVar[str]
 
@@ -32,8 +33,10 @@ class Result:
         raise NotImplementedError
 
     def frame(self) -> Any:
-        """The rows as a pandas DataFrame; UsageError where pandas is not installed."""
-        return library("pandas").DataFrame(list(self.rows()))
+        """The rows as a pandas DataFrame, with headline and remarks in its `attrs`; UsageError without pandas."""
+        frame = library("pandas").DataFrame(list(self.rows()))
+        frame.attrs = {"headline": self.headline, "remarks": list(self.remarks)}
+        return frame
 
     def plot(self, **how: Any) -> Figure:
         """The picture of `--plot` as a matplotlib figure; `how` as its function takes it."""

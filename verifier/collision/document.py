@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from verifier.base.documents import Count, Limits, Sha256
-from verifier.collision.approach import Braking
-from verifier.collision.distance_channel import Drawn, EmptyBins
+from verifier.collision.settings import Braking, Drawn, EmptyBins
 
 Rounded: TypeAlias = Annotated[float, Limits(ge=0, le=1.000000001)]
 """A share, up to rounding."""

@@ -107,6 +107,11 @@ class ExplainResult(Result):
     DRAWN = "verifier.telling.figures.explain:explain_figure"
 
     @property
+    def remarks(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Those of the run."""
+        return self.run.remarks
+
+    @property
     def headline(self) -> str:
         """That of the run."""
         return self.run.headline
