@@ -40,7 +40,7 @@ def run(spec: File, cm: File, **choices: Any) -> RunResult:
     Raises:
         verifier.base.errors.VerifierError: each says what was found, what was expected, and what to do.
     """
-    from verifier.base.options import settings_from
+    from verifier.base.keywords import settings_from
     from verifier.options import RunOptions
     from verifier.pipeline import verify_spec
 
@@ -54,7 +54,7 @@ def explain(spec: File, cm: File, **choices: Any) -> ExplainResult:
         spec, cm: as for `run`.
         choices: as the options of `verify explain`, such as `record="record.csv"`.
     """
-    from verifier.base.options import settings_from
+    from verifier.base.keywords import settings_from
     from verifier.questions.explain.story import explain_spec
     from verifier.questions.settings import ExplanationSettings
 
@@ -70,7 +70,7 @@ def require(spec: File, cm: File, requirement: str, **choices: Any) -> RequireRe
         requirement: its name.
         choices: as the options of `verify require`, such as `mode="factor"`, `target=">= 0.99"`, `box=True`.
     """
-    from verifier.base.options import settings_from
+    from verifier.base.keywords import settings_from
     from verifier.questions.require.question import question_of
     from verifier.questions.require.story import require as asked_for
     from verifier.questions.settings import RequirementSettings
@@ -87,7 +87,7 @@ def compare(specs: File | list[File], detectors: Mapping[str, File], **choices: 
         detectors: name -> confusion matrices.
         choices: as the options of `verify compare`, such as `planner="all"`, `pareto="stops,arrives"`.
     """
-    from verifier.base.options import settings_from
+    from verifier.base.keywords import settings_from
     from verifier.evidence.baseline import read_baseline
     from verifier.questions.compare.request import compare_options
     from verifier.questions.compare.story import compare as compared
@@ -122,7 +122,7 @@ def build_evidence(spec: File, cm: File, output: File, *, force: bool = False, *
         force: replace a bundle that is there already.
         choices: as the options of `verify evidence build`, such as `context="case.toml"`.
     """
-    from verifier.base.options import settings_from
+    from verifier.base.keywords import settings_from
     from verifier.evidence.bundle.build import Sources, build_bundle
     from verifier.evidence.settings import BuildSettings
 
@@ -138,7 +138,7 @@ def check_evidence(bundle: File, **choices: Any) -> CheckReport:
         bundle: folder or archive.
         choices: as the options of `verify evidence check`, such as `digest="..."`, `anew=True`.
     """
-    from verifier.base.options import settings_from
+    from verifier.base.keywords import settings_from
     from verifier.evidence.bundle.check import CheckLimits, check_bundle
     from verifier.evidence.settings import CheckSettings
 

@@ -22,13 +22,12 @@ from __future__ import annotations
 import argparse
 import types
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache
-from pathlib import PurePath
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
-from verifier.base.errors import UsageError, shown, unknown_name
+from verifier.base.errors import UsageError, shown
 
 Settings = TypeVar("Settings")
 Role = Literal["choice", "file", "named_file", "output"]
@@ -183,11 +182,11 @@ def add_options(parser: argparse.ArgumentParser, settings: type) -> None:
         if option.metavar is not None:
             how["metavar"] = option.metavar
         if option.positional:
-            group.add_argument(setting.name, **how, **_reading(setting), **_places(setting))
+            group.add_argument(setting.name, **how, **reading_of(setting), **_places(setting))
             continue
         how |= {"dest": setting.name, "required": setting.default is MISSING}
         if setting.kind is not bool:
-            group.add_argument(*setting.spellings, **how, **_reading(setting), **_times(setting))
+            group.add_argument(*setting.spellings, **how, **reading_of(setting), **_times(setting))
         elif option.opposite is None:
             group.add_argument(*setting.spellings, **how, action="store_true")
         else:
@@ -230,68 +229,6 @@ def settings_of(arguments: argparse.Namespace, settings: type[Settings], part: P
     return found
 
 
-def settings_from(settings: type[Settings], choices: Mapping[str, Any]) -> Settings:
-    """The settings that keywords choose: the names of the options, with `_` for `-`, or those of the fields.
-
-    Where an option reads a text, that text or the value that it means will do; one value will do where there may be
-    several. What says where results go is no choice, unless it must be said: a function gives its result.
-
-    Raises:
-        UsageError: an unknown name, or no such word; as `settings_of`.
-    """
-    known: dict[str, Setting] = {}
-    for _, setting in options_of(settings):
-        if setting.option.role != "output" or setting.default is MISSING:
-            known[setting.name] = setting
-            known.setdefault(setting.field or setting.name, setting)
-    typed: dict[str, Any] = {}
-    for name, value in choices.items():
-        if name not in known:
-            message, hint = unknown_name("choice", name, known)
-            raise UsageError(f"{message}: {hint}")
-        setting = known[name]
-        if value is not None:
-            typed[setting.name] = _meant(setting, value)
-        elif setting.default is not None:
-            raise UsageError(f"{name}: expected a value")
-    for setting in known.values():
-        if setting.default is MISSING and setting.name not in typed:
-            raise UsageError(f"{setting.field}: expected a value")
-    return settings_of(argparse.Namespace(**typed), settings)
-
-
-def _meant(setting: Setting, value: Any) -> Any:
-    """What `argparse` would make of a value that a keyword gives."""
-    one = _one(setting)
-    if get_origin(setting.kind) is Mapping:
-        pairs = value.items() if isinstance(value, Mapping) else [value] if isinstance(value, str) else value
-        return [one(pair) if isinstance(pair, str) else pair for pair in pairs]
-    if setting.several or (setting.values > 1 and not isinstance(value, str)):
-        listed = [value] if isinstance(value, str | PurePath) or not isinstance(value, Iterable) else value
-        return [one(each) for each in listed]
-    return one(value)
-
-
-def _one(setting: Setting) -> Callable[[Any], Any]:
-    """What makes the value of one that is a text or meant already."""
-    reading = _reading(setting)
-    words = reading.get("choices")
-
-    def convert(value: Any) -> Any:
-        text = str(value) if isinstance(value, PurePath) else value
-        if setting.kind is bool or not isinstance(text, str):
-            return text
-        try:
-            found = reading["type"](text)
-        except (argparse.ArgumentTypeError, ValueError) as error:
-            raise UsageError(f"{setting.field}: {error}") from None
-        if words is not None and found not in words:
-            raise UsageError(f"{setting.field}: expected one of {', '.join(words)}, got {shown(text)}")
-        return found
-
-    return convert
-
-
 def number_words(value: float) -> str:
     """A number as people write it."""
     return f"{value:g}".replace("e-0", "e-") if isinstance(value, float) else str(value)
@@ -323,8 +260,8 @@ def _words(kind: Any) -> tuple[str, ...]:
     return get_args(kind) if get_origin(kind) is Literal else ()
 
 
-def _reading(setting: Setting) -> dict[str, Any]:
-    """What makes a value of a text."""
+def reading_of(setting: Setting) -> dict[str, Any]:
+    """What makes a value of a text, as keywords of `add_argument`."""
     words = _words(setting.kind)
     if words:
         spelled = {word.replace("-", "_"): word for word in words}

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 from verifier.base.documents import Count, Limits, Sha256
-from verifier.collision.settings import Braking, Drawn, EmptyBins
+from verifier.collision.settings import Bandwidth, Braking, Drawn, EmptyBins
 
 Rounded: TypeAlias = Annotated[float, Limits(ge=0, le=1.000000001)]
 """A share, up to rounding."""
@@ -70,7 +70,7 @@ class CollisionSettings:
 
     speed_unit: Annotated[str, Limits(pattern="^(m/s|km/h|mph|kn)$")]
     shown_mps: tuple[float, ...]
-    bandwidth: Literal["cross_validated", "normal_reference", "fixed"]
+    bandwidth: Bandwidth
     constant: float
     width_m: float | None
     two_bandwidths: bool
