@@ -5,6 +5,8 @@ import json
 import pkgutil
 from types import FunctionType
 
+import networkx as nx
+import numpy as np
 import pytest
 
 import verifier
@@ -101,6 +103,26 @@ def test_a_file_that_is_not_there_is_named():
         verifier.run(SPEC, "nowhere.json")
 
 
+def test_the_chain_is_a_graph_of_networkx():
+    chain = verifier.markov_chain(SPEC, MATRICES, environment="ped")
+    graph = chain.graph()
+    assert graph.number_of_nodes() == chain.state_count
+    assert graph.number_of_edges() == chain.transition_count
+    rows = np.repeat(np.arange(chain.state_count), np.diff(chain.indptr))
+    for source, target, probability in zip(rows, chain.indices, chain.probabilities, strict=True):
+        assert graph.edges[source, target]["probability"] == probability
+    (start,) = [state for state, asked in graph.nodes(data="initial") if asked]
+    assert (graph.nodes[start]["x"], graph.nodes[start]["v"]) == (1, 1)
+    ends = {state for state in graph if "terminal" in graph.nodes[state]["labels"]}
+    assert ends == set(np.flatnonzero(chain.labels["terminal"]).tolist())
+    assert all(nx.has_path(graph, start, state) for state in graph)
+
+
+def test_a_chain_is_one():
+    with pytest.raises(UsageError, match="one chain is exported at a time, and 4 were asked for"):
+        verifier.markov_chain(SPEC, MATRICES, environment="ped", planner="all")
+
+
 def test_a_report_and_a_bundle(tmp_path):
     bundle = verifier.build_evidence(SPEC, MATRICES, tmp_path / "bundle.zip", **ONE, draws=200)
     report = verifier.check_evidence(tmp_path / "bundle.zip", digest=bundle.digest)
@@ -115,6 +137,8 @@ def test_no_function_has_the_name_of_a_module():
     }
     for name in modules - {"__main__"}:
         importlib.import_module(f"verifier.{name}")
-    assert set(FUNCTIONS) == {"build_evidence", "check_evidence", "compare", "explain", "report", "require", "run"}
+    assert set(FUNCTIONS) == {
+        "build_evidence", "check_evidence", "compare", "explain", "markov_chain", "report", "require", "run",
+    }  # fmt: skip
     assert not modules & set(FUNCTIONS)
     assert all(vars(verifier)[name] is function for name, function in FUNCTIONS.items())

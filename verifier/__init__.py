@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from verifier.chains.chain import MarkovChain
     from verifier.evidence.bundle.build import Bundle
     from verifier.evidence.findings import CheckReport
     from verifier.questions.compare.results import CompareResult
@@ -45,6 +46,21 @@ def run(spec: File, cm: File, **choices: Any) -> RunResult:
     from verifier.pipeline import verify_spec
 
     return verify_spec(spec, cm, settings_from(RunOptions, choices))
+
+
+def markov_chain(spec: File, cm: File, **choices: Any) -> MarkovChain:
+    """The Markov chain of one planner in one environment, with labels; `.graph()` gives it to networkx.
+
+    Args:
+        spec, cm, choices: as for `run`; they must name one planner, one environment, and no sweep.
+    """
+    from verifier.base.keywords import settings_from
+    from verifier.case import Study, read_inputs
+    from verifier.options import RunOptions
+    from verifier.pipeline import chain_of
+
+    options = settings_from(RunOptions, choices)
+    return chain_of(Study.of(read_inputs(spec, cm, options), options))
 
 
 def explain(spec: File, cm: File, **choices: Any) -> ExplainResult:
