@@ -6,8 +6,8 @@ The document is byte-stable: equal inputs give equal bytes. It holds no times, n
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 from verifier.base.documents import Count, InputFile, Limits, Magnitude, Share
@@ -176,6 +176,18 @@ class TradeOffsResult:
     flips: Flips
     logs: LogsUsed | None = None
     second_engine: SecondEngine | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class CurveSet:
+    """Curves that were read or verified, and where they come from; the other fields are those of `TradeOffs`."""
+
+    title: str
+    curves: Sequence[NamedCurve]
+    inputs: tuple[Mapping[str, str], ...]
+    versions: Mapping[str, str]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,7 @@ EVERY, VIEW_DEG = 5, 45.0
 UNITS = {"window": "s", "longest_gap": "s", "field_of_view": "deg", "range": "m", "position_error": "m"}
 UNITS |= {"speed": "mps", "greatest_speed": "mps"}
 PAIRED = "all sources are drawn from the same random numbers, so that they differ by their counts alone"
-ANEW = "detections drawn anew on the same drive, from other random numbers"
+REDRAWN = "detections drawn anew on the same drive, from other random numbers"
 
 
 @dataclass(frozen=True)
@@ -44,55 +44,55 @@ class InputFile:
             return {"role": self.role, "name": self.name, "sha256": hashlib.file_digest(stream, "sha256").hexdigest()}
 
 
-def input_files(arguments: ClosedLoopSettings) -> list[InputFile]:
+def input_files(settings: ClosedLoopSettings) -> list[InputFile]:
     """Every file that the logs are read from; what is missing is left for the readers to say."""
     found: list[InputFile] = []
-    if arguments.format == "tables":
-        found += _of_folder("logs", arguments.logs)
+    if settings.format == "tables":
+        found += _of_folder("logs", settings.logs)
     else:
-        found += _below("logs", arguments.logs)
-        for path in named_paths("--detections", arguments.detections).values():
+        found += _below("logs", settings.logs)
+        for path in named_paths("--detections", settings.detections).values():
             found += _below("detections", path)
-        for path in named_paths("--cm", arguments.cm).values():
+        for path in named_paths("--cm", settings.cm).values():
             found += _below("confusion", path)
         for role in ("frames", "positions", "matrix"):
-            if getattr(arguments, role):
-                found += _below(role, getattr(arguments, role))
-    if arguments.validation not in (SELF, DRAWN):
-        found += _of_folder("validation", arguments.validation)
+            if getattr(settings, role):
+                found += _below(role, getattr(settings, role))
+    if settings.validation not in (SELF, DRAWN):
+        found += _of_folder("validation", settings.validation)
     return list(dict.fromkeys(found))
 
 
-def given_logs(arguments: ClosedLoopSettings) -> tuple[Logs, Logs | None]:
+def logs_and_validation(settings: ClosedLoopSettings) -> tuple[Logs, Logs | None]:
     """The logs to judge by, and those that standardize the scores; None where they are the same.
 
     Raises:
         UsageError, InputError: as the readers.
     """
-    apart = None if arguments.validation in (SELF, DRAWN) else read_logs(arguments.validation, _limits(arguments))
-    if arguments.format == "tables":
-        return read_logs(arguments.logs, _limits(arguments)), apart
-    drive = _read(arguments)
-    if arguments.format == "fieldsafe":
-        counts = {name: read_counts(path) for name, path in named_paths("--cm", arguments.cm).items()}
-        if arguments.validation == DRAWN:
-            apart = _drawn(replace(drive, remarks=(*drive.remarks, ANEW)), counts, arguments, 1)
-        drive = _drawn(drive, counts, arguments, 0)
-    if arguments.window is not None:
-        drive = windows(drive, arguments.window)
-    return positive_by_path(drive, arguments.control_radius), apart
+    apart = None if settings.validation in (SELF, DRAWN) else read_logs(settings.validation, _limits(settings))
+    if settings.format == "tables":
+        return read_logs(settings.logs, _limits(settings)), apart
+    drive = _read(settings)
+    if settings.format == "fieldsafe":
+        counts = {name: read_counts(path) for name, path in named_paths("--cm", settings.cm).items()}
+        if settings.validation == DRAWN:
+            apart = _drawn(replace(drive, remarks=(*drive.remarks, REDRAWN)), counts, settings, 1)
+        drive = _drawn(drive, counts, settings, 0)
+    if settings.window is not None:
+        drive = windows(drive, settings.window)
+    return positive_by_path(drive, settings.control_radius), apart
 
 
-def data_record(arguments: ClosedLoopSettings) -> dict[str, Any]:
+def data_record(settings: ClosedLoopSettings) -> dict[str, Any]:
     """The choices about the data that can change a number, by name."""
-    validation = arguments.validation if arguments.validation in (SELF, DRAWN) else "other"
-    record: dict[str, Any] = {"format": arguments.format, "validation": validation}
-    for name, value in arguments.of_formats.items():
+    validation = settings.validation if settings.validation in (SELF, DRAWN) else "other"
+    record: dict[str, Any] = {"format": settings.format, "validation": validation}
+    for name, value in settings.of_formats.items():
         if name not in ("frames", "positions", "matrix"):
             own = f"{name}_{UNITS[name]}" if name in UNITS else name
             record[own] = list(named_paths("", value)) if name in ("detections", "cm") else value
-    if arguments.format == "fieldsafe":
-        record |= {"every": arguments.every or EVERY, "field_of_view_deg": arguments.field_of_view or VIEW_DEG}
+    if settings.format == "fieldsafe":
+        record |= {"every": settings.every or EVERY, "field_of_view_deg": settings.field_of_view or VIEW_DEG}
     return record
 
 
@@ -115,54 +115,54 @@ def named_paths(option: str, texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _read(arguments: ClosedLoopSettings) -> Logs:
+def _read(settings: ClosedLoopSettings) -> Logs:
     """The drives of another format, with what is looked at."""
-    people: dict[str, Any] = {"people": arguments.people} if arguments.people else {}
-    sources = named_paths("--detections", arguments.detections)
-    if arguments.format == "nuscenes":
-        logs = nuscenes_logs(arguments.logs, sources, ignore=arguments.ignore, limits=_limits(arguments), **people)
-    elif arguments.format == "kitti_tracking":
-        chosen = arguments.logs, sources, arguments.speed or 0.0, arguments.frames, arguments.sequence or None
-        logs = kitti_tracking_logs(*chosen, ignore=arguments.ignore, **people)
+    people: dict[str, Any] = {"people": settings.people} if settings.people else {}
+    sources = named_paths("--detections", settings.detections)
+    if settings.format == "nuscenes":
+        logs = nuscenes_logs(settings.logs, sources, ignore=settings.ignore, limits=_limits(settings), **people)
+    elif settings.format == "kitti_tracking":
+        chosen = settings.logs, sources, settings.speed or 0.0, settings.frames, settings.sequence or None
+        logs = kitti_tracking_logs(*chosen, ignore=settings.ignore, **people)
     else:
-        files = arguments.logs, arguments.positions, arguments.matrix
-        logs = fieldsafe_logs(*files, every=arguments.every or EVERY, limits=_limits(arguments))
-    angle = _view_deg(arguments)
-    if angle is None and arguments.range is None:
+        files = settings.logs, settings.positions, settings.matrix
+        logs = fieldsafe_logs(*files, every=settings.every or EVERY, limits=_limits(settings))
+    angle = _view_deg(settings)
+    if angle is None and settings.range is None:
         return logs
-    return in_view(logs, math.radians(angle or 180.0), arguments.range or math.inf)
+    return in_view(logs, math.radians(angle or 180.0), settings.range or math.inf)
 
 
-def _view_deg(arguments: ClosedLoopSettings) -> float | None:
+def _view_deg(settings: ClosedLoopSettings) -> float | None:
     """Half the angle of the field of view; None for all around."""
-    if arguments.field_of_view is None:
-        return VIEW_DEG if arguments.format == "fieldsafe" else None
-    return None if arguments.field_of_view == 180 else float(arguments.field_of_view)
+    if settings.field_of_view is None:
+        return VIEW_DEG if settings.format == "fieldsafe" else None
+    return None if settings.field_of_view == 180 else float(settings.field_of_view)
 
 
-def _limits(arguments: ClosedLoopSettings) -> LogLimits:
+def _limits(settings: ClosedLoopSettings) -> LogLimits:
     usual = LogLimits()
     return LogLimits(
-        usual.longest_gap_s if arguments.longest_gap is None else arguments.longest_gap,
-        usual.greatest_speed_mps if arguments.greatest_speed is None else arguments.greatest_speed,
+        usual.longest_gap_s if settings.longest_gap is None else settings.longest_gap,
+        usual.greatest_speed_mps if settings.greatest_speed is None else settings.greatest_speed,
     )
 
 
-def _drawn(logs: Logs, counts: Mapping[str, ConfusionCounts], arguments: ClosedLoopSettings, stream: int) -> Logs:
+def _drawn(logs: Logs, counts: Mapping[str, ConfusionCounts], settings: ClosedLoopSettings, stream: int) -> Logs:
     """The logs with a source per confusion file, all from the same random numbers, so that they differ by no luck."""
-    angle = math.radians(_view_deg(arguments) or 180.0)
-    drawing = Drawing(angle, arguments.position_error or 0.0, empty_columns=arguments.empty_columns or "error")
+    angle = math.radians(_view_deg(settings) or 180.0)
+    drawing = Drawing(angle, settings.position_error or 0.0, empty_columns=settings.empty_columns or "error")
     if len(counts) > 1:
         logs = replace(logs, remarks=(*logs.remarks, PAIRED))
     for name, each in counts.items():
-        rng = np.random.default_rng([arguments.seed, stream])
-        logs = drawn_detections(logs, each, _class_of(arguments, name, each), rng, name, drawing)
+        rng = np.random.default_rng([settings.seed, stream])
+        logs = drawn_detections(logs, each, _class_of(settings, name, each), rng, name, drawing)
     return logs
 
 
-def _class_of(arguments: ClosedLoopSettings, name: str, counts: ConfusionCounts) -> str:
-    if arguments.person is not None:
-        return arguments.person
+def _class_of(settings: ClosedLoopSettings, name: str, counts: ConfusionCounts) -> str:
+    if settings.person is not None:
+        return settings.person
     known = sorted(frozenset().union(*counts.labels))
     if len(known) != 1:
         raise UsageError(f"--cm {name}: say which class are people: --class NAME; it has {', '.join(known)}")
