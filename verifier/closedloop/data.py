@@ -46,21 +46,21 @@ class InputFile:
 
 def input_files(settings: ClosedLoopSettings) -> list[InputFile]:
     """Every file that the logs are read from; what is missing is left for the readers to say."""
-    found: list[InputFile] = []
+    files: list[InputFile] = []
     if settings.format == "tables":
-        found += _of_folder("logs", settings.logs)
+        files += _of_folder("logs", settings.logs)
     else:
-        found += _below("logs", settings.logs)
+        files += _below("logs", settings.logs)
         for path in named_paths("--detections", settings.detections).values():
-            found += _below("detections", path)
+            files += _below("detections", path)
         for path in named_paths("--cm", settings.cm).values():
-            found += _below("confusion", path)
+            files += _below("confusion", path)
         for role in ("frames", "positions", "matrix"):
             if getattr(settings, role):
-                found += _below(role, getattr(settings, role))
+                files += _below(role, getattr(settings, role))
     if settings.validation not in (SELF, DRAWN):
-        found += _of_folder("validation", settings.validation)
-    return list(dict.fromkeys(found))
+        files += _of_folder("validation", settings.validation)
+    return list(dict.fromkeys(files))
 
 
 def logs_and_validation(settings: ClosedLoopSettings) -> tuple[Logs, Logs | None]:
@@ -102,17 +102,17 @@ def named_paths(option: str, texts: Sequence[str]) -> dict[str, str]:
     Raises:
         UsageError: a name or path is empty, a name is given twice.
     """
-    found: dict[str, str] = {}
+    paths: dict[str, str] = {}
     for text in texts:
         name, equals, path = text.partition("=")
         if not equals:
             name, path = Path(text).stem, text
         if not name.strip() or not path:
             raise UsageError(f"{option}: expected FILE or NAME=FILE, got {shown(text)}")
-        if name.strip() in found:
+        if name.strip() in paths:
             raise UsageError(f"{option}: {shown(name)} is given twice")
-        found[name.strip()] = path
-    return found
+        paths[name.strip()] = path
+    return paths
 
 
 def _read(settings: ClosedLoopSettings) -> Logs:
@@ -154,9 +154,9 @@ def _drawn(logs: Logs, counts: Mapping[str, ConfusionCounts], settings: ClosedLo
     drawing = Drawing(angle, settings.position_error or 0.0, empty_columns=settings.empty_columns or "error")
     if len(counts) > 1:
         logs = replace(logs, remarks=(*logs.remarks, PAIRED))
-    for name, each in counts.items():
+    for name, table in counts.items():
         rng = np.random.default_rng([settings.seed, stream])
-        logs = drawn_detections(logs, each, _class_of(settings, name, each), rng, name, drawing)
+        logs = drawn_detections(logs, table, _class_of(settings, name, table), rng, name, drawing)
     return logs
 
 
@@ -184,6 +184,6 @@ def _below(role: str, path: str) -> Iterator[InputFile]:
     if target.is_file():
         yield InputFile(role, target.name, target)
     elif target.is_dir():
-        for each in sorted(target.rglob("*.txt")):
-            if each.is_file():
-                yield InputFile(role, f"{target.resolve().name}/{each.relative_to(target).as_posix()}", each)
+        for file in sorted(target.rglob("*.txt")):
+            if file.is_file():
+                yield InputFile(role, f"{target.resolve().name}/{file.relative_to(target).as_posix()}", file)

@@ -56,24 +56,26 @@ def verified_curves(settings: RobrocSettings, families: Mapping[str, str], progr
     """
     options = _options(settings)
     _check_requirements(settings)
-    members = [FamilyMember(name, path, each) for name, path in families.items() for each in _thresholds(path)]
+    members = [
+        FamilyMember(name, path, threshold) for name, path in families.items() for threshold in _thresholds(path)
+    ]
     found: dict[FamilyMember, RunResult] = {}
     with StormProcess() as storm:
         for member in progress(members):
             chosen = replace(options, score_threshold=member.threshold)
             found[member] = verified(read_inputs(settings.spec, member.path, chosen), chosen, storm)
-    highest = max(each.threshold for each in members)
+    highest = max(member.threshold for member in members)
     curves = [
         _curve(settings, name, {member: result for member, result in found.items() if member.name == name}, highest)
         for name in families
     ]
     last = next(iter(found.values()))
     spec = PurePath(settings.spec).name
-    files = dict.fromkeys(each for result in found.values() for each in result.inputs)
+    files = dict.fromkeys(file for result in found.values() for file in result.inputs)
     return CurveSet(
         f"{spec}: {', '.join(families)}",
         curves,
-        tuple({"role": each.role, "name": each.name, "sha256": each.sha256} for each in files),
+        tuple({"role": file.role, "name": file.name, "sha256": file.sha256} for file in files),
         {**own_versions(), "stormpy": version("stormpy"), "storm": last.versions["storm"]},
         {
             "spec": spec,

@@ -89,7 +89,7 @@ def _shown_speeds(settings: CollisionSettings, on: Grid) -> tuple[float, ...]:
                 f"--at: {missing[0]:g} m/s is not a speed of the grid, --speeds {shown(settings.speeds)}"
             )
         return tuple(asked)
-    usual = [speed for speed in (speed_mps(each, "mph") for each in USUAL_SHOWN_MPH) if speed in known]
+    usual = [speed for speed in (speed_mps(mph, "mph") for mph in USUAL_SHOWN_MPH) if speed in known]
     return tuple(usual) or tuple(dict.fromkeys((known[len(known) // 3], known[2 * len(known) // 3])))
 
 
@@ -98,7 +98,7 @@ def _speeds_of(text: str, option: str) -> tuple[list[float], str]:
     words = text.rsplit(maxsplit=1)
     if len(words) != 2 or words[1] not in SPEED_UNITS or re.search("[a-z]", words[0]):
         raise UsageError(f"{option}: expected a range and one unit of {', '.join(SPEED_UNITS)}, got {shown(text)}")
-    return [speed_mps(each, words[1]) for each in _values(words[0], option)], words[1]
+    return [speed_mps(number, words[1]) for number in _values(words[0], option)], words[1]
 
 
 def _values(text: str, option: str) -> list[float]:
@@ -118,7 +118,7 @@ def _values(text: str, option: str) -> list[float]:
         known = [low + k * step for k in range(int((high - low) / step) + 1)]
     if any(b <= a for a, b in pairwise(known)):
         raise UsageError(f"{option}: expected rising numbers, got {shown(text)}")
-    return [float(each) for each in known]
+    return [float(number) for number in known]
 
 
 def _decimal(text: str) -> Fraction | None:
@@ -163,7 +163,7 @@ def _check_that_options_apply(settings: CollisionSettings) -> None:
     Raises:
         UsageError: naming the option and what it goes with.
     """
-    given = {
+    met = {
         "two detectors or more": len(settings.tables) + len(settings.record) + len(settings.detections) > 1,
         "--detections": bool(settings.detections),
         "tables of pairs": bool(settings.tables),
@@ -172,10 +172,10 @@ def _check_that_options_apply(settings: CollisionSettings) -> None:
         "--closed-loop": settings.closed_loop is not None,
     }
     usual = CollisionSettings()
-    for what, names in GOES_WITH.items():
+    for condition, names in GOES_WITH.items():
         for name in names:
-            if not given[what] and getattr(settings, name) != getattr(usual, name):
-                raise UsageError(f"--{name.replace('_', '-')} goes with {what}")
+            if not met[condition] and getattr(settings, name) != getattr(usual, name):
+                raise UsageError(f"--{name.replace('_', '-')} goes with {condition}")
 
 
 def _estimator(settings: CollisionSettings) -> EstimatorSettings:
