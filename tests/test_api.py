@@ -33,7 +33,7 @@ def document_of(command, capsys):
 
 def same(result, command, capsys):
     """Whether a result has the document of a command, as JSON."""
-    return json.loads(json.dumps(result.document())) == document_of(command, capsys)
+    return json.loads(result.json_text()) == document_of(command, capsys)
 
 
 OPTIONS = ["--env", "ped", "--requirement", "stops_for_pedestrians", "--draws", "300"]
@@ -98,6 +98,25 @@ def test_wrong_choices_are_refused(choices, message):
     assert str(error.value).startswith(message)
 
 
+def test_a_collision_map_is_that_of_the_command(tmp_path, capsys):
+    rows = [f"{k},{5 + k % 40},{5 + k % 40 + (k * 7) % 11 - 5}" for k in range(80)]
+    (tmp_path / "pairs.csv").write_text("image,true_m,predicted_m\n" + "\n".join(rows) + "\n")
+    table = str(tmp_path / "pairs.csv")
+    choices = {"speeds": "10,15 m/s", "distances": "5..30:5", "bootstrap": 0, "subsamples": 20}
+    result = verifier.collision_map(table=table, **choices)
+    options = [part for name, value in choices.items() for part in (f"--{name}", str(value))]
+    assert same(result, ["collision", table, *options], capsys)
+    assert repr(result) == "<CollisionResult: pairs, 1 braking policy>"
+    assert len(result.frame()) == 12
+
+
+def test_what_judges_closed_loops_refuses_what_is_not_there(tmp_path):
+    with pytest.raises(UsageError, match="name files of curves, or --spec"):
+        verifier.robroc()
+    with pytest.raises(InputError, match="no such"):
+        verifier.drive_logs(tmp_path / "nowhere", validation="self", control_radius=2, safety_radius=1.5)
+
+
 def test_a_file_that_is_not_there_is_named():
     with pytest.raises(InputError, match=r"nowhere\.json: no such file"):
         verifier.run(SPEC, "nowhere.json")
@@ -138,7 +157,8 @@ def test_no_function_has_the_name_of_a_module():
     for name in modules - {"__main__"}:
         importlib.import_module(f"verifier.{name}")
     assert set(FUNCTIONS) == {
-        "build_evidence", "check_evidence", "compare", "explain", "markov_chain", "report", "require", "run",
+        "build_evidence", "check_evidence", "collision_map", "compare", "drive_logs", "explain", "markov_chain",
+        "report", "require", "robroc", "run",
     }  # fmt: skip
     assert not modules & set(FUNCTIONS)
     assert all(vars(verifier)[name] is function for name, function in FUNCTIONS.items())

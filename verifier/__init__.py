@@ -11,12 +11,14 @@ result says where it came from, what it assumes, and how sure it is, wherever it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from verifier.chains.chain import MarkovChain
+    from verifier.closedloop.results import TradeOffs
+    from verifier.collision.result import CollisionResult
     from verifier.evidence.bundle.build import Bundle
     from verifier.evidence.findings import CheckReport
     from verifier.questions.compare.results import CompareResult
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 File = str | Path
+Files = File | Sequence[File]
 
 
 def run(spec: File, cm: File, **choices: Any) -> RunResult:
@@ -95,7 +98,7 @@ def require(spec: File, cm: File, requirement: str, **choices: Any) -> RequireRe
     return asked_for(asked.spec, asked.cm, question_of(asked), asked.run_options)
 
 
-def compare(specs: File | list[File], detectors: Mapping[str, File], **choices: Any) -> CompareResult:
+def compare(specs: Files, detectors: Mapping[str, File], **choices: Any) -> CompareResult:
     """Which planner and which detector, and how sure that is (`verify compare`).
 
     Args:
@@ -115,7 +118,48 @@ def compare(specs: File | list[File], detectors: Mapping[str, File], **choices: 
     return compared(asked.spec, detectors, compare_options(asked, baseline), asked.options)
 
 
-def report(results: File | list[File], title: str | None = None) -> str:
+def collision_map(**choices: Any) -> CollisionResult:
+    """The probability of a collision by reported distance and speed, with intervals (`verify collision`).
+
+    Args:
+        choices: as the options of `verify collision`, such as `table="pairs.csv"`, `deceleration=(6.86, 3.43)`.
+    """
+    from verifier.base.keywords import settings_from
+    from verifier.collision.request import collision_result
+    from verifier.collision.settings import CollisionSettings
+
+    return collision_result(settings_from(CollisionSettings, choices))
+
+
+def drive_logs(logs: File, **choices: Any) -> TradeOffs:
+    """Detectors judged by what a braking vehicle does on recorded logs (`verify closed-loop`).
+
+    Args:
+        logs: recorded drives.
+        choices: as the options of `verify closed-loop`, such as `validation="self"`, `control_radius=2`.
+    """
+    from verifier.base.keywords import settings_from
+    from verifier.closedloop.request import trade_offs
+    from verifier.closedloop.settings import ClosedLoopSettings
+
+    return trade_offs(settings_from(ClosedLoopSettings, {"logs": logs, **choices}))
+
+
+def robroc(files: Files = (), **choices: Any) -> TradeOffs:
+    """The worst case of trade-off curves over conditions (`verify robroc`).
+
+    Args:
+        files: of curves; none for verified ones, with `spec`, `safety`, `progress` and `cm`.
+        choices: as the options of `verify robroc`.
+    """
+    from verifier.base.keywords import settings_from
+    from verifier.closedloop.robroc_request import robroc_result
+    from verifier.closedloop.settings import RobrocSettings
+
+    return robroc_result(settings_from(RobrocSettings, {"files": files, **choices}))
+
+
+def report(results: Files, title: str | None = None) -> str:
     """One HTML page of any results (`verify report`): verdicts first, then how each fails and what would help.
 
     Args:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.documents import json_values
+from verifier.base.result import Result
 from verifier.collision.bridge import ClosedLoop
 from verifier.collision.combination import Combination
 from verifier.collision.comparison import Area
@@ -47,8 +48,8 @@ RATIOS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 """beta / alpha at which a ranking is written down, beside that of the settings."""
 
 
-@dataclass(frozen=True, eq=False)
-class CollisionResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class CollisionResult(Result):
     """Everything one `verify collision` found.
 
     Attributes:
@@ -66,6 +67,14 @@ class CollisionResult:
     policies: tuple[PolicyResult, ...]
     versions: Mapping[str, str]
     remarks: tuple[str, ...]
+
+    TOLD = "verifier.telling.collision:collision_tables"
+    DRAWN = "verifier.telling.figures.collision:map_figure"
+
+    @property
+    def headline(self) -> str:
+        """The title, and how many braking policies were studied."""
+        return f"{self.title}, {len(self.policies)} braking {'policy' if len(self.policies) == 1 else 'policies'}"
 
     @property
     def unit_mps(self) -> float:
