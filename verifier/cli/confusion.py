@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from verifier.analysis.dependence.tracks import dependence_document
 from verifier.base.errors import UsageError, shown
 from verifier.base.files import write_bytes, write_text
 from verifier.base.options import pair
@@ -27,6 +26,7 @@ from verifier.perception.confusion.record import check_record_target, record_tab
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.sanity import refuse_absurd
 from verifier.perception.confusion.streaming import StreamFiles, count_chunks, finish
+from verifier.perception.confusion.track_outcomes import dependence_document
 from verifier.perception.detections import (
     DetectionSet,
     Reading,
