@@ -13,7 +13,6 @@ from typing import Any
 from verifier import __version__
 from verifier.analysis.confidence import Data
 from verifier.analysis.dependence.channel_test import ClassTest
-from verifier.analysis.dependence.dependence import dependence_remark
 from verifier.analysis.intervals.intervals import alpha_of, fewest_draws
 from verifier.analysis.intervals.rate_differences import difference_remark
 from verifier.analysis.intervals.tiers import RESAMPLED, BoundsBasis
@@ -28,6 +27,7 @@ from verifier.language.ltl import read_otherwise_by_prism
 from verifier.language.specs import Specification
 from verifier.options import RunOptions
 from verifier.perception.confusion import EMPTY, ConfusionFile, ConfusionMatrices
+from verifier.perception.confusion.dependence import dependence_remark
 from verifier.perception.confusion.matrices import label_text
 from verifier.perception.confusion.sanity import remark_texts
 from verifier.results import InputFile

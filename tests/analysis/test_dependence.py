@@ -16,24 +16,29 @@ from hypothesis import strategies as st
 from plain_counter import Object, Report, detection_set
 from scipy.stats import binomtest, kstest
 
-from verifier.analysis.dependence import dependence as module
 from verifier.analysis.dependence.channel_test import class_tests
-from verifier.analysis.dependence.dependence import (
+from verifier.base.errors import InputError
+from verifier.perception.confusion import dependence as module
+from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.counting import count_and_observe
+from verifier.perception.confusion.dependence import (
     Dependence,
     Outcomes,
     classes_tested,
     dependence,
     dependence_remark,
 )
-from verifier.analysis.dependence.tracks import dependence_document, frame_numbers, track_numbers, track_outcomes
-from verifier.base.errors import InputError
-from verifier.perception.confusion.bins import Bins
-from verifier.perception.confusion.counting import count_and_observe
 from verifier.perception.confusion.document import confusion_text
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.job import count_job
 from verifier.perception.confusion.merging import merge
 from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.confusion.track_outcomes import (
+    dependence_document,
+    frame_numbers,
+    track_numbers,
+    track_outcomes,
+)
 from verifier.perception.detections import Reading, class_map, read_detections
 from verifier.perception.matching import MatchingPolicy
 

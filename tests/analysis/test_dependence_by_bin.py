@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, combine_pvalues, kstest
 
-from verifier.analysis.dependence import dependence as module
 from verifier.analysis.dependence.channel_test import channel_test, class_tests, drawn_together
-from verifier.analysis.dependence.dependence import BinDependence, Outcomes, dependence
 from verifier.base.errors import InputError
 from verifier.checking.verdicts import ChannelTest
+from verifier.perception.confusion import dependence as module
 from verifier.perception.confusion.bins import Bins, Variable
+from verifier.perception.confusion.dependence import BinDependence, Outcomes, dependence
 from verifier.perception.confusion.document_dependence import combined_dependence, fisher
 from verifier.perception.confusion.document_reader import DocumentReader
 

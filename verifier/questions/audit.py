@@ -16,15 +16,17 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from verifier.options import RunOptions
+from verifier.perception.confusion.choices import matching_policy
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document import write_confusion
-from verifier.perception.confusion.job import count_job
+from verifier.perception.confusion.job import count_job, default_policy
 from verifier.perception.confusion.matrices import EMPTY
 from verifier.perception.confusion.recall import class_names
+from verifier.perception.confusion.request import check_data_named, check_stream, prepared
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.matching import MatchingPolicy
-from verifier.perception.settings import Affinity, Leftover
+from verifier.perception.settings import Affinity, CountSettings, Leftover
 from verifier.pipeline import verify_spec
 
 Progress: TypeAlias = Callable[[Sequence["Candidate"]], Iterable["Candidate"]]
@@ -114,6 +116,24 @@ def candidates(data: DetectionSet, rule: CountingRule, ignore_overlap: float | N
                 policy = MatchingPolicy(affinity, threshold, assignment, aware, ignore_overlap=ignore_overlap)
                 found += [Candidate(policy, *each) for each in leftovers]
     return found
+
+
+def audited(settings: CountSettings, progress: Progress = iter) -> tuple[Audited, ...]:
+    """The data of the settings under each candidate, which takes the place of the matching they choose.
+
+    Args:
+        settings: of `verify confusion`.
+        progress: wraps the candidates, for a progress bar.
+
+    Raises:
+        VerifierError: as `verifier.perception.confusion.request.prepared` and `audit`.
+    """
+    check_data_named(settings)
+    check_stream(settings)
+    data, rule = prepared(settings)
+    options = RunOptions(empty_columns=settings.empty_columns, confidence=None)
+    ignore_overlap = matching_policy(settings, default_policy(data)).ignore_overlap
+    return tuple(audit(data, rule, settings.spec, options, progress, ignore_overlap))
 
 
 def audit(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from verifier.analysis.dependence.dependence import classes_tested, dependence_remark
 from verifier.perception.confusion.counts import ConfusionCounts
+from verifier.perception.confusion.dependence import classes_tested, dependence_remark
 from verifier.perception.confusion.matrices import ConfusionMatrices, label_text
 from verifier.perception.confusion.recall import THIN_COLUMN, recalls, thin_columns
 from verifier.perception.confusion.sanity import remark_texts

@@ -1,1 +1,1 @@
-"""Whether errors depend on each other."""
+"""Whether errors that depend on each other contradict the chain."""

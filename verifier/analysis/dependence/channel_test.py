@@ -17,9 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from verifier.analysis.dependence.dependence import CONTRADICTED_BELOW, classes_tested
 from verifier.analysis.intervals.measured import Measured
 from verifier.checking.verdicts import ChannelTest, Verdict, VerdictRule, decide
+from verifier.perception.confusion.dependence import CONTRADICTED_BELOW, classes_tested
 from verifier.perception.confusion.document_dependence import added, fisher
 from verifier.perception.confusion.matrices import EMPTY, label_text
 from verifier.systems.skeleton import Skeleton

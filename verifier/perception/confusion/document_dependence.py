@@ -1,4 +1,4 @@
-"""The key `dependence` of a confusion document: whether misses follow misses (see `verifier.analysis.dependence`)."""
+"""The key `dependence` of a confusion document: whether misses follow misses (see `dependence`)."""
 
 from __future__ import annotations
 

@@ -230,10 +230,16 @@ class BatchResult:
     Attributes:
         images: what became of each, in the order in which they were named.
         settings: what was done to them.
+        left_over: files that an earlier run left among these outputs; their paths below the folder of outputs.
+        sheet: the contact sheet as the bytes of a PNG file, where one was asked for.
+
+    The last two are not part of the document.
     """
 
     images: tuple[ImageResult, ...]
     settings: BatchSettings
+    left_over: tuple[str, ...] = ()
+    sheet: bytes | None = None
 
     @property
     def failures(self) -> tuple[Failure, ...]:

@@ -17,7 +17,6 @@ from verifier.base.numbers import exact_text
 from verifier.case import read_inputs
 from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import Verdict, verdict_of
-from verifier.cli.terminal import progress_bar
 from verifier.closedloop.comparison import BASELINE, NamedCurve
 from verifier.closedloop.curvefiles import CurveFile, read_curves
 from verifier.closedloop.robroc import area, robroc
@@ -39,6 +38,7 @@ from verifier.robustness.assessment.degradation import (
     SystemModelRun,
     TradeOffLimit,
 )
+from verifier.robustness.assessment.follow_up import Progress, no_progress
 from verifier.robustness.assessment.level_draws import (
     CONFIDENCE,
     DRAWS,
@@ -52,12 +52,15 @@ from verifier.scenarios import make_grid
 from verifier.systems.reader import read_model
 
 
-def degradation_of(assessment: Assessment, folder: Path) -> DegradationResult | None:
+def degradation_of(
+    assessment: Assessment, folder: Path, progress: Progress = no_progress
+) -> DegradationResult | None:
     """All criteria at all levels; None where the assessment asks for none.
 
     Args:
         assessment: names files and limits.
         folder: where its paths start from.
+        progress: wraps the levels whose requirements are checked.
 
     Raises:
         VerifierError: as reading and checking these files raises.
@@ -70,7 +73,7 @@ def degradation_of(assessment: Assessment, folder: Path) -> DegradationResult | 
     remarks: list[str] = []
     settings: dict[str, object] = {}
     if asked.run is not None:
-        results = _verified(asked, asked.run, folder)
+        results = _verified(asked, asked.run, folder, progress)
         criteria += _requirements(results)
         files = dict.fromkeys(each for result in results for each in result.inputs)
         inputs += [{"role": each.role, "name": each.name, "sha256": each.sha256} for each in files]
@@ -140,10 +143,10 @@ def _options(run: SystemModelRun) -> RunOptions:
     return RunOptions(selection=selection, empty_columns=run.empty_columns)
 
 
-def _verified(asked: Degradation, run: SystemModelRun, folder: Path) -> list[RunResult]:
+def _verified(asked: Degradation, run: SystemModelRun, folder: Path, progress: Progress) -> list[RunResult]:
     options, found = _options(run), []
     with StormProcess() as storm:
-        for level in progress_bar(asked.levels, "levels"):
+        for level in progress(asked.levels, "levels"):
             if level.confusion is None:
                 raise ValueError("a level without matrices")
             inputs = read_inputs(folder / run.spec, folder / level.confusion, options)

@@ -1,0 +1,146 @@
+"""Counting, adding and the audit, called from Python with settings: the documents of the commands."""
+
+import json
+
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+from verifier.base.errors import UsageError
+from verifier.cli import main
+from verifier.perception.confusion.document import confusion_text
+from verifier.perception.confusion.record import write_record
+from verifier.perception.confusion.request import counted, merged
+from verifier.perception.confusion.streaming import finish
+from verifier.perception.settings import CountSettings, MergeSettings
+from verifier.questions.audit import audited
+
+ANNOTATIONS = """\
+sequence,frame,class,x,y,occluded,track
+a,0,ped,5,0,0,1
+a,0,obs,12,0,0,2
+a,1,ped,6,0,1,1
+b,0,obs,10,0,0,3
+"""
+DETECTIONS = """\
+sequence,frame,class,score,x,y
+a,0,ped,0.9,5,0
+a,0,ped,0.8,13,0
+a,1,obs,0.4,15,0
+b,0,obs,0.7,10,0
+"""
+DATA = {"format": "table", "annotations": "truth.csv", "detections": "found.csv", "bins": "0,10,20"}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The working folder, with two drives as tables and as Parquet."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("truth", ANNOTATIONS), ("found", DETECTIONS)):
+        (tmp_path / f"{name}.csv").write_text(text)
+        pyarrow.parquet.write_table(pyarrow.csv.read_csv(tmp_path / f"{name}.csv"), tmp_path / f"{name}.parquet")
+    (tmp_path / "drives.csv").write_text("sequence,drive\na,first\nb,second\n")
+    return tmp_path
+
+
+def words(**settings):
+    """The arguments of the command that make these settings."""
+    for name, value in settings.items():
+        option = f"--{name.replace('_', '-')}"
+        if value is True:
+            yield option
+        else:
+            for each in value if isinstance(value, tuple) else (value,):
+                yield from (option, str(each))
+
+
+def printed(capfd, *arguments):
+    capfd.readouterr()
+    assert main(list(arguments)) == 0
+    return json.loads(capfd.readouterr().out)
+
+
+def without_origin(document):
+    """The document without the command and the versions, which whoever writes it puts in."""
+    return {key: value for key, value in document.items() if key not in ("command", "versions")}
+
+
+CHOICES = [
+    {},
+    {"title": "made up", "by": ("occluded=0,1",), "unmatched": "own_bin", "affinity": "centre_bev"},
+    {"groups": "drives.csv", "score_thresholds": "0.3,0.6", "max": ("occluded=0",), "range": "0..14"},
+    {"annotations": "truth.parquet", "detections": "found.parquet", "stream": True, "classes": "ped,obs"},
+]
+
+
+@pytest.mark.parametrize("choices", CHOICES, ids=["plain", "matching", "drives", "stream"])
+def test_counts_are_those_of_the_command(folder, capfd, choices):
+    settings = CountSettings(**{**DATA, **choices})
+    document = json.loads(confusion_text(counted(settings).counts))
+    assert document == without_origin(printed(capfd, "confusion", "--json", *words(**{**DATA, **choices})))
+
+
+def test_the_test_of_dependence_is_part_of_the_counts(folder):
+    assert "dependence" in counted(CountSettings(**DATA)).counts.metadata
+
+
+def test_a_record_is_that_of_the_command(folder):
+    assert main(["confusion", *words(**DATA, record="command.csv")]) == 0
+    found = counted(CountSettings(**DATA, record="called.csv"))
+    assert not (folder / "called.csv").exists()
+    write_record([found.record], "called.csv")
+    assert (folder / "called.csv").read_bytes() == (folder / "command.csv").read_bytes()
+    assert counted(CountSettings(**DATA)).record is None
+
+
+def test_a_stream_reports_rows_and_keeps_files_until_it_is_finished(folder):
+    rows = []
+    choices = {**DATA, "annotations": "truth.parquet", "detections": "found.parquet", "classes": "ped,obs"}
+    settings = CountSettings(**choices, checkpoint="kept.json", record="record.csv", chunk_rows=1)
+    found = counted(settings, lambda done, total: rows.append((done, total)))
+    assert rows[-1] == (8, 8)
+    assert found.record is None
+    assert (folder / "record.csv").exists()
+    assert (folder / "kept.json").exists()
+    finish(found.files)
+    assert not (folder / "kept.json").exists()
+    assert not (folder / "record.csv.parts").exists()
+
+
+def test_a_sum_is_that_of_the_command(folder, capfd):
+    for name in "ab":
+        assert main(["confusion", *words(**DATA, sequence=name, classes="ped,obs", output=f"{name}.json")]) == 0
+    counts = merged(MergeSettings(files=("a.json", "b.json"), groups="drives.csv"))
+    command = printed(capfd, "confusion", "merge", "a.json", "b.json", "--groups", "drives.csv", "--json")
+    assert json.loads(confusion_text(counts)) == without_origin(command)
+
+
+def test_an_audit_is_that_of_the_command(folder, capfd):
+    names = []
+
+    def watched(candidates):
+        for candidate in candidates:
+            names.append(str(candidate))
+            yield candidate
+
+    found = audited(CountSettings(**DATA), watched)
+    assert [each.row() for each in found] == printed(capfd, "confusion", "--matching-audit", "--json", *words(**DATA))
+    assert names == [str(each.candidate) for each in found]
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"format": None}, "no --format"),
+        ({"spec": "crossing.ltl"}, "--spec belongs to --matching-audit"),
+        ({"stream": True, "depth_folder": "depth"}, "without an audit, --distance-file or --depth-folder"),
+    ],
+)
+def test_choices_that_do_not_go_together_are_refused(folder, choices, message):
+    with pytest.raises(UsageError, match=message):
+        counted(CountSettings(**{**DATA, **choices}))
+
+
+def test_an_audit_does_not_stream(folder):
+    with pytest.raises(UsageError, match="--stream counts Parquet tables"):
+        audited(CountSettings(**DATA, stream=True, matching_audit=True))

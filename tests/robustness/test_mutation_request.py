@@ -1,0 +1,84 @@
+"""A batch of mutations called from Python with settings: the files and the document of the command."""
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
+from PIL import Image
+
+from verifier.base.errors import InputError, UsageError
+from verifier.cli import main
+from verifier.robustness.mutators.request import chosen_mutations, mutated
+from verifier.robustness.settings import MutateSettings
+
+BLUR, TURNS = "gaussian_blur:sigma_px=1", "rotation:angle_deg=2,5"
+CHOICES = {"mutation": (BLUR,), "sweep": (TURNS,), "annotations": "boxes.csv"}
+OPTIONS = ["--mutation", BLUR, "--sweep", TURNS, "--annotations", "boxes.csv"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The working folder, with two images and their boxes."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "images").mkdir()
+    for number in range(2):
+        pixels = np.random.default_rng(number).integers(0, 256, (40, 60, 3), np.uint8)
+        Image.fromarray(pixels).save(tmp_path / "images" / f"{number}.png")
+    (tmp_path / "boxes.csv").write_text("frame,x1,y1,x2,y2\n0,10,10,20,30\n1,0,0,5,5\n")
+    return tmp_path
+
+
+def tree(folder):
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_files_document_and_sheet_are_those_of_the_command(folder):
+    assert main(["mutate", "images", *OPTIONS, "-o", "command", "--sheet", "sheet.png"]) == 0
+    result = mutated(MutateSettings(images=("images",), **CHOICES, output="called", sheet="own.png"))
+    made = tree(folder / "command")
+    document = json.loads(made.pop("mutate.json"))
+    del document["command"]
+    assert tree(folder / "called") == made
+    assert json.loads(result.json_text()) == document
+    assert result.sheet == (folder / "sheet.png").read_bytes()
+    assert not (folder / "own.png").exists()
+    assert result.left_over == ()
+
+
+def test_mutations_are_those_asked_for_each_once(folder):
+    settings = MutateSettings(mutation=("rotation:angle_deg=2",), sweep=(TURNS,))
+    assert [each.text for each in chosen_mutations(settings)] == ["rotation:angle_deg=2", "rotation:angle_deg=5"]
+
+
+def test_what_an_earlier_batch_left_is_told_and_its_list_goes(folder):
+    settings = MutateSettings(images=("images",), **CHOICES, output="out")
+    mutated(settings)
+    (folder / "out" / "mutate.json").write_text("of the earlier batch")
+    (folder / "images" / "1.png").unlink()
+    counts = []
+    result = mutated(settings, lambda results, count: counts.append(count) or results)
+    assert counts == [1]
+    assert result.sheet is None
+    assert [path.rpartition("/")[2] for path in result.left_over] == ["1.png"] * 3
+    assert not (folder / "out" / "mutate.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("choices", "kind", "message"),
+    [
+        ({"images": ()}, UsageError, "no image is named"),
+        ({"output": None}, UsageError, "name the folder to write to"),
+        ({"output": "images/out"}, UsageError, "is or lies in the folder of images images"),
+        ({"sheet": "sheet.jpg"}, UsageError, "expected a file name ending in .png"),
+        ({"sheet": "nowhere/sheet.png"}, InputError, "cannot be written: no such folder"),
+        ({"depth": "nowhere"}, InputError, "no such folder"),
+        ({"depth_constant": 0.0}, UsageError, "expected metres above 0"),
+    ],
+)
+def test_what_is_refused_leaves_no_folder(folder, choices, kind, message):
+    settings = MutateSettings(**{"images": ("images",), **CHOICES, "output": "out", **choices})
+    with pytest.raises(kind, match=message):
+        mutated(settings)
+    assert not (folder / "out").exists()

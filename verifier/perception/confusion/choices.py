@@ -1,0 +1,118 @@
+"""What the settings of a count choose: reader, filters, matching policy, rule, as the values that counting takes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+from verifier.base.errors import UsageError, shown
+from verifier.base.options import pair
+from verifier.perception.confusion.bins import Bins, parse_edges, parse_variable
+from verifier.perception.confusion.job import Filters
+from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.detections import Reading, read_class_map
+from verifier.perception.matching import MatchingPolicy, convention, usual_threshold
+from verifier.perception.settings import CountSettings
+
+
+def reading(settings: CountSettings) -> Reading:
+    """How the settings say to read; errors of a class map as `read_class_map`."""
+    return Reading(
+        None if settings.class_map is None else read_class_map(settings.class_map),
+        tuple(settings.ignore),
+        settings.dont_care,
+        tuple(settings.sequence) or None,
+    )
+
+
+def reader_options(settings: CountSettings) -> dict[str, Any]:
+    """The options of the format's reader that were chosen."""
+    options = {name: getattr(settings, name) for name in ("frames", "distance_field", "detected_class")}
+    options |= {"columns": settings.column} if settings.column else {}
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def filters(settings: CountSettings, measure: str) -> Filters:
+    """The filters that the settings ask for; UsageError for a bound that is none."""
+    bounds: dict[str, tuple[float, float]] = {}
+    for name, value in (_bound(text, "--min") for text in settings.min):
+        bounds[name] = (value, math.inf)
+    for name, value in (_bound(text, "--max") for text in settings.max):
+        bounds[name] = (bounds.get(name, (-math.inf, 0))[0], value)
+    limits = tuple((name, low, high) for name, (low, high) in bounds.items())
+    reach = None
+    if settings.range is not None:
+        low_text, dots, high_text = settings.range.partition("..")
+        if not dots:
+            raise UsageError(f"--range: expected LOW..HIGH in metres, got {shown(settings.range)}")
+        reach = (_number(low_text, "--range"), _number(high_text, "--range"))
+    return Filters(settings.min_score, reach, measure, settings.field_of_view, limits, settings.filtered)
+
+
+def matching_policy(settings: CountSettings, usual: MatchingPolicy) -> MatchingPolicy:
+    """The policy that the settings name, starting from a convention or from what is usual for the data.
+
+    Raises:
+        UsageError: choices that do not go together.
+    """
+    policy = usual if settings.convention is None else convention(settings.convention)
+    changes: dict[str, Any] = {}
+    if settings.affinity is not None:
+        changes["affinity"] = settings.affinity
+        if settings.affinity != policy.affinity:
+            changes["threshold"] = usual_threshold(settings.affinity)
+    if settings.match_threshold is not None:
+        changes["threshold"] = settings.match_threshold
+    if settings.assignment is not None:
+        changes["assignment"] = settings.assignment
+    if settings.class_aware is not None:
+        changes["class_aware"] = settings.class_aware
+    if settings.ignore_overlap is not None:
+        changes["ignore_overlap"] = _part(settings.ignore_overlap)
+    try:
+        return replace(policy, **changes)
+    except ValueError as error:
+        raise UsageError(f"matching: {error}") from None
+
+
+def counting_rule(settings: CountSettings, classes: tuple[str, ...], measure: str) -> CountingRule:
+    """The rule that the settings name, for data with these classes; UsageError as `CountingRule`."""
+    columns = classes
+    if settings.classes is not None:
+        columns = tuple(name.strip() for name in settings.classes.split(","))
+    thresholds = None
+    if settings.score_thresholds is not None:
+        thresholds = tuple(_number(text, "--score-thresholds") for text in settings.score_thresholds.split(","))
+        if settings.min_score is not None and settings.min_score > thresholds[0]:
+            raise UsageError("--min-score would leave out detections that the lowest of --score-thresholds counts")
+    return CountingRule(
+        settings.labelling,
+        columns,
+        Bins(parse_edges(settings.bins), tuple(parse_variable(text) for text in settings.by)),
+        measure,
+        settings.unmatched,
+        settings.duplicates,
+        settings.outside,
+        settings.gap,
+        thresholds,
+    )
+
+
+def _part(text: str) -> float | None:
+    return None if text == "none" else _number(text, "--ignore-overlap")
+
+
+def _bound(text: str, option: str) -> tuple[str, float]:
+    name, value = pair(option, "NAME=VALUE", text)
+    return name, _number(value, option)
+
+
+def _number(text: str, option: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if math.isnan(value):
+        raise UsageError(f"{option}: expected a number, got {shown(text)}")
+    return value

@@ -1,0 +1,205 @@
+"""What `verify confusion` and `verify confusion merge` ask for, from their settings: read, filter, match, count, add.
+
+    data = prepared(settings)        read, with distances, filtered
+    found = counted(settings)        the counts of it, or of a stream
+    counts = merged(settings)        the sum of files
+
+Large tables are counted chunk by chunk where the settings say so (`streaming`). Nothing is written but what a stream
+keeps in files while it counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from verifier.base.errors import UsageError
+from verifier.perception.confusion.choices import (
+    counting_rule,
+    filters,
+    matching_policy,
+    reader_options,
+    reading,
+)
+from verifier.perception.confusion.counting import confusion_counts
+from verifier.perception.confusion.counts import ConfusionCounts
+from verifier.perception.confusion.document import read_hashed_counts
+from verifier.perception.confusion.drives import frames_in_drives, read_drives, sequences_in_drives
+from verifier.perception.confusion.job import count_job, default_measure, default_policy
+from verifier.perception.confusion.merging import merge
+from verifier.perception.confusion.record import Table, record_table
+from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.confusion.sanity import refuse_absurd
+from verifier.perception.confusion.streaming import StreamFiles, count_chunks
+from verifier.perception.confusion.track_outcomes import dependence_document
+from verifier.perception.detections import (
+    Chunk,
+    DetectionSet,
+    read_detections,
+    stream_tables,
+    with_depth,
+    with_distances,
+)
+from verifier.perception.matching import MatchingPolicy
+from verifier.perception.settings import CountSettings, MergeSettings
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """What was counted.
+
+    Attributes:
+        counts: the matrices, with all that their document says of them.
+        record: what became of each object, where `settings.record` asks for it; a stream has written it already.
+        files: what a stream still keeps to go on from, for `streaming.finish` when the result is written.
+    """
+
+    counts: ConfusionCounts
+    record: Table | None = None
+    files: StreamFiles = field(default_factory=StreamFiles)
+
+
+def check_data_named(settings: CountSettings) -> None:
+    """Refuse settings that do not say what is counted; UsageError."""
+    for name in ("format", "annotations", "detections"):
+        if not getattr(settings, name):
+            raise UsageError(f"name the data: --format NAME --annotations PATH --detections PATH (no --{name})")
+
+
+def check_stream(settings: CountSettings) -> bool:
+    """Whether it is counted chunk by chunk; UsageError where that does not go with what else is asked for."""
+    if not settings.stream and settings.checkpoint is None:
+        return False
+    others = (settings.distance_file, settings.depth_folder)
+    if settings.format != "table" or settings.matching_audit or others != (None, None):
+        raise UsageError(
+            "--stream counts Parquet tables (--format table), without an audit, --distance-file or --depth-folder"
+        )
+    if settings.chunk_rows < 1:
+        raise UsageError(f"--chunk-rows: expected at least 1, got {settings.chunk_rows}")
+    return True
+
+
+def counted(settings: CountSettings, report: Callable[[int, int], None] = lambda done, total: None) -> Counted:
+    """Count what the settings name, as they say; `output`, `plot` and `json` play no part.
+
+    Args:
+        settings: of `verify confusion`.
+        report: told how many rows of how many are read, where chunks are counted.
+
+    Raises:
+        VerifierError: choices that do not go together, files that cannot be read, data that make no sense.
+    """
+    check_data_named(settings)
+    if settings.spec is not None and not settings.matching_audit:
+        raise UsageError("--spec belongs to --matching-audit; to verify the matrices, write them and use verify run")
+    return _counted_in_chunks(settings, report) if check_stream(settings) else _counted_at_once(settings)
+
+
+def prepared(settings: CountSettings) -> tuple[DetectionSet, CountingRule]:
+    """The data that the settings name, with distances and filtered, and the rule they are counted by.
+
+    Raises:
+        VerifierError: as reading, filters and the rule raise.
+    """
+    data = _read(settings)
+    sources = (settings.depth_folder, settings.distance_file, settings.distance_field)
+    measure = settings.distance or ("given" if sources != (None, None, None) else default_measure(data))
+    data = filters(settings, measure)(data)
+    return data, counting_rule(settings, data.classes, measure)
+
+
+def merged(settings: MergeSettings) -> ConfusionCounts:
+    """The sum of files that were counted in the same way.
+
+    Raises:
+        VerifierError: a file that cannot be read, or files that cannot be added up.
+    """
+    read = [read_hashed_counts(path) for path in settings.files]
+    parts = [counts for counts, _ in read]
+    counts = merge(parts, settings.files, settings.same_sequences, [digest for _, digest in read])
+    return counts if settings.groups is None else sequences_in_drives(counts, read_drives(settings.groups))
+
+
+def _counted_at_once(settings: CountSettings) -> Counted:
+    data, rule = prepared(settings)
+    table = None if settings.groups is None else read_drives(settings.groups)
+    by_frame = table is not None and table.of == "frame"
+    in_drives = frames_in_drives(data, table) if table is not None and by_frame else data
+    counts, observed = count_job(in_drives, matching_policy(settings, default_policy(data)), rule, settings.title)
+    refuse_absurd(counts.metadata.get("remarks", []), settings.accept)
+    if observed is None and settings.record is not None:
+        raise UsageError("--record: under this matching each threshold has matches of its own; use one threshold")
+    record = None if observed is None or settings.record is None else record_table(data, rule, observed)
+    if observed is not None and (dependence := dependence_document(data, observed, rule)) is not None:
+        counts = replace(counts, metadata={**counts.metadata, "dependence": dependence})
+    if table is not None and not by_frame:
+        counts = sequences_in_drives(counts, table)
+    return Counted(counts, record)
+
+
+def _read(settings: CountSettings) -> DetectionSet:
+    others = (settings.distance_file, settings.distance_field)
+    if settings.depth_folder is not None and others != (None, None):
+        raise UsageError("--depth-folder gives every distance; leave out --distance-file and --distance-field")
+    how = reading(settings)
+    data = read_detections(
+        settings.format or "", settings.annotations, settings.detections, how, **reader_options(settings)
+    )
+    if settings.depth_folder is not None:
+        return with_depth(data, settings.depth_folder, ignore=how.ignore)
+    if settings.distance_file is not None:
+        return with_distances(data, settings.distance_file, settings.distance_key)
+    return data
+
+
+def _counted_in_chunks(settings: CountSettings, report: Callable[[int, int], None]) -> Counted:
+    how = reading(settings)
+    named = tuple(name.strip() for name in (settings.classes or "").split(",") if name.strip())
+    classes = how.class_map.classes if how.class_map is not None else named
+    if not classes:
+        raise UsageError("--stream needs the classes beforehand: --class-map FILE or --classes NAME,NAME")
+    measure = settings.distance or "euclidean_3d"
+    rule = counting_rule(settings, classes, measure)
+    policy = matching_policy(settings, MatchingPolicy("centre_bev", 2.0))
+    table = None if settings.groups is None else read_drives(settings.groups)
+    if table is not None and table.of == "frame":
+        raise UsageError("--stream takes drives by sequence: --groups needs the columns 'sequence,drive'")
+    files = StreamFiles(
+        None if settings.checkpoint is None else Path(settings.checkpoint),
+        None if settings.record is None else Path(settings.record),
+        _job(settings, rule.record(policy.record())),
+    )
+    options = reader_options(settings)
+    if not options.keys() <= {"frames", "columns"}:
+        raise UsageError("--distance-field and --detected-class belong to other formats than tables")
+
+    def chunks(after: str | None) -> Iterator[Chunk]:
+        return stream_tables(
+            settings.annotations,
+            settings.detections,
+            how,
+            classes=classes,
+            rows_per_chunk=settings.chunk_rows,
+            after=after,
+            **options,
+        )
+
+    progress = count_chunks(chunks, policy, rule, files, filters(settings, measure), report)
+    counts = confusion_counts(progress.counted, rule, policy, dict(progress.origin), settings.title)
+    refuse_absurd(counts.metadata.get("remarks", []), settings.accept)
+    return Counted(counts if table is None else sequences_in_drives(counts, table), None, files)
+
+
+def _job(settings: CountSettings, choices: dict[str, Any]) -> dict[str, Any]:
+    """Everything that must not change between a run and the one that goes on with it."""
+    outputs = ("output", "title", "json", "plot", "checkpoint", "stream", "accept")
+    inputs = {name: value for name, value in asdict(settings).items() if name not in outputs}
+    sizes = {
+        name: Path(inputs[name]).stat().st_size
+        for name in ("annotations", "detections")
+        if Path(inputs[name]).exists()
+    }
+    return {"arguments": inputs, "choices": choices, "bytes": sizes}

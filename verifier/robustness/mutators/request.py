@@ -1,0 +1,206 @@
+"""What `verify mutate` asks for, from its settings: which mutations, of which images, and the files of them.
+
+mutations = chosen_mutations(settings)
+result = mutated(settings)       every image under every mutation, as files in a folder
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from verifier.base.errors import InputError, Place, UsageError, shown, unknown_name
+from verifier.perception.detections.depth import UNITS_PER_M
+from verifier.perception.detections.given import LARGEST_M
+from verifier.provenance import installed_versions, program_versions
+from verifier.robustness.mutators.annotations import read_annotations
+from verifier.robustness.mutators.batch import Progress, mutate_files
+from verifier.robustness.mutators.batch_result import BatchResult, BatchSettings, ImageResult, folder_name
+from verifier.robustness.mutators.imagefiles import DepthSource, ImageFile, image_files
+from verifier.robustness.mutators.mutation import AnyMutation
+from verifier.robustness.mutators.published import GROUPS, PUBLISHED, published
+from verifier.robustness.mutators.sheet import contact_sheet
+from verifier.robustness.mutators.sweeps import parse_mutation, parse_sweep
+from verifier.robustness.settings import MutateSettings
+
+RESULT_FILE = "mutate.json"
+"""The list of what was made, in the folder of outputs."""
+PACKAGES = ("opencv-python-headless", "opencv-python", "pillow")
+"""What images are read and changed with, under the names it is installed by."""
+ANNOTATION_OUTPUTS = ("annotations.csv", "annotations.json", "labels")
+
+
+def chosen_mutations(settings: MutateSettings) -> tuple[AnyMutation, ...]:
+    """Every mutation asked for, each once.
+
+    Raises:
+        UsageError: a mutation, sweep or list that there is not.
+    """
+    mutations: list[AnyMutation] = [parse_mutation(text) for text in settings.mutation]
+    for text in settings.sweep:
+        mutations += parse_sweep(text)
+    for text in settings.list:
+        mutations += _listed(text)
+    return tuple(dict.fromkeys(mutations))
+
+
+def mutated(settings: MutateSettings, progress: Progress | None = None) -> BatchResult:
+    """Write every image under every mutation to the folder `settings.output`; the list of an earlier run goes.
+
+    The new list and the contact sheet are left to the caller.
+
+    Args:
+        settings: of `verify mutate`; `show` and `json` play no part.
+        progress: wraps the results as they come in, with their number.
+
+    Raises:
+        UsageError: choices that do not go together, an output that would overwrite an input or be taken for one.
+        InputError: images, annotations or depth maps that cannot be read, a folder that cannot be written to.
+    """
+    mutations = chosen_mutations(settings)
+    _check_paths(settings)
+    images = image_files(settings.images)
+    batch = BatchSettings(
+        mutations,
+        _depth(settings),
+        None if settings.annotations is None else read_annotations(settings.annotations),
+        settings.seed,
+        settings.jobs,
+        settings.resume,
+        tuple(({**program_versions(), **installed_versions(PACKAGES)}).items()),
+    )
+    folder = Path(settings.output or "")
+    _check_folder(settings, batch, folder)
+    _check_sheet(settings, folder, images)
+    _make(folder)
+    earlier = _files_of(batch, folder)
+    results = mutate_files(images, batch, folder, _Start(folder / RESULT_FILE, progress))
+    sheet = None if settings.sheet is None else contact_sheet(images, results, batch, folder)
+    return BatchResult(results, batch, _left_over(earlier, results, folder), sheet)
+
+
+def _check_paths(settings: MutateSettings) -> None:
+    """Refuse what is missing or empty: an empty path, as of a variable not set, would be the working folder."""
+    if not settings.images:
+        raise UsageError("no image is named: verify mutate IMAGES --mutation MUTATION -o FOLDER")
+    for name in ("output", "depth", "annotations", "sheet"):
+        if getattr(settings, name) == "":
+            raise UsageError(f"--{name}: the path is empty")
+    if settings.output is None:
+        raise UsageError("name the folder to write to: -o FOLDER")
+
+
+def _listed(text: str) -> Iterable[AnyMutation]:
+    name, _, group = text.partition(":")
+    if name not in PUBLISHED:
+        message, hint = unknown_name("list", name, PUBLISHED)
+        raise UsageError(f"--list: {message}\n  hint: {hint}")
+    for known in GROUPS:
+        if known == (group or "any"):
+            try:
+                return published(name, known)
+            except ValueError as error:
+                raise UsageError(f"--list: {error}") from None
+    raise UsageError(f"--list: expected a group of {', '.join(GROUPS)}, got {shown(group)}")
+
+
+def _depth(settings: MutateSettings) -> DepthSource | None:
+    folder, constant = settings.depth, settings.depth_constant
+    if folder is not None and constant is not None:
+        raise UsageError("--depth and --depth-constant: give one of them")
+    if folder is None and (settings.densify is not None or settings.depth_scale is not None):
+        raise UsageError("--densify and --depth-scale go with --depth FOLDER")
+    if constant is not None:
+        if not 0 < constant <= LARGEST_M:
+            raise UsageError(f"--depth-constant: expected metres above 0 and up to {LARGEST_M:g}, got {constant:g}")
+        return DepthSource(constant_m=constant)
+    if folder is None:
+        return None
+    if not Path(folder).is_dir():
+        raise InputError("no such folder", Place(folder))
+    scale = UNITS_PER_M if settings.depth_scale is None else settings.depth_scale
+    if not 0 < scale < float("inf"):
+        raise UsageError(f"--depth-scale: expected a positive number, got {scale:g}")
+    return DepthSource(Path(folder), scale=scale, densify=settings.densify)
+
+
+def _check_folder(settings: MutateSettings, batch: BatchSettings, folder: Path) -> None:
+    """Refuse a folder where outputs would overwrite annotations or be taken for images by the next run."""
+    target = folder.resolve()
+    for named in settings.images:
+        if Path(named).is_dir() and target.is_relative_to(Path(named).resolve()):
+            raise UsageError(
+                f"the folder to write to, {folder}, is or lies in the folder of images {named}: the next run would "
+                "take mutated images for images\n  hint: write to a folder beside it"
+            )
+    for path in (settings.annotations, settings.depth):
+        source = None if path is None else Path(path).resolve()
+        for mutation in batch.mutations:
+            written = target / folder_name(mutation)
+            if source in {written, *(written / name for name in ANNOTATION_OUTPUTS)}:
+                raise UsageError(f"{path} is an input and would be written to")
+
+
+def _check_sheet(settings: MutateSettings, folder: Path, images: Sequence[ImageFile]) -> None:
+    """A sheet may go into the folder of outputs before that is made, but not where a mutation writes."""
+    if settings.sheet is None:
+        return
+    target = Path(settings.sheet)
+    if target.suffix.lower() != ".png":
+        raise UsageError("--sheet: expected a file name ending in .png")
+    above, outputs = target.absolute().parent.resolve(), folder.resolve()
+    if above != outputs and (target.is_dir() or not above.is_dir()):
+        raise InputError("cannot be written: no such folder, or a folder itself", Place(settings.sheet))
+    if above != outputs and above.is_relative_to(outputs):
+        raise UsageError(f"--sheet: {target} lies among the mutated images; put it in {folder} or elsewhere")
+    if target.exists() and any(target.samefile(image.path) for image in images):
+        raise UsageError(f"--sheet: {target} is an input of this run")
+    for named in (*settings.images, settings.depth):
+        if named is not None and Path(named).is_dir() and above.is_relative_to(Path(named).resolve()):
+            raise UsageError(f"--sheet: {target} lies in {named}, where the next run would take it for an input")
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"the folder cannot be made: {error.strerror}", Place(str(folder))) from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError("the folder cannot be written to: no permission", Place(str(folder)))
+
+
+def _files_of(batch: BatchSettings, folder: Path) -> dict[str, int]:
+    """The files that earlier runs left in the folders of these mutations: path below `folder`, and inode."""
+    inodes = {}
+    for mutation in batch.mutations:
+        for path in (folder / folder_name(mutation)).rglob("*"):
+            if path.is_file():
+                inodes[path.relative_to(folder).as_posix()] = path.stat().st_ino
+    return inodes
+
+
+def _left_over(earlier: dict[str, int], results: Sequence[ImageResult], folder: Path) -> tuple[str, ...]:
+    """Those of `earlier` that this run neither wrote nor kept; what is written gets a new inode."""
+    of_this_run = {output.path for result in results for output in result.outputs}
+    still = (path for path in earlier if path not in of_this_run and (folder / path).exists())
+    return tuple(sorted(path for path in still if (folder / path).stat().st_ino == earlier[path]))
+
+
+@dataclass(frozen=True)
+class _Start:
+    """What happens when the first image is begun: the list of an earlier run goes.
+
+    A list must not stand beside images that it is not of, as it would after an interruption.
+    """
+
+    listed: Path
+    progress: Progress | None
+
+    def __call__(self, results: Iterable[ImageResult], count: int) -> Iterator[ImageResult]:
+        try:
+            self.listed.unlink(missing_ok=True)
+        except OSError as error:
+            raise InputError(f"cannot be replaced: {error.strerror}", Place(str(self.listed))) from None
+        yield from results if self.progress is None else self.progress(results, count)
