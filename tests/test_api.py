@@ -8,10 +8,12 @@ from types import FunctionType
 import networkx as nx
 import numpy as np
 import pytest
+from PIL import Image
 
 import verifier
 from verifier.base.errors import InputError, UsageError
 from verifier.cli import main
+from verifier.perception.confusion.document import confusion_text
 
 SPEC, MATRICES = "specs/car_pedestrian.ltl", "examples/nuscenes_yolov3_class.json"
 ONE = {"environment": "ped", "requirement": "stops_for_pedestrians"}
@@ -110,6 +112,41 @@ def test_a_collision_map_is_that_of_the_command(tmp_path, capsys):
     assert len(result.frame()) == 12
 
 
+ANNOTATIONS = "sequence,frame,class,x,y\nA,0,ped,5,0\nA,1,ped,5,0\nA,2,obs,15,0\nB,0,ped,15,0\n"
+DETECTIONS = "sequence,frame,class,score,x,y\nA,0,ped,0.9,5,0\nA,2,ped,0.8,15,0\n"
+
+
+def test_counts_are_those_of_the_command(tmp_path, capsys):
+    for name, text in (("annotations.csv", ANNOTATIONS), ("detections.csv", DETECTIONS)):
+        (tmp_path / name).write_text(text)
+    annotations, detections = str(tmp_path / "annotations.csv"), str(tmp_path / "detections.csv")
+    counts = verifier.count(annotations, detections, "table", bins="0,10,20", classes="ped,obs")
+    files = ["--format", "table", "--annotations", annotations, "--detections", detections]
+    command = ["confusion", *files, "--bins", "0,10,20", "--classes", "ped,obs"]
+    written = json.loads(confusion_text(counts))
+    assert written == {name: value for name, value in document_of(command, capsys).items() if name != "versions"}
+    frame = counts.frame()
+    assert frame["count"].sum() == counts.matrices().counts.sum()
+    hits = frame[(frame.bin == "[0, 10) m") & (frame.predicted == "ped") & (frame.true == "ped")]
+    assert hits["count"].tolist() == [1]
+    main(command)
+    assert str(counts) + "\n" == capsys.readouterr().out
+
+
+def test_images_are_mutated(tmp_path):
+    Image.fromarray(np.full((8, 8, 3), 120, dtype=np.uint8)).save(tmp_path / "a.png")
+    result = verifier.mutate(tmp_path / "a.png", tmp_path / "made", mutation=["brightness:factor=0.5"])
+    assert not result.failures
+    assert [(tmp_path / "made" / output.path).is_file() for output in result.outputs] == [True]
+
+
+def test_an_assessment_is_that_of_the_command(capsys):
+    result = verifier.assess("examples/12_robustness_assessment.toml", system="mds")
+    main(["assess", "examples/12_robustness_assessment.toml", "--system", "mds"])
+    assert str(result) + "\n" == capsys.readouterr().out
+    assert set(result.frame()["verdict"]) <= {"satisfied", "violated", "inconclusive"}
+
+
 def test_what_judges_closed_loops_refuses_what_is_not_there(tmp_path):
     with pytest.raises(UsageError, match="name files of curves, or --spec"):
         verifier.robroc()
@@ -157,8 +194,8 @@ def test_no_function_has_the_name_of_a_module():
     for name in modules - {"__main__"}:
         importlib.import_module(f"verifier.{name}")
     assert set(FUNCTIONS) == {
-        "build_evidence", "check_evidence", "collision_map", "compare", "drive_logs", "explain", "markov_chain",
-        "report", "require", "robroc", "run",
+        "assess", "build_evidence", "check_evidence", "collision_map", "compare", "count", "drive_logs", "explain",
+        "markov_chain", "mutate", "report", "require", "robroc", "run",
     }  # fmt: skip
     assert not modules & set(FUNCTIONS)
     assert all(vars(verifier)[name] is function for name, function in FUNCTIONS.items())

@@ -21,10 +21,13 @@ if TYPE_CHECKING:
     from verifier.collision.result import CollisionResult
     from verifier.evidence.bundle.build import Bundle
     from verifier.evidence.findings import CheckReport
+    from verifier.perception.confusion.counts import ConfusionCounts
     from verifier.questions.compare.results import CompareResult
     from verifier.questions.explain.results import ExplainResult
     from verifier.questions.require.results import RequireResult
     from verifier.results import RunResult
+    from verifier.robustness.assessment.result import AssessmentResult
+    from verifier.robustness.mutators.batch_result import BatchResult
 
 __version__ = "0.1.0"
 
@@ -118,6 +121,24 @@ def compare(specs: Files, detectors: Mapping[str, File], **choices: Any) -> Comp
     return compared(asked.spec, detectors, compare_options(asked, baseline), asked.options)
 
 
+def count(annotations: File, detections: File, format: str, **choices: Any) -> ConfusionCounts:  # noqa: A002
+    """Confusion matrices by distance, from what a detector reports and what is there (`verify confusion`).
+
+    Args:
+        annotations, detections: files or folders.
+        format: of both, such as "kitti_tracking", "nuscenes", "coco", "table".
+        choices: as the options of `verify confusion`, such as `bins="0,10,20,inf"`, `labelling="proposition"`.
+
+    The matrices are written with `verifier.perception.confusion.write_confusion`, for `run`.
+    """
+    from verifier.base.keywords import settings_from
+    from verifier.perception.confusion.request import counted
+    from verifier.perception.settings import CountSettings
+
+    files = {"annotations": annotations, "detections": detections, "format": format}
+    return counted(settings_from(CountSettings, {**files, **choices})).counts
+
+
 def collision_map(**choices: Any) -> CollisionResult:
     """The probability of a collision by reported distance and speed, with intervals (`verify collision`).
 
@@ -157,6 +178,36 @@ def robroc(files: Files = (), **choices: Any) -> TradeOffs:
     from verifier.closedloop.settings import RobrocSettings
 
     return robroc_result(settings_from(RobrocSettings, {"files": files, **choices}))
+
+
+def mutate(images: Files, output: File, **choices: Any) -> BatchResult:
+    """Degrade images, every one under every mutation, as PNG files in OUTPUT/MUTATION/NAME.png (`verify mutate`).
+
+    Args:
+        images: files, or folders of them.
+        output: folder to write.
+        choices: as the options of `verify mutate`, such as `mutation="haze:visibility_m=97.8"`, `depth="depth"`.
+    """
+    from verifier.base.keywords import settings_from
+    from verifier.robustness.mutators.request import mutated
+    from verifier.robustness.settings import MutateSettings
+
+    chosen = {"images": images, "output": output, **choices}
+    return mutated(settings_from(MutateSettings, chosen, outputs=("output",)))
+
+
+def assess(assessment: File, **choices: Any) -> AssessmentResult:
+    """Whether a detector is robust in the circumstances of its use (`verify assess`).
+
+    Args:
+        assessment: what is assessed and by what (.toml).
+        choices: as the options of `verify assess`, such as `system="mds"`.
+    """
+    from verifier.base.keywords import settings_from
+    from verifier.robustness.assessment.request import assessed
+    from verifier.robustness.settings import AssessSettings
+
+    return assessed(settings_from(AssessSettings, {"file": assessment, **choices}))
 
 
 def report(results: Files, title: str | None = None) -> str:

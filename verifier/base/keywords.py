@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import MISSING
 from pathlib import PurePath
 from typing import Any, get_origin
@@ -12,18 +12,19 @@ from verifier.base.errors import UsageError, shown, unknown_name
 from verifier.base.options import Setting, Settings, options_of, reading_of, settings_of
 
 
-def settings_from(settings: type[Settings], choices: Mapping[str, Any]) -> Settings:
+def settings_from(settings: type[Settings], choices: Mapping[str, Any], outputs: Container[str] = ()) -> Settings:
     """The settings that keywords choose: the names of the options, with `_` for `-`, or those of the fields.
 
     Where an option reads a text, that text or the value that it means will do; one value will do where there may be
-    several. What says where results go is no choice, unless it must be said: a function gives its result.
+    several. What says where results go is no choice, unless it must be said or is among `outputs`: a function gives
+    its result.
 
     Raises:
         UsageError: an unknown name, or no such word; as `settings_of`.
     """
     known: dict[str, Setting] = {}
     for _, setting in options_of(settings):
-        if setting.option.role != "output" or setting.default is MISSING:
+        if setting.option.role != "output" or setting.default is MISSING or setting.name in outputs:
             known[setting.name] = setting
             known.setdefault(setting.field or setting.name, setting)
     typed: dict[str, Any] = {}

@@ -19,7 +19,7 @@ from verifier.perception.settings import CountSettings, MergeSettings
 from verifier.provenance import own_versions
 from verifier.telling.confusion import audit_table, counts_table
 from verifier.telling.figures.drawing import check_plot_target, figure_bytes
-from verifier.telling.figures.recall import recall_figure
+from verifier.telling.figures.recall import figure_of_counts
 
 
 def count_command(arguments: CountSettings, command: Command) -> int:
@@ -60,8 +60,7 @@ def _document(counts: ConfusionCounts, command: Command) -> str:
 
 
 def _picture(counts: ConfusionCounts, target: str) -> bytes:
-    lowest = counts if counts.thresholds is None else counts.member(counts.thresholds[0])
-    return figure_bytes(recall_figure(lowest.matrices()), target)
+    return figure_bytes(figure_of_counts(counts), target)
 
 
 def _audit(arguments: CountSettings) -> int:

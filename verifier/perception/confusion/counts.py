@@ -7,7 +7,7 @@ sum over them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import UsageError, unknown_name
+from verifier.base.result import Result
 from verifier.perception.confusion.bins import Bins
-from verifier.perception.confusion.matrices import EMPTY, ConfusionMatrices, Label
+from verifier.perception.confusion.matrices import EMPTY, ConfusionMatrices, Label, label_text
 from verifier.perception.confusion.tally import Tally, summed
 from verifier.perception.confusion.tracks import Tracks, fault_of_tracks
 from verifier.perception.settings import Labelling
@@ -53,8 +54,8 @@ class Sequences:
         return replace(self, tally=summed(index, self.tally.counts), tracks=tracks)
 
 
-@dataclass(frozen=True, eq=False)
-class ConfusionCounts:
+@dataclass(frozen=True, eq=False, repr=False)
+class ConfusionCounts(Result):
     """Confusion counts with everything a document holds.
 
     Attributes:
@@ -98,6 +99,33 @@ class ConfusionCounts:
             fault = fault_of_tracks(self.sequences.tracks, self.sequences.tally, self.bins.shape, empty)
             if fault is not None:
                 raise ValueError(f"the tracks do not fit the counts: {fault}")
+
+    TOLD = "verifier.telling.confusion:counts_table"
+    DRAWN = "verifier.telling.figures.recall:figure_of_counts"
+
+    @property
+    def headline(self) -> str:
+        """Title, labelling and bins."""
+        return f"{self.title or 'confusion matrices'}, {self.labelling}-labelled, {self.bins.count} bins"
+
+    @property
+    def remarks(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What the counting says of itself."""
+        return tuple(self.metadata.get("remarks", ()))
+
+    def rows(self) -> Iterator[dict[str, str | int | float]]:
+        """One row per score threshold, distance bin, reported and true label; further variables are summed over."""
+        for threshold in self.thresholds or (None,):
+            matrices = (self if threshold is None else self.member(threshold)).matrices()
+            names = [label_text(label) for label in matrices.labels]
+            for place, predicted, true in np.ndindex(*matrices.counts.shape):
+                yield {
+                    **({} if threshold is None else {"threshold": threshold}),
+                    "bin": matrices.bin_text(place),
+                    "predicted": names[predicted],
+                    "true": names[true],
+                    "count": int(matrices.counts[place, predicted, true]),
+                }
 
     def member(self, threshold: float) -> ConfusionCounts:
         """The counts at one score threshold of the family, without the family's axis.

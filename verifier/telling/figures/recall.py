@@ -6,12 +6,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.matrices import ConfusionMatrices
 from verifier.perception.confusion.recall import class_names, recalls
 from verifier.telling.figures.drawing import subplots
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+def figure_of_counts(counts: ConfusionCounts) -> Figure:
+    """The recall of counts, of a family over score thresholds that at the lowest."""
+    lowest = counts if counts.thresholds is None else counts.member(counts.thresholds[0])
+    return recall_figure(lowest.matrices())
 
 
 def recall_figure(matrices: ConfusionMatrices) -> Figure:
