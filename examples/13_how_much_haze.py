@@ -17,17 +17,14 @@ It needs the extras images, detections and coco, and half a minute. Everything i
 Run it from anywhere: python examples/13_how_much_haze.py
 """
 
-import contextlib
-import io
 import json
-import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
-from verifier.cli import main
+import verifier
 
 SCENES, WIDTH, HEIGHT, HORIZON = 120, 320, 200, 90
 FOCAL_PX, CAMERA_M, TALL_M, WALL_M = 250.0, 1.5, 1.75, 60.0
@@ -151,13 +148,8 @@ with tempfile.TemporaryDirectory() as text:
     draw(folder)
     for name, content in (("car.toml", MODEL), ("car.ltl", SPEC), ("haze.toml", ASSESSMENT)):
         (folder / name).write_text(content)
-    with contextlib.redirect_stdout(io.StringIO()):  # the whole report; the JSON document has the same
-        code = main(
-            ["assess", str(folder / "haze.toml"), "--make", str(folder / "made"), "--output", str(folder / "a.json")]
-        )
-    if not (folder / "a.json").exists():
-        sys.exit(code)  # the command has said why
-    (car,) = json.loads((folder / "a.json").read_text())["systems"]
+    result = verifier.assess(folder / "haze.toml", make=folder / "made")
+(car,) = json.loads(result.json_text())["systems"]
 
 found = car["degradation"]
 print("visibility        " + "".join(f"{place(each):>7}" for each in found["levels"]))

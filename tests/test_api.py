@@ -13,7 +13,6 @@ from PIL import Image
 import verifier
 from verifier.base.errors import InputError, UsageError
 from verifier.cli import main
-from verifier.perception.confusion.document import confusion_text
 
 SPEC, MATRICES = "specs/car_pedestrian.ltl", "examples/nuscenes_yolov3_class.json"
 ONE = {"environment": "ped", "requirement": "stops_for_pedestrians"}
@@ -123,7 +122,7 @@ def test_counts_are_those_of_the_command(tmp_path, capsys):
     counts = verifier.count(annotations, detections, "table", bins="0,10,20", classes="ped,obs")
     files = ["--format", "table", "--annotations", annotations, "--detections", detections]
     command = ["confusion", *files, "--bins", "0,10,20", "--classes", "ped,obs"]
-    written = json.loads(confusion_text(counts))
+    written = counts.document()
     assert written == {name: value for name, value in document_of(command, capsys).items() if name != "versions"}
     frame = counts.frame()
     assert frame["count"].sum() == counts.matrices().counts.sum()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import html
 import importlib
+import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from verifier.base.files import document_text
 from verifier.base.libraries import library
 
 if TYPE_CHECKING:
@@ -14,7 +16,8 @@ if TYPE_CHECKING:
 
 
 class Result:
-    """The base of results; a class says where it is told and drawn, as MODULE:FUNCTION of the result.
+    """The base of results; a class says where it is told, drawn and made a document (or its text), as
+    MODULE:FUNCTION.
 
     `print(result)` shows what the command prints, with every condition and remark; so does a notebook.
     """
@@ -22,6 +25,7 @@ class Result:
     remarks: tuple[str, ...]
     TOLD: ClassVar[str]
     DRAWN: ClassVar[str]
+    WRITTEN: ClassVar[str]
 
     @property
     def headline(self) -> str:
@@ -31,6 +35,16 @@ class Result:
     def rows(self) -> Iterable[Mapping[str, Any]]:
         """Flat rows with the same columns throughout, those of `--csv`."""
         raise NotImplementedError
+
+    def document(self) -> Any:
+        """What the JSON document holds, without the command that made it."""
+        made = _called(self.WRITTEN, self)
+        return json.loads(made) if isinstance(made, str) else made
+
+    def json_text(self) -> str:
+        """The document as text."""
+        made = _called(self.WRITTEN, self)
+        return made if isinstance(made, str) else document_text(made)
 
     def frame(self) -> Any:
         """The rows as a pandas DataFrame, with headline and remarks in its `attrs`; UsageError without pandas."""

@@ -102,6 +102,7 @@ class ConfusionCounts(Result):
 
     TOLD = "verifier.telling.confusion:counts_table"
     DRAWN = "verifier.telling.figures.recall:figure_of_counts"
+    WRITTEN = "verifier.perception.confusion.document:confusion_text"
 
     @property
     def headline(self) -> str:

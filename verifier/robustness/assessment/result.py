@@ -123,6 +123,7 @@ class AssessmentResult(Result):
 
     TOLD = "verifier.telling.assess:assess_tables"
     DRAWN = "verifier.telling.figures.assess:assess_figure"
+    WRITTEN = "verifier.robustness.assessment.document:assess_document"
 
     @property
     def headline(self) -> str:
