@@ -8,9 +8,7 @@ Run it from anywhere: python examples/01_car_and_pedestrian.py
 
 from pathlib import Path
 
-from verifier.options import RunOptions
-from verifier.pipeline import verify_spec
-from verifier.scenarios import Selection
+import verifier
 
 HERE = Path(__file__).resolve().parent
 SPEC = HERE.parent / "specs/car_pedestrian.ltl"
@@ -18,8 +16,8 @@ SPEC = HERE.parent / "specs/car_pedestrian.ltl"
 print("P(all three requirements), pedestrian present, maximal speed 1 cell per step")
 for labelling in ("class", "proposition"):
     for canonical in (True, False):
-        options = RunOptions(Selection(environments=("ped",), requirements=("all_three",)), canonical=canonical)
-        result = verify_spec(SPEC, HERE / f"nuscenes_yolov3_{labelling}.json", options)
+        matrices = HERE / f"nuscenes_yolov3_{labelling}.json"
+        result = verifier.run(SPEC, matrices, environment="ped", requirement="all_three", canonical=canonical)
         point = result.requirements[0].worst
         kind = "canonical" if canonical else "by distance"
         print(f"  {labelling:<11} {kind:<11} {point.probability:.3f}")

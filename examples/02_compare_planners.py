@@ -9,17 +9,18 @@ Run it from anywhere: python examples/02_compare_planners.py
 
 from pathlib import Path
 
-from verifier.options import RunOptions
-from verifier.pipeline import verify_spec
-from verifier.scenarios import Selection
+import verifier
 
 HERE = Path(__file__).resolve().parent
-SELECTION = Selection(planners=("all",), environments=("ped",), requirements=("all_three",), settings={"vmax": 3})
 
-result = verify_spec(
+result = verifier.run(
     HERE.parent / "specs/car_pedestrian.ltl",
     HERE / "nuscenes_yolov3_class.json",
-    RunOptions(SELECTION, strategies=True),
+    planner="all",
+    environment="ped",
+    requirement="all_three",
+    set={"vmax": 3},
+    strategies=True,
 )
 print("planner    worst P(all three) over the initial speeds 1 to 3")
 for each in result.requirements:

@@ -10,7 +10,7 @@ Run it from anywhere: python examples/03_your_own_system.py
 import tempfile
 from pathlib import Path
 
-from verifier.pipeline import verify_spec
+import verifier
 
 MATRICES = """{
   "schema": "verifier.confusion", "version": 1,
@@ -49,7 +49,7 @@ arrives_in_time:    P >= 0.99 [ F<=6 tile = door ]
 with tempfile.TemporaryDirectory() as folder:
     for name, text in (("robot.toml", MODEL), ("robot.ltl", SPEC), ("detector.json", MATRICES)):
         (Path(folder) / name).write_text(text)
-    result = verify_spec(Path(folder) / "robot.ltl", Path(folder) / "detector.json")
+    result = verifier.run(Path(folder) / "robot.ltl", Path(folder) / "detector.json")
 
 for each in result.requirements:
     worst = each.worst

@@ -14,20 +14,20 @@ Run it from anywhere: python examples/06_why_it_fails.py [PLOT.png]
 import sys
 from pathlib import Path
 
-from verifier.analysis.counterexamples.explanation import ExplainSettings
-from verifier.options import RunOptions
+import verifier
 from verifier.perception.confusion.matrices import label_text
-from verifier.questions.explain.story import explain_spec
-from verifier.scenarios import Selection
 
 HERE = Path(__file__).resolve().parent
-SELECTION = Selection(("feedback",), ("ped",), None, {"vmax": 3}, {}, ("stops_for_pedestrians",))
 
-result = explain_spec(
+result = verifier.explain(
     HERE.parent / "specs/car_pedestrian.ltl",
     HERE / "nuscenes_yolov3_class.json",
-    RunOptions(SELECTION, confidence=None),
-    ExplainSettings(members=9),
+    planner="feedback",
+    environment="ped",
+    requirement="stops_for_pedestrians",
+    set={"vmax": 3},
+    members=9,
+    no_confidence=True,
 )
 names = [label_text(label) for label in result.labels]
 (each,) = result.explained
@@ -63,9 +63,7 @@ for at, true, items, share in zip(
     print(f"  {names[true]} in {result.bins[at]} ({items} items): {share:.0%} of the variance")
 
 if len(sys.argv) > 1:
-    from verifier.telling.figures.explain import explain_figure
-
-    explain_figure(result).savefig(sys.argv[1])
+    result.plot().savefig(sys.argv[1])
 
 # Expected output:
 # P(stops_for_pedestrians) = 0.007553 from ped x=1 v=3

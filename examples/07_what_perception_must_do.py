@@ -10,23 +10,19 @@ Run it from anywhere: python examples/07_what_perception_must_do.py
 
 from pathlib import Path
 
-from verifier.options import RunOptions
-from verifier.questions.require.question import Question
-from verifier.questions.require.story import require
-from verifier.scenarios import Selection
+import verifier
 
 HERE = Path(__file__).resolve().parent
 FILES = (HERE.parent / "specs/car_pedestrian.ltl", HERE / "nuscenes_yolov3_class.json")
 
 
-def ask(requirement, question, *planners):
+def ask(requirement, *planners, **question):
     """The answers of these planners, for maximal speed 3."""
-    selection = Selection(planners=planners, settings={"vmax": 3}, requirements=(requirement,))
-    return require(*FILES, question, RunOptions(selection)).answers
+    return verifier.require(*FILES, requirement, planner=planners, set={"vmax": 3}, **question).answers
 
 
 print("stops_for_pedestrians: P >= 0.95")
-for answer in ask("stops_for_pedestrians", Question(box=True), "published", "feedback", "cautious"):
+for answer in ask("stops_for_pedestrians", "published", "feedback", "cautious", box=True):
     print(f"  planner {answer.planner}: P = {answer.measured.probability:.6f} as measured")
     for cell, floor in zip(answer.cells, answer.box.floors, strict=True):
         print(
@@ -35,13 +31,13 @@ for answer in ask("stops_for_pedestrians", Question(box=True), "published", "fee
         )
 
 print("the same for the published planner, every bin as cheap as the others")
-(answer,) = ask("stops_for_pedestrians", Question(mode="cost"), "published")
+(answer,) = ask("stops_for_pedestrians", "published", mode="cost")
 for cell in answer.cells:
     print(f"    {cell.bin:<10} recall {float(cell.required):.6f}")
 print(f"    price {float(answer.place):.6f}; Storm confirms P = {answer.at_place.exact}, exactly")
 
 print("stops_only_for_pedestrians: P >= 0.999")
-(answer,) = ask("stops_only_for_pedestrians", Question(box=True), "cautious")
+(answer,) = ask("stops_only_for_pedestrians", "cautious", box=True)
 (cell,), (floor,) = answer.cells, answer.box.floors
 print(f"    {cell.bin} obstacles: recall {float(cell.required):g} is enough while none is taken for a pedestrian,")
 print(f"    and {float(floor):.6f} whatever an obstacle that is missed is taken for")

@@ -14,20 +14,16 @@ import sys
 import tempfile
 from pathlib import Path
 
-from verifier.analysis.settings import ConfidenceSettings
-from verifier.options import RunOptions
+import verifier
 from verifier.perception.confusion import write_confusion
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.job import count_job
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections import Reading, class_map, read_detections
 from verifier.perception.matching import MatchingPolicy
-from verifier.questions.compare.story import CompareOptions, compare
-from verifier.scenarios import Selection
 
 HERE = Path(__file__).resolve().parent
 SPEC = HERE.parent / "specs/car_pedestrian.ltl"
-SELECTION = Selection(("feedback", "cautious"), ("ped",), None, {}, {"vmax": (1, 2, 3)}, ("stops_for_pedestrians",))
 CLASSES = {"Pedestrian": "ped", "Person*": "ped", "Car": "obs", "Van": "obs", "DontCare": "dont_care", "*": "ignore"}
 POLICIES = {"PointRCNN": MatchingPolicy("centre_bev", 2.0), "RRC": MatchingPolicy("iou_2d", 0.5)}
 
@@ -45,8 +41,14 @@ def count(name, annotations, detections, folder):
 
 def show(detectors, plot=None):
     """Compare, print, draw."""
-    result = compare(
-        [SPEC], detectors, CompareOptions(), RunOptions(SELECTION, confidence=ConfidenceSettings(draws=2000))
+    result = verifier.compare(
+        SPEC,
+        detectors,
+        planner=("feedback", "cautious"),
+        environment="ped",
+        requirement="stops_for_pedestrians",
+        sweep={"vmax": (1, 2, 3)},
+        draws=2000,
     )
     (spec,) = result.specs
     (each,) = spec.requirements
@@ -64,9 +66,7 @@ def show(detectors, plot=None):
             print(f"{names[flip.first]} is ahead at {course.axis} = {before} ({flip.first_ahead:.2f}),")
             print(f"  {names[flip.second]} at {course.axis} = {after} ({flip.second_ahead:.2f})")
     if plot is not None:
-        from verifier.telling.figures.compare import compare_figure
-
-        compare_figure(result).savefig(plot)
+        result.plot().savefig(plot)
 
 
 if len(sys.argv) in (4, 5):

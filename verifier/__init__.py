@@ -1,3 +1,207 @@
-"""How likely does a system that acts on what a detector sees meet its requirements?"""
+"""How likely does a system that acts on what a detector sees meet its requirements?
+
+    import verifier
+
+    result = verifier.run("specs/car_pedestrian.ltl", "examples/nuscenes_yolov3_class.json", environment="ped")
+    print(result)          # what `verify run` prints; result.frame(), result.plot(), result.document()
+
+Each function does what the command of its name does. Keywords are the options of that command, with `_` for `-`; a
+result says where it came from, what it assumes, and how sure it is, wherever it is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from verifier.chains.chain import MarkovChain
+    from verifier.closedloop.results import TradeOffs
+    from verifier.collision.result import CollisionResult
+    from verifier.evidence.bundle.build import Bundle
+    from verifier.evidence.findings import CheckReport
+    from verifier.questions.compare.results import CompareResult
+    from verifier.questions.explain.results import ExplainResult
+    from verifier.questions.require.results import RequireResult
+    from verifier.results import RunResult
 
 __version__ = "0.1.0"
+
+File = str | Path
+Files = File | Sequence[File]
+
+
+def run(spec: File, cm: File, **choices: Any) -> RunResult:
+    """How likely a system meets the requirements of a spec, how sure that is, and what that decides (`verify run`).
+
+    Args:
+        spec: requirements in LTL (.ltl); the file names the system model.
+        cm: confusion matrices (.json).
+        choices: as the options of `verify run`, such as `environment="ped"`, `planner="all"`,
+            `sweep={"vmax": (1, 2)}` or `sweep="vmax=1..10"`.
+
+    Raises:
+        verifier.base.errors.VerifierError: each says what was found, what was expected, and what to do.
+    """
+    from verifier.base.keywords import settings_from
+    from verifier.options import RunOptions
+    from verifier.pipeline import verify_spec
+
+    return verify_spec(spec, cm, settings_from(RunOptions, choices))
+
+
+def markov_chain(spec: File, cm: File, **choices: Any) -> MarkovChain:
+    """The Markov chain of one planner in one environment, with labels; `.graph()` gives it to networkx.
+
+    Args:
+        spec, cm, choices: as for `run`; they must name one planner, one environment, and no sweep.
+    """
+    from verifier.base.keywords import settings_from
+    from verifier.case import Study, read_inputs
+    from verifier.options import RunOptions
+    from verifier.pipeline import chain_of
+
+    options = settings_from(RunOptions, choices)
+    return chain_of(Study.of(read_inputs(spec, cm, options), options))
+
+
+def explain(spec: File, cm: File, **choices: Any) -> ExplainResult:
+    """How the requirements of a spec fail, what that hangs on, what to fix first (`verify explain`).
+
+    Args:
+        spec, cm: as for `run`.
+        choices: as the options of `verify explain`, such as `record="record.csv"`.
+    """
+    from verifier.base.keywords import settings_from
+    from verifier.questions.explain.story import explain_spec
+    from verifier.questions.settings import ExplanationSettings
+
+    asked = settings_from(ExplanationSettings, {"spec": spec, "cm": cm, **choices})
+    return explain_spec(asked.spec, asked.cm, asked.options, asked.explanation, asked.record)
+
+
+def require(spec: File, cm: File, requirement: str, **choices: Any) -> RequireResult:
+    """The least recall with which the system meets a requirement (`verify require`).
+
+    Args:
+        spec, cm: as for `run`; every search starts from the rates of the matrices.
+        requirement: its name.
+        choices: as the options of `verify require`, such as `mode="factor"`, `target=">= 0.99"`, `box=True`.
+    """
+    from verifier.base.keywords import settings_from
+    from verifier.questions.require.question import question_of
+    from verifier.questions.require.story import require as asked_for
+    from verifier.questions.settings import RequirementSettings
+
+    asked = settings_from(RequirementSettings, {"spec": spec, "cm": cm, "requirement": requirement, **choices})
+    return asked_for(asked.spec, asked.cm, question_of(asked), asked.run_options)
+
+
+def compare(specs: Files, detectors: Mapping[str, File], **choices: Any) -> CompareResult:
+    """Which planner and which detector, and how sure that is (`verify compare`).
+
+    Args:
+        specs: one or several, of different names.
+        detectors: name -> confusion matrices.
+        choices: as the options of `verify compare`, such as `planner="all"`, `pareto="stops,arrives"`.
+    """
+    from verifier.base.keywords import settings_from
+    from verifier.evidence.baseline import read_baseline
+    from verifier.questions.compare.request import compare_options
+    from verifier.questions.compare.story import compare as compared
+    from verifier.questions.settings import ComparisonSettings
+
+    files = tuple(f"{name}={path}" for name, path in detectors.items())
+    asked = settings_from(ComparisonSettings, {"spec": specs, "cm": files, **choices})
+    baseline = None if asked.baseline is None else read_baseline(asked.baseline)
+    return compared(asked.spec, detectors, compare_options(asked, baseline), asked.options)
+
+
+def collision_map(**choices: Any) -> CollisionResult:
+    """The probability of a collision by reported distance and speed, with intervals (`verify collision`).
+
+    Args:
+        choices: as the options of `verify collision`, such as `table="pairs.csv"`, `deceleration=(6.86, 3.43)`.
+    """
+    from verifier.base.keywords import settings_from
+    from verifier.collision.request import collision_result
+    from verifier.collision.settings import CollisionSettings
+
+    return collision_result(settings_from(CollisionSettings, choices))
+
+
+def drive_logs(logs: File, **choices: Any) -> TradeOffs:
+    """Detectors judged by what a braking vehicle does on recorded logs (`verify closed-loop`).
+
+    Args:
+        logs: recorded drives.
+        choices: as the options of `verify closed-loop`, such as `validation="self"`, `control_radius=2`.
+    """
+    from verifier.base.keywords import settings_from
+    from verifier.closedloop.request import trade_offs
+    from verifier.closedloop.settings import ClosedLoopSettings
+
+    return trade_offs(settings_from(ClosedLoopSettings, {"logs": logs, **choices}))
+
+
+def robroc(files: Files = (), **choices: Any) -> TradeOffs:
+    """The worst case of trade-off curves over conditions (`verify robroc`).
+
+    Args:
+        files: of curves; none for verified ones, with `spec`, `safety`, `progress` and `cm`.
+        choices: as the options of `verify robroc`.
+    """
+    from verifier.base.keywords import settings_from
+    from verifier.closedloop.robroc_request import robroc_result
+    from verifier.closedloop.settings import RobrocSettings
+
+    return robroc_result(settings_from(RobrocSettings, {"files": files, **choices}))
+
+
+def report(results: Files, title: str | None = None) -> str:
+    """One HTML page of any results (`verify report`): verdicts first, then how each fails and what would help.
+
+    Args:
+        results: JSON documents of this program.
+        title: of the page; None for that of the results.
+    """
+    from verifier.evidence.consistency import read_document
+    from verifier.evidence.report import html_report
+
+    paths = [results] if isinstance(results, str | Path) else results
+    return html_report([read_document(path) for path in paths], title)
+
+
+def build_evidence(spec: File, cm: File, output: File, *, force: bool = False, **choices: Any) -> Bundle:
+    """Make a bundle of evidence for a safety case (`verify evidence build`).
+
+    Args:
+        spec, cm: as for `run`.
+        output: folder or archive (.zip) to write.
+        force: replace a bundle that is there already.
+        choices: as the options of `verify evidence build`, such as `context="case.toml"`.
+    """
+    from verifier.base.keywords import settings_from
+    from verifier.evidence.bundle.build import Sources, build_bundle
+    from verifier.evidence.settings import BuildSettings
+
+    asked = settings_from(BuildSettings, {"spec": spec, "cm": cm, "output": output, **choices})
+    sources = Sources(asked.spec, asked.cm, asked.context, asked.given)
+    return build_bundle(sources, asked.output, asked.options, force)
+
+
+def check_evidence(bundle: File, **choices: Any) -> CheckReport:
+    """Check a bundle offline (`verify evidence check`): its findings are what is wrong, and what was not checked.
+
+    Args:
+        bundle: folder or archive.
+        choices: as the options of `verify evidence check`, such as `digest="..."`, `anew=True`.
+    """
+    from verifier.base.keywords import settings_from
+    from verifier.evidence.bundle.check import CheckLimits, check_bundle
+    from verifier.evidence.settings import CheckSettings
+
+    asked = settings_from(CheckSettings, {"bundle": bundle, **choices})
+    limits = CheckLimits(system=asked.limits, timeout_s=asked.timeout)
+    return check_bundle(asked.bundle, asked.digest, asked.anew, limits)

@@ -25,6 +25,7 @@ from verifier.base.budget import Clock, memory_limit
 from verifier.base.errors import EngineError, LimitError, NoAnswerError, UsageError
 from verifier.case import Case, Inputs, Study, clock_of, read_inputs
 from verifier.chains import write_chain
+from verifier.chains.chain import MarkovChain
 from verifier.checking.process import StormProcess
 from verifier.checking.requirements import answers_within_limits
 from verifier.checking.results import TwoEngineValues
@@ -303,12 +304,8 @@ def require_one_case(study: Study) -> None:
         )
 
 
-def export_chain(study: Study, path: str | Path) -> None:
-    """Write the Markov chain of a study of one case, labelled with the propositions of model and spec.
-
-    Args:
-        study: what is asked.
-        path: ending in .umb, .drn or .prism.
+def chain_of(study: Study) -> MarkovChain:
+    """The Markov chain of a study of one case, labelled with the propositions of model and spec and `terminal`.
 
     Raises:
         UsageError: the study has several cases.
@@ -317,4 +314,14 @@ def export_chain(study: Study, path: str | Path) -> None:
     require_one_case(study)
     (case,), inputs = study.cases, study.inputs
     chain = case.chain({**inputs.model.labels, **expand_lets(inputs.spec.lets, inputs.spec.source)})
-    write_chain(replace(chain, labels={**chain.labels, "terminal": case.skeleton.terminal}), path)
+    return replace(chain, labels={**chain.labels, "terminal": case.skeleton.terminal})
+
+
+def export_chain(study: Study, path: str | Path) -> None:
+    """Write what `chain_of` gives; errors as there.
+
+    Args:
+        study: what is asked.
+        path: ending in .umb, .drn or .prism.
+    """
+    write_chain(chain_of(study), path)

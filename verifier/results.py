@@ -18,6 +18,7 @@ from verifier.base.documents import InputFile as InputFile
 from verifier.base.documents import json_values
 from verifier.base.files import document_text
 from verifier.base.numbers import decimal_text
+from verifier.base.result import Result
 from verifier.checking.verdicts import Reason, Verdict, condition_over, verdict_over, verdict_text, worst_verdict
 
 SCHEMA_NAME = "verifier.run"
@@ -216,8 +217,8 @@ class Unanswered:
         return {"name": self.requirement, "formula": self.formula, "reason": self.reason, "finished": points}
 
 
-@dataclass(frozen=True)
-class RunResult:
+@dataclass(frozen=True, repr=False)
+class RunResult(Result):
     """Everything one `verify run` found.
 
     Attributes:
@@ -241,6 +242,14 @@ class RunResult:
     matrices: Mapping[str, Any] = field(default_factory=dict)
     channel: Mapping[str, Any] = field(default_factory=dict)
     unanswered: tuple[Unanswered, ...] = ()
+
+    TOLD = "verifier.telling.run:run_table"
+    DRAWN = "verifier.telling.figures.run:figure_of_run"
+
+    @property
+    def headline(self) -> str:
+        """Title and verdict."""
+        return f"{self.title}: {self.verdict_text}"
 
     @property
     def largest_difference(self) -> float:

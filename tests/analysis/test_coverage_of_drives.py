@@ -9,9 +9,9 @@ from itertools import product
 import numpy as np
 import pytest
 from drive_populations import Population
+from phantom_rate import phantom_interval
 
 from verifier.analysis.intervals.betting import UNIT, log_capital, lower_ends
-from verifier.analysis.intervals.phantom import phantom_interval
 from verifier.analysis.intervals.rate_intervals import ends_in_billionths
 
 TAIL = Fraction(1, 40)

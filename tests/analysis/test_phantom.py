@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from drive_tables import drives_of, recall_counts
+from phantom_rate import phantom_interval
 from recall_chains import LABELS, product_of_recalls
 from scipy.stats import beta
 from small_objectives import channel_of, objective_of
@@ -12,7 +13,6 @@ from small_objectives import channel_of, objective_of
 from verifier.analysis.intervals.drive_items import DriveItems
 from verifier.analysis.intervals.interval_choice import Choice, choose_interval
 from verifier.analysis.intervals.measured import Measured
-from verifier.analysis.intervals.phantom import phantom_interval
 from verifier.analysis.phantom_draws import DriveData, common_draws, drive_draws, drive_intervals
 from verifier.base.errors import UsageError
 

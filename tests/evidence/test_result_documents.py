@@ -12,6 +12,7 @@ from verifier.evidence.documents import TYPES, schema_of, type_of
 
 WRITTEN = {
     "verifier.assess": "assess",
+    "verifier.collision": "collision",
     "verifier.curves": "curves",
     "verifier.trade_offs": "robroc",
     "verifier.mutate": "mutate",

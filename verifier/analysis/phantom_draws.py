@@ -1,9 +1,15 @@
 """How sure the *drives* make us of a probability: matrices of randomly weighted drives and one phantom drive more.
 
 In each draw every drive d gets a standard exponential weight E_d, the same for all columns, and every column one
-phantom drive of weight E_0 that is as large as the drive an item of the column lies in, S = sum N_d^2 / sum N_d (see
-`phantom`). What the phantom drive reports is for the caller to say: for an interval all of it is once what is worst
-for the probability and once what is best; in a comparison it is drawn as well.
+phantom drive of weight E_0 that is as large as the drive an item of the column lies in, S = sum N_d^2 / sum N_d: the
+Bayesian bootstrap over drives (Rubin, The Bayesian bootstrap, Annals of Statistics 9, 1981) with one more drive that
+went the other way (Gaffke, Three test statistics for a nonparametric one-sided hypothesis on the mean of a
+nonnegative variable, 2005; Learned-Miller and Thomas, A new confidence interval for the mean of a bounded random
+variable, arXiv:1905.06208, 2019). For one rate and one item in every drive that is exactly Clopper and Pearson's end;
+for equal sizes it is Gaffke's bound, for which coverage is conjectured; for other sizes coverage is shown by
+simulation only. So these bounds are called approximate. What the phantom drive reports is for the caller to say: for
+an interval all of it is once what is worst for the probability and once what is best; in a comparison it is drawn as
+well.
 
 The weights depend on the names of the drives, the seed and the number of the draw only. So detectors that were run on
 the same drives get the same weights, and are compared in pairs.

@@ -11,6 +11,7 @@ EXTRAS = {
     "PIL": "images",
     "cv2": "images",
     "jsonschema": "evidence",
+    "networkx": "graphs",
     "onnxruntime": "onnx",
     "orjson": "detections",
     "pandas": "detections",

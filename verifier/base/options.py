@@ -182,11 +182,11 @@ def add_options(parser: argparse.ArgumentParser, settings: type) -> None:
         if option.metavar is not None:
             how["metavar"] = option.metavar
         if option.positional:
-            group.add_argument(setting.name, **how, **_reading(setting), **_places(setting))
+            group.add_argument(setting.name, **how, **reading_of(setting), **_places(setting))
             continue
         how |= {"dest": setting.name, "required": setting.default is MISSING}
         if setting.kind is not bool:
-            group.add_argument(*setting.spellings, **how, **_reading(setting), **_times(setting))
+            group.add_argument(*setting.spellings, **how, **reading_of(setting), **_times(setting))
         elif option.opposite is None:
             group.add_argument(*setting.spellings, **how, action="store_true")
         else:
@@ -260,8 +260,8 @@ def _words(kind: Any) -> tuple[str, ...]:
     return get_args(kind) if get_origin(kind) is Literal else ()
 
 
-def _reading(setting: Setting) -> dict[str, Any]:
-    """What makes a value of a text."""
+def reading_of(setting: Setting) -> dict[str, Any]:
+    """What makes a value of a text, as keywords of `add_argument`."""
     words = _words(setting.kind)
     if words:
         spelled = {word.replace("-", "_"): word for word in words}

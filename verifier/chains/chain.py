@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
+from verifier.base.libraries import library
 from verifier.chains.rows import check_rows, check_states
 
 
@@ -58,3 +61,26 @@ class MarkovChain:
     def transition_count(self) -> int:
         """Number of transitions, nnz."""
         return len(self.indices)
+
+    def graph(self) -> Any:
+        """The chain as a `networkx.DiGraph`, for the searches and pictures of that library.
+
+        States are numbered from 0; a node has the values of the variables, its labels (`labels`) and whether it is
+        asked about (`initial`), an edge its `probability`. Memory grows by about a kilobyte per state.
+
+        Raises:
+            UsageError: networkx is not installed.
+        """
+        networkx = library("networkx")
+        matrix = csr_array((self.probabilities, self.indices, self.indptr), shape=(self.state_count,) * 2)
+        graph = networkx.from_scipy_sparse_array(matrix, create_using=networkx.DiGraph, edge_attribute="probability")
+        named: list[list[str]] = [[] for _ in range(self.state_count)]
+        for name, holds in self.labels.items():
+            for state in np.flatnonzero(holds).tolist():
+                named[state].append(name)
+        networkx.set_node_attributes(graph, dict(enumerate(named)), "labels")
+        asked = np.isin(np.arange(self.state_count), self.initial)
+        networkx.set_node_attributes(graph, dict(enumerate(asked.tolist())), "initial")
+        for name, values in self.valuations.items():
+            networkx.set_node_attributes(graph, dict(enumerate(values.tolist())), name)
+        return graph

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
-from verifier.base.errors import InputError, Place, UsageError
+from verifier.base.errors import UsageError
 from verifier.base.files import document_text, write_bytes, write_text
 from verifier.cli.invocation import Command, with_provenance
+from verifier.cli.targets import check_targets
 from verifier.cli.terminal import progress_bar
 from verifier.robustness.assessment.document import assess_document
 from verifier.robustness.assessment.plan import plans_text
@@ -15,14 +15,13 @@ from verifier.robustness.assessment.request import assessed
 from verifier.robustness.assessment.result import AssessmentResult
 from verifier.robustness.settings import AssessSettings
 from verifier.telling.assess import assess_markdown, assess_tables
-from verifier.telling.figures.drawing import check_plot_target, figure_bytes
-
-OUTPUTS = ("output", "markdown", "plan", "plot")
+from verifier.telling.figures.drawing import figure_bytes
 
 
 def assess_command(arguments: AssessSettings, command: Command) -> int:
     """Run `verify assess` and give its exit code."""
-    _check_targets(arguments)
+    _check_folders(arguments)
+    check_targets(arguments, "assessment")
     result = assessed(arguments, progress_bar)
     _give(arguments, result, command)
     return int(result.verdict.exit_code)
@@ -51,19 +50,10 @@ def _give(arguments: AssessSettings, result: AssessmentResult, command: Command)
     print(printed, end="")
 
 
-def _check_targets(arguments: AssessSettings) -> None:
-    """Refuse outputs that could not be written, or would overwrite the input, before anything is computed."""
-    targets = {name: getattr(arguments, name) for name in OUTPUTS if getattr(arguments, name) is not None}
-    for name, target in targets.items():
-        if name == "plot":
-            check_plot_target(target)
-        if Path(target).exists() and Path(arguments.file).exists() and Path(target).samefile(arguments.file):
-            raise UsageError(f"--{name}: {target} is an input of this assessment")
-        if not target or Path(target).is_dir() or not Path(target).absolute().parent.is_dir():
-            raise InputError("cannot be written: no such folder, or a folder itself", Place(target or "''"))
+def _check_folders(arguments: AssessSettings) -> None:
+    """Refuse folders that an output would lie in the way of, before anything is computed."""
     made = None if arguments.make is None else Path(arguments.make).resolve()
-    for name, target in targets.items():
-        if made is not None and Path(target).resolve() in (made, *made.parents):
+    for name in ("output", "markdown", "plan", "plot"):
+        target = getattr(arguments, name)
+        if made is not None and target is not None and Path(target).resolve() in (made, *made.parents):
             raise UsageError(f"--{name}: {target} is or holds the folder of --make")
-    if len({os.path.realpath(each) for each in targets.values()}) < len(targets):
-        raise UsageError("two outputs would be written to the same file")

@@ -1,42 +1,19 @@
-"""The command `verify collision`: read, study, print and write. Nothing is computed here."""
+"""The command `verify collision`: check what is to be written, call, print and write."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from verifier.base.errors import UsageError
 from verifier.base.files import csv_text, write_bytes, write_text
-from verifier.checking.process import StormProcess
-from verifier.cli.collision_options import (
-    check_that_options_apply,
-    detector_names,
-    estimator,
-    grid,
-    loop_settings,
-    shown_speeds,
-)
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.sources import check_writable
 from verifier.cli.terminal import is_watched
-from verifier.collision.comparison import THRESHOLD
-from verifier.collision.exact import WINDOW_M
-from verifier.collision.oracle import Penalty
-from verifier.collision.pairs_of_detections import pairs_of_detections
-from verifier.collision.pairs_reader import ReadPairs, read_pairs, read_record
-from verifier.collision.profile import read_profile
-from verifier.collision.ranking import REPLICATES as RANKING_REPLICATES
-from verifier.collision.remarks import study_remarks
+from verifier.collision.request import CollisionRequest
 from verifier.collision.result import CollisionResult
-from verifier.collision.settings import BOOTSTRAP, DECELERATION_MPS2, CollisionSettings
-from verifier.collision.stopping import BrakingPolicy
-from verifier.collision.study import StudySettings, collision_study
-from verifier.collision.subsampling import Progress, Subsampling
-from verifier.perception.detections import Reading, keep_scores, read_class_map, read_detections
-from verifier.perception.matching import MatchingPolicy, usual_threshold
-from verifier.provenance import program_versions
+from verifier.collision.settings import CollisionSettings
+from verifier.collision.subsampling import Progress
 from verifier.telling.collision import collision_tables
 from verifier.telling.figures.collision import (
     closed_loop_figure,
@@ -58,23 +35,11 @@ PLOTS = {
 
 def collision_command(arguments: CollisionSettings, command: Command) -> int:
     """Run `verify collision` and give its exit code."""
-    check_that_options_apply(arguments)
-    settings = _settings(arguments)
+    request = CollisionRequest(arguments)
     _check_targets(arguments)
-    detectors = list(_detectors(arguments))
-    titles = [each.pairs.title for each in detectors]
-    if len(set(titles)) < len(titles):
-        raise UsageError(f"two detectors have one name: {', '.join(titles)}")
-    _check_plots(arguments, len(detectors))
-    with contextlib.ExitStack() as stack:
-        storm = stack.enter_context(StormProcess()) if settings.loop is not None else None
-        bars = stack.enter_context(_Bars())
-        policies = collision_study(detectors, settings, storm, bars)
-        storm_version = {} if storm is None else {"storm": storm.storm_version()}
-    remarks = study_remarks(detectors, settings, policies)
-    title = arguments.title or ", ".join(titles)
-    versions = {**program_versions(), **storm_version}
-    result = CollisionResult(title, tuple(detectors), settings, policies, versions, remarks)
+    _check_plots(arguments, len(request.detectors))
+    with _Bars() as bars:
+        result = request.result(bars)
     _give(arguments, result, command)
     return 0
 
@@ -91,108 +56,6 @@ def _give(arguments: CollisionSettings, result: CollisionResult, command: Comman
     for path, picture in pictures.items():
         write_bytes(path, picture)
     print(document if arguments.json else collision_tables(result), end="")
-
-
-def _settings(arguments: CollisionSettings) -> StudySettings:
-    on, unit = grid(arguments)
-    decelerations = arguments.deceleration or (DECELERATION_MPS2,)
-    policies = tuple(BrakingPolicy(each, arguments.reaction) for each in decelerations)
-    if len(set(policies)) < len(policies):
-        raise UsageError("--deceleration: a value is given twice")
-    return StudySettings(
-        grid=on,
-        policies=policies,
-        speed_unit=unit,
-        shown_mps=shown_speeds(arguments, on),
-        estimator=estimator(arguments),
-        level=arguments.level,
-        window_m=WINDOW_M if arguments.window is None else arguments.window,
-        subsampling=Subsampling(arguments.subsample_size, arguments.subsamples),
-        bootstrap=_count(arguments.bootstrap, 0 if arguments.two_bandwidths else BOOTSTRAP, "--bootstrap", 0),
-        ranking=_count(arguments.ranking_replicates, RANKING_REPLICATES, "--ranking-replicates", 1),
-        seed=_count(arguments.seed, 0, "--seed", 0),
-        penalty=Penalty(arguments.alpha_loss, arguments.beta_loss, arguments.heavy),
-        threshold=THRESHOLD if arguments.good_loss is None else arguments.good_loss,
-        weight=None if arguments.weight is None else read_profile(arguments.weight, on),
-        held_out=arguments.held_out,
-        loop=loop_settings(arguments, on, policies[0]),
-    )
-
-
-def _count(given: int | None, usual: int, option: str, least: int) -> int:
-    if given is not None and given < least:
-        raise UsageError(f"{option}: expected a whole number from {least}, got {given}")
-    return usual if given is None else given
-
-
-def _detectors(arguments: CollisionSettings) -> Iterator[ReadPairs]:
-    """The pairs of every detector that the arguments name."""
-    sources = {"--pairs": arguments.tables, "--record": arguments.record, "--detections": arguments.detections}
-    if not any(sources.values()):
-        raise UsageError(
-            "name the data: PAIRS.csv, --pairs NAME=FILE, --record FILE, or --format NAME --annotations PATH "
-            "--detections PATH"
-        )
-    named = detector_names(sources)
-    for name, path in named["--pairs"]:
-        yield _table(arguments, name, path)
-    for name, path in named["--record"]:
-        if arguments.distance is None:
-            raise UsageError(
-                "--record: name the measure of distance that verify confusion counted with: --distance MEASURE "
-                "(its default is euclidean_3d); the record does not say"
-            )
-        yield read_record(
-            path, arguments.distance, classes=arguments.classes, same_class=arguments.same_class, title=name or ""
-        )
-    for name, path in named["--detections"]:
-        yield _detected(arguments, name or Path(path).stem, path)
-
-
-def _table(arguments: CollisionSettings, name: str | None, path: str) -> ReadPairs:
-    return read_pairs(
-        path,
-        classes=arguments.classes,
-        image_count=arguments.images,
-        columns=arguments.column,
-        negative_reports=arguments.negative_reports,
-        title=name or "",
-    )
-
-
-def _detected(arguments: CollisionSettings, name: str, path: str) -> ReadPairs:
-    if arguments.format is None or arguments.annotations is None:
-        raise UsageError("--detections goes with --format NAME and --annotations PATH")
-    options: dict[str, Any] = {} if arguments.frames is None else {"frames": arguments.frames}
-    if arguments.column and arguments.format == "table":
-        options["columns"] = arguments.column
-    how = Reading(
-        None if arguments.class_map is None else read_class_map(arguments.class_map),
-        tuple(arguments.ignore),
-        sequences=tuple(arguments.sequence) or None,
-    )
-    data = read_detections(arguments.format, arguments.annotations, path, how, **options)
-    if arguments.min_score is not None:
-        data = keep_scores(data, arguments.min_score)
-    policy = None
-    if arguments.affinity is not None:
-        threshold = arguments.match_threshold
-        if threshold is None:
-            threshold = usual_threshold(arguments.affinity)
-        try:
-            policy = MatchingPolicy(arguments.affinity, threshold)
-        except ValueError as error:
-            raise UsageError(f"matching: {error}") from None
-    elif arguments.match_threshold is not None:
-        raise UsageError("--match-threshold goes with --affinity")
-    return pairs_of_detections(
-        data,
-        classes=arguments.classes,
-        measure=arguments.distance or "ground_plane",
-        policy=policy,
-        same_class=arguments.same_class,
-        title=name,
-    )
 
 
 def _check_targets(arguments: CollisionSettings) -> None:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from verifier.base.errors import UsageError, one_line, shown
+from verifier.base.errors import UsageError, one_line
 from verifier.base.files import read_json
 from verifier.base.numbers import decimal_text
 from verifier.case import Inputs, read_inputs
 from verifier.checking.process import StormProcess
 from verifier.options import RunOptions
 from verifier.pipeline import verified
-from verifier.questions.settings import RunSettings
+from verifier.questions.settings import RunSettings, drop_rule, largest_drop, share
 from verifier.results import InputFile, RunResult
 
 if TYPE_CHECKING:  # comparisons take a while to import, and most runs have no gates
@@ -84,15 +82,6 @@ class Gates:
         return {"gates": found} if found else {}
 
 
-def read_baseline(path: str) -> Baseline:
-    """An earlier result; InputError as `verifier.evidence.consistency.read_document` and `baseline_of_document`."""
-    from verifier.evidence.consistency import read_document
-    from verifier.questions.compare.gate import baseline_of_document
-
-    document = read_document(path)
-    return baseline_of_document(document.content, path, document.sha256)
-
-
 def asked_gates(arguments: RunSettings) -> Asked:
     """What the arguments ask.
 
@@ -105,6 +94,8 @@ def asked_gates(arguments: RunSettings) -> Asked:
     if arguments.baseline is not None:
         document, _ = read_json(arguments.baseline)
         if not isinstance(document, dict) or document.get("schema") != "verifier.confusion":
+            from verifier.evidence.baseline import read_baseline
+
             recorded = read_baseline(arguments.baseline)
     least = None if arguments.fail_under is None else share("--fail-under", arguments.fail_under)
     if least == 0:
@@ -120,57 +111,6 @@ def asked_gates(arguments: RunSettings) -> Asked:
     if chance is not None and not drawn:
         raise UsageError("--drop-from chance takes draws: leave out --no-confidence, --round-transitions and --mix")
     return Asked(least, drop, arguments.baseline, recorded, chance)
-
-
-def largest_drop(max_drop: str | None, baseline: str | None) -> Fraction | None:
-    """The drop that is allowed against a baseline; None where there is no such gate.
-
-    Args:
-        max_drop, baseline: as given; None where they are not.
-
-    Raises:
-        UsageError: one without the other, or no number from 0 to 1.
-    """
-    if max_drop is not None and PurePath(max_drop).suffix.lower() == ".json":
-        raise UsageError(
-            f"--max-drop: expected a number from 0 to 1, got the file {shown(max_drop)}\n"
-            f"  hint: as --max-drop 0.01 --baseline {one_line(max_drop)}; 0 allows no drop at all"
-        )
-    if (baseline is None) != (max_drop is None):
-        raise UsageError("--max-drop and --baseline belong together: name both or none")
-    return None if max_drop is None else share("--max-drop", max_drop)
-
-
-def drop_rule(text: str | None, *, gated: bool) -> Fraction | None:
-    """The chance from which on a drop fails; None for the rule "point".
-
-    Args:
-        text: of the argument; None where it is not given.
-        gated: whether there is a gate for it.
-
-    Raises:
-        UsageError: no such rule, or nothing for it to judge.
-    """
-    if text is None:
-        return None
-    if not gated:
-        raise UsageError("--drop-from belongs to --max-drop and --baseline")
-    if text.strip() == "point":
-        return None
-    rule, colon, chance = text.partition(":")
-    if rule.strip() != "chance" or not colon:
-        raise UsageError(f"--drop-from: expected point, or chance:C such as chance:0.95, got {shown(text)}")
-    found = share("--drop-from chance", chance)
-    if not 0 < found < 1:
-        raise UsageError(f"--drop-from: a chance that decides lies strictly between 0 and 1, got {shown(text)}")
-    return found
-
-
-def share(option: str, text: str) -> Fraction:
-    """A number from 0 to 1; UsageError."""
-    if not re.fullmatch(r"\s*\d{1,30}(\.\d{1,30})?([eE][+-]?\d{1,2})?\s*", text) or Fraction(text.strip()) > 1:
-        raise UsageError(f"{option}: expected a number from 0 to 1, got {shown(text)}")
-    return Fraction(text.strip())
 
 
 def gates_of(asked: Asked, arguments: RunSettings, result: RunResult, storm: StormProcess) -> Gates:

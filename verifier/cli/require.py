@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 from verifier.base.budget import memory_limit
-from verifier.base.errors import UsageError
 from verifier.base.files import csv_text, write_text
 from verifier.case import Study, read_inputs
 from verifier.checking.process import StormProcess
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets
 from verifier.cli.terminal import progress_bar
-from verifier.questions.require.question import Question, read_prices
+from verifier.questions.require.question import question_of
 from verifier.questions.require.story import required
 from verifier.questions.settings import RequirementSettings
 from verifier.telling.require import require_table
@@ -24,8 +22,8 @@ WITHOUT_ROWS = ("requirement", "planner", "outcome", "bin", "label", "required_r
 
 def require_command(arguments: RequirementSettings, command: Command) -> int:
     """Run `verify require` and give its exit code."""
-    asked = question(arguments)
-    options = replace(arguments.options, assume_memoryless=arguments.assume_memoryless)
+    asked = question_of(arguments)
+    options = arguments.run_options
     check_targets(arguments)
     with StormProcess() as storm, memory_limit(options.limits.memory_bytes):
         inputs = read_inputs(arguments.spec, arguments.cm, options)
@@ -39,13 +37,3 @@ def require_command(arguments: RequirementSettings, command: Command) -> int:
         write_text(arguments.csv, csv_text(rows, None if rows else WITHOUT_ROWS))
     print(document if arguments.json else table, end="")
     return int(result.exit_code)
-
-
-def question(arguments: RequirementSettings) -> Question:
-    """What the arguments ask; UsageError where prices go with no such mode, InputError as `read_prices`."""
-    asked = Question(**vars(arguments.question))
-    if arguments.cost is None:
-        return asked
-    if asked.mode not in ("common", "cost"):
-        raise UsageError(f"--cost belongs to --mode cost, not to --mode {asked.mode}")
-    return replace(asked, mode="cost", prices=read_prices(arguments.cost))

@@ -6,12 +6,13 @@ The document is byte-stable: equal inputs give equal bytes. It holds no times, n
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 from verifier.base.documents import Count, InputFile, Limits, Magnitude, Share
 from verifier.base.files import document_text
+from verifier.base.result import Result
 from verifier.closedloop.comparison import Cell, MetricTable, NamedCurve, Row, RowKind
 from verifier.closedloop.decisions import Flip, flips_between_metrics, flips_under_mutation
 from verifier.closedloop.robroc import area
@@ -179,7 +180,19 @@ class TradeOffsResult:
 
 
 @dataclass(frozen=True, eq=False)
-class TradeOffs:
+class CurveSet:
+    """Curves that were read or verified, and where they come from; the other fields are those of `TradeOffs`."""
+
+    title: str
+    curves: Sequence[NamedCurve]
+    inputs: tuple[Mapping[str, str], ...]
+    versions: Mapping[str, str]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TradeOffs(Result):
     """Everything found about some detectors.
 
     Attributes:
@@ -201,6 +214,14 @@ class TradeOffs:
     tables: tuple[MetricTable, ...]
     logs: LogsUsed | None = None
     second: SecondEngine | None = None
+
+    TOLD = "verifier.telling.closedloop:trade_off_tables"
+    DRAWN = "verifier.telling.figures.closedloop:curves_figure"
+
+    @property
+    def headline(self) -> str:
+        """The title, and what was judged by."""
+        return f"{self.title}, by {', '.join(table.metric for table in self.tables)}"
 
     @property
     def under_mutation(self) -> list[Flip]:

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, get_args
 
-from verifier.base.errors import UsageError
+from verifier.base.errors import UsageError, shown
 from verifier.base.options import (
     Option,
     PrintedTables,
@@ -85,6 +85,15 @@ _iou = limited(float, lambda value: 0 < value <= 1, "a number above 0, at most 1
 def _conditions(text: str) -> tuple[str, tuple[str, ...]]:
     name, listed = pair("--group", "NAME=CONDITION,...", text)
     return name, tuple(condition.strip() for condition in listed.split(","))
+
+
+def checked_severities(severities: Mapping[str, str]) -> dict[str, str]:
+    """Condition -> severity; UsageError where one is none."""
+    known = get_args(Severity)
+    for name, kind in severities.items():
+        if kind not in known:
+            raise UsageError(f"--severity: {name} is {shown(kind)}; expected {' or '.join(known)}")
+    return dict(severities)
 
 
 Severities = Annotated[

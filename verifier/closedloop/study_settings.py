@@ -1,19 +1,28 @@
-"""Every choice of a closed-loop study beside its data, as one frozen value."""
+"""Every choice of a closed-loop study beside its data, as one frozen value, made from those of the command."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import get_args
+from typing import Any, get_args
 
-from verifier.closedloop.closed_loop_curve import ClosedLoopSettings
+from verifier.base.errors import UsageError
+from verifier.closedloop.closed_loop_curve import ClosedLoopSettings as LoopSettings
+from verifier.closedloop.closed_loop_curve import standard_sensitivities
 from verifier.closedloop.curves import FPR_MAX
 from verifier.closedloop.judged import PathifierMetric
 from verifier.closedloop.logs import Floats
 from verifier.closedloop.matched import IOU_HALF
 from verifier.closedloop.pathifier import Radii
 from verifier.closedloop.paths import PathSettings
-from verifier.closedloop.settings import USUAL_METRICS, Metric, NeverStops
+from verifier.closedloop.settings import (
+    USUAL_METRICS,
+    ClosedLoopSettings,
+    Metric,
+    NeverStops,
+    checked_severities,
+)
+from verifier.closedloop.vehicle import VehicleSettings
 from verifier.perception.matching import MatchingPolicy
 
 METRICS: tuple[Metric, ...] = get_args(Metric)
@@ -46,7 +55,7 @@ class StudySettings:
     """
 
     radii: Radii
-    loop: ClosedLoopSettings
+    loop: LoopSettings
     sensitivity: Floats
     metrics: tuple[Metric, ...] = USUAL_METRICS
     skip_undefined: bool = False
@@ -60,3 +69,71 @@ class StudySettings:
     draws: int = 1000
     seed: int = 0
     confidence: float = 0.95
+
+    def record(self) -> dict[str, Any]:
+        """Every choice that can change a number, by name."""
+        levels = self.sensitivity
+        return {
+            "control_radius_m": self.radii.control_m,
+            "safety_radius_m": self.radii.safety_m,
+            "path_extension_m": self.path.extension_m,
+            "knot_spacing_m": self.path.knot_spacing_m,
+            "metrics": list(self.metrics),
+            "levels": {"count": len(levels), "lowest": float(levels[0]), "highest": float(levels[-1])},
+            "vehicle": self.loop.vehicle.record(),
+            "engine": self.loop.engine,
+            "stop_cost_s": self.loop.stop_cost_s,
+            "tolerance_m": self.loop.tolerance_m,
+            "matching": self.policy.record(),
+            "fpr_max": self.fpr_max,
+            "first_frame": self.pathifier.first_frame,
+            "never_stops": self.never_stops,
+            "severities": dict(self.severities),
+            "groups": {name: list(each) for name, each in self.groups.items()},
+            "bootstrap": {"draws": self.draws, "seed": self.seed, "confidence": self.confidence},
+        }
+
+
+def study_settings(settings: ClosedLoopSettings) -> StudySettings:
+    """The choices of a study; UsageError for one that cannot be meant."""
+    chosen = settings.metric or USUAL_METRICS
+    try:
+        vehicle = VehicleSettings(
+            settings.top_speed,
+            -settings.deceleration,
+            settings.acceleration,
+            settings.step,
+            settings.start_speed,
+            settings.between_images,
+            settings.too_close,
+        )
+        levels = standard_sensitivities(settings.levels, settings.lowest, settings.highest)
+        radii = Radii(settings.control_radius, settings.safety_radius)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    return StudySettings(
+        radii,
+        LoopSettings(vehicle, settings.engine, settings.stop_cost, settings.tolerance),
+        levels,
+        tuple(metric for metric in METRICS if metric in chosen),
+        not settings.metric,
+        PathSettings(settings.path_extension),
+        _matching_policy(settings),
+        settings.fpr_max,
+        PathifierMetric(first_frame=settings.first_frame),
+        checked_severities(settings.severity),
+        settings.group,
+        settings.never_stops,
+        settings.draws,
+        settings.seed,
+        settings.confidence,
+    )
+
+
+def _matching_policy(settings: ClosedLoopSettings) -> MatchingPolicy:
+    """What counts as a match with a person."""
+    if settings.match_distance is None:
+        return MatchingPolicy("iou_2d", 0.5 if settings.match_iou is None else settings.match_iou)
+    if settings.match_iou is not None:
+        raise UsageError("--match-distance and --match-iou are two ways to match; choose one")
+    return MatchingPolicy("centre_bev", settings.match_distance)

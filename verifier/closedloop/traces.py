@@ -6,7 +6,8 @@ few levels, one state per step. Both give the same stops and times.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,12 @@ class Trace:
     distance_m: Floats
     safe_speed_mps: Floats
     stopped: NDArray[np.bool_]
+
+    def rows(self) -> Iterator[dict[str, int | float | bool]]:
+        """One flat row per state."""
+        names = tuple(state.name for state in fields(self))
+        columns = [getattr(self, name).tolist() for name in names]
+        return (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
 
 
 def trace(course: Course, sensitivity: float | None, vehicle: VehicleSettings, most_steps: int = MOST_STEPS) -> Trace:

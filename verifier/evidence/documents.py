@@ -30,13 +30,13 @@ SCHEMAS: Mapping[str, str] = MappingProxyType(
         "verifier.require": "questions/require/require.schema.json",
         "verifier.compare": "questions/compare/compare.schema.json",
         "verifier.confusion": "perception/confusion/confusion.schema.json",
-        "verifier.collision": "collision/collision.schema.json",
     }
 )
 """Where the schema of each kind of document lies in this package."""
 TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "verifier.assess": ("verifier.robustness.assessment.document", "AssessResult"),
+        "verifier.collision": ("verifier.collision.document", "CollisionStudy"),
         "verifier.curves": ("verifier.closedloop.curvefiles", "Curves"),
         "verifier.trade_offs": ("verifier.closedloop.results", "TradeOffsResult"),
         "verifier.mutate": ("verifier.robustness.mutators.batch_result", "MutateResult"),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from verifier.base.documents import read_document
 from verifier.closedloop.curvefiles import NUMBERS, curves_of
 from verifier.closedloop.curves import TradeOffCurve
 from verifier.evidence.documents import Document
@@ -24,29 +26,36 @@ from verifier.perception.confusion.document_reader import DocumentReader
 
 if TYPE_CHECKING:
     from verifier.closedloop.results import TradeOffsResult
+    from verifier.collision.document import CollisionStudy, RankingRecord
     from verifier.evidence.rates.document import RateResult
     from verifier.robustness.mutators.batch_result import MutateResult
 
 
 def check_collision(document: Document) -> None:
     """Maps have the shape of the grid, and rankings the detectors of the study."""
-    grid = document.content["grid"]
-    shape = len(grid["distances_m"]), len(grid["speeds_mps"])
-    for p, policy in enumerate(document.content["policies"]):
-        where, detectors = f"/policies/{p}", len(policy["detectors"])
-        for d, detector in enumerate(policy["detectors"]):
+    from verifier.collision.document import CollisionInput  # with all that a study needs, for studies only
+
+    study: CollisionStudy = document.result
+    known = [each.name for each in fields(CollisionInput)]
+    for k, source in enumerate(study.inputs):
+        told = {key: source[key] for key in known if key in source}
+        read_document(CollisionInput, told, document.name, f"/inputs/{k}")
+    shape = len(study.grid.distances_m), len(study.grid.speeds_mps)
+    for p, policy in enumerate(study.policies):
+        where, detectors = f"/policies/{p}", len(policy.detectors)
+        for d, detector in enumerate(policy.detectors):
             for name in ("probability", "reason", "trust"):
-                _check_shape(document, f"{where}/detectors/{d}/{name}", detector[name], shape)
-            for k, row in enumerate(detector["probability"]):
+                _check_shape(document, f"{where}/detectors/{d}/{name}", getattr(detector, name), shape)
+            for k, row in enumerate(detector.probability):
                 if not all(each is None or is_probability(each) for each in row):
                     refuse(document, f"{where}/detectors/{d}/probability/{k}", "expected probabilities")
-        for k, pair in enumerate(policy["comparisons"]):
+        for k, pair in enumerate(policy.comparisons):
             for name in ("first", "second"):
-                check_index(document, f"{where}/comparisons/{k}/{name}", pair[name], detectors)
+                check_index(document, f"{where}/comparisons/{k}/{name}", getattr(pair, name), detectors)
             for name in ("area", "p_value"):
-                _check_shape(document, f"{where}/comparisons/{k}/{name}", pair[name], shape)
-        if policy["ranking"] is not None:
-            _check_ranking(document, f"{where}/ranking", policy["ranking"], detectors)
+                _check_shape(document, f"{where}/comparisons/{k}/{name}", getattr(pair, name), shape)
+        if policy.ranking is not None:
+            _check_ranking(document, f"{where}/ranking", policy.ranking, detectors)
 
 
 def _check_shape(document: Document, pointer: str, rows: Sequence[Sequence[Any]], shape: tuple[int, int]) -> None:
@@ -54,14 +63,14 @@ def _check_shape(document: Document, pointer: str, rows: Sequence[Sequence[Any]]
         refuse(document, pointer, f"expected {shape[0]} x {shape[1]} cells")
 
 
-def _check_ranking(document: Document, where: str, ranking: Mapping[str, Any], detectors: int) -> None:
-    for k, each in enumerate(ranking["crossings"]):
+def _check_ranking(document: Document, where: str, ranking: RankingRecord, detectors: int) -> None:
+    for k, each in enumerate(ranking.crossings):
         for name in ("better_below", "better_above"):
-            check_index(document, f"{where}/crossings/{k}/{name}", each[name], detectors)
-    for k, ratio in enumerate(ranking["ratios"]):
-        for n, at in enumerate(ratio["order"]):
+            check_index(document, f"{where}/crossings/{k}/{name}", getattr(each, name), detectors)
+    for k, ratio in enumerate(ranking.ratios):
+        for n, at in enumerate(ratio.order):
             check_index(document, f"{where}/ratios/{k}/order/{n}", at, detectors)
-        if len(ratio["best_share"]) != detectors:
+        if len(ratio.best_share) != detectors:
             refuse(document, f"{where}/ratios/{k}/best_share", "expected one share per detector")
 
 

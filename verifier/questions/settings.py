@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from verifier.analysis.settings import ExplainSettings, Semantics
-from verifier.base.errors import UsageError, shown
+from verifier.base.errors import UsageError, one_line, shown
 from verifier.base.options import Option, Part, Printed, PrintedTables, Written, reads, writes
 from verifier.options import CHANNEL, SCENARIOS, RunOptions
 
@@ -187,6 +188,11 @@ class RequirementSettings:
     output: Written = None
     csv: Annotated[str | None, writes("write one row per planner and cell")] = None
 
+    @property
+    def run_options(self) -> RunOptions:
+        """Those of the runs that are asked for."""
+        return replace(self.options, assume_memoryless=self.assume_memoryless)
+
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonSettings:
@@ -215,3 +221,54 @@ class ComparisonSettings:
         str | None, writes("write the proof of every probability (.zip), which verifier/analysis/kernel.py checks")
     ] = None
     pairs: Annotated[bool, Option("show the chances of all pairs, too", role="output")] = False
+
+
+def largest_drop(max_drop: str | None, baseline: str | None) -> Fraction | None:
+    """The drop that is allowed against a baseline; None where there is no such gate.
+
+    Args:
+        max_drop, baseline: as given; None where they are not.
+
+    Raises:
+        UsageError: one without the other, or no number from 0 to 1.
+    """
+    if max_drop is not None and PurePath(max_drop).suffix.lower() == ".json":
+        raise UsageError(
+            f"--max-drop: expected a number from 0 to 1, got the file {shown(max_drop)}\n"
+            f"  hint: as --max-drop 0.01 --baseline {one_line(max_drop)}; 0 allows no drop at all"
+        )
+    if (baseline is None) != (max_drop is None):
+        raise UsageError("--max-drop and --baseline belong together: name both or none")
+    return None if max_drop is None else share("--max-drop", max_drop)
+
+
+def drop_rule(text: str | None, *, gated: bool) -> Fraction | None:
+    """The chance from which on a drop fails; None for the rule "point".
+
+    Args:
+        text: of the argument; None where it is not given.
+        gated: whether there is a gate for it.
+
+    Raises:
+        UsageError: no such rule, or nothing for it to judge.
+    """
+    if text is None:
+        return None
+    if not gated:
+        raise UsageError("--drop-from belongs to --max-drop and --baseline")
+    if text.strip() == "point":
+        return None
+    rule, colon, chance = text.partition(":")
+    if rule.strip() != "chance" or not colon:
+        raise UsageError(f"--drop-from: expected point, or chance:C such as chance:0.95, got {shown(text)}")
+    found = share("--drop-from chance", chance)
+    if not 0 < found < 1:
+        raise UsageError(f"--drop-from: a chance that decides lies strictly between 0 and 1, got {shown(text)}")
+    return found
+
+
+def share(option: str, text: str) -> Fraction:
+    """A number from 0 to 1; UsageError."""
+    if not re.fullmatch(r"\s*\d{1,30}(\.\d{1,30})?([eE][+-]?\d{1,2})?\s*", text) or Fraction(text.strip()) > 1:
+        raise UsageError(f"{option}: expected a number from 0 to 1, got {shown(text)}")
+    return Fraction(text.strip())

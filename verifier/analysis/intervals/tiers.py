@@ -3,7 +3,7 @@
 | tier                | what it takes for the bounds to hold                                                |
 |---------------------|-------------------------------------------------------------------------------------|
 | `independent_drives`| drives are independent, and none holds more than B items of a column (`betting`)     |
-| `approximate`       | drives are independent; coverage shown by simulation, not proven (`phantom`)         |
+| `approximate`       | drives are independent; coverage shown by simulation, not proven (`phantom_draws`)   |
 | `icc_at_most`       | items of one drive are correlated with at most this intraclass correlation           |
 | `independent_items` | items are independent                                                                |
 

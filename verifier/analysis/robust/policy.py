@@ -108,6 +108,7 @@ class PolicySearch:
             self._follow(guide)
         self._leaving = np.ones(len(unknown), dtype=bool)
         self._capped = np.zeros(len(self._owners), dtype=bool)
+        self._equations: tuple[csc_array[Any], Floats] | None = None  # of the present policy, once they are made
         self._solver: SuperLU | None = None
         self._switched = len(unknown)
 
@@ -157,8 +158,11 @@ class PolicySearch:
         return bool(np.any(before != self._capped))
 
     def _cap(self, capped: Mask) -> None:
-        self._switched += int(np.count_nonzero(capped != self._capped))
+        changed = int(np.count_nonzero(capped != self._capped))
+        self._switched += changed
         self._capped = capped
+        if changed:
+            self._equations = None
 
     def burden(self, cost: Floats, value: Floats) -> float:
         """How much (p,) costs of leaving a node add to the (p,) values of the present policy, at most."""
@@ -188,6 +192,11 @@ class PolicySearch:
 
     def _matrix(self) -> tuple[csc_array[Any], Floats]:
         """I - W, and the weight of leaving each node."""
+        if self._equations is None:
+            self._equations = self._equations_of_policy()
+        return self._equations
+
+    def _equations_of_policy(self) -> tuple[csc_array[Any], Floats]:
         used = self._leaving
         share, row, column = self._weights[used], self._row[used], self._place[self._behind[used]]
         out: Floats = np.bincount(row, share.sum(axis=1), len(self._owners)).astype(np.float64)
@@ -263,6 +272,7 @@ class PolicySearch:
         self._leaving[switched] = True
         self._weights[switched] = weights[switched]
         self._switched += len(switched)
+        self._equations = None
         return True
 
 

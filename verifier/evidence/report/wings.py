@@ -47,7 +47,6 @@ def wing_section(document: Document, anchor: str) -> Section:
 
 def wing_sentences(document: Document) -> Iterator[tuple[str, str]]:
     """What such a document says, for the summary."""
-    content = document.content
     if document.kind == "assess":
         for system in document.result.systems:
             held = HELD.get(system.verdict, "nothing was held against a tolerance")
@@ -59,13 +58,13 @@ def wing_sentences(document: Document) -> Iterator[tuple[str, str]]:
             ]
             yield f"Best by {name_text(table.metric)}: {'; '.join(rows)}.", ""
     elif document.kind == "collision":
-        yield collision_sentence(content), ""
+        yield collision_sentence(document.result), ""
     elif document.kind == "mutate":
         yield f"{counted(document.result.counts.written, 'mutated image')} written.", ""
 
 
 def _collision(document: Document) -> Iterator[Block]:
-    yield from collision_blocks(document.content)
+    yield from collision_blocks(document.result)
 
 
 def _other(document: Document) -> Iterator[Block]:

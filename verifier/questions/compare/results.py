@@ -12,6 +12,8 @@ from typing import Any
 from verifier.base.errors import ExitCode
 from verifier.base.files import document_text
 from verifier.base.numbers import decimal_text
+from verifier.base.result import Result
+from verifier.base.words import counted
 from verifier.questions.compare.gate import Gate
 from verifier.questions.compare.tables import ParetoView, SpecComparison
 from verifier.results import InputFile, Point
@@ -29,8 +31,8 @@ class Detector:
     matrices: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class CompareResult:
+@dataclass(frozen=True, repr=False)
+class CompareResult(Result):
     """Everything one `verify compare` found.
 
     Attributes:
@@ -54,6 +56,14 @@ class CompareResult:
     gate: Gate | None
     versions: Mapping[str, str]
     remarks: tuple[str, ...]
+
+    TOLD = "verifier.telling.compare:compare_table"
+    DRAWN = "verifier.telling.figures.compare:compare_figure"
+
+    @property
+    def headline(self) -> str:
+        """What was compared."""
+        return f"{', '.join(each.name for each in self.detectors)} under {counted(len(self.specs), 'spec')}"
 
     @property
     def largest_difference(self) -> float:

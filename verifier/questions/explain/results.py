@@ -6,7 +6,7 @@ The document is byte-stable, like that of `verify run`; its schema is `explain.s
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from verifier.analysis.counterexamples.moves import Alternatives, WrongReport
 from verifier.analysis.counterexamples.replay import Replay
 from verifier.analysis.sensitivity.state_map import StateMap
 from verifier.base.files import document_text
+from verifier.base.result import Result
 from verifier.perception.confusion.matrices import Label, label_text
 from verifier.results import InputFile, Point, RequirementResult, RunResult, fraction_text
 
@@ -82,8 +83,8 @@ class Explained:
     counted: tuple[Counted, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class ExplainResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class ExplainResult(Result):
     """Everything one `verify explain` found.
 
     Attributes:
@@ -101,6 +102,38 @@ class ExplainResult:
     settings: Mapping[str, Any]
     record: InputFile | None
     explained: tuple[Explained, ...]
+
+    TOLD = "verifier.telling.explain:explain_table"
+    DRAWN = "verifier.telling.figures.explain:explain_figure"
+
+    @property
+    def remarks(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Those of the run."""
+        return self.run.remarks
+
+    @property
+    def headline(self) -> str:
+        """That of the run."""
+        return self.run.headline
+
+    def rows(self) -> Iterator[dict[str, str | float]]:
+        """One row per requirement and cause: the reports that it is lost by, together, and how probable that is."""
+        names = [label_text(label) for label in self.labels]
+        for each in self.explained:
+            for told in each.explanation.causes:
+                cause = told.cause
+                reports = [
+                    f"{names[report.true]} in {self.bins[report.bin]} reported as {names[report.predicted]}"
+                    for report in cause.reports
+                ]
+                yield {
+                    "requirement": each.result.name,
+                    "planner": each.result.planner,
+                    "scenario": str(each.point.scenario),
+                    "cause": "; ".join([*reports, *(["other reports"] if cause.others else [])]) or "no wrong report",
+                    "probability": cause.probability,
+                    "corrected": told.corrected,
+                }
 
     def document(self) -> dict[str, Any]:
         """The JSON document."""

@@ -18,7 +18,7 @@ import csv
 import io
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import get_args
@@ -31,7 +31,7 @@ from verifier.base.errors import InputError, Place, UsageError, shown, unknown_n
 from verifier.base.files import read_text
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.perception.confusion.matrices import Label, label_text
-from verifier.questions.settings import Mode, QuestionSettings, Rest
+from verifier.questions.settings import Mode, QuestionSettings, RequirementSettings, Rest
 
 Mask = NDArray[np.bool_]
 
@@ -161,3 +161,13 @@ def _number(text: str, what: str, place: Place) -> Fraction:
     if number is None or number > 10**9:
         raise InputError(f"expected {what} from 0 to 1e9, got {shown(text)}", place)
     return number
+
+
+def question_of(settings: RequirementSettings) -> Question:
+    """What settings ask; UsageError where prices go with no such mode, InputError as `read_prices`."""
+    asked = Question(**vars(settings.question))
+    if settings.cost is None:
+        return asked
+    if asked.mode not in ("common", "cost"):
+        raise UsageError(f"--cost belongs to --mode cost, not to --mode {asked.mode}")
+    return replace(asked, mode="cost", prices=read_prices(settings.cost))

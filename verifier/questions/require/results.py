@@ -14,6 +14,7 @@ from typing import Any
 from verifier.base.errors import ExitCode
 from verifier.base.files import document_text
 from verifier.base.numbers import decimal_text
+from verifier.base.result import Result
 from verifier.checking.verdicts import Verdict, verdict_text
 from verifier.results import InputFile, Point, point_document
 
@@ -170,8 +171,8 @@ class Answer:
         }
 
 
-@dataclass(frozen=True)
-class RequireResult:
+@dataclass(frozen=True, repr=False)
+class RequireResult(Result):
     """Everything one `verify require` found.
 
     Attributes:
@@ -201,6 +202,13 @@ class RequireResult:
     remarks: tuple[str, ...]
     matrices: Mapping[str, Any]
     channel: Mapping[str, Any]
+
+    TOLD = "verifier.telling.require:require_table"
+
+    @property
+    def headline(self) -> str:
+        """What was asked, and the outcomes."""
+        return f"{self.requirement}, {self.target_text}: {', '.join(answer.outcome.value for answer in self.answers)}"
 
     @property
     def target_text(self) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from verifier.base.result import Result
 from verifier.checking.verdicts import Verdict, worst_verdict
 from verifier.robustness.assessment.breaks import Break, Criterion, break_of, in_order, surely_before
 from verifier.robustness.assessment.definition import Assessment, DataSet
@@ -111,14 +112,43 @@ class SystemResult:
         return worst_verdict(each.verdict for each in self.targets)
 
 
-@dataclass(frozen=True)
-class AssessmentResult:
+@dataclass(frozen=True, repr=False)
+class AssessmentResult(Result):
     """Everything one `verify assess` found."""
 
     title: str
     inputs: tuple[Mapping[str, str], ...]
     systems: tuple[SystemResult, ...]
     versions: Mapping[str, str]
+
+    TOLD = "verifier.telling.assess:assess_tables"
+    DRAWN = "verifier.telling.figures.assess:assess_figure"
+
+    @property
+    def headline(self) -> str:
+        """Title and verdict."""
+        return f"{self.title}: {self.verdict.value}"
+
+    @property
+    def remarks(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Those of all systems."""
+        return tuple(remark for system in self.systems for remark in system.remarks)
+
+    def rows(self) -> Iterator[dict[str, str | float]]:
+        """One row per system, data set and metric that was held against a tolerance."""
+        for system in self.systems:
+            for target in system.targets:
+                for outcome in target.outcomes:
+                    yield {
+                        "system": system.assessment.title,
+                        "data_set": target.target.name,
+                        "metric": outcome.metric,
+                        "change": float(outcome.change),
+                        "distance_by": outcome.distance_name,
+                        "distance": float(outcome.distance),
+                        "tolerance": float(outcome.tolerance),
+                        "verdict": outcome.verdict.value,
+                    }
 
     @property
     def verdict(self) -> Verdict:

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+def figure_of_run(result: RunResult, scale: str = "linear") -> Figure:
+    """One panel per requirement and planner; see `run_figure`."""
+    return run_figure([("", result)], scale)
+
+
 def run_figure(panels: Sequence[tuple[str, RunResult]], scale: str = "linear") -> Figure:
     """one row of panels per requirement and planner, one column per result.
 

@@ -7,21 +7,20 @@ that trade are probabilities that the model checker finds; nothing is simulated.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import PurePath
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from verifier.base.errors import InputError, Place, UsageError, unknown_name
 from verifier.case import read_inputs
 from verifier.checking.process import StormProcess
-from verifier.cli.closedloop import Gathered
-from verifier.cli.terminal import progress_bar
 from verifier.closedloop.comparison import BASELINE, NamedCurve
 from verifier.closedloop.curves import TradeOffCurve
+from verifier.closedloop.results import CurveSet
 from verifier.closedloop.settings import RobrocSettings
 from verifier.language.specs import read_spec
 from verifier.options import RunOptions, Selection
@@ -32,51 +31,61 @@ from verifier.results import RunResult, engines_record
 
 
 @dataclass(frozen=True)
-class _Task:
-    """One family (a detector under a condition) at one score threshold."""
+class FamilyMember:
+    """The matrices of one family (a detector under a condition) at one score threshold."""
 
     name: str
     path: str
     threshold: float
 
 
-def verified_curves(arguments: RobrocSettings, families: Mapping[str, str]) -> Gathered:
+Progress: TypeAlias = Callable[[Sequence[FamilyMember]], Iterable[FamilyMember]]
+
+
+def verified_curves(settings: RobrocSettings, families: Mapping[str, str], progress: Progress = iter) -> CurveSet:
     """A curve per family; the probabilities are the least over all scenarios.
+
+    Args:
+        settings: every choice.
+        families: name -> file of each family of confusion matrices.
+        progress: wraps the list of members, for a progress bar.
 
     Raises:
         VerifierError: no such requirement, one that asks for a small probability, a file that is no family, or as
             `verify run`.
     """
-    options = _options(arguments)
-    _check_requirements(arguments)
-    tasks = [_Task(name, path, each) for name, path in families.items() for each in _thresholds(path)]
-    found: dict[_Task, RunResult] = {}
+    options = _options(settings)
+    _check_requirements(settings)
+    members = [
+        FamilyMember(name, path, threshold) for name, path in families.items() for threshold in _thresholds(path)
+    ]
+    found: dict[FamilyMember, RunResult] = {}
     with StormProcess() as storm:
-        for task in progress_bar(tasks, "thresholds"):
-            chosen = replace(options, score_threshold=task.threshold)
-            found[task] = verified(read_inputs(arguments.spec, task.path, chosen), chosen, storm)
-    highest = max(each.threshold for each in tasks)
+        for member in progress(members):
+            chosen = replace(options, score_threshold=member.threshold)
+            found[member] = verified(read_inputs(settings.spec, member.path, chosen), chosen, storm)
+    highest = max(member.threshold for member in members)
     curves = [
-        _curve(arguments, name, {task: result for task, result in found.items() if task.name == name}, highest)
+        _curve(settings, name, {member: result for member, result in found.items() if member.name == name}, highest)
         for name in families
     ]
     last = next(iter(found.values()))
-    spec = PurePath(arguments.spec).name
-    files = dict.fromkeys(each for result in found.values() for each in result.inputs)
-    return Gathered(
+    spec = PurePath(settings.spec).name
+    files = dict.fromkeys(file for result in found.values() for file in result.inputs)
+    return CurveSet(
         f"{spec}: {', '.join(families)}",
         curves,
-        tuple({"role": each.role, "name": each.name, "sha256": each.sha256} for each in files),
+        tuple({"role": file.role, "name": file.name, "sha256": file.sha256} for file in files),
+        {**own_versions(), "stormpy": version("stormpy"), "storm": last.versions["storm"]},
         {
             "spec": spec,
-            "safety": arguments.safety,
-            "progress": arguments.progress,
+            "safety": settings.safety,
+            "progress": settings.progress,
             "sensitivity": f"highest score threshold ({highest:g}) - score threshold",
             "run": {key: value for key, value in last.settings.items() if key != "score_threshold"},
             "engines": engines_record(found.values()),
-            "matrices": {task.name: _family_record(result) for task, result in found.items()},
+            "matrices": {member.name: _family_record(result) for member, result in found.items()},
         },
-        {**own_versions(), "stormpy": version("stormpy"), "storm": last.versions["storm"]},
         _remarks(list(found.values())),
     )
 
@@ -95,27 +104,27 @@ def _remarks(results: Sequence[RunResult]) -> tuple[str, ...]:
     )
 
 
-def _options(arguments: RobrocSettings) -> RunOptions:
+def _options(settings: RobrocSettings) -> RunOptions:
     """What is chosen, as for a run; the point alone is wanted, without statistics."""
     return RunOptions(
         Selection(
-            planners=arguments.planner,
-            environments=arguments.environment,
-            initial=arguments.initial,
-            settings=arguments.constants,
-            requirements=(arguments.safety, arguments.progress),
+            planners=settings.planner,
+            environments=settings.environment,
+            initial=settings.initial,
+            settings=settings.constants,
+            requirements=(settings.safety, settings.progress),
         ),
-        empty_columns=arguments.empty_columns,
-        false_alarms=arguments.false_alarms,
+        empty_columns=settings.empty_columns,
+        false_alarms=settings.false_alarms,
         confidence=None,
         verdict_from="point",
     )
 
 
-def _check_requirements(arguments: RobrocSettings) -> None:
-    requirements = {each.name: each for each in read_spec(arguments.spec).requirements}
+def _check_requirements(settings: RobrocSettings) -> None:
+    requirements = {each.name: each for each in read_spec(settings.spec).requirements}
     for option in ("safety", "progress"):
-        name = getattr(arguments, option)
+        name = getattr(settings, option)
         if name not in requirements:
             message, hint = unknown_name("requirement", name, requirements)
             raise UsageError(f"--{option}: {message} ({hint})")
@@ -134,11 +143,13 @@ def _thresholds(path: str) -> tuple[float, ...]:
     return counts.thresholds
 
 
-def _curve(arguments: RobrocSettings, name: str, found: Mapping[_Task, RunResult], highest: float) -> NamedCurve:
+def _curve(
+    settings: RobrocSettings, name: str, found: Mapping[FamilyMember, RunResult], highest: float
+) -> NamedCurve:
     detector, at, condition = name.rpartition("@")
     points = [
-        (highest - task.threshold, *(_least(result, which) for which in (arguments.safety, arguments.progress)))
-        for task, result in found.items()
+        (highest - member.threshold, *(_least(result, which) for which in (settings.safety, settings.progress)))
+        for member, result in found.items()
     ]
     curve = TradeOffCurve(*np.array(points).T)
     return NamedCurve("verified", detector if at else name, condition if at else BASELINE, curve)

@@ -16,16 +16,15 @@ is at most 0, and (Imhof, Computing the distribution of quadratic forms in norma
 
     Pr(Q <= 0) = 1/2 - 1/pi * integral of  sin(sum_d atan(c_d e^v)) prod_d (1 + c_d^2 e^(2 v))^(-1/2)  dv
 
-for the coefficients c, scaled to a largest modulus of 1. `phantom_draws` has the same for probabilities of formulas.
+for the coefficients c, scaled to a largest modulus of 1. `verifier.analysis.phantom_draws` has the same for
+probabilities of formulas, by random numbers.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from verifier.base.arrays import Floats, Ints
 
 _STEP = 0.08
 _GRID = np.arange(-300, 301) * _STEP

@@ -1,0 +1,92 @@
+"""What `verify closed-loop` and `verify robroc` find, asked for from Python: the documents of the commands."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small_logs import made_logs, straight
+
+from verifier.base.errors import UsageError
+from verifier.base.files import csv_text
+from verifier.cli import main
+from verifier.cli.invocation import with_provenance
+from verifier.closedloop.curvefiles import curves_csv
+from verifier.closedloop.logfiles import write_logs
+from verifier.closedloop.request import ClosedLoopRequest, trade_offs
+from verifier.closedloop.robroc_request import robroc_result
+from verifier.closedloop.settings import ClosedLoopSettings, RobrocSettings
+from verifier.perception.confusion.document import read_counts, write_confusion
+
+DRIVES = {name: (name < "free", straight(30)) for name in ("a person", "another person", "free 1", "free 2")}
+CHOICES = {"control_radius": 2.0, "safety_radius": 1.5, "match_distance": 1.0, "engine": "events", "levels": 5,
+           "draws": 20, "trace": ("a person,yolo,0.5", "trace.csv")}  # fmt: skip
+
+
+def options(choices):
+    for name, value in choices.items():
+        yield f"--{name.replace('_', '-')}"
+        yield from value if isinstance(value, tuple) else (str(value),)
+
+
+def same_document(capfd, result, *arguments):
+    assert main([*arguments, "--json"]) == 0
+    document = capfd.readouterr().out
+    return with_provenance(result.json_text(), json.loads(document)["command"]) == document
+
+
+@pytest.fixture
+def logs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    people = [(image, 33, 0) for image in range(60)]
+    reports = [(image, 0.9, 33, 0) for image in range(60)]
+    write_logs(made_logs(DRIVES, people, {"yolo": reports, "yolo@fog": reports[:30]}), "logs")
+    return tmp_path
+
+
+def test_trade_offs_are_those_of_the_command(logs, capfd):
+    settings = ClosedLoopSettings(logs="logs", validation="self", **CHOICES)
+    listed = []
+    result = trade_offs(settings, lambda sources: listed.extend(sources) or sources)
+    assert [source.name for source in listed] == ["yolo", "yolo@fog"]
+    assert {path.name for path in Path().iterdir()} == {"logs"}
+    command = ["closed-loop", "logs", "--validation", "self", *options(CHOICES), "--curves", "curves.csv"]
+    assert same_document(capfd, result, *command)
+    curves = [curve for table in result.tables for curve in table.curves.values()]
+    assert Path("curves.csv").read_text() == curves_csv(curves)
+    assert Path("trace.csv").read_text() == csv_text(ClosedLoopRequest(settings).trace().rows())
+
+
+def test_logs_are_read_once_and_choices_refused_before(logs):
+    settings = ClosedLoopSettings(logs="logs", validation="self", **{**CHOICES, "trace": None})
+    request = ClosedLoopRequest(settings)
+    assert request.data is request.data
+    assert request.trace() is None
+    with pytest.raises(UsageError, match="two ways to match"):
+        ClosedLoopRequest(replace(settings, logs="nowhere", match_iou=0.5))
+
+
+def test_the_worst_case_of_files_is_that_of_the_command(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("detector,condition,sensitivity,safety,efficiency\nd,baseline,1,0.5,1\nd,fog,1,0.25,1\n")
+    result = robroc_result(RobrocSettings(files=("a.csv",), severity={"fog": "severe"}))
+    assert result.tables[0].severities["fog"] == "severe"
+    assert same_document(capfd, result, "robroc", "a.csv", "--severity", "fog=severe")
+
+
+def test_verified_curves_are_those_of_the_command(root, tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(root)
+    counts = read_counts("examples/nuscenes_yolov3_class.json")
+    family = replace(counts, thresholds=(0.25, 0.75), counts=np.stack([counts.counts[0]] * 2), sequences=None)
+    file = str(tmp_path / "clear.json")
+    write_confusion(family, file)
+    asked = {"spec": "specs/car_pedestrian.ltl", "safety": "stops_for_pedestrians"}
+    asked["progress"] = "stops_only_for_pedestrians"
+    listed = []
+    settings = RobrocSettings(**asked, environment=("ped",), cm=(file,))
+    result = robroc_result(settings, lambda members: listed.extend(members) or members)
+    assert [(member.name, member.threshold) for member in listed] == [("clear", 0.25), ("clear", 0.75)]
+    assert same_document(capfd, result, "robroc", *options(asked), "--environment", "ped", "--cm", file)
+    with pytest.raises(UsageError, match="--cm belongs to --spec"):
+        robroc_result(RobrocSettings(files=("a.csv",), cm=(file,)))

@@ -1,0 +1,164 @@
+"""The functions of `import verifier`: what they give is what the commands write, and wrong keywords are refused."""
+
+import importlib
+import json
+import pkgutil
+from types import FunctionType
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import verifier
+from verifier.base.errors import InputError, UsageError
+from verifier.cli import main
+
+SPEC, MATRICES = "specs/car_pedestrian.ltl", "examples/nuscenes_yolov3_class.json"
+ONE = {"environment": "ped", "requirement": "stops_for_pedestrians"}
+FUNCTIONS = {name: value for name, value in vars(verifier).items() if isinstance(value, FunctionType)}
+
+
+@pytest.fixture(autouse=True)
+def at_the_root(monkeypatch, root):
+    monkeypatch.chdir(root)
+
+
+def document_of(command, capsys):
+    """What a command prints with --json, without how it was called."""
+    main([*command, "--json"])
+    found = json.loads(capsys.readouterr().out)
+    found.pop("command", None)
+    return found
+
+
+def same(result, command, capsys):
+    """Whether a result has the document of a command, as JSON."""
+    return json.loads(result.json_text()) == document_of(command, capsys)
+
+
+OPTIONS = ["--env", "ped", "--requirement", "stops_for_pedestrians", "--draws", "300"]
+
+
+def test_a_run_is_that_of_the_command(capsys):
+    result = verifier.run(SPEC, MATRICES, **ONE, draws=300, sweep={"vmax": (1, 2)})
+    assert same(result, ["run", SPEC, "--cm", MATRICES, *OPTIONS, "--sweep", "vmax=1,2"], capsys)
+    written = verifier.run(SPEC, MATRICES, **ONE, draws=300, sweep="vmax=1..2")
+    assert written.document() == result.document()
+
+
+def test_an_explanation_is_that_of_the_command(capsys):
+    result = verifier.explain(SPEC, MATRICES, **ONE, draws=300)
+    assert same(result, ["explain", SPEC, "--cm", MATRICES, *OPTIONS], capsys)
+    assert sum(result.frame()["probability"]) == pytest.approx(1 - result.run.requirements[0].worst.probability)
+
+
+def test_what_is_required_is_that_of_the_command(capsys):
+    result = verifier.require(SPEC, MATRICES, "stops_for_pedestrians", mode="factor", environment=["ped"])
+    command = ["require", SPEC, "--cm", MATRICES, "--mode", "factor", *OPTIONS[:4]]
+    assert same(result, command, capsys)
+    assert repr(result) == "<RequireResult: stops_for_pedestrians, P >= 0.95: found>"
+
+
+def test_a_comparison_is_that_of_the_command(capsys):
+    detectors = {"a": MATRICES, "b": "examples/nuscenes_yolov3_proposition.json"}
+    result = verifier.compare(SPEC, detectors, environment="ped", draws=100, requirement="all_three")
+    files = [part for name, path in detectors.items() for part in ("--cm", f"{name}={path}")]
+    command = ["compare", SPEC, *files, "--env", "ped", "--draws", "100", "--requirement", "all_three"]
+    assert same(result, command, capsys)
+    assert repr(result) == "<CompareResult: a, b under 1 spec>"
+
+
+def test_a_result_prints_what_the_command_prints_and_its_remarks_go_with_its_table(capsys):
+    result = verifier.run(SPEC, MATRICES, **ONE, draws=300)
+    main(["run", SPEC, "--cm", MATRICES, *OPTIONS])
+    assert str(result) + "\n" == capsys.readouterr().out
+    frame = result.frame()
+    assert frame.loc[0, "condition"] == "if items are independent"
+    assert frame.attrs["remarks"] == list(result.remarks)
+    assert "if items are independent" in frame.attrs["headline"]
+    assert "violated, if items are independent" in result._repr_html_()
+    assert "<RunResult: YOLOv3 on nuScenes" in repr(result)
+    assert [axis.get_title() for axis in result.plot().axes] == ["stops_for_pedestrians"]
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"envronment": "ped"}, "unknown choice 'envronment': did you mean 'environment'?"),
+        ({"output": "run.json"}, "unknown choice 'output'"),
+        ({"verdict_from": "guess"}, "verdict_from: expected one of bounds, interval, point, got 'guess'"),
+        ({"draws": "many"}, "draws: expected"),
+        ({"largest_drive": 3}, "--largest-drive needs matrices that say which drive an item is from"),
+        ({"sweep": "vmax"}, "--sweep"),
+    ],
+)
+def test_wrong_choices_are_refused(choices, message):
+    with pytest.raises(UsageError) as error:
+        verifier.run(SPEC, MATRICES, **choices)
+    assert str(error.value).startswith(message)
+
+
+def test_a_collision_map_is_that_of_the_command(tmp_path, capsys):
+    rows = [f"{k},{5 + k % 40},{5 + k % 40 + (k * 7) % 11 - 5}" for k in range(80)]
+    (tmp_path / "pairs.csv").write_text("image,true_m,predicted_m\n" + "\n".join(rows) + "\n")
+    table = str(tmp_path / "pairs.csv")
+    choices = {"speeds": "10,15 m/s", "distances": "5..30:5", "bootstrap": 0, "subsamples": 20}
+    result = verifier.collision_map(table=table, **choices)
+    options = [part for name, value in choices.items() for part in (f"--{name}", str(value))]
+    assert same(result, ["collision", table, *options], capsys)
+    assert repr(result) == "<CollisionResult: pairs, 1 braking policy>"
+    assert len(result.frame()) == 12
+
+
+def test_what_judges_closed_loops_refuses_what_is_not_there(tmp_path):
+    with pytest.raises(UsageError, match="name files of curves, or --spec"):
+        verifier.robroc()
+    with pytest.raises(InputError, match="no such"):
+        verifier.drive_logs(tmp_path / "nowhere", validation="self", control_radius=2, safety_radius=1.5)
+
+
+def test_a_file_that_is_not_there_is_named():
+    with pytest.raises(InputError, match=r"nowhere\.json: no such file"):
+        verifier.run(SPEC, "nowhere.json")
+
+
+def test_the_chain_is_a_graph_of_networkx():
+    chain = verifier.markov_chain(SPEC, MATRICES, environment="ped")
+    graph = chain.graph()
+    assert graph.number_of_nodes() == chain.state_count
+    assert graph.number_of_edges() == chain.transition_count
+    rows = np.repeat(np.arange(chain.state_count), np.diff(chain.indptr))
+    for source, target, probability in zip(rows, chain.indices, chain.probabilities, strict=True):
+        assert graph.edges[source, target]["probability"] == probability
+    (start,) = [state for state, asked in graph.nodes(data="initial") if asked]
+    assert (graph.nodes[start]["x"], graph.nodes[start]["v"]) == (1, 1)
+    ends = {state for state in graph if "terminal" in graph.nodes[state]["labels"]}
+    assert ends == set(np.flatnonzero(chain.labels["terminal"]).tolist())
+    assert all(nx.has_path(graph, start, state) for state in graph)
+
+
+def test_a_chain_is_one():
+    with pytest.raises(UsageError, match="one chain is exported at a time, and 4 were asked for"):
+        verifier.markov_chain(SPEC, MATRICES, environment="ped", planner="all")
+
+
+def test_a_report_and_a_bundle(tmp_path):
+    bundle = verifier.build_evidence(SPEC, MATRICES, tmp_path / "bundle.zip", **ONE, draws=200)
+    report = verifier.check_evidence(tmp_path / "bundle.zip", digest=bundle.digest)
+    assert not report.findings
+    (tmp_path / "run.json").write_bytes(bundle.files["results/run.json"])
+    assert "stops_for_pedestrians" in verifier.report(tmp_path / "run.json", title="Stopping")
+
+
+def test_no_function_has_the_name_of_a_module():
+    modules = {
+        module.name.rpartition(".")[2] for module in pkgutil.iter_modules(verifier.__path__, prefix="verifier.")
+    }
+    for name in modules - {"__main__"}:
+        importlib.import_module(f"verifier.{name}")
+    assert set(FUNCTIONS) == {
+        "build_evidence", "check_evidence", "collision_map", "compare", "drive_logs", "explain", "markov_chain",
+        "report", "require", "robroc", "run",
+    }  # fmt: skip
+    assert not modules & set(FUNCTIONS)
+    assert all(vars(verifier)[name] is function for name, function in FUNCTIONS.items())

@@ -1,0 +1,74 @@
+"""Settings from the keywords of a function, read as the command line would read them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING
+from pathlib import PurePath
+from typing import Any, get_origin
+
+from verifier.base.errors import UsageError, shown, unknown_name
+from verifier.base.options import Setting, Settings, options_of, reading_of, settings_of
+
+
+def settings_from(settings: type[Settings], choices: Mapping[str, Any]) -> Settings:
+    """The settings that keywords choose: the names of the options, with `_` for `-`, or those of the fields.
+
+    Where an option reads a text, that text or the value that it means will do; one value will do where there may be
+    several. What says where results go is no choice, unless it must be said: a function gives its result.
+
+    Raises:
+        UsageError: an unknown name, or no such word; as `settings_of`.
+    """
+    known: dict[str, Setting] = {}
+    for _, setting in options_of(settings):
+        if setting.option.role != "output" or setting.default is MISSING:
+            known[setting.name] = setting
+            known.setdefault(setting.field or setting.name, setting)
+    typed: dict[str, Any] = {}
+    for name, value in choices.items():
+        if name not in known:
+            message, hint = unknown_name("choice", name, known)
+            raise UsageError(f"{message}: {hint}")
+        setting = known[name]
+        if value is not None:
+            typed[setting.name] = _meant(setting, value)
+        elif setting.default is not None:
+            raise UsageError(f"{name}: expected a value")
+    for setting in known.values():
+        if setting.default is MISSING and setting.name not in typed:
+            raise UsageError(f"{setting.field}: expected a value")
+    return settings_of(argparse.Namespace(**typed), settings)
+
+
+def _meant(setting: Setting, value: Any) -> Any:
+    """What `argparse` would make of a value that a keyword gives."""
+    one = _one(setting)
+    if get_origin(setting.kind) is Mapping:
+        pairs = value.items() if isinstance(value, Mapping) else [value] if isinstance(value, str) else value
+        return [one(pair) if isinstance(pair, str) else pair for pair in pairs]
+    if setting.several or (setting.values > 1 and not isinstance(value, str)):
+        listed = [value] if isinstance(value, str | PurePath) or not isinstance(value, Iterable) else value
+        return [one(each) for each in listed]
+    return one(value)
+
+
+def _one(setting: Setting) -> Callable[[Any], Any]:
+    """What makes the value of one that is a text or meant already."""
+    reading = reading_of(setting)
+    words = reading.get("choices")
+
+    def convert(value: Any) -> Any:
+        text = str(value) if isinstance(value, PurePath) else value
+        if setting.kind is bool or not isinstance(text, str):
+            return text
+        try:
+            found = reading["type"](text)
+        except (argparse.ArgumentTypeError, ValueError) as error:
+            raise UsageError(f"{setting.field}: {error}") from None
+        if words is not None and found not in words:
+            raise UsageError(f"{setting.field}: expected one of {', '.join(words)}, got {shown(text)}")
+        return found
+
+    return convert

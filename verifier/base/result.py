@@ -1,0 +1,58 @@
+"""What every result can do: be shown, drawn, and handed on as a table or a document."""
+
+from __future__ import annotations
+
+import html
+import importlib
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from verifier.base.libraries import library
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Result:
+    """The base of results; a class says where it is told and drawn, as MODULE:FUNCTION of the result.
+
+    `print(result)` shows what the command prints, with every condition and remark; so does a notebook.
+    """
+
+    remarks: tuple[str, ...]
+    TOLD: ClassVar[str]
+    DRAWN: ClassVar[str]
+
+    @property
+    def headline(self) -> str:
+        """The result in a few words."""
+        raise NotImplementedError
+
+    def rows(self) -> Iterable[Mapping[str, Any]]:
+        """Flat rows with the same columns throughout, those of `--csv`."""
+        raise NotImplementedError
+
+    def frame(self) -> Any:
+        """The rows as a pandas DataFrame, with headline and remarks in its `attrs`; UsageError without pandas."""
+        frame = library("pandas").DataFrame(list(self.rows()))
+        frame.attrs = {"headline": self.headline, "remarks": list(self.remarks)}
+        return frame
+
+    def plot(self, **how: Any) -> Figure:
+        """The picture of `--plot` as a matplotlib figure; `how` as its function takes it."""
+        drawn: Figure = _called(self.DRAWN, self, **how)
+        return drawn
+
+    def __str__(self) -> str:
+        return str(_called(self.TOLD, self)).rstrip("\n")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.headline}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def _called(place: str, result: Result, **how: Any) -> Any:
+    module, _, function = place.partition(":")
+    return getattr(importlib.import_module(module), function)(result, **how)

@@ -1,0 +1,279 @@
+"""The types of the document of a study of collisions.
+
+It is byte-stable: equal inputs give equal bytes. It holds no times, no absolute paths and no user names. Where a
+number is not defined it is null, and a code says why. A table has one row per distance and one number per speed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, TypeAlias
+
+from verifier.base.documents import Count, Limits, Sha256
+from verifier.collision.settings import Bandwidth, Braking, Drawn, EmptyBins
+
+Rounded: TypeAlias = Annotated[float, Limits(ge=0, le=1.000000001)]
+"""A share, up to rounding."""
+Row: TypeAlias = tuple[float | None, ...]
+Table: TypeAlias = tuple[Row, ...]
+Codes: TypeAlias = tuple[tuple[int, ...], ...]
+Heavy: TypeAlias = Annotated[str, Limits(pattern="^(below|above)$")]
+
+
+@dataclass(frozen=True)
+class CollisionInput:
+    """What is said of every source of pairs; beside it stands what its reader decided.
+
+    Attributes:
+        format: pairs, record, or the format of the detections.
+        name, sha256: of the file, without folders.
+        matching: highest_in_both (the paper's rule) or a policy.
+    """
+
+    title: str
+    format: str
+    images: Count
+    objects: Count
+    pairs: Count
+    without_distance: Count
+    behind: Count
+    name: str = ""
+    sha256: Sha256 = ""
+    classes: tuple[str, ...] = ()
+    measure: str = ""
+    matching: Any = None
+
+
+@dataclass(frozen=True)
+class LoopRecord:
+    """As `verifier.collision.study.LoopSettings`."""
+
+    first_report_m: float
+    period_s: float | None
+    near_m: float
+    margin_m: float
+    margin_s: float | None
+    braking: Braking
+    refinement: Annotated[int, Limits(ge=1)]
+    bin_m: float
+    drawn: Drawn
+    empty_bins: EmptyBins
+    misses: bool
+    replicates: Count
+    exact: bool
+
+
+@dataclass(frozen=True)
+class CollisionSettings:
+    """As `verifier.collision.study.StudySettings`; None for subsamples: the square root of the number of pairs."""
+
+    speed_unit: Annotated[str, Limits(pattern="^(m/s|km/h|mph|kn)$")]
+    shown_mps: tuple[float, ...]
+    bandwidth: Bandwidth
+    constant: float
+    width_m: float | None
+    two_bandwidths: bool
+    reach: float
+    level: Rounded
+    window_m: float
+    subsamples: int | None
+    subsample_size: int | None
+    bootstrap: Count
+    ranking: Count
+    seed: Count
+    alpha: float
+    beta: float
+    heavy: Heavy
+    threshold: float
+    weight: str
+    held_out: Rounded
+    closed_loop: LoopRecord | None
+
+
+@dataclass(frozen=True)
+class GridRecord:
+    """Reported distances and speeds."""
+
+    distances_m: tuple[float, ...]
+    speeds_mps: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class CodeTexts:
+    """Code -> what it means.
+
+    Attributes:
+        reason: why a probability is null; 0 where it is not.
+        trust: which interval to trust, and why.
+        area: which of two detectors is closer to its oracle.
+    """
+
+    reason: Mapping[str, str]
+    trust: Mapping[str, str]
+    area: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class ScoreRecord:
+    """As `verifier.collision.score.Score`; None where nothing is defined."""
+
+    above: float | None
+    below: float | None
+    covered: Rounded
+
+
+@dataclass(frozen=True)
+class IntervalRecord:
+    """Intervals of one kind, as they come out: ends may lie outside of [0, 1]."""
+
+    kind: Annotated[
+        str, Limits(pattern="^(subsampling|bootstrap_percentile|bootstrap_basic|exact_window|exact_monotone)$")
+    ]
+    covers: str
+    assumes: str
+    resamples: Count
+    lower: Table
+    upper: Table
+
+
+@dataclass(frozen=True)
+class LoopPointRecord:
+    """As `verifier.collision.bridge.ClosedLoopPoint`; the interval is of `closer`, by bootstrap over images."""
+
+    speed_mps: float
+    stopping_m: float
+    brakes_at_first_report: bool
+    one_shot: Rounded
+    closer: Rounded
+    lower: Rounded
+    upper: Rounded
+    second_engine: Rounded
+    error_kept: Rounded
+    interval: tuple[float, float] | None
+    states: Count
+
+
+@dataclass(frozen=True)
+class LoopResult:
+    """As `verifier.collision.bridge.ClosedLoop`."""
+
+    first_report_m: float
+    width_m: float
+    cars: Count
+    effective_cars: float
+    missed: Count
+    period_s: float
+    cell_m: float
+    borrowed_bins: tuple[Count, ...]
+    points: tuple[LoopPointRecord, ...]
+
+
+@dataclass(frozen=True)
+class DetectorRecord:
+    """One detector under one policy, see `verifier.collision.study.DetectorResult`."""
+
+    title: str
+    pairs: Count
+    images: Count
+    width_m: float | None
+    cross_validated_m: float | None
+    oversmooths: bool
+    score: ScoreRecord
+    probability: Table
+    reason: Codes
+    oracle: Table
+    trust: Codes
+    images_near: tuple[Count, ...]
+    intervals: tuple[IntervalRecord, ...]
+    closed_loop: LoopResult | None
+
+
+@dataclass(frozen=True)
+class ComparisonRecord:
+    """Two detectors, by their numbers; the p-values are of what the area says."""
+
+    first: Count
+    second: Count
+    threshold: float
+    objects: Count
+    common_objects: Count
+    subsamples: Count
+    subsample_size: Count
+    area: Codes
+    p_value: Table
+    bootstrap_p_value: Table | None
+
+
+@dataclass(frozen=True)
+class RatioRecord:
+    """The ranking at one ratio beta / alpha."""
+
+    ratio: float
+    order: tuple[Count, ...]
+    loss: Row
+    lower: Row
+    upper: Row
+    best_share: Row
+
+
+@dataclass(frozen=True)
+class CrossingRecord:
+    """As `verifier.collision.ranking.Crossing`."""
+
+    ratio: float
+    better_below: Count
+    better_above: Count
+
+
+@dataclass(frozen=True)
+class RankingRecord:
+    """As `verifier.collision.ranking.Ranking`."""
+
+    weight: str
+    heavy: Heavy
+    scores: tuple[ScoreRecord, ...]
+    ratios: tuple[RatioRecord, ...]
+    crossings: tuple[CrossingRecord, ...]
+
+
+@dataclass(frozen=True)
+class CombinationRecord:
+    """As `verifier.collision.combination.Combination`."""
+
+    chosen_on: Count
+    scored_on: Count
+    choice: Codes
+    single: tuple[ScoreRecord, ...]
+    combined: ScoreRecord
+    probability: Table
+
+
+@dataclass(frozen=True)
+class PolicyRecord:
+    """What was found under one braking policy; `stopping_m` is S(v) of each speed of the grid."""
+
+    deceleration_mps2: Annotated[float, Limits(gt=0)]
+    reaction_s: Annotated[float, Limits(ge=0)]
+    stopping_m: tuple[float, ...]
+    detectors: Annotated[tuple[DetectorRecord, ...], Limits(min_length=1)]
+    comparisons: tuple[ComparisonRecord, ...]
+    ranking: RankingRecord | None
+    combination: CombinationRecord | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollisionStudy:
+    """Result of `verify collision`; each of the inputs is a `CollisionInput` and more."""
+
+    schema: ClassVar[str] = "verifier.collision"
+    version: ClassVar[int] = 1
+    command: tuple[str, ...] = ()
+    title: str
+    inputs: Annotated[tuple[Mapping[str, Any], ...], Limits(min_length=1)]
+    settings: CollisionSettings
+    versions: Mapping[str, str]
+    remarks: tuple[str, ...]
+    grid: GridRecord
+    codes: CodeTexts
+    policies: Annotated[tuple[PolicyRecord, ...], Limits(min_length=1)]

@@ -1,0 +1,49 @@
+"""What settings of `verify compare` ask: the detectors, and the gate against a baseline."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import PurePath
+
+from verifier.base.errors import UsageError, shown
+from verifier.questions.compare.gate import Baseline
+from verifier.questions.compare.story import CompareOptions
+from verifier.questions.settings import ComparisonSettings, drop_rule, largest_drop
+
+
+def compare_options(arguments: ComparisonSettings, baseline: Baseline | None = None) -> CompareOptions:
+    """What settings ask, `baseline` being what is read from the file of that name.
+
+    Raises:
+        UsageError: an argument that cannot be read.
+    """
+    drop = largest_drop(arguments.max_drop, arguments.baseline)
+    return CompareOptions(
+        pareto=None if arguments.pareto is None else _two(arguments.pareto),
+        baseline=baseline,
+        max_drop=Fraction(0) if drop is None else drop,
+        least_chance=drop_rule(arguments.drop_from, gated=drop is not None),
+    )
+
+
+def detectors(arguments: ComparisonSettings) -> dict[str, str]:
+    """Name -> file of each detector; a file without a name is called after itself."""
+    found: dict[str, str] = {}
+    for text in arguments.cm:
+        name, equals, path = text.partition("=")
+        if not equals:
+            name, path = PurePath(text).stem, text
+        name, path = name.strip(), path.strip()
+        if not name or not path or not name.isprintable():
+            raise UsageError(f"--cm: expected NAME=FILE, got {shown(text)}")
+        if name in found:
+            raise UsageError(f"--cm: two detectors are called {shown(name)}: name them, as --cm NAME=FILE")
+        found[name] = path
+    return found
+
+
+def _two(text: str) -> tuple[str, str]:
+    names = [part.strip() for part in text.split(",")]
+    if len(names) != 2 or not all(names):
+        raise UsageError(f"--pareto: expected two requirements as A,B, got {shown(text)}")
+    return names[0], names[1]
