@@ -12,7 +12,7 @@ people is not luck.
 Each look is taken to be independent; who is missed in one image of a real drive is missed in the next one more often
 than that, and `verify confusion` tests for it.
 
-One command does all of it, from images to table: verify assess FILE --make FOLDER.
+One call does all of it, from images to table, as the command does: verify assess FILE --make FOLDER.
 It needs the extras images, detections and coco, and half a minute. Everything is made up here, with a seed.
 Run it from anywhere: python examples/13_how_much_haze.py
 """
@@ -151,23 +151,22 @@ with tempfile.TemporaryDirectory() as text:
     result = verifier.assess(folder / "haze.toml", make=folder / "made")
 (car,) = json.loads(result.json_text())["systems"]
 
-found = car["degradation"]
-print("visibility        " + "".join(f"{place(each):>7}" for each in found["levels"]))
-for each in found["criteria"]:
-    name = f"P({each['name']})" if each["kind"] == "requirement" else each["name"]
-    print(f"{name:<20}" + "".join(f"{value:7.2f}" for value in each["values"]).removeprefix("  "))
+found = result.systems[0].degradation
+print("visibility        " + "".join(f"{place(level):>7}" for level in found.levels))
+for criterion in found.criteria:
+    name = f"P({criterion.name})" if criterion.kind == "requirement" else criterion.name
+    print(f"{name:<20}" + "".join(f"{value:7.2f}" for value in criterion.values).removeprefix("  "))
 
 print("\nhow much haze it takes")
-for each in found["criteria"]:
-    lasts, breaks = each["break"]["holds_at"], each["break"]["fails_at"]
-    told = "all that was tried" if breaks is None else f"down to {place(lasts)}, no longer at {place(breaks)}"
-    sure = each["break"]["sure_at"]
-    doubt = "" if breaks is None else ", surely" if sure == breaks else ", perhaps by luck"
-    print(f"  {each['name']}, {each['limit']}: {told}{doubt}")
-for number, group in enumerate(found["seen"]):
-    print(f"{'seen first by' if number == 0 else 'then by'} {', '.join(each['name'] for each in group)}")
-for each in found["surely_before"]:
-    print(f"whatever the luck of these scenes, {each['earlier']['name']} fails before {each['later']['name']}")
+for each in found.breaks:
+    lasts = "all that was tried" if each.fails_at is None else f"down to {place(each.holds_at)}"
+    fails = "" if each.fails_at is None else f", no longer at {place(each.fails_at)}"
+    doubt = "" if each.fails_at is None else ", surely" if each.sure_at == each.fails_at else ", perhaps by luck"
+    print(f"  {each.name}, {each.limit}: {lasts}{fails}{doubt}")
+for number, group in enumerate(found.seen):
+    print(f"{'seen first by' if number == 0 else 'then by'} {', '.join(each.name for each in group)}")
+for earlier, later in found.surely_before:
+    print(f"whatever the luck of these scenes, {earlier.name} fails before {later.name}")
 
 # Expected output:
 # visibility          20 km   60 m   40 m   25 m   15 m   10 m

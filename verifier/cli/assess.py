@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from verifier.base.errors import UsageError
@@ -11,6 +10,7 @@ from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets
 from verifier.cli.terminal import progress_bar
 from verifier.robustness.assessment.document import assess_document
+from verifier.robustness.assessment.plan import plans_text
 from verifier.robustness.assessment.request import assessed
 from verifier.robustness.assessment.result import AssessmentResult
 from verifier.robustness.settings import AssessSettings
@@ -36,7 +36,7 @@ def _give(arguments: AssessSettings, result: AssessmentResult, command: Command)
     if arguments.markdown is not None:
         texts[arguments.markdown] = assess_markdown(result)
     if arguments.plan is not None:
-        texts[arguments.plan] = _plans_text(result)
+        texts[arguments.plan] = plans_text(result.title, result.plans)
     picture = b""
     if arguments.plot is not None:
         from verifier.telling.figures.assess import assess_figure
@@ -48,12 +48,6 @@ def _give(arguments: AssessSettings, result: AssessmentResult, command: Command)
     if arguments.plot is not None:
         write_bytes(arguments.plot, picture)
     print(printed, end="")
-
-
-def _plans_text(result: AssessmentResult) -> str:
-    plans = {each.assessment.key: each.plan.document() for each in result.systems if each.plan is not None}
-    document = {"schema": "verifier.follow_up_plan", "version": 1, "title": result.title, "systems": plans}
-    return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
 def _check_folders(arguments: AssessSettings) -> None:

@@ -17,6 +17,7 @@ from verifier.perception.confusion.request import check_data_named, counted, mer
 from verifier.perception.confusion.streaming import finish
 from verifier.perception.settings import CountSettings, MergeSettings
 from verifier.provenance import own_versions
+from verifier.questions.audit import audited
 from verifier.telling.confusion import audit_table, counts_table
 from verifier.telling.figures.drawing import check_plot_target, figure_bytes
 from verifier.telling.figures.recall import figure_of_counts
@@ -64,8 +65,6 @@ def _picture(counts: ConfusionCounts, target: str) -> bytes:
 
 
 def _audit(arguments: CountSettings) -> int:
-    from verifier.questions.audit import audited  # Storm is loaded only where it is asked
-
     found = audited(arguments, partial(progress_bar, what="policies", unit="policy"))
     if arguments.json:
         print(json.dumps([each.row() for each in found], indent=2, ensure_ascii=False))

@@ -1,6 +1,6 @@
 """From a detection set to confusion counts: match, look at each object and each leftover once, add up.
 
-`count_detections` is that story. `Count` is additive over frames: counting two halves of the frames and adding gives
+`count_detections` does all of it. `Count` is additive over frames: counting two halves of the frames and adding gives
 what counting them together gives, and `accumulate` does that with the sequences' names.
 """
 

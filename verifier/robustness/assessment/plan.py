@@ -16,6 +16,7 @@ mutations that draw noise.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -126,6 +127,13 @@ class Plan:
     def document(self) -> dict[str, Any]:
         """All of it, as JSON values."""
         return {**json_values(self.summary()), "images": [each.document() for each in self.images]}
+
+
+def plans_text(title: str, plans: Mapping[str, Plan]) -> str:
+    """The plans of an assessment with this title, by system, as the text of a JSON document."""
+    systems = {name: plan.document() for name, plan in plans.items()}
+    document = {"schema": "verifier.follow_up_plan", "version": 1, "title": title, "systems": systems}
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
 def follow_up_plan(

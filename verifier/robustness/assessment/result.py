@@ -156,6 +156,11 @@ class AssessmentResult(Result):
         """The worst over the systems."""
         return worst_verdict(each.verdict for each in self.systems)
 
+    @property
+    def plans(self) -> dict[str, Plan]:
+        """The plan of each system that has one, by the system's key."""
+        return {each.assessment.key: each.plan for each in self.systems if each.plan is not None}
+
 
 def degradation_result(
     found: Assessment,
