@@ -26,7 +26,7 @@ from verifier.perception.confusion.job import count_job
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections import Reading, class_map, read_detections
 from verifier.perception.matching import MatchingPolicy
-from verifier.questions.compare.story import CompareOptions, compare
+from verifier.questions.compare.comparing import CompareOptions, compare
 from verifier.scenarios import Selection
 
 SPEC = Path(__file__).resolve().parent.parent / "specs/car_pedestrian.ltl"

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from verifier.chains.chain import MarkovChain
-    from verifier.closedloop.results import TradeOffs
+    from verifier.closedloop.trade_offs import TradeOffs
     from verifier.collision.result import CollisionResult
     from verifier.evidence.bundle.build import Bundle
     from verifier.evidence.findings import CheckReport
     from verifier.perception.confusion.counts import ConfusionCounts
-    from verifier.questions.compare.results import CompareResult
-    from verifier.questions.explain.results import ExplainResult
-    from verifier.questions.require.results import RequireResult
+    from verifier.questions.compare.compare_result import CompareResult
+    from verifier.questions.explain.explain_result import ExplainResult
+    from verifier.questions.require.require_result import RequireResult
     from verifier.results import RunResult
     from verifier.robustness.assessment.result import AssessmentResult
     from verifier.robustness.mutators.batch_result import BatchResult
@@ -77,7 +77,7 @@ def explain(spec: File, cm: File, **choices: Any) -> ExplainResult:
         choices: as the options of `verify explain`, such as `record="record.csv"`.
     """
     from verifier.base.keywords import settings_from
-    from verifier.questions.explain.story import explain_spec
+    from verifier.questions.explain.explaining import explain_spec
     from verifier.questions.settings import ExplanationSettings
 
     asked = settings_from(ExplanationSettings, {"spec": spec, "cm": cm, **choices})
@@ -94,7 +94,7 @@ def require(spec: File, cm: File, requirement: str, **choices: Any) -> RequireRe
     """
     from verifier.base.keywords import settings_from
     from verifier.questions.require.question import question_of
-    from verifier.questions.require.story import require as asked_for
+    from verifier.questions.require.requiring import require as asked_for
     from verifier.questions.settings import RequirementSettings
 
     asked = settings_from(RequirementSettings, {"spec": spec, "cm": cm, "requirement": requirement, **choices})
@@ -111,8 +111,8 @@ def compare(specs: Files, detectors: Mapping[str, File], **choices: Any) -> Comp
     """
     from verifier.base.keywords import settings_from
     from verifier.evidence.baseline import read_baseline
+    from verifier.questions.compare.comparing import compare as compared
     from verifier.questions.compare.request import compare_options
-    from verifier.questions.compare.story import compare as compared
     from verifier.questions.settings import ComparisonSettings
 
     files = tuple(f"{name}={path}" for name, path in detectors.items())

@@ -17,8 +17,8 @@ from verifier.analysis.tipping import tipping_points
 from verifier.analysis.vacuity import Vacuity
 from verifier.base.errors import LimitError
 from verifier.case import Case, Study
-from verifier.checking.results import TwoEngineValues
 from verifier.checking.strategies import StrategyRange
+from verifier.checking.values import TwoEngineValues
 from verifier.checking.verdicts import Decision, Verdict, VerdictRule, WithinBounds, decide, verdict_of
 from verifier.language.expressions import to_text
 from verifier.language.specs.specification import Requirement

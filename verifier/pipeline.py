@@ -28,8 +28,8 @@ from verifier.chains import write_chain
 from verifier.chains.chain import MarkovChain
 from verifier.checking.process import StormProcess
 from verifier.checking.requirements import answers_within_limits
-from verifier.checking.results import TwoEngineValues
 from verifier.checking.strategies import StrategyRange, strategy_range
+from verifier.checking.values import TwoEngineValues
 from verifier.collection import CheckedCase, Judging, collected, interval_remarks, unanswered_requirement, with_plans
 from verifier.language.expressions import to_text
 from verifier.language.specs.specification import expand_lets

@@ -19,8 +19,8 @@ from verifier.analysis.intervals.tiers import RESAMPLED, BoundsBasis
 from verifier.analysis.settings import LARGEST_DRAWS, ConfidenceSettings
 from verifier.base.numbers import decimal_text
 from verifier.case import Case
-from verifier.checking.results import TwoEngineValues
 from verifier.checking.strategies import StrategyRange
+from verifier.checking.values import TwoEngineValues
 from verifier.checking.verdicts import INDEPENDENT_ITEMS
 from verifier.language.expressions import to_text
 from verifier.language.ltl import read_otherwise_by_prism

@@ -19,8 +19,8 @@ from verifier.checking.batch import BatchResult
 from verifier.checking.enclosure import AGREEMENT, BOUND_ROUNDOFF, doubles_around, intersection, outwards
 from verifier.checking.process import StormProcess
 from verifier.checking.requirements import check_formulas
-from verifier.checking.results import CheckedValues, NoProbabilityError
 from verifier.checking.settings import EngineSettings
+from verifier.checking.values import CheckedValues, NoProbabilityError
 from verifier.language.ltl import parse_formula
 
 FORMULA = parse_formula("F a")

@@ -174,14 +174,24 @@ def forever(*_, **__):
 @pytest.mark.parametrize(
     ("command", "module", "work", "said"),
     [
-        (["explain", "S", "--cm", "M"], "verifier.questions.explain.story", "_explain_worst", "explaining wanted"),
+        (
+            ["explain", "S", "--cm", "M"],
+            "verifier.questions.explain.explaining",
+            "_explain_worst",
+            "explaining wanted",
+        ),
         (
             ["require", "S", "--cm", "M"],
-            "verifier.questions.require.story",
+            "verifier.questions.require.requiring",
             "answer",
             "the search for what wanted requires",
         ),
-        (["compare", "S", "--cm", "mine=M"], "verifier.questions.compare.story", "shared_draws", "the comparison"),
+        (
+            ["compare", "S", "--cm", "mine=M"],
+            "verifier.questions.compare.comparing",
+            "shared_draws",
+            "the comparison",
+        ),
         (
             ["evidence", "build", "S", "--cm", "M", "-o", "B"],
             "verifier.evidence.bundle.build",

@@ -17,7 +17,7 @@ from verifier.cli import main
 from verifier.options import RunOptions
 from verifier.perception.confusion import read_confusion
 from verifier.pipeline import verify_spec
-from verifier.questions.require.results import Answer, Outcome, RequireResult
+from verifier.questions.require.require_result import Answer, Outcome, RequireResult
 from verifier.results import Point, Scenario
 from verifier.scenarios import Selection
 

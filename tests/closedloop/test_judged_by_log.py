@@ -11,7 +11,7 @@ from small_logs import HAND, made_logs, straight
 from verifier.closedloop.bootstrap import draw_logs, judged_sums
 from verifier.closedloop.closed_loop_curve import ClosedLoopSettings
 from verifier.closedloop.curves import judged_curve
-from verifier.closedloop.judged import judge_pathifier, judge_roboticizer, judge_roc_a, judge_roc_b
+from verifier.closedloop.detection_outcomes import judge_pathifier, judge_roboticizer, judge_roc_a, judge_roc_b
 from verifier.closedloop.logs import Detections, Logs
 from verifier.closedloop.pathifier import Radii
 from verifier.closedloop.roboticizer import Standardizer

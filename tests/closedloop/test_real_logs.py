@@ -18,12 +18,12 @@ from verifier.closedloop.curves import (
     roc_b,
 )
 from verifier.closedloop.cutting import in_view, positive_by_path, windows
-from verifier.closedloop.drawn import Drawing, drawn_detections
 from verifier.closedloop.matched import person_matches
 from verifier.closedloop.pathifier import courses
 from verifier.closedloop.paths import PathSettings
 from verifier.closedloop.readers import fieldsafe_logs, nuscenes_logs
 from verifier.closedloop.roboticizer import standardizer_of
+from verifier.closedloop.simulated_detections import Drawing, drawn_detections
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.job import count_job
 from verifier.perception.confusion.rules import CountingRule

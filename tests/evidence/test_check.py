@@ -13,14 +13,14 @@ from verifier.base.errors import LimitError
 from verifier.case import Study
 from verifier.cli import main
 from verifier.cli.evidence import check_text
-from verifier.evidence.bundle.anew import check_anew
 from verifier.evidence.bundle.archive import ReadingLimits
 from verifier.evidence.bundle.build import Sources, input_words, make_bundle
 from verifier.evidence.bundle.check import CheckLimits, check_bundle, check_files
-from verifier.evidence.bundle.derived import derived_row
+from verifier.evidence.bundle.derived_artefacts import derived_row
 from verifier.evidence.bundle.layout import input_paths
 from verifier.evidence.bundle.making import planned_words
 from verifier.evidence.bundle.parts import read_parts
+from verifier.evidence.bundle.recompute import check_anew
 from verifier.evidence.bundle.request import Request, request_of
 from verifier.evidence.bundle.system import unpacked_inputs
 from verifier.evidence.bundle.writing import write_bundle

@@ -17,7 +17,7 @@ from verifier.analysis.settings import ConfidenceSettings
 from verifier.cli import main
 from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.evidence.bundle.check import check_bundle, check_files
-from verifier.evidence.bundle.derived import derived_row
+from verifier.evidence.bundle.derived_artefacts import derived_row
 from verifier.evidence.bundle.hashes import check_hashes
 from verifier.evidence.bundle.manifest import read_manifest
 from verifier.evidence.bundle.writing import write_bundle

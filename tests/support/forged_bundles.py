@@ -5,7 +5,7 @@ import json
 
 from verifier.case import Study
 from verifier.evidence.bundle.build import input_words
-from verifier.evidence.bundle.derived import derived_row, derived_texts
+from verifier.evidence.bundle.derived_artefacts import derived_row, derived_texts
 from verifier.evidence.bundle.making import planned_words
 from verifier.evidence.bundle.manifest import Entry, manifest_of, read_manifest
 from verifier.evidence.bundle.parts import read_parts

@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from verifier.analysis.intervals.betting import UNIT, ceiling
 from verifier.analysis.intervals.drive_items import DriveItems
@@ -17,9 +16,8 @@ from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.intervals.rate_intervals import Event, RateIntervals
 from verifier.analysis.intervals.tiers import FEW_DRIVES, UNITS, BoundsBasis, LargestDrive, Tier, holds_at_every_look
 from verifier.analysis.settings import ConfidenceSettings
+from verifier.base.arrays import Ints
 from verifier.base.errors import InputError, UsageError, shown
-
-Ints = NDArray[np.int64]
 
 
 def tier_of(settings: ConfidenceSettings, drives_known: bool) -> Tier:

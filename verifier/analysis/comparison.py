@@ -17,10 +17,8 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from verifier.base.arrays import Floats, Mask
 
 TIE = 1e-10
 """Relative difference of a tie: well above rounding, far below what any data can tell."""

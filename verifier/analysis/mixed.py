@@ -26,11 +26,10 @@ from verifier.analysis.objective import Objective
 from verifier.analysis.phantom_draws import DriveData, mixed
 from verifier.analysis.robust.region import Region, region_of
 from verifier.analysis.settings import ConfidenceSettings
+from verifier.base.arrays import Ints
 from verifier.base.errors import UsageError
 from verifier.perception.confusion.mix import Mix, MixedMatrices, mixed_ends
 from verifier.systems.skeleton import Skeleton
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,17 +15,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import NoAnswerError
 from verifier.checking.batch import BatchResult, satisfaction_probabilities
 from verifier.checking.product import MOST_OBLIGATIONS, Product, build_product
 from verifier.checking.step_bounds import long_window
 from verifier.language.expressions.syntax import Node
 from verifier.systems.skeleton import Skeleton
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

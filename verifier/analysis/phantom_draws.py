@@ -24,7 +24,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from verifier.analysis.intervals.drawing import (
     BLOCK,
@@ -44,9 +43,7 @@ from verifier.analysis.intervals.posterior import probability_draws
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, state_values
 from verifier.analysis.settings import Prior, check_draws, prior_weight
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from verifier.base.arrays import Floats, Ints
 
 _PHANTOM, _REPORTS = 2, 3
 """Names of streams, beside those of the posterior."""

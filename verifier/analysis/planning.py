@@ -39,7 +39,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from verifier.analysis.intervals.betting import drives_without_a_miss
 from verifier.analysis.intervals.measured import Measured
@@ -49,11 +48,8 @@ from verifier.analysis.robust.region import groups_of, region_of
 from verifier.analysis.robust.solutions import Effort, RobustBounds, robust_bounds
 from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, state_values
 from verifier.analysis.settings import Semantics
+from verifier.base.arrays import Floats, Ints, Mask
 from verifier.checking.verdicts import Verdict, verdict_of
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 MOST_ITEMS = 10**9
 """Further items, over all columns, beyond which no plan is looked for."""

@@ -37,7 +37,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import rows_of
+from verifier.base.arrays import Mask, rows_of
 from verifier.base.errors import InputError
 from verifier.language.expressions import to_text
 from verifier.language.expressions.syntax import (
@@ -58,7 +58,6 @@ from verifier.systems.model import EMPTY_CLASS
 from verifier.systems.skeleton import Skeleton
 from verifier.systems.space import StateSpace, truth
 
-Mask = NDArray[np.bool_]
 KINDS = ("ended", "trivial", "constant", "antecedent")
 AT_ONCE = 2**14
 """Valuations that are looked at together to see whether a condition is constant; most are refuted by the first."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from verifier.base.arrays import Ints
 
 ROW_SUM_TOLERANCE = 1e-12
 """Largest distance of a row sum from 1 that summing doubles explains for rows of at most some hundred entries."""

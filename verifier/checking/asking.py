@@ -30,9 +30,9 @@ from verifier.checking.on_product import reaching_acceptance
 from verifier.checking.plan import decide
 from verifier.checking.process import Answers, RefusedError, StormProcess
 from verifier.checking.product import Product, build_product
-from verifier.checking.results import CheckedValues, NoProbabilityError
 from verifier.checking.settings import EngineSettings
 from verifier.checking.step_bounds import LongWindow, counted, long_window
+from verifier.checking.values import CheckedValues, NoProbabilityError
 from verifier.language.expressions import to_text
 from verifier.language.expressions.syntax import Node, Operation, Temporal, children
 from verifier.language.ltl import to_storm

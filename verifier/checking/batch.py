@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from verifier.base.arrays import ROUNDOFF
+from verifier.base.arrays import ROUNDOFF, Ints
 from verifier.chains.chain import MarkovChain
 from verifier.chains.rows import ROW_SUM_TOLERANCE
-from verifier.checking.graphs import Integers
 from verifier.checking.linear import Solution, solve
 from verifier.checking.plan import Decided, decide
 from verifier.checking.product import Product, build_product
@@ -61,7 +60,7 @@ class BatchResult:
 def satisfaction_probabilities(
     product: Product,
     values: NDArray[np.float64],
-    entry: Integers | None = None,
+    entry: Ints | None = None,
     *,
     rounding_defect: float = 0.0,
     value_error: float = ROUNDOFF,
@@ -136,7 +135,7 @@ def check(chain: MarkovChain, formula: Node, *, max_states: int = 50_000_000) ->
     return satisfaction_probabilities(product, chain.probabilities, rounding_defect=chain.rounding_defect)
 
 
-def _check_stochastic(product: Product, values: NDArray[np.float64], entry: Integers, tolerance: float) -> None:
+def _check_stochastic(product: Product, values: NDArray[np.float64], entry: Ints, tolerance: float) -> None:
     if len(values) and not values.min() >= 0:  # false for NaN as well
         raise ValueError("a probability is negative or no number")
     # Sparse rows of ones add up each row, much faster than `add.reduceat`.
@@ -150,7 +149,7 @@ def _check_stochastic(product: Product, values: NDArray[np.float64], entry: Inte
             raise ValueError(f"row {row} of array {low + matrix} misses the sum 1 by {defect.max()}")
 
 
-def _by_support(product: Product, values: NDArray[np.float64], entry: Integers) -> list[tuple[Integers, Decided]]:
+def _by_support(product: Product, values: NDArray[np.float64], entry: Ints) -> list[tuple[Ints, Decided]]:
     """The rows of `values` in groups, and for each group the product with its bottom components decided."""
     everything = np.arange(len(values))
     if len(values) == 0:

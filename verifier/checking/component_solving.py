@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from verifier.base.arrays import Floats, Ints
 from verifier.checking.elimination import Band, Factorised, eliminate, eliminate_without_underflow
-from verifier.checking.graphs import Integers
 from verifier.checking.plan import Block, Plan
 
 DENSE_LIMIT = 200
@@ -26,7 +26,6 @@ MANY_MATRICES = 50
 NARROW = 16
 """Widest band for which that is faster than to factorise each matrix."""
 
-Floats = NDArray[np.float64]
 Method = Literal["single", "elimination", "factorisation", "band"]
 
 
@@ -71,7 +70,7 @@ class BlockSolver:
                 return "band" if self._roughly and not on_array else "elimination"
         return "elimination" if on_array else "factorisation"
 
-    def exits(self) -> Integers:
+    def exits(self) -> Ints:
         """The edges that lead out of the components that are eliminated."""
         found = [np.zeros(0, dtype=np.int64)]
         for block, method in zip(self.plan.blocks, self.methods, strict=True):
@@ -109,7 +108,7 @@ class BlockSolver:
         target = self.plan.target[block.first_edge : block.last_edge]
         return (target < block.first) | (target >= block.last)
 
-    def inner(self, block: Block) -> tuple[NDArray[np.bool_], Integers, Integers]:
+    def inner(self, block: Block) -> tuple[NDArray[np.bool_], Ints, Ints]:
         """Which of the block's edges stay inside, and their ends, counted from the block's first state."""
         inner = ~self._leads_out_of(block)
         edges = slice(block.first_edge, block.last_edge)
@@ -144,7 +143,7 @@ class Equation:
         self.leave = leave
         self._factors: dict[tuple[int, int], Factorised] = {}
 
-    def solve(self, x: Floats, right: Floats, matrices: Integers | None = None) -> None:
+    def solve(self, x: Floats, right: Floats, matrices: Ints | None = None) -> None:
         """Fill in the unknown states of `x`.
 
         Args:
@@ -180,10 +179,10 @@ class Equation:
     def _factorised(
         self,
         block: Block,
-        entries: tuple[Integers, Integers, Floats],
+        entries: tuple[Ints, Ints, Floats],
         leave: Floats,
         outside: Floats,
-        numbers: Integers,
+        numbers: Ints,
         x: Floats,
     ) -> None:
         source, column, weight = entries
@@ -202,9 +201,7 @@ def add_up(rows_of_ones: csr_array[Any, Any], terms: Floats) -> Floats:
     return flat.reshape(rows_of_ones.shape[0], *terms.shape[1:])
 
 
-def _eliminate_block(
-    block: Block, entries: tuple[Integers, Integers, Floats], beside: Floats, band: Band | None
-) -> Floats:
+def _eliminate_block(block: Block, entries: tuple[Ints, Ints, Floats], beside: Floats, band: Band | None) -> Floats:
     """(count*size, columns, matrices): a block's components by elimination, all matrices at once.
 
     Args:
@@ -225,7 +222,7 @@ def _eliminate_block(
     return result
 
 
-def _eliminate_array(block: Block, entries: tuple[Integers, Integers, Floats], beside: Floats) -> Floats:
+def _eliminate_array(block: Block, entries: tuple[Ints, Ints, Floats], beside: Floats) -> Floats:
     """The same on a full array, without limits to how small a number may get."""
     source, target, weight = entries
     count, size, (first, matrices) = block.count, block.size, beside.shape[1:]

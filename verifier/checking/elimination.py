@@ -20,7 +20,7 @@ from scipy.sparse import csc_array, csr_array, eye_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
-from verifier.checking.graphs import Integers
+from verifier.base.arrays import Ints
 
 SAFE = 2.0**-969
 """Least number taken as clear of underflow, 2^53 times the least normal double: its rounding is relative, and what
@@ -104,10 +104,10 @@ class _Wide:
     """
 
     fraction: NDArray[np.float64]
-    exponent: Integers
+    exponent: Ints
 
     @staticmethod
-    def of(number: NDArray[np.float64], exponent: Integers | int = 0) -> _Wide:
+    def of(number: NDArray[np.float64], exponent: Ints | int = 0) -> _Wide:
         fraction, shift = np.frexp(number)
         return _Wide(fraction, np.where(fraction == 0, _NO_NUMBER, exponent + shift.astype(np.int64)))
 
@@ -141,7 +141,7 @@ class _Wide:
         self.fraction[place], self.exponent[place] = numbers.fraction, numbers.exponent
 
 
-def _scaled(fraction: NDArray[np.float64], exponent: Integers) -> NDArray[np.float64]:
+def _scaled(fraction: NDArray[np.float64], exponent: Ints) -> NDArray[np.float64]:
     """fraction * 2^exponent in doubles."""
     result: NDArray[np.float64] = np.ldexp(
         fraction, np.clip(exponent, -_BEYOND_DOUBLES, _BEYOND_DOUBLES).astype(np.intc)
@@ -171,11 +171,11 @@ class Band:
         width: the distance.
     """
 
-    place: Integers
+    place: Ints
     width: int
 
     @staticmethod
-    def of(size: int, sources: Integers, targets: Integers) -> Band:
+    def of(size: int, sources: Ints, targets: Ints) -> Band:
         """A narrow one for the given edges, by the rule of Cuthill and McKee."""
         graph = csr_array((np.ones(len(sources)), (sources, targets)), shape=(size, size))
         order = reverse_cuthill_mckee(graph, symmetric_mode=False)
@@ -184,7 +184,7 @@ class Band:
         return Band(place, int(np.abs(place[sources] - place[targets]).max(initial=0)))
 
     def eliminate(
-        self, sources: Integers, targets: Integers, weights: NDArray[np.float64], beside: NDArray[np.float64]
+        self, sources: Ints, targets: Ints, weights: NDArray[np.float64], beside: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """As the function `eliminate`, within the band.
 
@@ -216,7 +216,7 @@ class Band:
         return right[self.place, 1:], safe
 
     def eliminate_without_underflow(
-        self, sources: Integers, targets: Integers, weights: NDArray[np.float64], beside: NDArray[np.float64]
+        self, sources: Ints, targets: Ints, weights: NDArray[np.float64], beside: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """The solutions as `eliminate` gives them, slower, with as many roundings and no underflow."""
         band, filled = self._filled(sources, targets, weights, beside)
@@ -235,7 +235,7 @@ class Band:
         return right.rounded()[self.place, 1:]
 
     def factorise(
-        self, sources: Integers, targets: Integers, weights: NDArray[np.float64], beside: NDArray[np.float64]
+        self, sources: Ints, targets: Ints, weights: NDArray[np.float64], beside: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """(k, columns, b) solutions by factorising the band, of unknown accuracy; arguments as for `eliminate`."""
         width = self.width
@@ -264,7 +264,7 @@ class Band:
         return [(last, max(0, last - self.width)) for last in range(len(self.place) - 1, -1, -1)]
 
     def _filled(
-        self, sources: Integers, targets: Integers, weights: NDArray[np.float64], beside: NDArray[np.float64]
+        self, sources: Ints, targets: Ints, weights: NDArray[np.float64], beside: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The band, whose row i holds columns i - width .. i + width, and what is beside it, in order."""
         band = np.zeros((len(beside), 2 * self.width + 1, beside.shape[2]))
@@ -291,7 +291,7 @@ class Factorised:
     How good the solutions are is for the caller to judge. Where I - W is singular in doubles they are NaN.
     """
 
-    def __init__(self, size: int, sources: Integers, targets: Integers, weights: NDArray[np.float64]) -> None:
+    def __init__(self, size: int, sources: Ints, targets: Ints, weights: NDArray[np.float64]) -> None:
         matrix = csc_array(
             eye_array(size, format="csc") - csc_array((weights, (sources, targets)), shape=(size, size))
         )

@@ -19,13 +19,12 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-from verifier.base.arrays import ROUNDOFF
+from verifier.base.arrays import ROUNDOFF, Floats
 from verifier.base.errors import EngineError
 from verifier.chains.chain import MarkovChain
 from verifier.checking.batch import BatchResult
-from verifier.checking.results import CheckedValues
+from verifier.checking.values import CheckedValues
 from verifier.language.expressions import to_text
 from verifier.language.expressions.syntax import Node
 
@@ -35,8 +34,6 @@ BOUND_ROUNDOFF = 2.0**-49
 AGREEMENT = 1e-9
 """What the engines may differ by: Storm's value of an LTL formula, which comes without bounds, from the batch
 engine's enclosure in absolute terms; bounds from bounds relative to the probability."""
-
-Floats = NDArray[np.float64]
 
 
 def rounding_of_iteration(chain: MarkovChain, batch: BatchResult) -> Floats:

@@ -6,36 +6,33 @@ edges are allowed. Nothing here looks at probabilities.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
+from verifier.base.arrays import Ints, Mask
 from verifier.systems import reachability
 
-Integers: TypeAlias = NDArray[np.int64]
-Mask: TypeAlias = NDArray[np.bool_]
 
-
-def reachable(n: int, sources: Integers, targets: Integers, start: Mask) -> Mask:
+def reachable(n: int, sources: Ints, targets: Ints, start: Mask) -> Mask:
     """(n,) bool: the nodes with a path, possibly empty, from a node of the (n,) mask `start`."""
     return reachability.reachable(*reachability.rows(n, sources, targets), start)
 
 
-def coreachable(n: int, sources: Integers, targets: Integers, goal: Mask) -> Mask:
+def coreachable(n: int, sources: Ints, targets: Ints, goal: Mask) -> Mask:
     """(n,) bool: the nodes with a path, possibly empty, to a node of the (n,) mask `goal`."""
     return reachable(n, targets, sources, goal)
 
 
-def components(n: int, sources: Integers, targets: Integers) -> Integers:
+def components(n: int, sources: Ints, targets: Ints) -> Ints:
     """(n,) int64: the number of each node's strongly connected component, from 0 without gaps."""
     _, labels = connected_components(_adjacency(n, sources, targets), directed=True, connection="strong")
     return labels.astype(np.int64)
 
 
-def levels(n: int, sources: Integers, targets: Integers, max_levels: int) -> Integers | None:
+def levels(n: int, sources: Ints, targets: Ints, max_levels: int) -> Ints | None:
     """(n,) int64: the number of edges on the longest path from each node of an acyclic graph.
 
     Every edge leads to a smaller level. None when there are more than `max_levels` levels (or a cycle), for one
@@ -62,7 +59,7 @@ def levels(n: int, sources: Integers, targets: Integers, max_levels: int) -> Int
     return None
 
 
-def ranges(begin: Integers, end: Integers) -> Integers:
+def ranges(begin: Ints, end: Ints) -> Ints:
     """The integers begin[0]..end[0]-1, begin[1]..end[1]-1, and so on, one after the other."""
     lengths = end - begin
     total = int(lengths.sum())
@@ -72,6 +69,6 @@ def ranges(begin: Integers, end: Integers) -> Integers:
     return offsets + np.arange(total)
 
 
-def _adjacency(n: int, sources: Integers, targets: Integers) -> csr_array[Any, Any]:
+def _adjacency(n: int, sources: Ints, targets: Ints) -> csr_array[Any, Any]:
     # csgraph works on doubles; ones everywhere, so that no edge counts as absent.
     return coo_array((np.ones(len(sources)), (sources, targets)), shape=(n, n)).tocsr()

@@ -64,10 +64,9 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import ROUNDOFF
+from verifier.base.arrays import ROUNDOFF, Floats, Ints
 from verifier.base.errors import EngineError
 from verifier.checking.component_solving import DENSE_LIMIT, BlockSolver, Equation, add_up
-from verifier.checking.graphs import Integers
 from verifier.checking.plan import Plan
 from verifier.checking.refinement import Equations, refined
 
@@ -80,8 +79,6 @@ _NOTHING = 2.0**-900
 """Values below this need no digits."""
 _CHUNK = 512
 _SMALLEST = 2.0**-1074
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +104,7 @@ class Solution:
 def solve(
     plan: Plan,
     values: Floats,
-    entry: Integers,
+    entry: Ints,
     *,
     stochastic: bool,
     value_error: float = ROUNDOFF,
@@ -174,7 +171,7 @@ class _System:
     def __init__(
         self,
         plan: Plan,
-        entry: Integers,
+        entry: Ints,
         stochastic: bool,
         matrices: int,
         *,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from verifier.chains.chain import MarkovChain
 from verifier.checking.plan import Decided
 from verifier.checking.process import StormProcess
-from verifier.checking.results import CheckedValues
+from verifier.checking.values import CheckedValues
 
 ACCEPT_LABEL = "accept"
 

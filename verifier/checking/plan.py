@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from verifier.base.arrays import Ints, Mask
 from verifier.base.cache import Cache
-from verifier.checking.graphs import Integers, Mask, components, coreachable, levels, reachable
+from verifier.checking.graphs import components, coreachable, levels, reachable
 from verifier.checking.product import Product
 from verifier.checking.recurrence import component_values
 from verifier.language.ltl.progression import ACCEPT, REJECT
@@ -72,12 +73,12 @@ class Plan:
         systems: what the last few solutions share (`verifier.checking.linear`).
     """
 
-    unknown: Integers
-    row_start: Integers
-    target: Integers
-    edge: Integers
-    loop_edge: Integers
-    start: Integers
+    unknown: Ints
+    row_start: Ints
+    target: Ints
+    edge: Ints
+    loop_edge: Ints
+    start: Ints
     blocks: tuple[Block, ...]
     systems: Cache = field(init=False, repr=False, default_factory=partial(Cache, MOST_PLANS))
 
@@ -92,13 +93,13 @@ class _Graph:
     """The product under one support: its edges, and which states are reached and decided."""
 
     n: int
-    sources: Integers
-    targets: Integers
-    edge: Integers
+    sources: Ints
+    targets: Ints
+    edge: Ints
     reached: Mask
     accepting: Mask
     rejecting: Mask
-    component: Integers
+    component: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +138,7 @@ class Decided:
             one = g.reached & ~coreachable(g.n, g.sources, g.targets, other)
         return _order(self.product, g, zero, one, matrices)
 
-    def also_decides(self, positive: NDArray[np.bool_], entry: Integers) -> NDArray[np.bool_]:
+    def also_decides(self, positive: NDArray[np.bool_], entry: Ints) -> NDArray[np.bool_]:
         """(M,) bool: for which of M smaller supports the plans made here are right as well.
 
         `positive` is (M, k) bool, and `entry` says which of its k columns each of the chain's transitions has.
@@ -239,7 +240,7 @@ def _order(product: Product, g: _Graph, zero: Mask, one: Mask, matrices: int) ->
     )
 
 
-def _condense(u: int, sources: Integers, targets: Integers, matrices: int) -> tuple[Integers, Integers, Integers]:
+def _condense(u: int, sources: Ints, targets: Ints, matrices: int) -> tuple[Ints, Ints, Ints]:
     """Component, level and size of the component of every unknown state.
 
     Too many levels become one, in which all states are solved together, as if they were one component.
@@ -261,7 +262,7 @@ def _condense(u: int, sources: Integers, targets: Integers, matrices: int) -> tu
     return component, level[component], size[component]
 
 
-def _blocks(level: Integers, size: Integers, row_start: Integers) -> tuple[Block, ...]:
+def _blocks(level: Ints, size: Ints, row_start: Ints) -> tuple[Block, ...]:
     """Runs of equal level and size."""
     change = np.flatnonzero((np.diff(level) != 0) | (np.diff(size) != 0)) + 1
     first = np.concatenate([[0], change, [len(level)]]).tolist()

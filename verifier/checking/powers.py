@@ -35,13 +35,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from verifier.base.arrays import ROUNDOFF
+from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask
 from verifier.base.budget import memory_left
 from verifier.base.errors import NoAnswerError
 from verifier.chains.chain import MarkovChain
-from verifier.checking.graphs import Integers, Mask, coreachable
-
-Floats = NDArray[np.float64]
+from verifier.checking.graphs import coreachable
 
 NEGLIGIBLE = 2.0**-70
 FIRST_STEPS = 20_000
@@ -65,10 +63,10 @@ class SubChain:
     """
 
     base: MarkovChain
-    origin: Integers
-    sources: Integers
-    targets: Integers
-    edge: Integers
+    origin: Ints
+    sources: Ints
+    targets: Ints
+    edge: Ints
     leaks: Mask
 
 
@@ -138,9 +136,9 @@ class _Problem:
     """
 
     chain: SubChain
-    kept: Integers
-    source: Integers
-    target: Integers
+    kept: Ints
+    source: Ints
+    target: Ints
     low: Floats
     high: Floats
     moved: Floats
@@ -151,7 +149,7 @@ class _Problem:
         return len(self.low)
 
 
-def _problem(chain: SubChain, states: Integers, one: Mask, ends: tuple[Floats, Floats], error: float) -> _Problem:
+def _problem(chain: SubChain, states: Ints, one: Mask, ends: tuple[Floats, Floats], error: float) -> _Problem:
     base, count = chain.base, len(states)
     place = np.full(len(chain.origin), -1, dtype=np.int64)
     place[states], place[one] = np.arange(count), count

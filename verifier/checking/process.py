@@ -34,8 +34,8 @@ from verifier.chains.decision_process import DecisionProcess
 from verifier.chains.texts import Model
 from verifier.chains.umb import write_umb
 from verifier.checking.folders import private_folder, sweep
-from verifier.checking.results import CheckedValues
 from verifier.checking.storm import formula_labels
+from verifier.checking.values import CheckedValues
 from verifier.checking.worker import DiedError, OverdueError, Worker
 
 DEFAULT_TIME_LIMIT_S = 600.0

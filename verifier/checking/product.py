@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
-from verifier.base.arrays import rows_of
+from verifier.base.arrays import Ints, Mask, rows_of
 from verifier.base.cache import Cache
 from verifier.base.errors import NoAnswerError
-from verifier.checking.graphs import Integers, Mask, ranges
+from verifier.checking.graphs import ranges
 from verifier.language.expressions.syntax import Boolean, Name, Node, Operation
 from verifier.language.ltl.progression import ACCEPT, REJECT, Obligations
 
@@ -64,15 +64,15 @@ class Product:
         decided: what was found out about it under the last few supports (`verifier.checking.plan`).
     """
 
-    indptr: Integers
-    indices: Integers
-    edge: Integers
-    state: Integers
-    obligation: Integers
-    start: Integers
+    indptr: Ints
+    indices: Ints
+    edge: Ints
+    state: Ints
+    obligation: Ints
+    start: Ints
     obligations: Obligations
-    chain_indptr: Integers
-    chain_indices: Integers
+    chain_indptr: Ints
+    chain_indices: Ints
     propositions: tuple[Mask, ...]
     decided: Cache = field(init=False, repr=False, default_factory=partial(Cache, MOST_DECIDED))
 
@@ -88,11 +88,11 @@ class Product:
         return len(self.state)
 
     @property
-    def sources(self) -> Integers:
+    def sources(self) -> Ints:
         """(q,) int64, the product state that each product transition leaves."""
         return rows_of(self.indptr)
 
-    def on_part(self, indptr: Integers, indices: Integers) -> Product:
+    def on_part(self, indptr: Ints, indices: Ints) -> Product:
         """The product on a part of the graph, which lacks transitions but no states.
 
         States that can no longer be reached stay. Successors must increase within rows, in the graph and in its part.
@@ -116,11 +116,11 @@ class Product:
 
 
 def build_product(
-    indptr: Integers,
-    indices: Integers,
+    indptr: Ints,
+    indices: Ints,
     labels: Mapping[str, Mask],
     formula: Node,
-    initial: Integers,
+    initial: Ints,
     *,
     max_states: int = 50_000_000,
     max_obligations: int = MOST_OBLIGATIONS,
@@ -190,7 +190,7 @@ def build_product(
     )
 
 
-def _closed(successor: _Successors, first: Integers, letters: int) -> Integers | None:
+def _closed(successor: _Successors, first: Ints, letters: int) -> Ints | None:
     """The open obligations that any labels lead to, in increasing order; None where there are many."""
     known: set[int] = set()
     pending = set(first.tolist()) - {ACCEPT, REJECT}
@@ -209,13 +209,13 @@ def _fits_at_once(obligations: int, transitions: int) -> bool:
 
 
 def _at_once(
-    indptr: Integers,
-    indices: Integers,
-    letter_class: Integers,
+    indptr: Ints,
+    indices: Ints,
+    letter_class: Ints,
     successor: _Successors,
-    begin: tuple[Integers, Integers, Integers],
+    begin: tuple[Ints, Ints, Ints],
     max_states: int,
-) -> tuple[Integers, Integers, Integers, Integers, Integers, Integers]:
+) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
     """The first six arrays of a product whose open obligations are few, without a round for each step of a path.
 
     `begin` has the open obligations, the initial states, and the obligation that remains after each.
@@ -256,9 +256,9 @@ def _at_once(
     )
 
 
-def _rows(indptr: Integers, transitions: int, count: int) -> Integers:
+def _rows(indptr: Ints, transitions: int, count: int) -> Ints:
     """Where each row starts in `count` copies of a chain's transitions; no row of a chain is empty."""
-    starts: Integers = (np.arange(count)[:, None] * transitions + indptr[None, :-1]).ravel()
+    starts: Ints = (np.arange(count)[:, None] * transitions + indptr[None, :-1]).ravel()
     return starts
 
 
@@ -299,7 +299,7 @@ def truth_of(formula: Node, labels: Mapping[str, Mask], n: int) -> Mask:
     raise ValueError(f"not a connective: {formula.operator!r}")
 
 
-def _letter_classes(propositions: tuple[Mask, ...], n: int) -> tuple[Integers, list[int]]:
+def _letter_classes(propositions: tuple[Mask, ...], n: int) -> tuple[Ints, list[int]]:
     """For each state a class, and for each class the letter (bit i: proposition i holds) of its states."""
     state_class, letters = np.zeros(n, dtype=np.int64), [0]
     for bit, mask in enumerate(propositions):
@@ -318,7 +318,7 @@ class _Successors:
         self._letters = letters
         self._table = np.full((16, len(letters)), -1, dtype=np.int64)
 
-    def __call__(self, obligation: Integers, letter_class: Integers) -> Integers:
+    def __call__(self, obligation: Ints, letter_class: Ints) -> Ints:
         """(k,) int64: the obligations that remain after the (k,) given ones have read the (k,) letters."""
         if len(obligation) and obligation.max() >= len(self._table):
             grown = np.full((2 * len(self._obligations), len(self._letters)), -1, dtype=np.int64)
@@ -350,7 +350,7 @@ class _Numbering:
         self._max_states = max_states
         self._next = 2  # after REJECT and ACCEPT
 
-    def number(self, state: Integers, obligation: Integers) -> tuple[Integers, Integers]:
+    def number(self, state: Ints, obligation: Ints) -> tuple[Ints, Ints]:
         """(k,) numbers of the pairs, and the positions at which new pairs stand first, in increasing number."""
         result = np.where(obligation == ACCEPT, ACCEPT, REJECT)
         open_pairs = np.flatnonzero(obligation > max(ACCEPT, REJECT))
@@ -367,7 +367,7 @@ class _Numbering:
         result[open_pairs] = self._slots[page, offset]
         return result, open_pairs[first]
 
-    def _locate(self, state: Integers, obligation: Integers) -> tuple[Integers, Integers]:
+    def _locate(self, state: Ints, obligation: Ints) -> tuple[Ints, Ints]:
         code = obligation * self._pages_each + (state >> _PAGE_BITS)
         if len(code) and code.max() >= len(self._page):
             size = max(int(code.max()) + 1, 2 * len(self._page))

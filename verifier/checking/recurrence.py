@@ -26,8 +26,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import EngineError, NoAnswerError
-from verifier.checking.graphs import Integers, Mask, coreachable, ranges
+from verifier.checking.graphs import coreachable, ranges
 from verifier.checking.product import Product
 from verifier.language.ltl.normal_form import PositiveNode
 
@@ -37,7 +38,7 @@ EDGE_LIMIT = 50_000_000
 _Key: TypeAlias = "tuple[object, ...]"
 
 
-def component_values(product: Product, support: Mask, members: Integers, component: Integers) -> Mask:
+def component_values(product: Product, support: Mask, members: Ints, component: Ints) -> Mask:
     """The value of every bottom component of the product: True for 1, False for 0.
 
     Args:
@@ -71,7 +72,7 @@ def component_values(product: Product, support: Mask, members: Integers, compone
     return result
 
 
-def _truth_at(product: Product, graph: _SplitGraph, state: Integers, obligation: Integers) -> Mask:
+def _truth_at(product: Product, graph: _SplitGraph, state: Ints, obligation: Ints) -> Mask:
     """(k,) bool: whether each of the (k,) obligations holds almost surely from each of the (k,) base states."""
     obligations = product.obligations
     distinct = np.unique(obligation)
@@ -121,14 +122,14 @@ class _SplitGraph:
         columns: key -> (c,) array: truth of a node (`("node", number)`), of an auxiliary formula, or a distance.
     """
 
-    def __init__(self, product: Product, support: Mask, base: Integers) -> None:
+    def __init__(self, product: Product, support: Mask, base: Ints) -> None:
         edges = ranges(product.chain_indptr[base], product.chain_indptr[base + 1])
         sources = np.repeat(np.arange(len(base)), np.diff(product.chain_indptr)[base])
         kept = support[edges]
         self.origin = np.arange(len(base))
         self.sources = sources[kept]
         self.targets = np.searchsorted(base, product.chain_indices[edges[kept]])
-        self.columns: dict[_Key, Integers] = {}
+        self.columns: dict[_Key, Ints] = {}
         self._nodes = product.obligations.formula.nodes
         self._horizons: dict[_Key, int] = {}
         for number, mask in enumerate(product.propositions):
@@ -246,7 +247,7 @@ class _SplitGraph:
         self,
         key: _Key,
         possible: list[Mask],
-        value_at_source: Callable[[Integers, Integers, Integers], Integers],
+        value_at_source: Callable[[Ints, Ints, Ints], Ints],
     ) -> None:
         """Split every node into one copy for each value it can have, and store the value as column `key`.
 

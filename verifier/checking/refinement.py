@@ -31,12 +31,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from verifier.base.arrays import ROUNDOFF
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from verifier.base.arrays import ROUNDOFF, Floats, Ints
 
 _SPLITTER = 2.0**27 + 1
 _ROUNDS = 12
@@ -53,8 +49,8 @@ class Equations:
         weight: (e, m) probability of each edge, above 0.
     """
 
-    row_start: Integers
-    target: Integers
+    row_start: Ints
+    target: Ints
     weight: Floats
 
     def residual(self, high: Floats, low: Floats) -> tuple[Floats, Floats]:

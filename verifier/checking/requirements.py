@@ -13,9 +13,9 @@ from verifier.chains.chain import MarkovChain
 from verifier.checking.asking import Asking, Task
 from verifier.checking.process import StormProcess
 from verifier.checking.product import Product
-from verifier.checking.results import TwoEngineValues
 from verifier.checking.settings import EngineSettings
 from verifier.checking.two_engines import TwoEngines
+from verifier.checking.values import TwoEngineValues
 from verifier.language.expressions import substitute
 from verifier.language.expressions.syntax import Name, Node
 from verifier.language.ltl import abstract

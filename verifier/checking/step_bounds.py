@@ -23,11 +23,11 @@ from functools import cached_property
 
 import numpy as np
 
-from verifier.base.arrays import rows_of
+from verifier.base.arrays import Ints, Mask, rows_of
 from verifier.base.errors import NoAnswerError
 from verifier.chains.chain import MarkovChain
 from verifier.checking.batch import BatchResult
-from verifier.checking.graphs import Integers, Mask, coreachable
+from verifier.checking.graphs import coreachable
 from verifier.checking.powers import NEGLIGIBLE, Expected, SubChain, after_steps
 from verifier.checking.product import MOST_OBLIGATIONS, truth_of
 from verifier.language.expressions.syntax import Node
@@ -81,7 +81,7 @@ class LongWindow:
         return self.obligations > MOST_OBLIGATIONS or needed > memory_bytes
 
 
-def long_window(formula: Node, labels: Mapping[str, Mask], indptr: Integers, indices: Integers) -> LongWindow | None:
+def long_window(formula: Node, labels: Mapping[str, Mask], indptr: Ints, indices: Ints) -> LongWindow | None:
     """The formula as a window, where it is one that is too long to be unrolled.
 
     Args:
@@ -287,7 +287,7 @@ class _Count:
         return SubChain(self.chain, np.arange(n), sources, self.chain.indices[kept], kept, leaking | short)
 
     @cached_property
-    def _sources(self) -> Integers:
+    def _sources(self) -> Ints:
         return rows_of(self.chain.indptr)
 
     def _after(self, chain: SubChain, ends: Expected, steps: int) -> Expected:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import rows_of
+from verifier.base.arrays import Floats, rows_of
 from verifier.base.errors import EngineError
 from verifier.chains.decision_process import DecisionProcess
 from verifier.checking.enclosure import AGREEMENT
@@ -27,8 +27,6 @@ from verifier.language.expressions import to_text
 from verifier.language.expressions.syntax import Node, Operation
 from verifier.language.ltl import to_storm
 from verifier.language.ltl.progression import ACCEPT, REJECT
-
-Floats = NDArray[np.float64]
 
 MOST_ITERATIONS = 20_000
 MEETING_WIDTH = 1e-10

@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats
 from verifier.base.budget import Clock
 from verifier.base.errors import EngineError, LimitError, NoAnswerError
 from verifier.chains.chain import MarkovChain
@@ -28,12 +28,10 @@ from verifier.checking import enclosure
 from verifier.checking.asking import Asking, Found, Look
 from verifier.checking.enclosure import AGREEMENT, BOUND_ROUNDOFF, doubles_around
 from verifier.checking.process import RefusedError
-from verifier.checking.results import ONE_ENGINE, CheckedValues, NoProbabilityError, TwoEngineValues
+from verifier.checking.values import ONE_ENGINE, CheckedValues, NoProbabilityError, TwoEngineValues
 from verifier.language.expressions import to_text
 from verifier.language.expressions.syntax import Operation
 from verifier.language.ltl import to_storm
-
-Floats = NDArray[np.float64]
 
 EXACT_S = 30.0
 """Seconds for exact arithmetic that nobody asked for."""

@@ -15,8 +15,8 @@ from verifier.cli.terminal import progress_bar, wants_colour
 from verifier.closedloop.curvefiles import curves_csv, curves_json
 from verifier.closedloop.logfiles import write_logs
 from verifier.closedloop.request import ClosedLoopRequest
-from verifier.closedloop.results import TradeOffs
 from verifier.closedloop.settings import ClosedLoopSettings, RobrocSettings
+from verifier.closedloop.trade_offs import TradeOffs
 from verifier.telling.closedloop import trade_off_tables
 from verifier.telling.figures.closedloop import curves_figure, table_figure
 from verifier.telling.figures.drawing import check_plot_target, figure_bytes

@@ -9,8 +9,8 @@ from verifier.cli.terminal import progress_bar
 from verifier.evidence.baseline import read_baseline
 from verifier.evidence.bundle.certificates import certificates_of_comparison
 from verifier.evidence.bundle.writing import zip_bytes
+from verifier.questions.compare.comparing import compare
 from verifier.questions.compare.request import compare_options, detectors
-from verifier.questions.compare.story import compare
 from verifier.questions.settings import ComparisonSettings
 from verifier.telling.compare import compare_table
 from verifier.telling.figures.compare import compare_figure

@@ -11,7 +11,7 @@ from verifier.checking.process import StormProcess
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets
 from verifier.cli.terminal import progress_bar
-from verifier.questions.explain.story import explained, read_traced
+from verifier.questions.explain.explaining import explained, read_traced
 from verifier.questions.settings import ExplanationSettings
 from verifier.telling.explain import explain_table
 from verifier.telling.figures.drawing import figure_bytes

@@ -154,7 +154,7 @@ def _verified_baseline(inputs: Inputs, options: RunOptions, storm: StormProcess)
 
 def _paired(asked: Asked, baseline: Baseline, arguments: RunSettings) -> Gate:
     """Both files of matrices drawn together, as `verify compare` does."""
-    from verifier.questions.compare.story import CompareOptions, compare
+    from verifier.questions.compare.comparing import CompareOptions, compare
 
     plain = replace(arguments.options, verdict_from="point", strategies=False)
     gated = CompareOptions(baseline=baseline, max_drop=asked.max_drop or Fraction(0), least_chance=asked.least_chance)

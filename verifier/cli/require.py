@@ -12,7 +12,7 @@ from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets
 from verifier.cli.terminal import progress_bar
 from verifier.questions.require.question import question_of
-from verifier.questions.require.story import required
+from verifier.questions.require.requiring import required
 from verifier.questions.settings import RequirementSettings
 from verifier.telling.require import require_table
 

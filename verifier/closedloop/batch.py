@@ -18,13 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import LimitError
 from verifier.closedloop.course import Course
 from verifier.closedloop.vehicle import VehicleSettings
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 LARGEST_BATCH = 60_000_000
 BYTES_PER_ENTRY = 30
 """At the most, while the tables are made."""

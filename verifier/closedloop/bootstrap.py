@@ -13,12 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats
 from verifier.base.statistics import drawn_with_replacement
 from verifier.closedloop.closed_loop_curve import ClosedLoop, at_most_one
 from verifier.closedloop.curves import FPR_MAX, TradeOffCurve
-from verifier.closedloop.judged import Judged
-
-Floats = NDArray[np.float64]
+from verifier.closedloop.detection_outcomes import Judged
 
 FEWEST_LOGS = 2
 """Of each kind; drawing from fewer says nothing."""

@@ -22,14 +22,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats
 from verifier.base.errors import InputError
 from verifier.closedloop.course import Course
 from verifier.closedloop.curves import TradeOffCurve
 from verifier.closedloop.settings import EngineName
 from verifier.closedloop.simulator import Outcomes, simulate
 from verifier.closedloop.vehicle import VehicleSettings
-
-Floats = NDArray[np.float64]
 
 
 def standard_sensitivities(count: int = 100, lowest: float = 1e-4, highest: float = 1.0) -> Floats:

@@ -16,13 +16,13 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats
 from verifier.base.errors import UsageError, shown, unknown_name
 from verifier.base.statistics import percentile_ends
 from verifier.closedloop.bootstrap import Draws, LogSums
 from verifier.closedloop.curves import TradeOffCurve
 from verifier.closedloop.robroc import area, areas, robroc, robustness, worst_case
 
-Floats = NDArray[np.float64]
 BASELINE = "baseline"
 EQUAL = 1e-12
 """Areas that differ by less are equal: the order in which sums are rounded must not choose a detector."""

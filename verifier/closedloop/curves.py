@@ -20,7 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from verifier.closedloop.judged import (
+from verifier.base.arrays import Floats
+from verifier.closedloop.detection_outcomes import (
     Judged,
     PathifierMetric,
     RoboticizerMetric,
@@ -29,7 +30,7 @@ from verifier.closedloop.judged import (
     judge_roc_a,
     judge_roc_b,
 )
-from verifier.closedloop.logs import Floats, Logs
+from verifier.closedloop.logs import Logs
 from verifier.closedloop.matched import IOU_HALF
 from verifier.closedloop.paths import PathSettings
 from verifier.closedloop.roboticizer import Standardizer

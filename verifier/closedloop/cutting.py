@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import InputError, UsageError, shown
-from verifier.closedloop.logs import Bools, Detections, Floats, Ints, Logs
+from verifier.closedloop.logs import Detections, Logs
 from verifier.closedloop.pathifier import pathified_distance
 from verifier.closedloop.paths import PathSettings, paths_of
 
@@ -46,7 +47,7 @@ def windows(logs: Logs, length_s: float) -> Logs:
     return replace(logs, names=names, positive=logs.positive[parent], image_log=image_log.reshape(-1))
 
 
-def selected(logs: Logs, kept: Bools) -> Logs:
+def selected(logs: Logs, kept: Mask) -> Logs:
     """Some of the logs, with their images, people and detections.
 
     Args:
@@ -111,7 +112,7 @@ def in_view(logs: Logs, half_angle_rad: float, range_m: float = math.inf) -> Log
         raise UsageError("expected a half angle in (0, pi] and a range above 0")
     heading = logs.heading_rad
 
-    def seen(image: Ints, point_m: Floats) -> Bools:
+    def seen(image: Ints, point_m: Floats) -> Mask:
         x, y = (point_m - logs.position_m[image]).T
         turn = np.arctan2(y, x) - heading[image]
         off = np.abs(np.arctan2(np.sin(turn), np.cos(turn)))

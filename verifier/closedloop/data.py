@@ -13,12 +13,12 @@ import numpy as np
 
 from verifier.base.errors import UsageError, shown
 from verifier.closedloop.cutting import in_view, positive_by_path, windows
-from verifier.closedloop.drawn import Drawing, drawn_detections
 from verifier.closedloop.logfiles import read_logs
 from verifier.closedloop.logs import Logs
 from verifier.closedloop.plausible import LogLimits
 from verifier.closedloop.readers import fieldsafe_logs, kitti_tracking_logs, nuscenes_logs
 from verifier.closedloop.settings import DRAWN, SELF, ClosedLoopSettings
+from verifier.closedloop.simulated_detections import Drawing, drawn_detections
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document import read_counts
 

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats
 from verifier.closedloop.fleet import Fleet
 from verifier.closedloop.vehicle import VehicleSettings, safe_speed_mps
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,15 +15,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import LimitError
 from verifier.closedloop.batch import Batch
 from verifier.closedloop.vehicle import VehicleSettings
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 MOST_ROUNDS = 1_000_000
 
 

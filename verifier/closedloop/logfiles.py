@@ -28,10 +28,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_text, write_bytes, write_text
 from verifier.base.tables import SUFFIXES, Kind, Table, read_table, table_bytes
-from verifier.closedloop.logs import FARTHEST_M, Bools, Detections, Floats, Ints, Logs
+from verifier.closedloop.logs import FARTHEST_M, Detections, Logs
 from verifier.closedloop.plausible import LogLimits, check_plausible
 from verifier.perception.detections.columns import faulty_boxes
 from verifier.perception.detections.reading import Plausible
@@ -180,13 +181,13 @@ def _log_of(table: Table, names: Sequence[str]) -> Ints:
     return log
 
 
-def _refuse(table: Table, bad: Bools, message: Any) -> None:
+def _refuse(table: Table, bad: Mask, message: Any) -> None:
     if bad.any():
         row = int(bad.argmax())
         raise InputError(message(row), table.place(row))
 
 
-def _again(key: NDArray[Any]) -> Bools:
+def _again(key: NDArray[Any]) -> Mask:
     """(n,) rows whose key stands in an earlier row."""
     again = np.ones(len(key), dtype=np.bool_)
     again[np.unique(key, return_index=True)[1]] = False
@@ -195,7 +196,7 @@ def _again(key: NDArray[Any]) -> Bools:
 
 def _coordinates(table: Table) -> Floats:
     point = table.stack("x_m", "y_m")
-    far: Bools = np.abs(point) > FARTHEST_M
+    far: Mask = np.abs(point) > FARTHEST_M
     _refuse(
         table,
         np.asarray(far.any(axis=1)),

@@ -13,17 +13,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import UsageError, unknown_name
 from verifier.perception.detections.columns import faulty_boxes
 
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
-Bools: TypeAlias = NDArray[np.bool_]
 FARTHEST_M = 1e9
 """Of any coordinate: there, doubles still tell tenths of a micrometre apart."""
 
@@ -89,7 +87,7 @@ class Logs:
     """
 
     names: tuple[str, ...]
-    positive: Bools
+    positive: Mask
     image_log: Ints
     time_s: Floats
     position_m: Floats

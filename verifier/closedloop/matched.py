@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import UsageError
-from verifier.closedloop.logs import Bools, Floats, Ints, Logs
+from verifier.closedloop.logs import Logs
 from verifier.perception.detections.columns import Boxes, DetectionSet
 from verifier.perception.matching import MatchingPolicy, match
 
@@ -30,8 +31,8 @@ class PersonMatches:
     """
 
     detection_of: Ints
-    false: Bools
-    judged: Bools
+    false: Mask
+    judged: Mask
 
 
 def person_matches(logs: Logs, source: str, policy: MatchingPolicy = IOU_HALF) -> PersonMatches:
@@ -75,7 +76,7 @@ def _boxes(image: Ints, strength: Floats | None, box_2d: Floats | None, point_m:
     return Boxes(image, short, strength, box_2d, upright, None, {}, none, short)
 
 
-def _has_box(boxes: Boxes, policy: MatchingPolicy) -> Bools:
+def _has_box(boxes: Boxes, policy: MatchingPolicy) -> Mask:
     box: Floats | None = getattr(boxes, policy.column)
     known = np.zeros(len(boxes), dtype=np.bool_)
     return known if box is None else np.asarray(~np.isnan(box).any(axis=1))

@@ -17,17 +17,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import InputError, shown
 from verifier.closedloop.course import Course
 from verifier.closedloop.logs import Logs
 from verifier.closedloop.nearby import near_pairs
 from verifier.closedloop.paths import LONGEST_M, Paths, PathSettings, paths_of
 from verifier.closedloop.roboticizer import Standardizer
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats
 from verifier.base.errors import InputError, shown
 from verifier.closedloop.logs import Logs
 
-Floats = NDArray[np.float64]
 LONGEST_M = 1e6
 """Of any radius or extension; the squares of greater ones swallow the positions."""
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from verifier.base.arrays import Mask
 from verifier.base.errors import InputError, Place, shown
-from verifier.closedloop.logs import Bools, Logs
+from verifier.closedloop.logs import Logs
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def check_plausible(logs: Logs, limits: LogLimits | None = None, file: str | Non
     gap = np.where(same, np.diff(logs.time_s), 1.0)  # from log to log there is none
     step = np.hypot(*np.diff(logs.position_m, axis=0).T)
 
-    def fail(bad: Bools, text: str, hint: str) -> None:
+    def fail(bad: Mask, text: str, hint: str) -> None:
         if bad.any():
             at = int(bad.argmax())
             log = int(logs.image_log[at])

@@ -8,11 +8,11 @@ from pathlib import Path
 from verifier.base.errors import UsageError, shown
 from verifier.closedloop.data import InputFile, data_record, input_files, logs_and_validation
 from verifier.closedloop.logs import Logs
-from verifier.closedloop.results import TradeOffs
 from verifier.closedloop.settings import ClosedLoopSettings
 from verifier.closedloop.study import Progress, study, study_trace
 from verifier.closedloop.study_settings import StudySettings, study_settings
 from verifier.closedloop.traces import Trace
+from verifier.closedloop.trade_offs import TradeOffs
 from verifier.provenance import own_versions
 
 

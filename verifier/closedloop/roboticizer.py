@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from verifier.base.arrays import Floats
 from verifier.closedloop.logs import Logs
 from verifier.closedloop.matched import IOU_HALF, person_matches
 from verifier.perception.matching import MatchingPolicy
-
-Floats = NDArray[np.float64]
 
 
 def localize(depth_m: Floats, box_2d: Floats, camera: Floats) -> Floats:

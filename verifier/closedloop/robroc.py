@@ -17,12 +17,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats, Ints
 from verifier.closedloop.curves import TradeOffCurve
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def robroc(curves: Sequence[TradeOffCurve]) -> TradeOffCurve:

@@ -11,8 +11,8 @@ from verifier.base.errors import UsageError, unknown_name
 from verifier.closedloop.comparison import compare
 from verifier.closedloop.curvefiles import read_curves
 from verifier.closedloop.data import named_paths
-from verifier.closedloop.results import CurveSet, TradeOffs
 from verifier.closedloop.settings import RobrocSettings, checked_severities
+from verifier.closedloop.trade_offs import CurveSet, TradeOffs
 from verifier.provenance import own_versions
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats
 from verifier.base.errors import LimitError
 from verifier.closedloop.batch import make_batch
 from verifier.closedloop.course import Course
@@ -24,7 +25,6 @@ from verifier.closedloop.settings import EngineName
 from verifier.closedloop.stretches import NEAR, Ramp, ramp
 from verifier.closedloop.vehicle import VehicleSettings, safe_speed_mps
 
-Floats = NDArray[np.float64]
 MOST_STEPS = 100_000
 LARGEST_TABLE = 8_000_000
 """Entries of the tables of one batch (levels x places); more courses than fit make several batches."""

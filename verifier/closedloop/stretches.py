@@ -10,11 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats
 from verifier.closedloop.vehicle import VehicleSettings
 
-Floats = NDArray[np.float64]
 NEAR = 1e-9
 """Part of a step; what remains is rounding and needs no step of its own.
 

@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from verifier.base.arrays import Floats
 from verifier.base.errors import InputError, LimitError, UsageError, shown, unknown_name
 from verifier.closedloop.bootstrap import FEWEST_LOGS, Draws, LogSums, closed_loop_sums, draw_logs, judged_sums
 from verifier.closedloop.closed_loop_curve import ClosedLoop, check_logs, closed_loop
@@ -23,22 +24,22 @@ from verifier.closedloop.comparison import BASELINE, MetricTable, NamedCurve, co
 from verifier.closedloop.course import Course
 from verifier.closedloop.curves import TradeOffCurve, judged_curve
 from verifier.closedloop.cutting import selected
-from verifier.closedloop.judged import (
+from verifier.closedloop.detection_outcomes import (
     Judged,
     judge_pathifier,
     judge_roboticizer,
     judge_roc_a,
     judge_roc_b,
 )
-from verifier.closedloop.logs import Floats, Logs
+from verifier.closedloop.logs import Logs
 from verifier.closedloop.pathifier import courses, violation_m
 from verifier.closedloop.paths import paths_of
-from verifier.closedloop.results import LogsUsed, SecondEngine
 from verifier.closedloop.roboticizer import Standardizer, standardizer_of
 from verifier.closedloop.robroc import area
 from verifier.closedloop.settings import EngineName, Metric
 from verifier.closedloop.study_settings import DRIVEN, StudySettings
 from verifier.closedloop.traces import Trace, trace
+from verifier.closedloop.trade_offs import LogsUsed, SecondEngine
 from verifier.closedloop.truth_driven import never_stopped
 
 Progress: TypeAlias = Callable[[Sequence["Source"]], Iterable["Source"]]

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
+from verifier.base.arrays import Floats
 from verifier.base.errors import UsageError
 from verifier.closedloop.closed_loop_curve import ClosedLoopSettings as LoopSettings
 from verifier.closedloop.closed_loop_curve import standard_sensitivities
 from verifier.closedloop.curves import FPR_MAX
-from verifier.closedloop.judged import PathifierMetric
-from verifier.closedloop.logs import Floats
+from verifier.closedloop.detection_outcomes import PathifierMetric
 from verifier.closedloop.matched import IOU_HALF
 from verifier.closedloop.pathifier import Radii
 from verifier.closedloop.paths import PathSettings

@@ -12,12 +12,12 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats
 from verifier.base.errors import LimitError
 from verifier.closedloop.course import Course
 from verifier.closedloop.stretches import NEAR
 from verifier.closedloop.vehicle import VehicleSettings, safe_speed_mps
 
-Floats = NDArray[np.float64]
 MOST_STEPS = 1_000_000
 
 

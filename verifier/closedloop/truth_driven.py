@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from verifier.closedloop.logs import Bools, Detections, Logs
+from verifier.base.arrays import Mask
+from verifier.closedloop.logs import Detections, Logs
 from verifier.closedloop.pathifier import courses
 from verifier.closedloop.paths import PathSettings
 from verifier.closedloop.roboticizer import Standardizer
@@ -21,7 +22,7 @@ def never_stopped(
     vehicle: VehicleSettings,
     engine: EngineName,
     path: PathSettings | None = None,
-) -> Bools:
+) -> Mask:
     """(L,) the positive logs in which the truth-driven vehicle never stops.
 
     Somebody is in its way in some image, but leaves before the vehicle comes near. Such a log is safe by definition,

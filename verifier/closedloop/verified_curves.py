@@ -20,8 +20,8 @@ from verifier.case import read_inputs
 from verifier.checking.process import StormProcess
 from verifier.closedloop.comparison import BASELINE, NamedCurve
 from verifier.closedloop.curves import TradeOffCurve
-from verifier.closedloop.results import CurveSet
 from verifier.closedloop.settings import RobrocSettings
+from verifier.closedloop.trade_offs import CurveSet
 from verifier.language.specs import read_spec
 from verifier.options import RunOptions, Selection
 from verifier.perception.confusion.document import read_counts

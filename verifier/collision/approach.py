@@ -32,15 +32,13 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import LimitError, UsageError
 from verifier.chains.chain import MarkovChain
 from verifier.checking.graphs import reachable
 from verifier.collision.distance_channel import DistanceChannel
 from verifier.collision.settings import Braking
 from verifier.collision.stopping import BrakingPolicy
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 CLOSER = "closer"
 USUAL_PERIOD_S = 0.1

@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
+from verifier.base.arrays import Floats
 from verifier.collision.pairs import Pairs
-
-Array = NDArray[np.float64]
 
 NORMAL_REFERENCE = 1.06
 """c of the normal reference rule: (4/3)^(1/5)."""
@@ -49,7 +48,7 @@ class WidthRule:
         """The rule that gives `width_m` to a sample of `size`."""
         return cls(width_m * max(size, 1) ** 0.2, scaled=False)
 
-    def widths_m(self, values_m: Array, sizes: NDArray[np.int64]) -> Array:
+    def widths_m(self, values_m: Floats, sizes: NDArray[np.int64]) -> Floats:
         """(B,) width for each row of `values_m` (B, n), padded with -inf to `sizes` (B,) values.
 
         NaN for an empty row, and with `scaled` for a row of one value; 0 for a row without spread.
@@ -59,7 +58,7 @@ class WidthRule:
             return np.asarray(self.constant * order * (spread_m(values_m, sizes) if self.scaled else 1.0))
 
 
-def spread_m(values_m: Array, sizes: NDArray[np.int64]) -> Array:
+def spread_m(values_m: Floats, sizes: NDArray[np.int64]) -> Floats:
     """(B,) min(sd, IQR / 1.349) of each row of `values_m` (B, n), padded with -inf to `sizes` (B,) values.
 
     sd divides by size - 1; quantiles are interpolated linearly between order statistics. NaN below two values.
@@ -102,7 +101,7 @@ def cross_validated_constant(pairs: Pairs) -> float:
     return CONSTANTS[int(np.argmin(losses))]
 
 
-def _forecast_losses(counts: Array, widths: Array) -> list[float]:
+def _forecast_losses(counts: Floats, widths: Floats) -> list[float]:
     """Leave-one-out loss of each width (in bins); `counts` (1 + T, G): pairs, and those beyond each threshold."""
     bins = counts.shape[1]
     length = next_fast_len(2 * bins, real=True)  # what wraps around falls outside the bins
@@ -125,7 +124,7 @@ def _forecast_losses(counts: Array, widths: Array) -> list[float]:
     return losses
 
 
-def _quantile(rows: Array, sizes: NDArray[np.int64], level: float) -> Array:
+def _quantile(rows: Floats, sizes: NDArray[np.int64], level: float) -> Floats:
     """(B,) quantile of the last `sizes` values of each rising row."""
     at = np.maximum(sizes - 1, 0) * level
     low = np.floor(at).astype(np.int64)

@@ -18,14 +18,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats
 from verifier.base.errors import UsageError
 from verifier.collision.estimator import CollisionMap, EstimatorSettings, Grid
 from verifier.collision.intervals import IntervalKind, IntervalMap, check_level, end_quantiles
 from verifier.collision.memory import check_memory
 from verifier.collision.pairs import Pairs
 from verifier.collision.subsampling import Progress
-
-Array = NDArray[np.float64]
 
 REPLICATES = 1000
 BLOCK_BYTES = 2**27
@@ -45,8 +44,8 @@ class Weighted:
         reach: see `EstimatorSettings`.
     """
 
-    true_m: Array
-    predicted_m: Array
+    true_m: Floats
+    predicted_m: Floats
     image: NDArray[np.int64]
     per_image: NDArray[np.int64]
     edges: NDArray[np.int64]
@@ -73,7 +72,7 @@ class Weighted:
         """The same pairs seen by a detector that reports every true distance, with the same kernel width."""
         return replace(self, predicted_m=self.true_m)
 
-    def estimates(self, distances_m: Array, draws: NDArray[np.uint8]) -> Array:
+    def estimates(self, distances_m: Floats, draws: NDArray[np.uint8]) -> Floats:
         """(R, Y, V) lambda of every replicate, NaN where it is not defined.
 
         Args:
@@ -88,7 +87,7 @@ class Weighted:
             found[part] = self._part(distances_m, draws[part].astype(np.float64))
         return found
 
-    def _part(self, distances_m: Array, draws: Array) -> Array:
+    def _part(self, distances_m: Floats, draws: Floats) -> Floats:
         weights = np.ascontiguousarray(draws.T)[self.image]
         with np.errstate(over="ignore"):  # infinitely many widths away: no weight
             away = (distances_m[:, None] - self.predicted_m) / self.width_m
@@ -101,7 +100,7 @@ class Weighted:
             probability = 1 - mass[:-1] / total * self._image_factor(further[:-1], seen, draws)
         return np.where(defined, probability, np.nan)[::-1].transpose(2, 1, 0)
 
-    def _running(self, values: Array, weights: Array) -> Array:
+    def _running(self, values: Floats, weights: Floats) -> Floats:
         """(V + 1, Y, R) weighted sums of `values` (Y, n) over the first `edges[1:]` pairs."""
         sums = np.zeros((len(self.edges) - 1, len(values), weights.shape[1]))
         for at, (start, stop) in enumerate(pairwise(self.edges.tolist())):
@@ -111,7 +110,7 @@ class Weighted:
                 sums[at] += values[:, start:stop] @ weights[start:stop]
         return sums
 
-    def _image_factor(self, both: Array, seen: Array, draws: Array) -> Array:
+    def _image_factor(self, both: Floats, seen: Floats, draws: Floats) -> Floats:
         """(V, Y, R) r2 = sum m c_m p^(m-1) / sum m c_m q^(m-1) of every replicate; see `kernel`."""
         present = np.zeros((int(self.per_image.max(initial=0)) + 1, len(draws)))
         np.add.at(present, self.per_image, draws.T)
@@ -188,7 +187,7 @@ def image_draws(image_count: int, replicates: int, rng: np.random.Generator) -> 
 
 def replicate_blocks(
     sides: Sequence[Weighted], grid: Grid, draws: NDArray[np.uint8], progress: Progress | None = None
-) -> Iterator[tuple[slice, list[Array]]]:
+) -> Iterator[tuple[slice, list[Floats]]]:
     """For one block of distances after the other: (R, block, V) estimates of every side for the same replicates.
 
     Raises:

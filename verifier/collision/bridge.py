@@ -30,6 +30,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import UsageError
 from verifier.checking.process import StormProcess
 from verifier.checking.requirements import check_formulas
@@ -39,9 +40,6 @@ from verifier.collision.distance_channel import ChannelSettings, DistanceChannel
 from verifier.collision.pairs_reader import ReadPairs
 from verifier.collision.subsampling import Progress
 from verifier.language.expressions.syntax import Name, Operation, Temporal
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 KERNEL_REACH = 6.0
 """Widths of the kernel; beyond lies less than 2e-9 of a normal distribution."""

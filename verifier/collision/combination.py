@@ -16,14 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats
 from verifier.collision.estimator import DEFAULT, CollisionMap, EstimatorSettings, Grid, with_common_width
 from verifier.collision.joint import joined
 from verifier.collision.oracle import EVEN, Penalty, oracle_map
 from verifier.collision.pairs import Pairs, split
 from verifier.collision.score import Score, Weight, common_points, score, weight_on
 from verifier.collision.stopping import BrakingPolicy
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +38,8 @@ class Combination:
     """
 
     choice: NDArray[np.int64]
-    probability: Array
-    oracle: Array
+    probability: Floats
+    oracle: Floats
     single: tuple[Score, ...]
     combined: Score
     chosen_on: int
@@ -85,7 +84,7 @@ def combine(
     return Combination(choice, probability, oracle, single, combined, len(parts[0]), len(parts[1]))
 
 
-def trusted(probabilities: Array, oracles: Array, penalty: Penalty) -> NDArray[np.int64]:
+def trusted(probabilities: Floats, oracles: Floats, penalty: Penalty) -> NDArray[np.int64]:
     """(Y, V) the detector with the smallest loss, the first of equals; -1 where none is defined.
 
     Args:
@@ -98,11 +97,11 @@ def trusted(probabilities: Array, oracles: Array, penalty: Penalty) -> NDArray[n
     return np.where(np.isinf(losses).all(axis=0), -1, losses.argmin(axis=0))
 
 
-def _stacked(maps: Sequence[CollisionMap]) -> Array:
+def _stacked(maps: Sequence[CollisionMap]) -> Floats:
     return np.stack([each.probability for each in maps])
 
 
-def _chosen(choice: NDArray[np.int64], values: Array) -> Array:
+def _chosen(choice: NDArray[np.int64], values: Floats) -> Floats:
     """(Y, V) of `values` (K, Y, V), the chosen one; NaN where none is."""
     found = np.take_along_axis(values, np.maximum(choice, 0)[None], axis=0)[0]
     return np.where(choice >= 0, found, np.nan)

@@ -26,6 +26,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats
 from verifier.base.errors import UsageError
 from verifier.collision.bootstrap import (
     REPLICATES,
@@ -48,8 +49,6 @@ from verifier.collision.oracle import EVEN, Penalty, oracle_map
 from verifier.collision.pairs import Pairs
 from verifier.collision.stopping import BrakingPolicy
 from verifier.collision.subsampling import RATE, ROOT_N, Progress, Subsampling, subsample_blocks
-
-Array = NDArray[np.float64]
 
 THRESHOLD = 0.05
 """A loss below this is good (Fig. 5)."""
@@ -96,9 +95,9 @@ class Comparison:
 
     maps: tuple[CollisionMap, CollisionMap]
     oracles: tuple[CollisionMap, CollisionMap]
-    losses: Array
+    losses: Floats
     area: NDArray[np.uint8]
-    p_value: Array
+    p_value: Floats
     undefined: NDArray[np.int64]
     subsamples: int
     subsample_size: int
@@ -180,7 +179,7 @@ def bootstrap_p_values(
     rng: np.random.Generator,
     replicates: int = REPLICATES,
     progress: Progress | None = None,
-) -> Array:
+) -> Floats:
     """(Y, V) p-values of a comparison of these detectors, from replicates of whole images common to both.
 
     Raises:
@@ -214,7 +213,7 @@ def check_threshold(threshold: float) -> None:
         raise UsageError(f"the threshold of the losses must be a finite number from 0, got {threshold:g}")
 
 
-def areas(losses: Array, threshold: float) -> NDArray[np.uint8]:
+def areas(losses: Floats, threshold: float) -> NDArray[np.uint8]:
     """(Y, V) codes of `Area` for the losses (2, Y, V) of two detectors."""
     first, second = losses
     area = np.select(
@@ -225,7 +224,7 @@ def areas(losses: Array, threshold: float) -> NDArray[np.uint8]:
     return area.astype(np.uint8)
 
 
-def p_values(theta_n: Array, theta_b: Array, ratio: float) -> Array:
+def p_values(theta_n: Floats, theta_b: Floats, ratio: float) -> Floats:
     """Share of subsamples that do not speak for theta < 0: of roots tau_b (theta_b - theta_n) <= tau_n theta_n.
 
     At the boundary, theta = 0, the roots have the law of tau_n theta_n, so p is uniform in the limit. For the claim
@@ -241,7 +240,7 @@ def p_values(theta_n: Array, theta_b: Array, ratio: float) -> Array:
     return np.asarray(np.maximum(against, 1) / count)
 
 
-def _p_values(area: NDArray[np.uint8], losses: Array, sampled: Array, threshold: float, ratio: float) -> Array:
+def _p_values(area: NDArray[np.uint8], losses: Floats, sampled: Floats, threshold: float, ratio: float) -> Floats:
     """(Y, V) p-values of one block; `losses` (2, Y, V), `sampled` (2, s, Y, V)."""
     difference, between = losses[0] - losses[1], sampled[0] - sampled[1]
     largest = losses.max(axis=0) - threshold
@@ -256,7 +255,7 @@ def _p_values(area: NDArray[np.uint8], losses: Array, sampled: Array, threshold:
     )
 
 
-def _losses(probabilities: Sequence[Array], oracles: Sequence[Array], penalty: Penalty) -> Array:
+def _losses(probabilities: Sequence[Floats], oracles: Sequence[Floats], penalty: Penalty) -> Floats:
     return np.stack([penalty.loss(each, oracle) for each, oracle in zip(probabilities, oracles, strict=True)])
 
 

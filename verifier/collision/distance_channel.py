@@ -19,14 +19,11 @@ from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.collision.pairs_reader import ReadPairs
 from verifier.collision.settings import Drawn, EmptyBins
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 MOST_BINS = 100_000
 

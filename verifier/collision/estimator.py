@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats
 from verifier.collision.bandwidth import CONSTANTS, WidthRule, cross_validated_constant
 from verifier.collision.estimator_settings import DEFAULT, EstimatorSettings, Grid
 from verifier.collision.kernel import Reason, Samples, estimate, rows_per_block, samples_of
@@ -38,7 +39,6 @@ __all__ = [
     "with_common_width",
 ]
 
-Array = NDArray[np.float64]
 
 OVERSMOOTHING = 1.25
 """A kernel wider than this times the cross-validated one blurs: the step of the constants tried is 2^(1/4) = 1.19."""
@@ -65,10 +65,10 @@ class CollisionMap:
     grid: Grid
     policy: BrakingPolicy
     settings: EstimatorSettings
-    stopping_m: Array
-    probability: Array
+    stopping_m: Floats
+    probability: Floats
     reason: NDArray[np.uint8]
-    density_per_m: Array
+    density_per_m: Floats
     width_m: float
     cross_validated_m: float
     rule: WidthRule
@@ -93,7 +93,7 @@ class CollisionMap:
         return samples_of(true, predicted, pairs.count_distribution, self.stopping_m, self.rule, two)
 
     @property
-    def clipped(self) -> Array:
+    def clipped(self) -> Floats:
         """(Y, V) the probabilities cut to [0, 1], for drawing; they differ only with two bandwidths."""
         return np.clip(self.probability, 0.0, 1.0)
 

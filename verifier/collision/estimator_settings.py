@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats
 from verifier.base.errors import UsageError
 from verifier.collision.bandwidth import NORMAL_REFERENCE
 from verifier.collision.settings import Bandwidth
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +26,8 @@ class Grid:
         UsageError: empty, not rising, negative or not finite.
     """
 
-    distances_m: Array
-    speeds_mps: Array
+    distances_m: Floats
+    speeds_mps: Floats
 
     def __post_init__(self) -> None:
         for name, what in (("distances_m", "distances"), ("speeds_mps", "speeds")):

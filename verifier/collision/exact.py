@@ -19,6 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats
 from verifier.base.errors import UsageError
 from verifier.base.statistics import clopper_pearson
 from verifier.collision.estimator import Grid
@@ -27,7 +28,6 @@ from verifier.collision.memory import check_memory
 from verifier.collision.pairs import Pairs
 from verifier.collision.stopping import BrakingPolicy
 
-Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 WINDOW_M = 2.0
@@ -55,7 +55,7 @@ def window_counts(
     return stop - first, events
 
 
-def image_minima(pairs: Pairs) -> tuple[Array, Array]:
+def image_minima(pairs: Pairs) -> tuple[Floats, Floats]:
     """D^_min and D_min of every image that has pairs, in the order of the images."""
     order = np.argsort(pairs.image, kind="stable")
     starts = np.flatnonzero(np.diff(pairs.image[order], prepend=-1))

@@ -22,9 +22,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats
 from verifier.base.errors import UsageError
-
-Array = NDArray[np.float64]
 
 
 class IntervalKind(Enum):
@@ -80,13 +79,13 @@ class IntervalMap:
 
     kind: IntervalKind
     level: float
-    lower: Array
-    upper: Array
+    lower: Floats
+    upper: Floats
     resamples: int
     undefined: NDArray[np.int64]
 
     @property
-    def clipped(self) -> tuple[Array, Array]:
+    def clipped(self) -> tuple[Floats, Floats]:
         """The ends cut to [0, 1], for drawing."""
         return np.clip(self.lower, 0.0, 1.0), np.clip(self.upper, 0.0, 1.0)
 
@@ -97,7 +96,7 @@ def check_level(level: float) -> None:
         raise UsageError(f"the confidence level must be between 0 and 1, got {level:g}")
 
 
-def end_quantiles(values: Array, level: float) -> tuple[Array, Array]:
+def end_quantiles(values: Floats, level: float) -> tuple[Floats, Floats]:
     """Order statistics of ranks ceil(p s), p = (1 - level)/2 and (1 + level)/2, along the first axis.
 
     NaN counts as 0 for the lower and as 1 for the upper one.

@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats
 from verifier.collision.bandwidth import WidthRule
-
-Array = NDArray[np.float64]
 
 SQRT_TAU = float(np.sqrt(2 * np.pi))
 BLOCK_BYTES = 32 * 2**20
@@ -65,14 +64,14 @@ class Samples:
         subset_widths_m: (B, V) width for the pairs with D > S(v), or None for one width (the paper's App. B).
     """
 
-    true_m: Array
-    predicted_m: Array
+    true_m: Floats
+    predicted_m: Floats
     sizes: NDArray[np.int64]
     beyond: NDArray[np.int64]
-    factors: Array
+    factors: Floats
     lowest: int
-    widths_m: Array
-    subset_widths_m: Array | None = None
+    widths_m: Floats
+    subset_widths_m: Floats | None = None
 
     def as_oracle(self) -> Samples:
         """The same samples seen by a detector that reports every true distance, with the same kernel widths."""
@@ -94,10 +93,10 @@ class Samples:
 
 
 def samples_of(
-    true_m: Array,
-    predicted_m: Array,
+    true_m: Floats,
+    predicted_m: Floats,
     image_counts: NDArray[np.int64],
-    stopping_m: Array,
+    stopping_m: Floats,
     rule: WidthRule,
     two_widths: bool = False,
 ) -> Samples:
@@ -125,7 +124,7 @@ def samples_of(
     return Samples(true_m, predicted_m, sizes, beyond, factors, lowest, rule.widths_m(predicted_m, sizes), subset)
 
 
-def estimate(samples: Samples, distances_m: Array, reach: float) -> tuple[Array, NDArray[np.uint8], Array]:
+def estimate(samples: Samples, distances_m: Floats, reach: float) -> tuple[Floats, NDArray[np.uint8], Floats]:
     """lambda by equation (1), and why it is not defined where it is NaN.
 
         lambda = 1 - r1 r2,    r1 = f(y | D > S) P(D > S) / f(y),    r2 = sum m c_m p^(m-1) / sum m c_m q^(m-1),
@@ -168,7 +167,7 @@ def rows_per_block(samples: int, pairs: int, speeds: int) -> int:
     return max(1, BLOCK_BYTES // (8 * max(samples, 1) * (2 * pairs + 4 * speeds)))
 
 
-def _kernel(predicted_m: Array, distances_m: Array, width: Array) -> Array:
+def _kernel(predicted_m: Floats, distances_m: Floats, width: Floats) -> Floats:
     """(B, Y, n) exp(-((y - D^) / h)^2 / 2)."""
     away = distances_m[None, :, None] - predicted_m[:, None, :]
     with np.errstate(over="ignore"):  # infinitely many widths away: no weight
@@ -178,7 +177,7 @@ def _kernel(predicted_m: Array, distances_m: Array, width: Array) -> Array:
     return np.asarray(np.exp(away, out=away))
 
 
-def _own_widths(samples: Samples, distances_m: Array) -> Array:
+def _own_widths(samples: Samples, distances_m: Floats) -> Floats:
     """(B, Y, V) kernel sums over the pairs with D > S(v), each with its own width, times h / h_v."""
     assert samples.subset_widths_m is not None
     columns = []
@@ -191,7 +190,7 @@ def _own_widths(samples: Samples, distances_m: Array) -> Array:
     return np.stack(columns, axis=2)
 
 
-def _image_factor(samples: Samples, distances_m: Array) -> tuple[Array, NDArray[np.int64]]:
+def _image_factor(samples: Samples, distances_m: Floats) -> tuple[Floats, NDArray[np.int64]]:
     """(B, Y, V) r2, and (B, Y) the number of pairs reported at y or further.
 
     With m0 the smallest number of objects in an image, r2 = (p/q)^(m0-1) R(p) / R(q) where R(0) > 0: a form that
@@ -213,7 +212,7 @@ def _gather(sums: NDArray[Any], beyond: NDArray[np.int64]) -> NDArray[Any]:
     return np.asarray(found * (beyond > 0)[:, None, :])
 
 
-def _factors(image_counts: NDArray[np.int64], sizes: NDArray[np.int64], longest: int) -> tuple[Array, int]:
+def _factors(image_counts: NDArray[np.int64], sizes: NDArray[np.int64], longest: int) -> tuple[Floats, int]:
     weights = np.arange(len(image_counts)) * image_counts
     used = np.flatnonzero(weights)
     lowest = int(used[0]) if len(used) else 1

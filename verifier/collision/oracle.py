@@ -20,14 +20,12 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats
 from verifier.base.errors import UsageError
 from verifier.collision.estimator import CollisionMap, filled
 from verifier.collision.pairs import Pairs
 from verifier.collision.settings import Heavy
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,7 @@ class Penalty:
         """Weight of lambda* - lambda where it is positive."""
         return self.beta if self.heavy == "below" else self.alpha
 
-    def loss(self, probability: Array, oracle: Array) -> Array:
+    def loss(self, probability: Floats, oracle: Floats) -> Floats:
         """The loss of each point, in the arrays' shape; NaN where either is not defined."""
         excess = probability - oracle
         return np.where(excess > 0, self.above * excess, -self.below * excess)

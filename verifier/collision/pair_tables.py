@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Ints
 from verifier.base.errors import InputError, Place, nearest_name, shown
 from verifier.base.files import read_bytes, read_text
 from verifier.base.libraries import library
 
-Ints = NDArray[np.int64]
 MISSING = frozenset({"nan", "<na>", "nat", "none", "null", "inf", "-inf"})
 """What programs write, in any case, where they have no value; it names nothing."""
 

@@ -20,13 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Ints
 from verifier.base.errors import UsageError, unknown_name
 from verifier.collision.pairs_reader import Objects, ReadPairs, made_pairs
 from verifier.perception.detections import DetectionSet, distance
 from verifier.perception.matching import MatchingPolicy, match
 from verifier.perception.matching.affinity import iou_2d, iou_3d
-
-Ints = NDArray[np.int64]
 
 DRIVEN = ("kitti_tracking", "nuscenes", "nuscenes_compact", "mot")
 """Formats whose frames follow each other in drives."""

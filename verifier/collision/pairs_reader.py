@@ -25,13 +25,11 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import InputError, LimitError, Place, UsageError, shown, unknown_name
 from verifier.collision.pair_tables import ColumnTable, read_columns
 from verifier.collision.pairs import Pairs
 from verifier.collision.settings import NegativeReports
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 REQUIRED = ("image", "true_m", "predicted_m")
 MOST_IMAGES = 2_000_000

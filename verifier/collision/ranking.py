@@ -21,6 +21,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats
 from verifier.base.errors import UsageError
 from verifier.collision.bootstrap import Weighted, check_bootstrap, image_draws, replicate_blocks
 from verifier.collision.estimator import DEFAULT, CollisionMap, EstimatorSettings, Grid, with_common_width
@@ -31,8 +32,6 @@ from verifier.collision.pairs import Pairs
 from verifier.collision.score import Score, Weight, common_points, score, weight_on
 from verifier.collision.stopping import BrakingPolicy
 from verifier.collision.subsampling import Progress
-
-Array = NDArray[np.float64]
 
 REPLICATES = 200
 
@@ -66,13 +65,13 @@ class Ranking:
 
     titles: tuple[str, ...]
     scores: tuple[Score, ...]
-    above: Array
-    below: Array
+    above: Floats
+    below: Floats
     heavy: str
     level: float
     weight: str
 
-    def losses(self, ratio: float) -> Array:
+    def losses(self, ratio: float) -> Floats:
         """(K,) L / alpha at beta / alpha = ratio."""
         above = np.array([each.above for each in self.scores])
         below = np.array([each.below for each in self.scores])
@@ -83,7 +82,7 @@ class Ranking:
         """The numbers of the detectors, smallest score first."""
         return tuple(np.argsort(self.losses(ratio), kind="stable").tolist())
 
-    def interval(self, ratio: float) -> tuple[Array, Array]:
+    def interval(self, ratio: float) -> tuple[Floats, Floats]:
         """(K,) lower and upper ends for L / alpha; NaN where no replicate is defined."""
         replicates = self._defined(ratio)
         if not len(replicates):
@@ -91,7 +90,7 @@ class Ranking:
             return none, none
         return end_quantiles(replicates, self.level)
 
-    def best_share(self, ratio: float) -> Array:
+    def best_share(self, ratio: float) -> Floats:
         """(K,) share of the replicates in which each detector has the smallest score; equals share a replicate."""
         replicates = self._defined(ratio)
         best = replicates == replicates.min(axis=1, keepdims=True)
@@ -111,7 +110,7 @@ class Ranking:
                 found.append(Crossing(one, other, float((base[other] - base[one]) / rise)))
         return tuple(sorted(found, key=lambda each: each.ratio))
 
-    def crossing_replicates(self, crossing: Crossing) -> Array:
+    def crossing_replicates(self, crossing: Crossing) -> Floats:
         """(R,) ratio at which the same two change places the same way in each replicate; NaN where they do not."""
         base, slope = self._line(self.above, self.below)
         gap = base[:, crossing.better_above] - base[:, crossing.better_below]
@@ -119,11 +118,11 @@ class Ranking:
         changes = (gap > 0) & (rise > 0)
         return np.where(changes, gap / np.where(changes, rise, 1.0), np.nan)
 
-    def _line(self, above: Array, below: Array) -> tuple[Array, Array]:
+    def _line(self, above: Floats, below: Floats) -> tuple[Floats, Floats]:
         """Base and slope."""
         return (above, below) if self.heavy == "below" else (below, above)
 
-    def _defined(self, ratio: float) -> Array:
+    def _defined(self, ratio: float) -> Floats:
         base, slope = self._line(self.above, self.below)
         lines = base + ratio * slope
         return np.asarray(lines[np.isfinite(lines).all(axis=1)])
@@ -176,7 +175,7 @@ def _replicated(
     among: NDArray[np.bool_],
     draws: NDArray[np.uint8],
     progress: Progress | None,
-) -> tuple[Array, Array]:
+) -> tuple[Floats, Floats]:
     """(R, K) O and U of every replicate, summed over one block of distances after the other."""
     grid, total = weight.grid, np.zeros((len(draws), 1))
     above, below = np.zeros((len(draws), len(maps))), np.zeros((len(draws), len(maps)))

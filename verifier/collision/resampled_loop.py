@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import UsageError
 from verifier.collision.approach import Approach, DriveSettings, approach
 from verifier.collision.bootstrap import image_draws
@@ -26,9 +27,6 @@ from verifier.collision.bridge import cars_near
 from verifier.collision.distance_channel import ChannelSettings, distance_channel
 from verifier.collision.intervals import check_level, end_quantiles
 from verifier.collision.pairs_reader import ReadPairs
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 REPLICATES = 500
 

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats
 from verifier.base.errors import UsageError
 from verifier.collision.estimator import CollisionMap, Grid
 from verifier.collision.oracle import Penalty
-
-Array = NDArray[np.float64]
 
 LARGEST_WEIGHT = 1e100
 """Of a row of a profile; sums of larger ones could overflow."""
@@ -38,7 +37,7 @@ class Weight:
     """
 
     grid: Grid
-    share: Array
+    share: Floats
     name: str
 
     def __post_init__(self) -> None:
@@ -106,7 +105,7 @@ class Score:
         return penalty.above * self.above + penalty.below * self.below
 
 
-def score(probability: Array, oracle: Array, weight: Weight, among: NDArray[np.bool_] | None = None) -> Score:
+def score(probability: Floats, oracle: Floats, weight: Weight, among: NDArray[np.bool_] | None = None) -> Score:
     """O and U of one detector; NaN where no point with weight is defined.
 
     Args:
@@ -154,7 +153,7 @@ def _same(one: Grid, other: Grid) -> bool:
     return same and np.array_equal(one.speeds_mps, other.speeds_mps)
 
 
-def _nearest(values: Array, value: float) -> int | None:
+def _nearest(values: Floats, value: float) -> int | None:
     """Index of the nearest of rising values; None further outside than half the outermost step."""
     steps = np.diff(values)
     low, high = (steps[0] / 2, steps[-1] / 2) if len(steps) else (1e-9 * values[0], 1e-9 * values[0])
@@ -163,5 +162,5 @@ def _nearest(values: Array, value: float) -> int | None:
     return int(np.argmin(np.abs(values - value)))
 
 
-def _range(values: Array) -> str:
+def _range(values: Floats) -> str:
     return f"{values[0]:g}..{values[-1]:g}"

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats
 from verifier.base.errors import UsageError
 from verifier.checking.process import StormProcess
 from verifier.checking.settings import EngineSettings
@@ -36,7 +36,6 @@ from verifier.collision.stopping import BrakingPolicy
 from verifier.collision.subsampling import ROOT_N, Progress, Subsampling
 from verifier.collision.trust import Confidence, confidence
 
-Array = NDArray[np.float64]
 Stages = Callable[[str], Progress]
 """Gives for each stage of the study, named for people, what to call with the work done and the work there is."""
 
@@ -139,7 +138,7 @@ class DetectorResult:
     confidence: Confidence
     score: Score
     loop: ClosedLoop | None
-    loop_ends: Array | None
+    loop_ends: Floats | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +154,7 @@ class Compared:
     first: int
     second: int
     found: Comparison
-    bootstrap_p: Array | None
+    bootstrap_p: Floats | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,7 +296,7 @@ def _loop(
     asked: LoopSettings,
     storm: StormProcess,
     stages: Stages,
-) -> tuple[ClosedLoop, Array | None]:
+) -> tuple[ClosedLoop, Floats | None]:
     told = stages(f"{found.pairs.title}, closed loop")
     drive = replace(asked.drive, policy=policy)
     what = (found, asked.first_report_m, width_m, asked.speeds_mps, drive, asked.channel)

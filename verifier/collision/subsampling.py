@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats
 from verifier.base.errors import UsageError
 from verifier.collision.estimator import CollisionMap, Grid
 from verifier.collision.intervals import IntervalKind, IntervalMap, check_level, end_quantiles
@@ -29,7 +30,6 @@ from verifier.collision.kernel import Samples, estimate, rows_per_block, samples
 from verifier.collision.memory import check_memory, predicted_bytes
 from verifier.collision.pairs import Pairs
 
-Array = NDArray[np.float64]
 Progress = Callable[[int, int], None]
 """Called with the number of distances done and of all."""
 
@@ -119,7 +119,7 @@ def subsampling_interval(
     return IntervalMap(IntervalKind.SUBSAMPLING, level, lower, upper, count, undefined)
 
 
-def subsampling_ends(estimate_n: Array, estimates_b: Array, level: float, ratio: float) -> tuple[Array, Array]:
+def subsampling_ends(estimate_n: Floats, estimates_b: Floats, level: float, ratio: float) -> tuple[Floats, Floats]:
     """Lower and upper end of Algorithm 1.
 
     Args:
@@ -134,7 +134,7 @@ def subsampling_ends(estimate_n: Array, estimates_b: Array, level: float, ratio:
 
 def subsample_blocks(
     batches: Sequence[Samples], grid: Grid, reach: float, progress: Progress | None = None
-) -> Iterator[tuple[slice, list[Array]]]:
+) -> Iterator[tuple[slice, list[Floats]]]:
     """For one block of distances after the other: (s, block, V) estimates of every batch of s subsamples.
 
     A block is as long as memory allows, and the subsamples of a batch are taken in parts.
@@ -149,7 +149,7 @@ def subsample_blocks(
             progress(block.stop, distances)
 
 
-def _estimates(batch: Samples, distances_m: Array, reach: float) -> Array:
+def _estimates(batch: Samples, distances_m: Floats, reach: float) -> Floats:
     """(s, Y, V) of a batch, some subsamples at a time."""
     count, size = batch.true_m.shape
     speeds = batch.beyond.shape[1]

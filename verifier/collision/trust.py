@@ -28,6 +28,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats
 from verifier.base.statistics import clopper_pearson
 from verifier.collision.bootstrap import REPLICATES, bootstrap_intervals
 from verifier.collision.estimator import CollisionMap
@@ -36,7 +37,6 @@ from verifier.collision.intervals import IntervalKind, IntervalMap
 from verifier.collision.pairs import Pairs
 from verifier.collision.subsampling import ROOT_N, Progress, Subsampling, subsampling_interval
 
-Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 FEWEST = 10
@@ -106,7 +106,7 @@ class Confidence:
     level: float
 
     @property
-    def trusted(self) -> tuple[Array, Array]:
+    def trusted(self) -> tuple[Floats, Floats]:
         """(Y, V) ends of the interval to trust at each point, not cut to [0, 1]."""
         lower, upper = np.full(self.trust.shape, np.nan), np.full(self.trust.shape, np.nan)
         for each in Trust:
@@ -177,7 +177,7 @@ def which(of: CollisionMap, images: Counts, collisions: Counts, window_m: float)
     return np.where((code != Trust.SUBSAMPLING) & rising, Trust.RISING, code).astype(np.uint8)
 
 
-def contradicted(distances_m: Array, images: Counts, collisions: Counts, window_m: float) -> NDArray[np.bool_]:
+def contradicted(distances_m: Floats, images: Counts, collisions: Counts, window_m: float) -> NDArray[np.bool_]:
     """(V,) whether the data contradict "lambda does not rise with y" at each speed.
 
     Two windows that do not overlap contradict it when the exact interval of the further one lies above that of the

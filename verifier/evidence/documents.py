@@ -38,7 +38,7 @@ TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "verifier.assess": ("verifier.robustness.assessment.document", "AssessResult"),
         "verifier.collision": ("verifier.collision.document", "CollisionStudy"),
         "verifier.curves": ("verifier.closedloop.curvefiles", "Curves"),
-        "verifier.trade_offs": ("verifier.closedloop.results", "TradeOffsResult"),
+        "verifier.trade_offs": ("verifier.closedloop.trade_offs", "TradeOffsResult"),
         "verifier.mutate": ("verifier.robustness.mutators.batch_result", "MutateResult"),
         "verifier.rate": ("verifier.evidence.rates.document", "RateResult"),
     }

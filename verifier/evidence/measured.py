@@ -25,7 +25,7 @@ from verifier.evidence.resting import (
 from verifier.perception.confusion.document_reader import DocumentReader
 
 if TYPE_CHECKING:
-    from verifier.closedloop.results import TradeOffsResult
+    from verifier.closedloop.trade_offs import TradeOffsResult
     from verifier.collision.document import CollisionStudy, RankingRecord
     from verifier.evidence.rates.document import RateResult
     from verifier.robustness.mutators.batch_result import MutateResult

@@ -17,12 +17,13 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import UsageError
 from verifier.base.statistics import percentile_ends
 from verifier.perception.confusion.drives import GroupedBy
 from verifier.perception.detections.columns import DetectionSet
 from verifier.robustness.adr import AdrSettings
-from verifier.robustness.judged import Floats, Ints, Judged, judged
+from verifier.robustness.image_metrics import Judged, judged
 from verifier.robustness.metric_draws import image_weights
 
 BLOCK_ENTRIES = 4_000_000

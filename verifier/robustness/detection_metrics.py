@@ -18,19 +18,17 @@ import io
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats
 from verifier.base.errors import InputError, UsageError
 from verifier.base.libraries import library
 from verifier.perception.detections.columns import ANY_CLASS, Boxes, DetectionSet
 from verifier.perception.detections.filters import keep_scores
 from verifier.perception.matching import CONVENTIONS, Matches, MatchingPolicy, match
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 COCO_SIZES = ("all", "small", "medium", "large")
 """Areas: all, below 32^2, from 32^2 to 96^2, above 96^2 square pixels."""

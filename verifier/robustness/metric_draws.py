@@ -11,18 +11,16 @@ Images of one drive resemble each other. Drawn one by one they make intervals th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats, Ints
 from verifier.base.statistics import drawn_with_replacement
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.matching import MatchingPolicy
 from verifier.robustness.detection_metrics import COCO_MOST, COCO_SIZES, TABLE_6, coco_evaluation, right_detections
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 BLOCK_ENTRIES = 2_000_000
 """Numbers of a table held at a time: 16 MB."""

@@ -19,15 +19,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from verifier.base.arrays import Floats, Mask
 from verifier.base.errors import InputError, UsageError, unknown_name
-
-Floats: TypeAlias = NDArray[np.float64]
-Bools: TypeAlias = NDArray[np.bool_]
 
 IDENTITY = "identity"
 """Name of the feature that is the baseline."""
@@ -139,7 +136,7 @@ class Prediction:
     predicted: Floats
     weights: Floats
     weights_of_all: Floats
-    unique: Bools
+    unique: Mask
 
     @property
     def r_squared(self) -> dict[str, float]:

@@ -14,15 +14,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Ints, Mask
 from verifier.language.expressions import evaluate, resolve_sees
 from verifier.language.expressions.syntax import Node, labels_seen, names_in
 from verifier.perception.confusion.matrices import Label
 from verifier.systems.model import EMPTY_CLASS, BoundedVariable, Planner, Rule, Run, System
 from verifier.systems.reachability import reachable, rows
 from verifier.systems.space import StateSpace, successors, truth
-
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import InputError
 from verifier.language.expressions import evaluate, resolve_sees
 from verifier.language.expressions.syntax import Node
@@ -14,9 +14,6 @@ from verifier.perception.confusion.matrices import Label
 from verifier.systems.model import BoundedVariable, Planner, System
 from verifier.systems.scene import Scene, state_text
 from verifier.systems.space import whole_in_range
-
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 def no_valid_step(scene: Scene, following: Ints, ended: Mask, valuations: Mapping[str, Ints]) -> InputError:

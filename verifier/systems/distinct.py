@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from verifier.base.arrays import Ints
 
 
 def distinct(codes: Ints, bound: int) -> tuple[Ints, Ints]:

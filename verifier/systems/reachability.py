@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from verifier.base.arrays import rows_of
+from verifier.base.arrays import Ints, Mask, rows_of
 from verifier.base.errors import LimitError
 
-Ints = NDArray[np.int64]
 Numbers: TypeAlias = "NDArray[np.int64] | NDArray[np.int32]"
-Mask = NDArray[np.bool_]
 
 _MOST_EDGES = 2**31 - 1
 """The compiled searches number edges with 32 bits."""

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, UsageError, memory_text, unknown_name
 from verifier.language.expressions import evaluate
 from verifier.language.expressions.syntax import Node
@@ -23,9 +23,6 @@ from verifier.systems.distinct import distinct
 from verifier.systems.model import EMPTY_CLASS, PlacedObject, Planner, System
 from verifier.systems.settings import Limits
 from verifier.systems.space import StateSpace, truth
-
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 BYTES_PER_STATE = 120
 BYTES_PER_VALUE = 20

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import UsageError
 from verifier.language.expressions.syntax import Node
 from verifier.perception.confusion import ConfusionMatrices
@@ -33,9 +34,6 @@ from verifier.systems.reachability import reachable
 from verifier.systems.scene import Scene, SkeletonOptions, set_scene
 from verifier.systems.space import StateSpace, truth
 from verifier.systems.synthesis import synthesised_behaviour
-
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 _ROWS_AT_ONCE = 2**15
 

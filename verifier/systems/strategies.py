@@ -16,6 +16,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import NoAnswerError, Place, UsageError, memory_text
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.systems.behaviour import Moves, rules_behaviour
@@ -32,9 +33,6 @@ from verifier.systems.scene import (
 )
 from verifier.systems.skeleton import Skeleton, merged_transitions, synthesis_formula
 from verifier.systems.synthesis import winning_moves
-
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
 
+from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import InputError, Place
 from verifier.language.expressions import Source, to_text
 from verifier.language.expressions.syntax import (
@@ -41,9 +41,6 @@ from verifier.systems.behaviour import Moves, rules_behaviour
 from verifier.systems.model import Planner, System
 from verifier.systems.reachability import distances, on_cycle, reachable, rows
 from verifier.systems.space import StateSpace
-
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

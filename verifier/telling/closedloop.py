@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from verifier.base.errors import one_line
 from verifier.closedloop.comparison import Cell, MetricTable, Row
 from verifier.closedloop.decisions import Flip
-from verifier.closedloop.results import TradeOffs
+from verifier.closedloop.trade_offs import TradeOffs
 
 PLAIN = "\x1b[0m"
 SHADES = ((0.95, "\x1b[32m"), (0.8, "\x1b[92m"), (0.6, "\x1b[33m"), (0.3, "\x1b[91m"), (-1.0, "\x1b[31m"))

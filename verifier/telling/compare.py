@@ -8,8 +8,8 @@ from fractions import Fraction
 from verifier.base.errors import one_line
 from verifier.base.numbers import decimal_text, interval_text, level_text
 from verifier.base.words import counted
+from verifier.questions.compare.compare_result import CompareResult
 from verifier.questions.compare.gate import Gate, rule_words
-from verifier.questions.compare.results import CompareResult
 from verifier.questions.compare.tables import Contender, Course, RequirementComparison, SpecComparison
 from verifier.telling.grounds import bounds_told, channel_lines
 from verifier.telling.run import probability_text

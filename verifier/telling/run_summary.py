@@ -10,7 +10,7 @@ from verifier.analysis.intervals.tiers import UNITS
 from verifier.base.errors import one_line
 from verifier.base.numbers import level_text
 from verifier.base.words import counted
-from verifier.checking.results import ONE_ENGINE
+from verifier.checking.values import ONE_ENGINE
 from verifier.checking.verdicts import Verdict, WithinBounds
 from verifier.provenance import DROPPED, data_assumption
 from verifier.results import Point, RequirementResult, RunResult, point_document

@@ -22,8 +22,8 @@ from verifier.perception.confusion.bins import Variable
 from verifier.perception.confusion.document import read_confusion, read_counts
 from verifier.perception.confusion.mix import Mix, mixed_ends, mixed_rates, read_mix
 from verifier.pipeline import verify_spec
-from verifier.questions.compare.story import CompareOptions, compare
-from verifier.questions.explain.story import explain_spec
+from verifier.questions.compare.comparing import CompareOptions, compare
+from verifier.questions.explain.explaining import explain_spec
 
 LIGHT = Variable("light", groups=(("day", ("day",)), ("dusk", ("dusk",)), ("night", ("night",))))
 

@@ -36,11 +36,12 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.counterexamples.moves import MOST_STATES, Floats, Ints, Moves, Reports, WrongReport
+from verifier.analysis.counterexamples.moves import MOST_STATES, Moves, Reports, WrongReport
 from verifier.analysis.counterexamples.patterns import Patterns, PatternSearch
 from verifier.analysis.counterexamples.runs import Prospects
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import Values, told_by, unions
+from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import EngineError, NoAnswerError
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.graphs import components

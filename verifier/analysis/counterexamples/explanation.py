@@ -41,11 +41,9 @@ from verifier.analysis.sensitivity.priorities import (
 from verifier.analysis.sensitivity.sensitivity import Move, Sensitivity, moves, sensitivity
 from verifier.analysis.sensitivity.state_map import StateMap, state_map
 from verifier.analysis.settings import ExplainSettings
+from verifier.base.arrays import Floats
 from verifier.checking.requirements import AbstractFormula
 from verifier.perception.confusion.matrices import Label
-
-Floats = NDArray[np.float64]
-
 
 DEFAULT_SETTINGS = ExplainSettings()
 

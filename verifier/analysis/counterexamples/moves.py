@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from verifier.analysis.sensitivity.adjoint import Equations
-from verifier.checking.graphs import Mask, reachable
+from verifier.base.arrays import Floats, Ints, Mask
+from verifier.checking.graphs import reachable
 from verifier.systems.distinct import distinct
-
-Ints: TypeAlias = NDArray[np.int64]
-Floats: TypeAlias = NDArray[np.float64]
 
 MOST_STATES = 2**21
 """Of product and memory together, for more than the fewest sets of causes or beginnings of patterns."""

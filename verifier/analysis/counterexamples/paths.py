@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
-from verifier.checking.graphs import Integers, Mask, ranges
+from verifier.base.arrays import Ints, Mask
+from verifier.checking.graphs import ranges
 
 _GRAIN = 2.0**-44
 """Costs are rounded to multiples of this, so that sums are exact and equal costs stay equal in any order."""
@@ -45,7 +46,7 @@ class CheapestWalks:
         ValueError: a cost is negative or no number.
     """
 
-    def __init__(self, n: int, sources: Integers, targets: Integers, cost: NDArray[np.float64], goal: Mask) -> None:
+    def __init__(self, n: int, sources: Ints, targets: Ints, cost: NDArray[np.float64], goal: Mask) -> None:
         if len(cost) and not (cost.min() >= 0 and np.isfinite(cost.max())):
             raise ValueError("costs must be finite and not negative")
         leaving = ~goal[sources]
@@ -69,7 +70,7 @@ class CheapestWalks:
         """Whether a walk leads from `node` to a goal."""
         return bool(np.isfinite(self._distance[node]))
 
-    def from_node(self, node: int, count: int) -> Iterator[Integers]:
+    def from_node(self, node: int, count: int) -> Iterator[Ints]:
         """At most `count` walks in the order of their costs, each as the positions of its edges as given.
 
         A goal has one walk, without edges. Among walks of equal cost the order is fixed, and means nothing.
@@ -92,14 +93,14 @@ class CheapestWalks:
             if len(heap) > 2 * wanted:
                 heap = heapq.nsmallest(wanted, heap)
 
-    def _cheapest_sidetracks(self, nodes: Integers, wanted: int) -> list[int]:
+    def _cheapest_sidetracks(self, nodes: Ints, wanted: int) -> list[int]:
         """Sidetracks that leave one of the nodes: the `wanted` cheapest, cheapest first."""
         edges = ranges(self._start[nodes], self._start[nodes + 1])
         edges = edges[np.isfinite(self._extra[edges])]
         found: list[int] = edges[np.argsort(self._extra[edges], kind="stable")[:wanted]].tolist()
         return found
 
-    def _tree_nodes(self, node: int, until: int = -1) -> Integers:
+    def _tree_nodes(self, node: int, until: int = -1) -> Ints:
         """The nodes from `node` along the tree, up to `until` or the goal; the last one left out."""
         found = []
         while node != until and self._next[node] >= 0:
@@ -107,14 +108,14 @@ class CheapestWalks:
             node = self._next[node]
         return np.array(found, dtype=np.int64)
 
-    def _edges(self, node: int, taken: list[tuple[int, int]]) -> Integers:
+    def _edges(self, node: int, taken: list[tuple[int, int]]) -> Ints:
         """All edges of the walk that was taken last."""
         sidetracks = []
         walk = len(taken) - 1
         while taken[walk][1] >= 0:
             walk, sidetrack = taken[walk][0], taken[walk][1]
             sidetracks.append(sidetrack)
-        parts: list[Integers] = []
+        parts: list[Ints] = []
         for sidetrack in reversed(sidetracks):
             parts += [self._step[self._tree_nodes(node, int(self._source[sidetrack]))], np.array([sidetrack])]
             node = int(self._target[sidetrack])
@@ -122,9 +123,7 @@ class CheapestWalks:
         return self._edge[np.concatenate(parts)]
 
 
-def _towards(
-    goal: Mask, sources: Integers, targets: Integers, cost: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], Integers]:
+def _towards(goal: Mask, sources: Ints, targets: Ints, cost: NDArray[np.float64]) -> tuple[NDArray[np.float64], Ints]:
     """(n,) distance of each node to the nearest goal, infinite where there is none; and its next node, or -1."""
     n, goals = len(goal), np.flatnonzero(goal)
     if not len(goals):

@@ -17,17 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from verifier.analysis.counterexamples.moves import (
-    MOST_STATES,
-    NOTHING,
-    Alternatives,
-    Floats,
-    Ints,
-    Moves,
-    Reports,
-    as_reports,
-)
-from verifier.checking.graphs import Mask
+from verifier.analysis.counterexamples.moves import MOST_STATES, NOTHING, Alternatives, Moves, Reports, as_reports
+from verifier.base.arrays import Floats, Ints, Mask
 
 MOST_PATTERNS = 200
 """Beginnings of patterns that are solved for, at most; fewer on large products."""

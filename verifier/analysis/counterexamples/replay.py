@@ -18,19 +18,17 @@ from enum import Enum
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from verifier.analysis.counterexamples.runs import Run, exact_probability
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import Values
+from verifier.base.arrays import Ints
 from verifier.base.errors import EngineError
 from verifier.checking.graphs import ranges
 from verifier.language.expressions.syntax import Node
 from verifier.language.ltl import holds_on_lasso
 from verifier.language.ltl.progression import ACCEPT, REJECT
 from verifier.systems.skeleton import Skeleton
-
-Ints = NDArray[np.int64]
 
 LONGEST_WORD = 2000
 """Letters of an infinite word, prefix and loop, up to which it is evaluated: that takes quadratic time."""

@@ -27,14 +27,12 @@ from numpy.typing import NDArray
 from verifier.analysis.counterexamples.paths import CheapestWalks
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import Values, state_values
+from verifier.base.arrays import Floats, Ints
 from verifier.checking.linear import solve
 from verifier.checking.plan import decide
 from verifier.language.ltl.progression import ACCEPT, REJECT
 from verifier.perception.confusion import exact_rates
 from verifier.systems.skeleton import Skeleton
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 LONGEST_EXACT = 2000
 """Steps of a run up to which its probability is also computed as a fraction, and rounded once from that."""

@@ -24,11 +24,8 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
+from verifier.base.arrays import Floats, Ints
 
 UNIT = 10**9
 """Rates are whole numbers of 1/UNIT."""

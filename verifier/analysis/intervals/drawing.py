@@ -12,13 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from verifier.analysis.intervals.measured import Measured
+from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import UsageError, shown
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 BLOCK = 1000
 PART_BYTES = 2**27

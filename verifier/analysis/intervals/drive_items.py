@@ -18,16 +18,13 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.settings import Weights
+from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import UsageError
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.counts import Sequences
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 SCALE: Mapping[str, int] = {"item": 1, "track": UNIT, "drive": UNIT}
 """How many units of a table make one item, track or drive."""

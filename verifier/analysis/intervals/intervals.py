@@ -23,13 +23,12 @@ from fractions import Fraction
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import bdtr
 
 from verifier.analysis.settings import LARGEST_DRAWS, check_draws, check_level
+from verifier.base.arrays import Floats
 from verifier.base.errors import NoAnswerError
 
-Floats = NDArray[np.float64]
 Kind: TypeAlias = Literal["credible", "bootstrap"]
 
 RANGE_LEVEL = 0.999

@@ -24,7 +24,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from verifier.analysis.intervals.drawing import (
     BLOCK,
@@ -39,12 +38,10 @@ from verifier.analysis.intervals.intervals import Interval, percentile_interval
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.objective import Objective
 from verifier.analysis.settings import Prior, check_draws, prior_weight
+from verifier.base.arrays import Floats, Ints
 from verifier.checking.component_solving import DENSE_LIMIT
 from verifier.checking.graphs import components
 from verifier.checking.product import Product
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 MOST_DRAWS, FEWEST_DRAWS = 10_000, 301  # as many as a 95 % interval needs, see `fewest_draws`
 WORK = 2 * 10**8

@@ -13,10 +13,11 @@ import numpy as np
 
 from verifier.analysis.intervals.rate_intervals import Event
 from verifier.analysis.settings import Weights
+from verifier.base.arrays import Floats
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.counts import Sequences
 from verifier.perception.confusion.matrices import label_text
-from verifier.perception.confusion.weights import WORTH_SAYING, Floats, weighted_rates
+from verifier.perception.confusion.weights import WORTH_SAYING, weighted_rates
 
 _LISTED = 3
 

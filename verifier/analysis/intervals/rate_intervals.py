@@ -28,16 +28,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from verifier.analysis.intervals.betting import UNIT, approximate_ends, lower_ends
 from verifier.analysis.intervals.drive_items import DriveItems
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.intervals.tiers import Tier
+from verifier.base.arrays import Ints
 from verifier.base.statistics import binomial_lower_end
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 _OUTWARDS = 1 - 1e-9
 """Covers the relative error of ends from the incomplete beta function and its inverse."""

@@ -28,10 +28,8 @@ from verifier.analysis.robust.certificate import document
 from verifier.analysis.robust.region import Region
 from verifier.analysis.robust.solutions import Effort, robust_bounds
 from verifier.analysis.settings import Semantics
+from verifier.base.arrays import Mask
 from verifier.base.errors import EngineError
-
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 LARGEST_CHECKED = 5000
 """States of a product whose certificates are checked."""

@@ -20,11 +20,9 @@ from numpy.typing import NDArray
 
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import state_values
+from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import LimitError
 from verifier.perception.confusion.matrices import LARGEST_COUNT
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 SAME_VALUE = 1e-12
 """Values of successors that differ by no more are taken to be equal."""

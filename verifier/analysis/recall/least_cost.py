@@ -26,9 +26,7 @@ from scipy.optimize import minimize
 from verifier.analysis.recall.cells import RecallCells, with_recall
 from verifier.analysis.recall.requirements import SECTIONS, Problem
 from verifier.analysis.sensitivity.adjoint import expected_visits, flow_derivatives, state_values
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from verifier.base.arrays import Floats, Ints
 
 RANDOM_STARTS = 4
 MOST_CONSTRAINTS = 256

@@ -22,15 +22,11 @@ from fractions import Fraction
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from verifier.analysis.objective import Objective
 from verifier.analysis.recall.cells import RecallCells, with_recall
+from verifier.base.arrays import Floats, Mask
 from verifier.checking.enclosure import doubles_around
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 PART_BYTES = 2**27
 """Most memory for the matrices of one batch."""

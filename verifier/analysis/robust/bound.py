@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.graph import decided_components
@@ -27,9 +26,9 @@ from verifier.analysis.robust.provable import Provable
 from verifier.analysis.robust.region import Region
 from verifier.analysis.robust.solve import Reached, greatest_reach
 from verifier.analysis.robust.step import UncertainStep, uncertain_step
-from verifier.checking.graphs import Mask, reachable
+from verifier.base.arrays import Ints, Mask
+from verifier.checking.graphs import reachable
 
-Ints = NDArray[np.int64]
 Side: TypeAlias = Literal["lower", "upper"]
 
 

@@ -17,15 +17,12 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from verifier.analysis.robust.bound import Side, SideBound
 from verifier.analysis.robust.order import decision_order
 from verifier.analysis.robust.region import Region
 from verifier.analysis.robust.subject import Subject, region_document, subject_document
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from verifier.base.arrays import Floats, Ints
 
 SCHEMA_NAME = "verifier.certificate"
 SCHEMA_VERSION = 3

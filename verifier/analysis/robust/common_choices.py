@@ -10,15 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.robust.bound import SideBound
 from verifier.analysis.robust.inner_bounds import per_column
 from verifier.analysis.robust.step import UncertainStep, greatest_masses, inner_masses
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from verifier.base.arrays import Floats, Ints
 
 _FAVOUR = 2.0**-40
 

@@ -33,17 +33,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.step import UncertainStep
-from verifier.checking.graphs import Mask, components, ranges
+from verifier.base.arrays import Ints, Mask
+from verifier.checking.graphs import components, ranges
 from verifier.checking.product import Product
 from verifier.checking.recurrence import component_values
 from verifier.language.ltl.progression import ACCEPT, REJECT
-
-Ints = NDArray[np.int64]
 
 MOST_COMBINATIONS = 1024
 """Combinations of moves that are tried for all components together."""

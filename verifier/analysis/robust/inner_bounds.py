@@ -12,17 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.region import Region
 from verifier.analysis.robust.step import greatest_masses, inner_masses
 from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, state_values
+from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import EngineError
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 MOST_ROUNDS = 12
 _ON_THE_WAY = (1.0, 0.5, 0.25, 0.125, 0.0625)

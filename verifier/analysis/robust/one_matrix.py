@@ -17,7 +17,6 @@ import heapq
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.objective import Objective
@@ -26,9 +25,7 @@ from verifier.analysis.robust.certificate import Split, Tree
 from verifier.analysis.robust.common_choices import common_choices
 from verifier.analysis.robust.inner_bounds import Attained, best_of
 from verifier.analysis.robust.region import Region
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from verifier.base.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

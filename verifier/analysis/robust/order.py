@@ -26,10 +26,9 @@ from numpy.typing import NDArray
 
 from verifier.analysis.robust.policy import Nodes
 from verifier.analysis.robust.step import UncertainStep
+from verifier.base.arrays import Ints
 from verifier.base.errors import EngineError
 from verifier.checking.graphs import components, levels, ranges
-
-Ints = NDArray[np.int64]
 
 
 def decision_order(step: UncertainStep, nodes: Nodes) -> Ints:

@@ -27,7 +27,8 @@ from verifier.analysis.robust.bound import Side
 from verifier.analysis.robust.certificate import NO_COMPONENT, TARGET, content_document
 from verifier.analysis.robust.provable import LARGEST_CERTIFIED
 from verifier.analysis.robust.subject import point_document, subject_document, subject_of
-from verifier.checking.graphs import Integers, Mask, coreachable
+from verifier.base.arrays import Ints, Mask
+from verifier.checking.graphs import coreachable
 from verifier.checking.plan import decide
 from verifier.perception.confusion import exact_rates
 
@@ -56,13 +57,13 @@ class _Chain:
         reached: (p,) bool.
     """
 
-    sources: Integers
-    targets: Integers
+    sources: Ints
+    targets: Ints
     weights: Objects
     whole: int
     met: Mask
     failed: Mask
-    component: Integers
+    component: Ints
     reached: Mask
 
 
@@ -136,13 +137,13 @@ def _chain_of(objective: Objective, counts: NDArray[np.int64]) -> _Chain:
     )
 
 
-def _distances(chain: _Chain) -> Integers:
+def _distances(chain: _Chain) -> Ints:
     """(p,) the number of transitions to the nearest bottom component; 0 for states that are not reached."""
     size = len(chain.reached)
     backwards = coo_array((np.ones(len(chain.sources)), (chain.targets, chain.sources)), shape=(size, size)).tocsr()
     ends = np.flatnonzero(chain.met | chain.failed)
     distance = dijkstra(backwards, indices=ends, unweighted=True, min_only=True)
-    result: Integers = np.where(chain.reached, distance, 0).astype(np.int64)
+    result: Ints = np.where(chain.reached, distance, 0).astype(np.int64)
     return result
 
 

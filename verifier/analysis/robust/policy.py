@@ -17,16 +17,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, eye_array
 from scipy.sparse.linalg import SuperLU, splu
 
 from verifier.analysis.robust.step import UncertainStep
+from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import EngineError
-from verifier.checking.graphs import Mask, components
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from verifier.checking.graphs import components
 
 MOST_ITERATIONS = 1000
 _NOISE = 2.0**-46

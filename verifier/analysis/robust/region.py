@@ -32,13 +32,10 @@ from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.intervals.rate_intervals import Event, RateIntervals
 from verifier.analysis.intervals.tiers import Tier
 from verifier.analysis.sensitivity.adjoint import told_by
+from verifier.base.arrays import Ints, Mask
 from verifier.perception.confusion.matrices import Label
 from verifier.systems.channel import Channel
 from verifier.systems.skeleton import Skeleton
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.bound import Side, SideBound, bound_sides
@@ -31,11 +30,10 @@ from verifier.analysis.robust.one_matrix import covered
 from verifier.analysis.robust.region import Region
 from verifier.analysis.robust.subject import Subject, subject_of
 from verifier.analysis.settings import Semantics
+from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import EngineError
 from verifier.checking.enclosure import AGREEMENT
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 SEMANTICS = {
     "every_state": "every state may have a matrix of its own",
     "one_matrix": "one matrix holds throughout",

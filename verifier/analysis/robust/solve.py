@@ -45,15 +45,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from verifier.analysis.robust.policy import Nodes, PolicySearch, make_nodes
 from verifier.analysis.robust.step import UncertainStep
+from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import EngineError
-from verifier.checking.graphs import Mask, components, coreachable
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from verifier.checking.graphs import components, coreachable
 
 _LEAST_LIFT = 2.0**-42
 _LIFTS = 12

@@ -34,11 +34,8 @@ from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.region import Region, groups_of
 from verifier.analysis.sensitivity.adjoint import told_by, unions
-from verifier.base.arrays import ROUNDOFF
+from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 Masses: TypeAlias = "dict[tuple[int, int], NDArray[Any]]"
 """(draw, union of what was reported before) -> (k, groups) billionths."""
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from verifier.analysis.intervals.betting import UNIT
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.region import Region, by_group, groups_of, needed_columns
 from verifier.analysis.sensitivity.adjoint import told_by
+from verifier.base.arrays import Ints
 from verifier.language.expressions import to_text
 from verifier.language.ltl.normal_form import PositiveFormula
 from verifier.language.ltl.progression import ACCEPT, REJECT
@@ -19,7 +19,6 @@ from verifier.systems.skeleton import Skeleton
 
 KernelNode: TypeAlias = "tuple[str, tuple[int, ...], int, int | None]"
 """A node of a formula, as `kernel.Formula` describes it."""
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,18 +21,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csc_array, diags_array
 from scipy.sparse.linalg import splu
 
 from verifier.analysis.objective import Objective
+from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import EngineError
-from verifier.checking.graphs import Mask, components, coreachable, reachable
+from verifier.checking.graphs import components, coreachable, reachable
 from verifier.checking.plan import decide
 from verifier.systems.channel import Channel
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 LARGEST_BLOCK = 64
 """States of a strongly connected component up to which the order of the components is kept in a factorisation."""

@@ -12,13 +12,11 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Ints, Mask
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.matrices import EMPTY, Label
 from verifier.perception.confusion.record_reader import Record
 from verifier.perception.settings import Labelling
-
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 def document_bins(bins: Bins, where: Mapping[str, str], distance_bin: int | None = None) -> Ints:

@@ -18,15 +18,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.sensitivity import Sensitivity
+from verifier.base.arrays import Floats, Ints
 from verifier.base.statistics import clopper_pearson
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 JEFFREYS = 0.5
 """Prior items per label of the Dirichlet that `column_shares` assumes by default."""

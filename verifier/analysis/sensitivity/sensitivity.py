@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, state_values
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from verifier.base.arrays import Floats, Ints
 
 ROUNDING = 1e-12
 """Relative error of a derivative that is put down to rounding."""

@@ -6,15 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from verifier.analysis.objective import build_objective
+from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import LimitError, UsageError, unknown_name
 from verifier.language.expressions.syntax import Node
 from verifier.systems.skeleton import Skeleton
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 LARGEST_MAP = 4_000_000
 """Values of the variables taken together."""

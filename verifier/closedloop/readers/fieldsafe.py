@@ -13,10 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
+from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import InputError, Place, UsageError
 from verifier.base.files import read_text
 from verifier.base.tables import Kind, Table, read_table
-from verifier.closedloop.logs import Floats, Ints, Logs
+from verifier.closedloop.logs import Logs
 from verifier.closedloop.plausible import LogLimits, check_plausible
 from verifier.perception.detections.sources import read_source
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from verifier.base.arrays import Floats
 from verifier.base.errors import InputError, UsageError
-from verifier.closedloop.logs import Detections, Floats, Logs
+from verifier.closedloop.logs import Detections, Logs
 from verifier.perception.detections import class_map
 from verifier.perception.detections.classmap import ClassMap
 from verifier.perception.detections.columns import Boxes, DetectionSet

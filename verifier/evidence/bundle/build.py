@@ -21,8 +21,8 @@ from verifier.base.files import read_text
 from verifier.case import Study, clock_of
 from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
-from verifier.evidence.bundle.declared import OMITTED_RATES, check_context
-from verifier.evidence.bundle.derived import TRACE_FILE, derived_texts
+from verifier.evidence.bundle.declared_artefacts import OMITTED_RATES, check_context
+from verifier.evidence.bundle.derived_artefacts import TRACE_FILE, derived_texts
 from verifier.evidence.bundle.layout import input_paths
 from verifier.evidence.bundle.making import Progress, make_results, planned, read_omitted
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, digest_of

@@ -22,18 +22,18 @@ from verifier.base.budget import Clock, memory_limit
 from verifier.base.errors import InputError, LimitError, Place, UsageError
 from verifier.base.files import json_of
 from verifier.case import Study
-from verifier.evidence.bundle.anew import check_anew
 from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
 from verifier.evidence.bundle.archive import ReadingLimits, read_bundle
 from verifier.evidence.bundle.build import input_words
 from verifier.evidence.bundle.contents import check_contents
-from verifier.evidence.bundle.derived import derived_row, derived_texts
+from verifier.evidence.bundle.derived_artefacts import derived_row, derived_texts
 from verifier.evidence.bundle.hashes import check_hashes
 from verifier.evidence.bundle.layout import CERTIFICATES, OMITTED_FILE
 from verifier.evidence.bundle.making import Progress, planned_words
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, Manifest, digest_of, read_manifest
 from verifier.evidence.bundle.names import check_paths
 from verifier.evidence.bundle.parts import Parts, read_parts
+from verifier.evidence.bundle.recompute import check_anew
 from verifier.evidence.bundle.request import REQUEST_FILE, Request, request_of
 from verifier.evidence.bundle.system import Unpacked, unpacked_inputs
 from verifier.evidence.consistency import check_document

@@ -31,9 +31,9 @@ from verifier.evidence.bundle.recalls import certified_recalls
 from verifier.evidence.bundle.system import without_folder
 from verifier.options import RunOptions
 from verifier.pipeline import CheckedStudy, checked_study, result_of
-from verifier.questions.explain.story import explained
+from verifier.questions.explain.explaining import explained
 from verifier.questions.require.question import Question
-from verifier.questions.require.story import required
+from verifier.questions.require.requiring import required
 from verifier.results import RunResult
 
 SCHEMA_NAME = "verifier.omitted"

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from verifier.base.arrays import Ints
 from verifier.base.errors import InputError, LimitError, Place, UsageError
 from verifier.perception.confusion.counts import LARGEST_TABLE, ConfusionCounts, Sequences
 from verifier.perception.confusion.labellings import (
@@ -30,8 +30,6 @@ from verifier.perception.confusion.tally import Tally, counted, no_counts, summe
 from verifier.perception.confusion.tracks import Tracks, count_tracks, family_of_tracks, track_numbers
 from verifier.perception.detections.columns import NO_SEQUENCE, DetectionSet
 from verifier.perception.matching import Matches, MatchingPolicy, match
-
-Ints = NDArray[np.int64]
 
 TOTALS = ("frames", "annotations", "detections", "matched", "unmatched", "duplicates", "ignored", "outside_bins")
 NO_TRACKS_IN_PARTS = remark(

@@ -12,13 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import UsageError
 from verifier.perception.confusion.places import Layout
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.tally import Items, distinct
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

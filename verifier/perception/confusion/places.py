@@ -12,13 +12,12 @@ from fnmatch import fnmatchcase
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Ints
 from verifier.base.errors import InputError, Place, UsageError, unknown_name
 from verifier.perception.confusion.bins import Bins, Variable
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections.columns import Boxes, DetectionSet
 from verifier.perception.detections.distances import distance
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

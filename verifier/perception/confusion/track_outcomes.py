@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Ints
 from verifier.perception.confusion.counting import Observed
 from verifier.perception.confusion.dependence import Outcomes, dependence
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.tracks import track_numbers
 from verifier.perception.detections.columns import DetectionSet
-
-Ints = NDArray[np.int64]
 
 
 def dependence_document(

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Ints
 from verifier.perception.confusion.tally import Items, Tally, counted, distinct_rows, summed
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from verifier.perception.confusion.rules import CountingRule
     from verifier.perception.detections.columns import Boxes
 
-Ints: TypeAlias = NDArray[np.int64]
 SummedOver: TypeAlias = tuple[bool, ...]
 """Of each axis of the bins (distance, then the variables) whether a table is summed over it."""
 SHARES_AGREE = 1e-9

@@ -16,11 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats
 from verifier.perception.confusion.counts import Sequences
-
-Floats = NDArray[np.float64]
 
 WORTH_SAYING = 0.02
 """Rates that differ by more are shown beside each other."""

@@ -7,8 +7,8 @@ from verifier.perception.detections.depth import with_depth
 from verifier.perception.detections.distances import MEASURES, distance
 from verifier.perception.detections.filters import keep_attribute, keep_field_of_view, keep_range, keep_scores
 from verifier.perception.detections.formats import FORMATS, read_detections
-from verifier.perception.detections.given import with_distances
 from verifier.perception.detections.reading import IGNORABLE, Plausible, Reading
+from verifier.perception.detections.stated_distances import with_distances
 from verifier.perception.detections.stream import Chunk, stream_tables
 
 __all__ = [

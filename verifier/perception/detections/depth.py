@@ -29,8 +29,8 @@ from verifier.base.files import read_bytes
 from verifier.base.libraries import library
 from verifier.perception.detections.checks import ignore_hint
 from verifier.perception.detections.columns import Boxes, DetectionSet, joined
-from verifier.perception.detections.given import LARGEST_M
 from verifier.perception.detections.reading import Reading
+from verifier.perception.detections.stated_distances import LARGEST_M
 from verifier.perception.settings import IMAGE_SUFFIXES
 
 UNITS_PER_M = 256.0

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats
 from verifier.base.errors import InputError, Place, shown
 from verifier.perception.detections.assembly import assemble
 from verifier.perception.detections.classmap import ClassMap, class_map
@@ -25,8 +26,6 @@ from verifier.perception.detections.jsondata import Elements, codes, elements, l
 from verifier.perception.detections.reading import Reading
 from verifier.perception.detections.rows import UNKNOWN_FRAME, Frames, Material, Rows
 from verifier.perception.detections.sources import digest_record
-
-Floats = NDArray[np.float64]
 
 CLASSES = (
     "barrier",

@@ -17,9 +17,8 @@ right, bottom in pixels.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from verifier.base.arrays import Floats
 
 CORNERS = ((0.5, 0.5), (-0.5, 0.5), (-0.5, -0.5), (0.5, -0.5))
 """Corners of a rectangle in units of its length and width, counter-clockwise."""

@@ -13,12 +13,9 @@ component: pairs of different components never compete.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import LimitError
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 ROUNDS = 32
 """Rounds of taking pairs at once before the rest is walked through one by one; real scenes need about five."""

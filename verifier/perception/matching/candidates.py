@@ -14,12 +14,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats, Ints
 from verifier.perception.matching.policy import MatchingPolicy
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Axes: TypeAlias = tuple[Floats, Floats]
 
 BLOCK = 1 << 15

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import UsageError
 from verifier.perception.detections.columns import ANY_CLASS, Boxes, DetectionSet
 from verifier.perception.matching.affinity import centre_distance, cover_2d, iou_2d, iou_3d, iou_bev
@@ -24,10 +25,6 @@ from verifier.perception.matching.candidates import (
     reach,
 )
 from verifier.perception.matching.policy import MatchingPolicy
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +44,7 @@ class Matches:
     annotation_of: Ints
     affinity: Floats
     nearest: Ints
-    ignored: Bools
+    ignored: Mask
 
     @property
     def match_count(self) -> int:
@@ -148,7 +145,7 @@ def _compare(policy: MatchingPolicy, detection: Floats, annotation: Floats) -> F
     return {"iou_2d": iou_2d, "iou_bev": iou_bev, "iou_3d": iou_3d}[policy.affinity](detection, annotation)
 
 
-def _reaches(policy: MatchingPolicy, value: Floats) -> Bools:
+def _reaches(policy: MatchingPolicy, value: Floats) -> Mask:
     if policy.by_distance:
         return value < policy.threshold if policy.strict else value <= policy.threshold
     return value > policy.threshold if policy.strict else value >= policy.threshold
@@ -218,7 +215,7 @@ def _sorted(keys: list[NDArray[Any]]) -> Ints:
     return order
 
 
-def _ignored(data: DetectionSet, policy: MatchingPolicy, unmatched: Bools) -> Bools:
+def _ignored(data: DetectionSet, policy: MatchingPolicy, unmatched: Mask) -> Mask:
     """Which unmatched detections lie in a region to ignore; a region without a class counts for every class."""
     ignored = np.zeros(len(data.detections), dtype=np.bool_)
     if policy.ignore_overlap is None or data.ignored is None or len(data.ignored) == 0 or not unmatched.any():
@@ -239,6 +236,6 @@ def _ignored(data: DetectionSet, policy: MatchingPolicy, unmatched: Bools) -> Bo
     return ignored
 
 
-def _covers(policy: MatchingPolicy, part: Floats) -> Bools:
+def _covers(policy: MatchingPolicy, part: Floats) -> Mask:
     least = policy.ignore_overlap or 0.0
     return part > least if policy.strict else part >= least

@@ -6,8 +6,8 @@ from fractions import Fraction
 from pathlib import PurePath
 
 from verifier.base.errors import UsageError, shown
+from verifier.questions.compare.comparing import CompareOptions
 from verifier.questions.compare.gate import Baseline
-from verifier.questions.compare.story import CompareOptions
 from verifier.questions.settings import ComparisonSettings, drop_rule, largest_drop
 
 

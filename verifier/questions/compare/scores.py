@@ -13,10 +13,10 @@ from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from verifier.analysis.comparison import flips
 from verifier.analysis.intervals.intervals import Kind, percentile_interval
+from verifier.base.arrays import Floats
 from verifier.base.errors import NoAnswerError
 from verifier.language.expressions import evaluate
 from verifier.questions.compare.tables import Course
@@ -24,7 +24,6 @@ from verifier.results import Point
 from verifier.scenarios import Block
 from verifier.systems.skeleton import Skeleton
 
-Floats = NDArray[np.float64]
 Place: TypeAlias = "tuple[str, Fraction]"
 
 WHOLE: Place = ("", Fraction(0))

@@ -8,13 +8,13 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from verifier.analysis.intervals.measured import measured
 from verifier.analysis.recall.box import BoxFamily, least_floors
 from verifier.analysis.recall.cells import RecallCells, counts_with_recall, relevant_columns
 from verifier.analysis.recall.least_cost import Improvement, least_cost
 from verifier.analysis.recall.requirements import Path, Problem, Searched, Target, search
+from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import UsageError
 from verifier.case import Case
 from verifier.checking.process import StormProcess
@@ -25,11 +25,8 @@ from verifier.perception.confusion.matrices import label_text
 from verifier.pipeline import check_case
 from verifier.provenance import noted
 from verifier.questions.require.question import Question
-from verifier.questions.require.results import Answer, CellRecall, CertifiedFloor, Outcome
+from verifier.questions.require.require_result import Answer, CellRecall, CertifiedFloor, Outcome
 from verifier.results import Point
-
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 MOST_LOWERED = 16
 """Cells of the cheapest improvement that exact arithmetic is asked about."""

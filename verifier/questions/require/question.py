@@ -24,16 +24,14 @@ from pathlib import Path
 from typing import get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from verifier.analysis.settings import Semantics
+from verifier.base.arrays import Mask
 from verifier.base.errors import InputError, Place, UsageError, shown, unknown_name
 from verifier.base.files import read_text
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.perception.confusion.matrices import Label, label_text
 from verifier.questions.settings import Mode, QuestionSettings, RequirementSettings, Rest
-
-Mask = NDArray[np.bool_]
 
 MOST_DECIMALS = 9
 MOST_POINTS = 100_001

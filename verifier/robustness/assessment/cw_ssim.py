@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 from scipy.fft import fft2, fftshift, ifft2, ifftshift
 from scipy.ndimage import uniform_filter
 
-Floats = NDArray[np.float64]
+from verifier.base.arrays import Floats
+
 Complexes = NDArray[np.complex128]
 
 

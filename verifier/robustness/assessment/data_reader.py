@@ -12,7 +12,7 @@ from verifier.base.numbers import exact_text
 from verifier.base.toml import Element
 from verifier.perception.detections.depth import UNITS_PER_M
 from verifier.perception.detections.formats import FORMATS
-from verifier.perception.detections.given import LARGEST_M
+from verifier.perception.detections.stated_distances import LARGEST_M
 from verifier.robustness.assessment.definition import (
     ANNOTATION_FORMATS,
     AnnotationFiles,

@@ -16,8 +16,8 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import read_bytes, read_text
 from verifier.perception.settings import IMAGE_SUFFIXES
@@ -35,7 +35,6 @@ from verifier.robustness.assessment.measures import (
 )
 from verifier.robustness.detectors.images import read_image
 
-Floats = NDArray[np.float64]
 PAIRS_FILE = "pairs.csv"
 
 

@@ -17,13 +17,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import qr, svdvals
 from scipy.spatial.distance import cdist
 
+from verifier.base.arrays import Floats
 from verifier.base.errors import LimitError
-
-Floats = NDArray[np.float64]
 
 BLOCK = 2**22
 """Distances held at once."""

@@ -6,12 +6,10 @@ import io
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import decoded, read_bytes
-
-Floats = NDArray[np.float64]
 
 
 def read_features(path: str | Path) -> Floats:

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import correlate1d
 
-Floats = NDArray[np.float64]
+from verifier.base.arrays import Floats
+
 Pixels = NDArray[np.uint8]
 
 SSIM_WINDOW = 11

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats, Ints
 from verifier.base.statistics import percentile_ends
 from verifier.closedloop.bootstrap import judged_sums
-from verifier.closedloop.judged import Judged
+from verifier.closedloop.detection_outcomes import Judged
 from verifier.closedloop.robroc import areas, worst_case
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.matching import MatchingPolicy
@@ -26,8 +26,6 @@ from verifier.robustness.adr import AdrSettings
 from verifier.robustness.adr_intervals import drawn_adr
 from verifier.robustness.metric_draws import drawn_coco, drawn_shares, image_weights
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 ADR = "ADR"
 """What the average detection rate is called among the metrics."""
 CONFIDENCE = 0.95

@@ -22,15 +22,15 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import InputError, Place, UsageError, unknown_name
 from verifier.base.files import write_bytes, write_text
 from verifier.closedloop.closed_loop_curve import standard_sensitivities
 from verifier.closedloop.comparison import BASELINE, NamedCurve
 from verifier.closedloop.curvefiles import curves_json
 from verifier.closedloop.curves import judged_curve
-from verifier.closedloop.judged import Judged
+from verifier.closedloop.detection_outcomes import Judged
 from verifier.closedloop.roboticizer import Standardizer, localize
 from verifier.perception.confusion.document import write_confusion
 from verifier.perception.confusion.job import Filters
@@ -50,11 +50,9 @@ from verifier.robustness.assessment.made_files import new_folder, write_coco
 from verifier.robustness.assessment.scenes import MovedBoxes, Scenes, by_frame, moved_truth
 from verifier.robustness.detection_metrics import TABLE_6
 from verifier.robustness.detectors import Detector, Image, run_detector, with_detections
-from verifier.robustness.judged import judged
+from verifier.robustness.image_metrics import judged
 from verifier.robustness.mutators import AnyMutation, Frame, needs_depth
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 ROC = "roc_a"
 KNOWN = ("precision", "recall", *TABLE_6, ADR)
 """The metrics that are measured at every level."""

@@ -26,13 +26,6 @@ from verifier.base.numbers import exact_text
 from verifier.perception.confusion.job import default_measure
 from verifier.perception.detections.columns import DetectionSet
 from verifier.robustness.adr import AdrSettings, pick_thresholds
-from verifier.robustness.assessment.beforehand import (
-    check_depth_files,
-    check_detector,
-    check_places,
-    check_sizes,
-    check_target,
-)
 from verifier.robustness.assessment.definition import Assessment, DataFiles, DataSet
 from verifier.robustness.assessment.detected import measured
 from verifier.robustness.assessment.detector_choice import DetectorChoice
@@ -41,6 +34,13 @@ from verifier.robustness.assessment.level_draws import ADR
 from verifier.robustness.assessment.levels import UnderTest, check_levels, made_levels
 from verifier.robustness.assessment.made_files import new_folder, write_coco
 from verifier.robustness.assessment.plan import Plan
+from verifier.robustness.assessment.preflight import (
+    check_depth_files,
+    check_detector,
+    check_places,
+    check_sizes,
+    check_target,
+)
 from verifier.robustness.assessment.result import MadeHere
 from verifier.robustness.assessment.scenes import MovedBoxes, Scenes, moved_truth, open_scenes
 from verifier.robustness.detectors import Detector, Image, read_image, run_detector, with_detections

@@ -13,8 +13,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.perception.detections import Reading, read_class_map, read_detections
 from verifier.perception.detections.columns import NO_SEQUENCE, Boxes, DetectionSet, no_boxes
@@ -26,9 +26,6 @@ from verifier.robustness.detectors import read_image
 from verifier.robustness.mutators import AnyMutation, Composition, Frame, apply, moves_boxes
 from verifier.robustness.mutators.densify import densify
 from verifier.robustness.mutators.imagefiles import DepthSource
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.libraries import library
 from verifier.robustness.detectors.onnx_layout import OnnxInput, OnnxOutput
 from verifier.robustness.detectors.protocol import Detections, Image
 from verifier.robustness.detectors.suppression import suppressed, surest_first
-
-Floats: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

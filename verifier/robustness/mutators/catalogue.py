@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, get_args
 
 import numpy as np
 
-from verifier.perception.detections.given import LARGEST_M
+from verifier.perception.detections.stated_distances import LARGEST_M
 from verifier.robustness.mutators.blurs import (
     LONGEST_PATH_PX,
     WIDEST_SIGMA_PX,

@@ -16,7 +16,7 @@ from scipy.ndimage import distance_transform_edt
 from scipy.spatial import Delaunay
 
 from verifier.base.errors import InputError, LimitError, UsageError
-from verifier.perception.detections.given import LARGEST_M
+from verifier.perception.detections.stated_distances import LARGEST_M
 from verifier.robustness.mutators.frames import Metres
 from verifier.robustness.settings import Densifying
 

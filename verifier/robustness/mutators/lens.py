@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.perception.detections.given import LARGEST_M
+from verifier.base.arrays import Floats
+from verifier.perception.detections.stated_distances import LARGEST_M
 from verifier.robustness.mutators.frames import Metres, Pixels
 
-Floats = NDArray[np.float64]
 REACH = 6.5
 """Standard deviations after which a point spread is not summed; less than 1e-8 of it is left."""
 BLOCK = 20_000

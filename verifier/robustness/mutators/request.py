@@ -13,7 +13,7 @@ from pathlib import Path
 
 from verifier.base.errors import InputError, Place, UsageError, shown, unknown_name
 from verifier.perception.detections.depth import UNITS_PER_M
-from verifier.perception.detections.given import LARGEST_M
+from verifier.perception.detections.stated_distances import LARGEST_M
 from verifier.provenance import installed_versions, program_versions
 from verifier.robustness.mutators.annotations import read_annotations
 from verifier.robustness.mutators.batch import Progress, mutate_files

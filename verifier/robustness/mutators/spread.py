@@ -24,7 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
-Floats = NDArray[np.float64]
+from verifier.base.arrays import Floats
+
 SHARE_CUT, SHARE_TABLE = 0.5, 0.2
 """Of the tolerated error: about what ends the kernels where they are small, and what the steps of the table take."""
 BEYOND_CUT = 1.5

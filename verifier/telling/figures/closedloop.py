@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from verifier.base.errors import UsageError, one_line, unknown_name
 from verifier.closedloop.comparison import MetricTable, Row
 from verifier.closedloop.curves import TradeOffCurve
-from verifier.closedloop.results import TradeOffs
 from verifier.closedloop.robroc import area
+from verifier.closedloop.trade_offs import TradeOffs
 from verifier.telling.figures.drawing import subplots
 
 if TYPE_CHECKING:

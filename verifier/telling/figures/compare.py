@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from verifier.base.errors import UsageError, one_line
-from verifier.questions.compare.results import CompareResult
+from verifier.questions.compare.compare_result import CompareResult
 from verifier.questions.compare.tables import Course, ParetoView, RequirementComparison, SpecComparison
 from verifier.telling.compare import short_name
 from verifier.telling.figures.drawing import subplots

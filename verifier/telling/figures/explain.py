@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from verifier.analysis.sensitivity.state_map import StateMap
 from verifier.base.errors import UsageError, one_line
 from verifier.perception.confusion.matrices import label_text
-from verifier.questions.explain.results import Explained, ExplainResult
+from verifier.questions.explain.explain_result import Explained, ExplainResult
 from verifier.telling.figures.drawing import MOST_ROWS, subplots
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from verifier.base.arrays import Floats, Ints, Mask
 from verifier.base.errors import InputError
-from verifier.closedloop.logs import Bools, Floats, Ints, Logs
+from verifier.closedloop.logs import Logs
 from verifier.closedloop.matched import IOU_HALF, PersonMatches, person_matches
 from verifier.closedloop.nearby import near_pairs
 from verifier.closedloop.pathifier import pathified_distance, people_ahead
@@ -256,7 +257,7 @@ def judge_pathifier(
     return _on_images(logs, np.where(strict, match, twice)[counted], logs.image_log[counted], alarms)
 
 
-def _judged_people(logs: Logs, hits: Floats, counted: Bools, alarms: Floats) -> Judged:
+def _judged_people(logs: Logs, hits: Floats, counted: Mask, alarms: Floats) -> Judged:
     """People (P,) of positive logs that count, and the images of negative logs with an alarm (I,)."""
     log = logs.image_log[logs.person_image]
     chosen = counted & logs.positive[log]
@@ -292,7 +293,7 @@ def _previous(logs: Logs, value: Floats, at_first: float) -> Floats:
     return before
 
 
-def _positive(logs: Logs) -> Bools:
+def _positive(logs: Logs) -> Mask:
     """(I,) images of positive logs."""
     return logs.positive[logs.image_log]
 
@@ -303,7 +304,7 @@ def _distance(logs: Logs, image: Ints, point_m: Floats) -> Floats:
     return np.hypot(away[:, 0], away[:, 1])
 
 
-def _counted_people(logs: Logs, metric: RoboticizerMetric) -> Bools:
+def _counted_people(logs: Logs, metric: RoboticizerMetric) -> Mask:
     """(P,) in range, and with "nearest" the nearest of their image (the first of several equally near)."""
     away = _distance(logs, logs.person_image, logs.person_m)
     counted = _within(away, metric.range_m)
@@ -317,9 +318,9 @@ def _counted_people(logs: Logs, metric: RoboticizerMetric) -> Bools:
     return counted & nearest
 
 
-def _within(value: Floats, bin_m: tuple[float, float]) -> Bools:
+def _within(value: Floats, bin_m: tuple[float, float]) -> Mask:
     low, high = bin_m
-    inside: Bools = (value >= low) & (value < high)
+    inside: Mask = (value >= low) & (value < high)
     return inside
 
 

@@ -42,10 +42,10 @@ from verifier.provenance import (
     run_remarks,
     run_settings,
 )
+from verifier.questions.compare.compare_result import CompareResult, Detector
 from verifier.questions.compare.draws import check_enough_draws, drawn_probabilities, shared_draws
 from verifier.questions.compare.gate import Baseline
 from verifier.questions.compare.gating import gate_of
-from verifier.questions.compare.results import CompareResult, Detector
 from verifier.questions.compare.scores import Scores, places_of
 from verifier.questions.compare.summary import pareto_view, requirement_comparison
 from verifier.questions.compare.tables import Contender, Drawn, SpecComparison

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
+from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import InputError, UsageError, shown, unknown_name
-from verifier.closedloop.logs import Detections, Floats, Ints, Logs
+from verifier.closedloop.logs import Detections, Logs
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.matrices import EMPTY, ConfusionMatrices, rates
 

@@ -38,7 +38,7 @@ from verifier.provenance import (
 )
 from verifier.questions.require.answers import Situation, answer
 from verifier.questions.require.question import Question
-from verifier.questions.require.results import Answer, RequireResult
+from verifier.questions.require.require_result import Answer, RequireResult
 
 Progress: TypeAlias = Callable[[Sequence[tuple[Case, ...]]], Iterable[tuple[Case, ...]]]
 

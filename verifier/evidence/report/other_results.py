@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from verifier.base.words import counted, listed, percent
 from verifier.closedloop.curvefiles import Curve
-from verifier.closedloop.results import CurvePoints, FlipRecord, TradeOffCell, TradeOffsResult
+from verifier.closedloop.trade_offs import CurvePoints, FlipRecord, TradeOffCell, TradeOffsResult
 from verifier.evidence.documents import Document
 from verifier.evidence.report.colliding import collision_blocks, collision_sentence
 from verifier.evidence.report.pictures import Line, plot

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from verifier.base.errors import one_line
-from verifier.evidence.bundle.declared import OMITTED_RATES, RATES, made_rates, rate_paths
+from verifier.evidence.bundle.declared_artefacts import OMITTED_RATES, RATES, made_rates, rate_paths
 from verifier.evidence.bundle.fingerprints import FINGERPRINTS_FILE, fingerprints_text
 from verifier.evidence.bundle.making import read_omitted
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, Entry, digest_of, manifest_of
@@ -23,7 +23,7 @@ from verifier.evidence.defeaters.values import Defeater
 from verifier.evidence.documents import Document
 from verifier.evidence.intoto import statement
 from verifier.evidence.junit import junit_xml
-from verifier.evidence.report.story import csv_report, report_page
+from verifier.evidence.report.pages import csv_report, report_page
 from verifier.evidence.rocrate import METADATA_FILE, CrateFile, crate_metadata
 from verifier.evidence.sarif import requirement_places, sarif_log
 from verifier.telling.blocks import Page, facts

@@ -15,12 +15,12 @@ from verifier.evidence.report.comparing import compare_section, compare_sentence
 from verifier.evidence.report.flat import flat_text
 from verifier.evidence.report.gates import gate_sentences, gates_section
 from verifier.evidence.report.matrices import matrices_section
+from verifier.evidence.report.other_results import wing_section, wing_sentences
 from verifier.evidence.report.provenance import provenance_section
 from verifier.evidence.report.rating import rate_section, rate_sentences
 from verifier.evidence.report.requirements import answers_section, requirement_section
 from verifier.evidence.report.subjects import Subject, subjects_of, unattached_answers
 from verifier.evidence.report.summary import summary_section
-from verifier.evidence.report.wings import wing_section, wing_sentences
 from verifier.evidence.report.wording import name_text
 from verifier.telling.blocks import Page, Section
 from verifier.telling.html import html_text

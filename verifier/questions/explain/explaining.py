@@ -34,7 +34,7 @@ from verifier.perception.confusion.document import read_counts
 from verifier.perception.confusion.matrices import label_text
 from verifier.perception.confusion.record_reader import Record, read_record
 from verifier.pipeline import Progress, checked_study, result_of
-from verifier.questions.explain.results import Counted, Explained, ExplainResult, Frame
+from verifier.questions.explain.explain_result import Counted, Explained, ExplainResult, Frame
 from verifier.results import InputFile, Point, RequirementResult, RunResult
 
 MOST_FRAMES = 5

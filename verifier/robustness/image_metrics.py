@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from verifier.base.arrays import Floats, Ints, Mask
 from verifier.perception.detections.columns import Boxes, DetectionSet
 from verifier.perception.matching import MatchingPolicy, match
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
-Bools: TypeAlias = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +55,6 @@ def judged(data: DetectionSet, policy: MatchingPolicy) -> Judged:
     )
 
 
-def _has_box(boxes: Boxes, policy: MatchingPolicy) -> Bools:
+def _has_box(boxes: Boxes, policy: MatchingPolicy) -> Mask:
     box: Floats | None = getattr(boxes, policy.column)
     return np.zeros(len(boxes), dtype=np.bool_) if box is None else np.asarray(~np.isnan(box).any(axis=1))
