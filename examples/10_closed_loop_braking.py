@@ -15,7 +15,7 @@ Everything is made up here, with a seed. Run it from anywhere: python examples/1
 
 import numpy as np
 
-from verifier.closedloop.closed_loop_curve import ClosedLoopSettings, standard_sensitivities
+from verifier.closedloop.closed_loop_curve import LoopSettings, standard_sensitivities
 from verifier.closedloop.decisions import flips_between_metrics, flips_under_mutation
 from verifier.closedloop.logs import Detections, Logs
 from verifier.closedloop.pathifier import Radii
@@ -78,7 +78,7 @@ def drives(seed):
 
 settings = StudySettings(
     Radii(control_m=2.0, safety_m=1.0),
-    ClosedLoopSettings(VehicleSettings(), stop_cost_s=20.0, tolerance_m=0.25),
+    LoopSettings(VehicleSettings(), stop_cost_s=20.0, tolerance_m=0.25),
     standard_sensitivities(lowest=1e-3),
     metrics=("roc_b", "safety_radius", "closed_loop"),
     policy=MatchingPolicy("centre_bev", 1.0),

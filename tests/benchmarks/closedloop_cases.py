@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from cases import Measured, alternately, peak_mib
 
-from verifier.closedloop.closed_loop_curve import ClosedLoopSettings, closed_loops, standard_sensitivities
+from verifier.closedloop.closed_loop_curve import LoopSettings, closed_loops, standard_sensitivities
 from verifier.closedloop.course import Course
 from verifier.closedloop.curves import TradeOffCurve
 from verifier.closedloop.robroc import area, robroc
@@ -53,7 +53,7 @@ def made_course(rng: np.random.Generator, positive: bool, alarms_per_image: floa
 def whole_study(engine: EngineName) -> Measured:
     """12 detectors x 23 conditions x 100 sensitivities x 200 logs of 30 s, against plain Python on some of them."""
     rng = np.random.default_rng(0)
-    settings = ClosedLoopSettings(VehicleSettings(), engine)
+    settings = LoopSettings(VehicleSettings(), engine)
     ours_s, plain_s, plain_runs, plain_steps = 0.0, 0.0, 0, 0
     kept = []
     for _ in range(DETECTORS):

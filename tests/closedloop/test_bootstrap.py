@@ -11,7 +11,7 @@ from made_courses import random_course
 
 from verifier.base.statistics import percentile_ends
 from verifier.closedloop.bootstrap import Draws, LogSums, closed_loop_sums, draw_logs
-from verifier.closedloop.closed_loop_curve import ClosedLoopSettings, closed_loop
+from verifier.closedloop.closed_loop_curve import LoopSettings, closed_loop
 from verifier.closedloop.robroc import areas
 from verifier.closedloop.vehicle import VehicleSettings
 
@@ -62,7 +62,7 @@ def test_a_draw_in_which_nothing_is_wanted_is_undefined():
 def test_a_draw_is_the_curve_of_the_drawn_logs(engine):
     rng = np.random.default_rng(4)
     courses = [random_course(rng, positive) for positive in [True] * 4 + [False] * 5]
-    settings = ClosedLoopSettings(VehicleSettings(), engine, stop_cost_s=0.7)
+    settings = LoopSettings(VehicleSettings(), engine, stop_cost_s=0.7)
     found = closed_loop(courses, LEVELS, settings)
     whole = closed_loop_sums(found)
     assert whole.curve.safety.tolist() == pytest.approx(found.curve.safety.tolist())

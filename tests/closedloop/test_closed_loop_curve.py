@@ -13,7 +13,7 @@ from made_courses import course, random_course
 from verifier.base.errors import InputError
 from verifier.closedloop.bootstrap import closed_loop_sums
 from verifier.closedloop.closed_loop_curve import (
-    ClosedLoopSettings,
+    LoopSettings,
     at_most_one,
     closed_loop,
     closed_loops,
@@ -23,7 +23,7 @@ from verifier.closedloop.simulator import simulate
 from verifier.closedloop.vehicle import VehicleSettings
 
 VEHICLE = VehicleSettings()
-EXACT = ClosedLoopSettings(VEHICLE, "events")
+EXACT = LoopSettings(VEHICLE, "events")
 LEVELS = np.array([0.1, 0.2, 0.5])
 IMAGES = np.linspace(0, 12, 25).tolist()
 
@@ -56,7 +56,7 @@ def test_safety_by_hand(engine):
     # A person at 11.3 m. Seen from 10 m on (at 3 m/s 0.984 m are enough): as good as the truth. From 11 m on, with
     # 0.3 m left: too late. Never seen: too late. Seen only at sensitivity 0.2. One log in which nobody has to stop.
     logs = [person(11.3, 10), person(11.3, 11), person(11.3), person(11.3, 0, 0.2), person(40), free()]
-    found = closed_loop(logs, LEVELS, ClosedLoopSettings(VEHICLE, engine))
+    found = closed_loop(logs, LEVELS, LoopSettings(VEHICLE, engine))
     assert found.safe.tolist() == [[True] * 3, [False] * 3, [False] * 3, [False, True, True], [True] * 3]
     assert found.curve.safety.tolist() == pytest.approx([2 / 5, 3 / 5, 3 / 5])
     assert found.never_stops.tolist() == [4]
@@ -77,7 +77,7 @@ def test_the_safety_radius_by_hand(engine):
     alarm = course(True, IMAGES, [(i, 0.0, 0.2) for i in (10, 11, 12)], [(i, 0.0) for i in (22, 23, 24)])
     logs = [*map(seen_from, (10, 10.5, 11, 99, 99)), alarm, free()]
     limit_m = np.array([11.8, 11.8, 11.8, 11.8, np.inf, 11.3, np.inf])
-    found = closed_loop(logs, LEVELS, ClosedLoopSettings(VEHICLE, engine))
+    found = closed_loop(logs, LEVELS, LoopSettings(VEHICLE, engine))
     kept = found.kept(limit_m)
     assert kept.tolist() == [[True] * 3, [True] * 3, [False] * 3, [False] * 3, [True] * 3, [False, True, True]]
     assert found.safe[:5].tolist() == [[True] * 3, [False] * 3, [False] * 3, [False] * 3, [False] * 3]
@@ -108,7 +108,7 @@ def test_the_tolerance_is_a_setting():
     far = [(i, 11.31 - s, 0.1) for i, s in enumerate(IMAGES) if s <= 11.3]
     one = course(True, IMAGES, far, [(i, 11.3 - s) for i, s in enumerate(IMAGES) if s <= 11.3])
     strict, generous = (
-        closed_loop([one, free()], LEVELS, ClosedLoopSettings(VEHICLE, "events", tolerance_m=tolerance))
+        closed_loop([one, free()], LEVELS, LoopSettings(VEHICLE, "events", tolerance_m=tolerance))
         for tolerance in (1e-6, 0.011)
     )
     assert not strict.safe.any()
@@ -126,7 +126,7 @@ def test_efficiency_by_hand():
     exact = [float(Fraction(2 * 5455, 2 * 5455 + each)) for each in extra]
     assert found.curve.efficiency.tolist() == pytest.approx(exact, abs=1e-12)
     # With nu = 2 s per stop.
-    dear = closed_loop(logs, LEVELS, ClosedLoopSettings(VEHICLE, "events", stop_cost_s=2.0))
+    dear = closed_loop(logs, LEVELS, LoopSettings(VEHICLE, "events", stop_cost_s=2.0))
     exact = [float(Fraction(2 * 5455, 2 * 5455 + each + 762 * stops)) for stops, each in enumerate(extra)]
     assert dear.curve.efficiency.tolist() == pytest.approx(exact, abs=1e-12)
     # One ratio of sums, not a mean of ratios.
@@ -151,7 +151,7 @@ def test_the_curve_is_what_plain_sums_say(seed, engine):
     courses = [random_course(rng, bool(k % 2)) for k in range(6)]
     if all(each.finish_m == each.image_s_m[0] for each in courses[::2]):
         return
-    chosen = ClosedLoopSettings(VEHICLE, engine, stop_cost_s=1.5)
+    chosen = LoopSettings(VEHICLE, engine, stop_cost_s=1.5)
     curve = closed_loop(courses, LEVELS, chosen).curve
     found = simulate(courses, LEVELS, VEHICLE, engine)
     for k in range(len(LEVELS)):
@@ -181,7 +181,7 @@ def test_calls_that_are_refused():
         closed_loops([[free(), person(3)], [person(3), free()]], LEVELS, EXACT)
     for wrong in ({"stop_cost_s": -1.0}, {"tolerance_m": np.nan}):
         with pytest.raises(ValueError, match="must be a number from 0"):
-            ClosedLoopSettings(VEHICLE, **wrong)
+            LoopSettings(VEHICLE, **wrong)
     with pytest.raises(ValueError, match="faster than the truth-driven one"):
         at_most_one(np.array([0.5, 1.01]))
     assert at_most_one(np.array([0.5, 1 + 1e-15])).tolist() == [0.5, 1]

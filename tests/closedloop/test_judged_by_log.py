@@ -9,7 +9,7 @@ import pytest
 from small_logs import HAND, made_logs, straight
 
 from verifier.closedloop.bootstrap import draw_logs, judged_sums
-from verifier.closedloop.closed_loop_curve import ClosedLoopSettings
+from verifier.closedloop.closed_loop_curve import LoopSettings
 from verifier.closedloop.curves import judged_curve
 from verifier.closedloop.detection_outcomes import judge_pathifier, judge_roboticizer, judge_roc_a, judge_roc_b
 from verifier.closedloop.logs import Detections, Logs
@@ -108,7 +108,7 @@ def test_sums_by_hand():
 
 
 def test_a_study_has_intervals_for_every_metric():
-    loop = ClosedLoopSettings(VehicleSettings())
+    loop = LoopSettings(VehicleSettings())
     settings = StudySettings(Radii(2.0, 1.5), loop, np.sort(LEVELS), METRICS, policy=ONE_METRE, draws=30)
     found = study(drives(), None, settings)
     for table in found.tables:

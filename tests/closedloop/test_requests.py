@@ -90,3 +90,10 @@ def test_verified_curves_are_those_of_the_command(root, tmp_path, monkeypatch, c
     assert same_document(capfd, result, "robroc", *options(asked), "--environment", "ped", "--cm", file)
     with pytest.raises(UsageError, match="--cm belongs to --spec"):
         robroc_result(RobrocSettings(files=("a.csv",), cm=(file,)))
+
+
+def test_a_severity_that_is_none_is_refused_before_anything_is_verified(monkeypatch):
+    monkeypatch.setattr("verifier.closedloop.verified_curves.verified_curves", None)  # would fail if it were called
+    asked = RobrocSettings(spec="a.ltl", safety="safe", progress="goes", cm=("a=a.json",), severity={"fog": "odd"})
+    with pytest.raises(UsageError, match="fog is 'odd'; expected mild or severe"):
+        robroc_result(asked)

@@ -12,7 +12,7 @@ from plain_vehicle import drive
 from small_logs import made_detections, made_logs, straight
 
 from verifier.base.errors import InputError, LimitError, UsageError
-from verifier.closedloop.closed_loop_curve import ClosedLoopSettings, standard_sensitivities
+from verifier.closedloop.closed_loop_curve import LoopSettings, standard_sensitivities
 from verifier.closedloop.comparison import BASELINE
 from verifier.closedloop.cutting import in_view, positive_by_path, windows
 from verifier.closedloop.pathifier import Radii, courses, violation_m
@@ -34,7 +34,7 @@ TWO_METRES = MatchingPolicy("centre_bev", 2.0)
 
 
 def settings(radius_m, **changes):
-    loop = ClosedLoopSettings(VehicleSettings())
+    loop = LoopSettings(VehicleSettings())
     given = {"policy": TWO_METRES, "draws": 100, **changes}
     return StudySettings(Radii(radius_m, 0.75 * radius_m), loop, standard_sensitivities(), **given)
 

@@ -45,7 +45,7 @@ def standard_sensitivities(count: int = 100, lowest: float = 1e-4, highest: floa
 
 
 @dataclass(frozen=True)
-class ClosedLoopSettings:
+class LoopSettings:
     """Everything a closed-loop curve depends on beside the logs.
 
     Attributes:
@@ -84,7 +84,7 @@ class ClosedLoop:
     sensitivity: Floats
     positive: NDArray[np.bool_]
     outcomes: Outcomes
-    settings: ClosedLoopSettings
+    settings: LoopSettings
 
     @property
     def safe(self) -> NDArray[np.bool_]:
@@ -148,7 +148,7 @@ def at_most_one(efficiency: Floats) -> Floats:
     return np.minimum(efficiency, 1.0)
 
 
-def closed_loop(courses: Iterable[Course], sensitivity: Floats, settings: ClosedLoopSettings) -> ClosedLoop:
+def closed_loop(courses: Iterable[Course], sensitivity: Floats, settings: LoopSettings) -> ClosedLoop:
     """Drive every log at every sensitivity.
 
     Args:
@@ -163,7 +163,7 @@ def closed_loop(courses: Iterable[Course], sensitivity: Floats, settings: Closed
 
 
 def closed_loops(
-    sources: Sequence[Sequence[Course]], sensitivity: Floats, settings: ClosedLoopSettings
+    sources: Sequence[Sequence[Course]], sensitivity: Floats, settings: LoopSettings
 ) -> list[ClosedLoop]:
     """As `closed_loop` for several detectors and conditions over the same logs, in one batch."""
     counts = {len(each) for each in sources}

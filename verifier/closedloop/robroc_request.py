@@ -30,6 +30,7 @@ def robroc_result(settings: RobrocSettings, progress: Progress = iter) -> TradeO
         VerifierError: see `verifier.base.errors`; each says what to do.
     """
     families = matrix_families(settings)
+    checked_severities(settings.severity)  # before anything is verified
     if not families:
         return _trade_offs(settings, _curves_of_files(settings.files))
     from verifier.closedloop.verified_curves import verified_curves  # Storm is loaded only where it is asked

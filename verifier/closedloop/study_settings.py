@@ -8,8 +8,7 @@ from typing import Any, get_args
 
 from verifier.base.arrays import Floats
 from verifier.base.errors import UsageError
-from verifier.closedloop.closed_loop_curve import ClosedLoopSettings as LoopSettings
-from verifier.closedloop.closed_loop_curve import standard_sensitivities
+from verifier.closedloop.closed_loop_curve import LoopSettings, standard_sensitivities
 from verifier.closedloop.curves import FPR_MAX
 from verifier.closedloop.detection_outcomes import PathifierMetric
 from verifier.closedloop.matched import IOU_HALF

@@ -6,7 +6,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from verifier.base.errors import UsageError
+from verifier.base.errors import InputError, UsageError
 from verifier.cli import main
 from verifier.perception.confusion.document import confusion_text
 from verifier.perception.confusion.record import write_record
@@ -105,6 +105,16 @@ def test_a_stream_reports_rows_and_keeps_files_until_it_is_finished(folder):
     finish(found.files)
     assert not (folder / "kept.json").exists()
     assert not (folder / "record.csv.parts").exists()
+
+
+def test_a_stream_goes_on_when_its_table_of_drives_was_mended(folder):
+    choices = {**DATA, "annotations": "truth.parquet", "detections": "found.parquet", "classes": "ped,obs"}
+    (folder / "short.csv").write_text("sequence,drive\na,monday\n")
+    stream = {**choices, "checkpoint": "kept.json", "chunk_rows": 1}
+    with pytest.raises(InputError, match=r"short\.csv"):
+        counted(CountSettings(**stream, groups="short.csv"))
+    found = counted(CountSettings(**stream, groups="drives.csv"))
+    assert found.counts.sequences.names == counted(CountSettings(**DATA, groups="drives.csv")).counts.sequences.names
 
 
 def test_a_sum_is_that_of_the_command(folder, capfd):

@@ -195,8 +195,9 @@ def _counted_in_chunks(settings: CountSettings, report: Callable[[int, int], Non
 
 def _job(settings: CountSettings, choices: dict[str, Any]) -> dict[str, Any]:
     """Everything that must not change between a run and the one that goes on with it."""
-    outputs = ("output", "title", "json", "plot", "checkpoint", "stream", "accept")
-    inputs = {name: value for name, value in asdict(settings).items() if name not in outputs}
+    # Drives are put together, and sums judged, when all is counted.
+    others = ("output", "title", "json", "plot", "checkpoint", "stream", "accept", "groups")
+    inputs = {name: value for name, value in asdict(settings).items() if name not in others}
     sizes = {
         name: Path(inputs[name]).stat().st_size
         for name in ("annotations", "detections")
