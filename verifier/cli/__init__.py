@@ -18,7 +18,7 @@ from verifier import __version__
 from verifier.base.errors import ExitCode, InputError, Place, UsageError, VerifierError, one_line, shown
 from verifier.base.options import add_version
 from verifier.cli.invocation import PROGRAM, invocation
-from verifier.cli.verbs import add_verbs
+from verifier.cli.verbs import VerbParser, add_verbs
 
 DESCRIPTION = """\
 How likely does a system that acts on what a detector sees meet its requirements?
@@ -133,7 +133,7 @@ def _complain(message: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = VerbParser(
         prog=PROGRAM,
         description=DESCRIPTION,
         epilog=EXIT_CODES,

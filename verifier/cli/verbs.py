@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import argparse
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from verifier.base.options import add_options, settings_of
-from verifier.closedloop.settings import ClosedLoopSettings, RobrocSettings
-from verifier.collision.settings import CollisionSettings
-from verifier.evidence.settings import BuildSettings, CheckSettings, RateSettings, ReportSettings, SchemaSettings
-from verifier.perception.settings import CountSettings, MergeSettings
-from verifier.questions.settings import ComparisonSettings, ExplanationSettings, RequirementSettings, RunSettings
-from verifier.robustness.settings import AssessSettings, MutateSettings
 
 RUN = """\
 Check every requirement of SPEC in every scenario (true environment, initial state, swept constants) on the Markov
@@ -139,100 +133,119 @@ class Verb:
     """A command.
 
     Attributes:
-        settings: everything that can be chosen.
-        run: MODULE:FUNCTION, called with the settings and the command as it is recorded; it gives the exit code. The
-            module is imported only where the command is run.
+        choices: MODULE:CLASS of the settings, everything that can be chosen.
+        run: MODULE:FUNCTION, called with the settings and the command as it is recorded; it gives the exit code. Both
+            modules are imported only where the command is run, or its help is shown.
         help, description, epilog: for people.
     """
 
-    settings: type
+    choices: str
     run: str
     help: str
     description: str
     epilog: str | None = None
 
+    @property
+    def settings(self) -> type:
+        """The class of the settings."""
+        found: type = _named(self.choices)
+        return found
+
 
 VERBS: Mapping[str, Verb] = {
     "run": Verb(
-        RunSettings, "verifier.cli.run:run_command", "how likely a system meets the requirements of a spec", RUN
+        "verifier.questions.settings:RunSettings",
+        "verifier.cli.run:run_command",
+        "how likely a system meets the requirements of a spec",
+        RUN,
     ),
     "confusion": Verb(
-        CountSettings,
+        "verifier.perception.settings:CountSettings",
         "verifier.cli.confusion:count_command",
         "confusion matrices by distance from detections and annotations",
         CONFUSION,
     ),
     "confusion merge": Verb(
-        MergeSettings,
+        "verifier.perception.settings:MergeSettings",
         "verifier.cli.confusion:merge_command",
         "add up files that were counted in the same way",
         "Add up confusion matrices that were counted in the same way.",
     ),
     "explain": Verb(
-        ExplanationSettings,
+        "verifier.questions.settings:ExplanationSettings",
         "verifier.cli.explain:explain_command",
         "how a requirement fails, what that hangs on, what to fix and where to label",
         EXPLAIN,
     ),
     "require": Verb(
-        RequirementSettings,
+        "verifier.questions.settings:RequirementSettings",
         "verifier.cli.require:require_command",
         "what recall a requirement asks of the detector",
         REQUIRE,
     ),
     "compare": Verb(
-        ComparisonSettings,
+        "verifier.questions.settings:ComparisonSettings",
         "verifier.cli.compare:compare_command",
         "which planner and which detector, and how sure that is",
         COMPARE,
     ),
     "collision": Verb(
-        CollisionSettings,
+        "verifier.collision.settings:CollisionSettings",
         "verifier.cli.collision:collision_command",
         "probability of collision by reported distance and speed, with intervals; compare detectors",
         COLLISION,
         COLLISION_EPILOG,
     ),
     "closed-loop": Verb(
-        ClosedLoopSettings,
+        "verifier.closedloop.settings:ClosedLoopSettings",
         "verifier.cli.closedloop:closed_loop_command",
         "detectors judged by what a braking vehicle does, with the worst case over conditions",
         CLOSED_LOOP,
     ),
     "robroc": Verb(
-        RobrocSettings,
+        "verifier.closedloop.settings:RobrocSettings",
         "verifier.cli.robroc:robroc_command",
         "the worst case of trade-off curves over conditions, also of verified ones",
         ROBROC,
     ),
     "mutate": Verb(
-        MutateSettings,
+        "verifier.robustness.settings:MutateSettings",
         "verifier.cli.mutate:mutate_command",
         "degrade images: blur, haze and defocus by depth, noise, and more",
         MUTATE,
     ),
     "assess": Verb(
-        AssessSettings,
+        "verifier.robustness.settings:AssessSettings",
         "verifier.cli.assess:assess_command",
         "whether a detector is robust in the circumstances of its use",
         ASSESS,
     ),
     "report": Verb(
-        ReportSettings,
+        "verifier.evidence.settings:ReportSettings",
         "verifier.cli.report:report_command",
         "one page of any results: verdicts, how it fails, what would help, assumptions, provenance",
         REPORT,
     ),
-    "evidence build": Verb(BuildSettings, "verifier.cli.evidence:build_command", "make a bundle of evidence", BUILD),
-    "evidence check": Verb(CheckSettings, "verifier.cli.evidence:check_command", "check a bundle of evidence", CHECK),
+    "evidence build": Verb(
+        "verifier.evidence.settings:BuildSettings",
+        "verifier.cli.evidence:build_command",
+        "make a bundle of evidence",
+        BUILD,
+    ),
+    "evidence check": Verb(
+        "verifier.evidence.settings:CheckSettings",
+        "verifier.cli.evidence:check_command",
+        "check a bundle of evidence",
+        CHECK,
+    ),
     "schema": Verb(
-        SchemaSettings,
+        "verifier.evidence.settings:SchemaSettings",
         "verifier.cli.schema:schema_command",
         "print the JSON Schema of a kind of document",
         "Print the JSON Schema of a kind of document, or, without a name, the names of all kinds.",
     ),
     "evidence rate": Verb(
-        RateSettings,
+        "verifier.evidence.settings:RateSettings",
         "verifier.cli.rate:rate_command",
         "how often per hour a requirement fails, and what would show an acceptance criterion",
         RATE,
@@ -247,28 +260,52 @@ FAMILIES: Mapping[str, Mapping[str, Any]] = {
 """First word of commands that have two -> how the second ones are shown below it."""
 
 
-def add_verbs(commands: Any) -> None:
-    """Add every command to those of the program."""
-    below: dict[str, Any] = {}
-    for name, verb in VERBS.items():
-        family, _, word = name.rpartition(" ")
-        if family and family not in below:
-            parser = commands.add_parser(family, help=EVIDENCE_HELP, description="Evidence for a safety case.")
-            below[family] = parser.add_subparsers(**FAMILIES[family])
-        parser = (below[family] if family else commands).add_parser(
-            word,
-            help=verb.help,
-            description=verb.description,
-            epilog=verb.epilog,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        parser.set_defaults(command=partial(_run, verb))
-        add_options(parser, verb.settings)
-        if name in FAMILIES:
-            below[name] = parser.add_subparsers(**FAMILIES[name])
+class VerbParser(argparse.ArgumentParser):
+    """A parser that gets its options when it is asked, for most commands are not."""
+
+    fill: Callable[[VerbParser], None] | None = None
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As the base class, with all options."""
+        fill, self.fill = self.fill, None
+        if fill is not None:
+            fill(self)
+        return super().parse_known_args(args, namespace)
+
+
+def add_verbs(commands: Any, family: str = "") -> None:
+    """Add the commands of a family to those of a parser; at the top every family, too."""
+    for name in [*VERBS, *FAMILIES]:
+        above, _, word = name.rpartition(" ")
+        if above != family or word in commands.choices:
+            continue
+        verb = VERBS.get(name)
+        if verb is None:
+            parser = commands.add_parser(word, help=EVIDENCE_HELP, description="Evidence for a safety case.")
+        else:
+            parser = commands.add_parser(
+                word,
+                help=verb.help,
+                description=verb.description,
+                epilog=verb.epilog,
+                formatter_class=argparse.RawDescriptionHelpFormatter,
+            )
+            parser.set_defaults(command=partial(_run, verb))
+        parser.fill = partial(_fill, name=name)
+
+
+def _fill(parser: VerbParser, name: str) -> None:
+    if name in VERBS:
+        add_options(parser, VERBS[name].settings)
+    if name in FAMILIES:
+        add_verbs(parser.add_subparsers(**FAMILIES[name]), name)
 
 
 def _run(verb: Verb, arguments: argparse.Namespace) -> int:
-    module, _, function = verb.run.partition(":")
     settings: Any = settings_of(arguments, verb.settings)
-    return int(getattr(importlib.import_module(module), function)(settings, arguments.invocation))
+    return int(_named(verb.run)(settings, arguments.invocation))
+
+
+def _named(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
