@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from verifier.analysis.channel_test import ClassTest, Drawn, class_tests, classes_drawn, drawn_together
 from verifier.analysis.confidence import Data, data_of_run
-from verifier.analysis.dependence.channel_test import ClassTest, Drawn, class_tests, classes_drawn, drawn_together
 from verifier.analysis.intervals.drive_items import weighted_matrices
 from verifier.analysis.intervals.measured import Measured, measured
 from verifier.analysis.mixed import mixed_data

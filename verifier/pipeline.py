@@ -17,8 +17,8 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
+from verifier.analysis.channel_test import channel_document
 from verifier.analysis.confidence import Confidence, confidence
-from verifier.analysis.dependence.channel_test import channel_document
 from verifier.analysis.robust.any_dependence import any_dependence
 from verifier.base.arrays import ROUNDOFF
 from verifier.base.budget import Clock, memory_limit

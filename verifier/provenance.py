@@ -11,8 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from verifier import __version__
+from verifier.analysis.channel_test import ClassTest
 from verifier.analysis.confidence import Data
-from verifier.analysis.dependence.channel_test import ClassTest
 from verifier.analysis.intervals.intervals import alpha_of, fewest_draws
 from verifier.analysis.intervals.rate_differences import difference_remark
 from verifier.analysis.intervals.tiers import RESAMPLED, BoundsBasis

@@ -229,7 +229,7 @@ class RunResult(Result):
         versions: of this program and of what it computed with.
         remarks: what a reader must know to read the numbers rightly.
         matrices: what the matrices are and how they were made; empty where that is not said.
-        channel: the test of the memoryless channel, see `verifier.analysis.dependence.channel_test.channel_document`.
+        channel: the test of the memoryless channel, see `verifier.analysis.channel_test.channel_document`.
         unanswered: what has no answer within the limits; also among the remarks.
     """
 

@@ -10,7 +10,7 @@ from exact_oracle import holds_on_lasso
 from random_ltl import random_formula
 from small_objectives import channel_of, objective_of
 
-from verifier.analysis.dependence.channel_test import channel_document, channel_test, class_tests
+from verifier.analysis.channel_test import channel_document, channel_test, class_tests
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.robust.any_dependence import any_dependence
 from verifier.checking.verdicts import ChannelTest

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from plain_counter import Object, Report, detection_set
 from scipy.stats import binomtest, kstest
 
-from verifier.analysis.dependence.channel_test import class_tests
+from verifier.analysis.channel_test import class_tests
 from verifier.base.errors import InputError
 from verifier.perception.confusion import dependence as module
 from verifier.perception.confusion.bins import Bins

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, combine_pvalues, kstest
 
-from verifier.analysis.dependence.channel_test import channel_test, class_tests, drawn_together
+from verifier.analysis.channel_test import channel_test, class_tests, drawn_together
 from verifier.base.errors import InputError
 from verifier.checking.verdicts import ChannelTest
 from verifier.perception.confusion import dependence as module

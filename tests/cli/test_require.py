@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from run_documents import channel
 
-from verifier.analysis.dependence.channel_test import channel_condition, channel_test
+from verifier.analysis.channel_test import channel_condition, channel_test
 from verifier.base.errors import ExitCode
 from verifier.checking.verdicts import Verdict, verdict_text
 from verifier.cli import main

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from verifier.analysis.dependence.channel_test import channel_document
+from verifier.analysis.channel_test import channel_document
 from verifier.analysis.planning import EvidencePlan
 from verifier.analysis.tipping import TippingPoints
 from verifier.analysis.vacuity import Vacuity

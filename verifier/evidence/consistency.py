@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from verifier.analysis.dependence.channel_test import channel_condition, channel_test
+from verifier.analysis.channel_test import channel_condition, channel_test
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_json
 from verifier.evidence.documents import Document, checked_document, schema_of

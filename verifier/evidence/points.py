@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from verifier.analysis.dependence.channel_test import channel_test
+from verifier.analysis.channel_test import channel_test
 from verifier.base.documents import Content, json_values
 from verifier.checking.verdicts import Decision, Verdict, VerdictRule, decide, verdict_of
 from verifier.provenance import data_assumption

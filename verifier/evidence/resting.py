@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from verifier.analysis.dependence.channel_test import channel_document, class_tests
+from verifier.analysis.channel_test import channel_document, class_tests
 from verifier.analysis.intervals.tiers import basis_of
 from verifier.base.documents import Content, json_values
 from verifier.base.errors import InputError, Place, shown

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from verifier.analysis.dependence.channel_test import contradicted_text
+from verifier.analysis.channel_test import contradicted_text
 from verifier.base.documents import Content
 from verifier.checking.verdicts import verdict_text
 

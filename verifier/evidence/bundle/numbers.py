@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from verifier.analysis.dependence.channel_test import channel_document
+from verifier.analysis.channel_test import channel_document
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.any_dependence import any_dependence
 from verifier.base.numbers import decimal_text

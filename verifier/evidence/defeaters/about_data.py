@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from verifier.analysis.dependence.channel_test import channel_test
+from verifier.analysis.channel_test import channel_test
 from verifier.analysis.intervals.tiers import FEW_DRIVES
 from verifier.base.numbers import rounded, target_text
 from verifier.base.words import counted, name_text, some_of

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from verifier.analysis.dependence.channel_test import channel_condition, channel_test
+from verifier.analysis.channel_test import channel_condition, channel_test
 from verifier.checking.verdicts import Decision, VerdictRule, decide, verdict_of
 from verifier.evidence.rates.chances import Chance
 from verifier.options import VerdictSource

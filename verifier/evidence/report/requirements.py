@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from verifier.analysis.dependence.channel_test import channel_test
+from verifier.analysis.channel_test import channel_test
 from verifier.base.documents import Content
 from verifier.base.numbers import interval_text, level_text, number_text, rounded, target_text
 from verifier.base.words import counted, some_of

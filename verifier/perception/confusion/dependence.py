@@ -323,7 +323,7 @@ def dependence_remark(tests: Iterable[Mapping[str, Any]]) -> str | None:
 
     Args:
         tests: of a confusion document, as `perception.confusion.document_dependence` checks them, or of a run, as
-            `verifier.analysis.dependence.channel_test.class_tests` makes them. One without a p-value is not tested.
+            `verifier.analysis.channel_test.class_tests` makes them. One without a p-value is not tested.
     """
     parts = [
         f"after a missed {test['label']} the next frame misses it with probability {test['miss_after_miss']:.2f}, "

@@ -16,10 +16,10 @@ from fractions import Fraction
 from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 
-from verifier.analysis.confidence import Data, bounds_of_chain
-from verifier.analysis.dependence.channel_test import (
+from verifier.analysis.channel_test import (
     channel_document,
 )
+from verifier.analysis.confidence import Data, bounds_of_chain
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.solutions import Effort, RobustBounds
 from verifier.analysis.settings import ConfidenceSettings

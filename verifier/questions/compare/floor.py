@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from verifier.analysis.dependence.channel_test import channel_test, contradicted_text
+from verifier.analysis.channel_test import channel_test, contradicted_text
 from verifier.base.numbers import decimal_text
 from verifier.checking.verdicts import (
     Decision,

@@ -186,7 +186,7 @@ class RequireResult(Result):
         versions: of this program and of what it computed with.
         remarks: what a reader must know to read the numbers rightly.
         matrices: what the matrices are and how they were made.
-        channel: the test of the memoryless channel, see `verifier.analysis.dependence.channel_test.channel_document`.
+        channel: the test of the memoryless channel, see `verifier.analysis.channel_test.channel_document`.
     """
 
     title: str

@@ -14,7 +14,7 @@ from fractions import Fraction
 from pathlib import Path as FilePath
 from typing import TypeAlias
 
-from verifier.analysis.dependence.channel_test import (
+from verifier.analysis.channel_test import (
     channel_condition,
     channel_document,
     channel_test,

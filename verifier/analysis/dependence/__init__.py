@@ -1,1 +1,0 @@
-"""Whether errors that depend on each other contradict the chain."""
