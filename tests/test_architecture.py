@@ -1,6 +1,8 @@
 """The folder listing is the architecture: each part imports only from those before it."""
 
 import ast
+import importlib
+import re
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -161,6 +163,29 @@ def test_nothing_executes_data():
             if isinstance(node, ast.Import | ast.ImportFrom):
                 names = [alias.name for alias in node.names] + [getattr(node, "module", "") or ""]
                 assert not {"pickle", "marshal", "shelve"} & set(names), path
+
+
+PARTS = "|".join(["verifier", *(part for part in ORDER if (PACKAGE / part).is_dir())])
+SCHEMAS = {f"verifier.{kind}" for kind in ("confusion", "explain", "require", "compare", "collision", "assess")}
+
+
+def exists(name):
+    """Whether a dotted name is a module, or something in one."""
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:length]))
+        except ImportError:
+            continue
+        return all((found := getattr(found, part, None)) is not None for part in parts[length:])
+    return False
+
+
+def test_what_texts_refer_to_is_there():
+    for path in MODULES:
+        for name in re.findall(rf"`((?:{PARTS})\.[A-Za-z_.]+)`", path.read_text()):
+            whole = name if name.startswith("verifier.") else f"verifier.{name}"
+            assert whole in SCHEMAS or exists(whole), f"{path}: `{name}`"
 
 
 def test_the_package_does_not_grow():

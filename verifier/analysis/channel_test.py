@@ -1,7 +1,7 @@
 """What the data's own test of dependence says about the memoryless channel of a chain.
 
 Chains are concerned by the columns that they draw from: classes, and the distance bins of each. A class is tested
-where the confusion document has pairs of successive frames of one track for it (`analysis.dependence.dependence`).
+where the confusion document has pairs of successive frames of one track for it (`perception.confusion.dependence`).
 Where the document has the test of each bin, only bins that some chain of a run draws count, the same for all its
 chains: their p-values by Fisher's method, over those with a pair, and no test where none has one. Pairs across the
 ends of bins count only where all bins of the class's pairs are drawn: then the test of the whole class, which has

@@ -35,7 +35,7 @@ class Drawn:
         detector: its name.
         kind: "credible" (posterior) or "bootstrap" (drives resampled).
         reason: why.
-        channel: the test of the memoryless detector, see `analysis.dependence.channel_test.channel_document`.
+        channel: the test of the memoryless detector, see `analysis.channel_test.channel_document`.
     """
 
     detector: str
