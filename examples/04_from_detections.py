@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from verifier.options import RunOptions
 from verifier.perception.confusion import write_confusion
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.job import count_job
@@ -21,7 +20,8 @@ from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections import read_detections
 from verifier.perception.matching import MatchingPolicy
 from verifier.pipeline import verify_spec
-from verifier.scenarios import Selection
+from verifier.study.options import RunOptions
+from verifier.study.scenarios import Selection
 
 SPEC = Path(__file__).resolve().parent.parent / "specs/car_pedestrian.ltl"
 FRAMES, OBJECTS = 4000, 24_000

@@ -14,7 +14,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-from verifier.options import RunOptions
 from verifier.perception.confusion import write_confusion
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.job import count_job
@@ -23,7 +22,8 @@ from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections import Reading, class_map, read_detections
 from verifier.perception.matching import MatchingPolicy
 from verifier.pipeline import verify_spec
-from verifier.scenarios import Selection
+from verifier.study.options import RunOptions
+from verifier.study.scenarios import Selection
 
 SPEC = Path(__file__).resolve().parent.parent / "specs/car_pedestrian.ltl"
 UNSEEN_DRIVES = ("0001", "0004", "0007", "0015")

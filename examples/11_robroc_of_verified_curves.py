@@ -18,15 +18,15 @@ from pathlib import Path
 
 import numpy as np
 
-from verifier.case import read_inputs
 from verifier.checking.process import StormProcess
 from verifier.closedloop.comparison import NamedCurve, compare
 from verifier.closedloop.curves import TradeOffCurve
-from verifier.options import RunOptions
 from verifier.perception.confusion import write_confusion
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.pipeline import verified
+from verifier.study.case import read_inputs
+from verifier.study.options import RunOptions
 
 MODEL = """
 initial = "tile = 0 & fast = 1"

@@ -17,7 +17,7 @@ from pathlib import Path
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.evidence.bundle.build import Sources, build_bundle
 from verifier.evidence.bundle.check import check_bundle, check_files
-from verifier.options import RunOptions
+from verifier.study.options import RunOptions
 
 HERE = Path(__file__).resolve().parent
 SOURCES = Sources(

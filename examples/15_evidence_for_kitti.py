@@ -19,7 +19,6 @@ from pathlib import Path
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.evidence.bundle.build import Sources, build_bundle
 from verifier.evidence.bundle.check import check_bundle
-from verifier.options import RunOptions
 from verifier.perception.confusion import write_confusion
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.job import count_job
@@ -27,7 +26,8 @@ from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections import Reading, class_map, read_detections
 from verifier.perception.matching import MatchingPolicy
 from verifier.questions.compare.comparing import CompareOptions, compare
-from verifier.scenarios import Selection
+from verifier.study.options import RunOptions
+from verifier.study.scenarios import Selection
 
 SPEC = Path(__file__).resolve().parent.parent / "specs/car_pedestrian.ltl"
 DRIVES = ("0001", "0004", "0007", "0015")

@@ -7,11 +7,11 @@ import pytest
 
 from tests.support.small_bundles import MATRICES, write_inputs
 from verifier.analysis.settings import ConfidenceSettings
-from verifier.case import Study, read_inputs
-from verifier.options import RunOptions
 from verifier.pipeline import verify_spec
-from verifier.results import Scenario
-from verifier.scenarios import Selection
+from verifier.study.case import Study, read_inputs
+from verifier.study.options import RunOptions
+from verifier.study.results import Scenario
+from verifier.study.scenarios import Selection
 
 FEW = RunOptions(confidence=ConfidenceSettings(draws=200))
 
@@ -71,5 +71,5 @@ def test_a_chain_has_the_numbers_of_its_matrices(study):
 def test_where_there_is_no_room_to_keep_anything_a_run_says_the_same(tmp_path, monkeypatch):
     paths = write_inputs(tmp_path)
     kept = verify_spec(*paths, FEW).json_text()
-    monkeypatch.setattr("verifier.case.KEPT_SHARE", 10**15)
+    monkeypatch.setattr("verifier.study.case.KEPT_SHARE", 10**15)
     assert verify_spec(*paths, FEW).json_text() == kept

@@ -12,10 +12,10 @@ import pytest
 from scipy.stats import beta
 
 from verifier.analysis.settings import ConfidenceSettings
-from verifier.case import read_inputs
 from verifier.checking.process import StormProcess
-from verifier.options import RunOptions
 from verifier.pipeline import verified
+from verifier.study.case import read_inputs
+from verifier.study.options import RunOptions
 
 RECALLS = (0.95, 0.85, 0.7)  # of pedestrians, by bin of 10 m
 LARGEST = 400

@@ -9,10 +9,10 @@ from published_matrices import NAMES, PERFECT, write_matrix
 
 from verifier.chains.filled import markov_chain
 from verifier.checking.settings import EngineSettings
-from verifier.options import RunOptions
 from verifier.perception.confusion import read_confusion
 from verifier.pipeline import verify_spec
-from verifier.scenarios import Selection
+from verifier.study.options import RunOptions
+from verifier.study.scenarios import Selection
 from verifier.systems.reader import read_model
 from verifier.systems.skeleton import build_skeleton
 

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from verifier.questions.compare.compare_result import CompareResult
     from verifier.questions.explain.explain_result import ExplainResult
     from verifier.questions.require.require_result import RequireResult
-    from verifier.results import RunResult
     from verifier.robustness.assessment.result import AssessmentResult
     from verifier.robustness.mutators.batch_result import BatchResult
+    from verifier.study.results import RunResult
 
 __version__ = "0.1.0"
 
@@ -48,8 +48,8 @@ def run(spec: File, cm: File, **choices: Any) -> RunResult:
         verifier.base.errors.VerifierError: each says what was found, what was expected, and what to do.
     """
     from verifier.base.keywords import settings_from
-    from verifier.options import RunOptions
     from verifier.pipeline import verify_spec
+    from verifier.study.options import RunOptions
 
     return verify_spec(spec, cm, settings_from(RunOptions, choices))
 
@@ -61,9 +61,9 @@ def markov_chain(spec: File, cm: File, **choices: Any) -> MarkovChain:
         spec, cm, choices: as for `run`; they must name one planner, one environment, and no sweep.
     """
     from verifier.base.keywords import settings_from
-    from verifier.case import Study, read_inputs
-    from verifier.options import RunOptions
     from verifier.pipeline import chain_of
+    from verifier.study.case import Study, read_inputs
+    from verifier.study.options import RunOptions
 
     options = settings_from(RunOptions, choices)
     return chain_of(Study.of(read_inputs(spec, cm, options), options))

@@ -23,18 +23,25 @@ from verifier.analysis.robust.any_dependence import any_dependence
 from verifier.base.arrays import ROUNDOFF
 from verifier.base.budget import Clock, memory_limit
 from verifier.base.errors import EngineError, LimitError, NoAnswerError, UsageError
-from verifier.case import Case, Inputs, Study, clock_of, read_inputs
 from verifier.chains import write_chain
 from verifier.chains.chain import MarkovChain
 from verifier.checking.process import StormProcess
 from verifier.checking.requirements import answers_within_limits
 from verifier.checking.strategies import StrategyRange, strategy_range
 from verifier.checking.values import TwoEngineValues
-from verifier.collection import CheckedCase, Judging, collected, interval_remarks, unanswered_requirement, with_plans
 from verifier.language.expressions import to_text
 from verifier.language.specs.specification import expand_lets
-from verifier.options import RunOptions
-from verifier.provenance import (
+from verifier.study.case import Case, Inputs, Study, clock_of, read_inputs
+from verifier.study.collection import (
+    CheckedCase,
+    Judging,
+    collected,
+    interval_remarks,
+    unanswered_requirement,
+    with_plans,
+)
+from verifier.study.options import RunOptions
+from verifier.study.provenance import (
     case_remarks,
     grid_remarks,
     input_files,
@@ -44,7 +51,7 @@ from verifier.provenance import (
     run_remarks,
     run_settings,
 )
-from verifier.results import RunResult, Unanswered
+from verifier.study.results import RunResult, Unanswered
 
 Progress: TypeAlias = Callable[[list[Case]], Iterable[Case]]
 AnyError = TypeVar("AnyError", bound=EngineError | LimitError)

@@ -22,9 +22,9 @@ from verifier.analysis.robust.point_certificate import point_certificates
 from verifier.analysis.robust.region import confidence_region
 from verifier.analysis.robust.solutions import Effort, robust_bounds
 from verifier.analysis.robust.subject import subject_document, subject_of
-from verifier.case import Study, read_inputs
 from verifier.language.ltl import holds_on_lasso, parse_formula
-from verifier.options import RunOptions
+from verifier.study.case import Study, read_inputs
+from verifier.study.options import RunOptions
 
 NESTED = [
     "G F (p & X X q)",

@@ -30,14 +30,14 @@ from verifier.analysis.robust.solutions import Effort, robust_bounds
 from verifier.analysis.robust.step import greatest_masses, inner_masses, uncertain_step
 from verifier.analysis.sensitivity.adjoint import state_values
 from verifier.base.errors import EngineError
-from verifier.case import Study, read_inputs
 from verifier.chains.chain import MarkovChain
 from verifier.chains.decision_process import DecisionProcess
 from verifier.checking.process import StormProcess
 from verifier.checking.strategies import optimal_probabilities
 from verifier.language.ltl import parse_formula, to_storm
-from verifier.options import RunOptions
-from verifier.scenarios import Selection
+from verifier.study.case import Study, read_inputs
+from verifier.study.options import RunOptions
+from verifier.study.scenarios import Selection
 
 TWO, THREE = ((), ("a",)), ((), ("a",), ("b",))
 NANO = Fraction(1, UNIT)

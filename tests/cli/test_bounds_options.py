@@ -9,7 +9,7 @@ from drive_tables import write_drives
 from verifier.analysis.intervals.tiers import BoundsBasis, LargestDrive
 from verifier.base.errors import ExitCode
 from verifier.perception.confusion import read_confusion
-from verifier.provenance import _ceiling_remark
+from verifier.study.provenance import _ceiling_remark
 
 ARGUMENTS = ("--requirement", "stops_for_pedestrians", "--env", "ped", "--planner", "published", "--draws", "2000")
 

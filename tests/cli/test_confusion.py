@@ -12,9 +12,9 @@ import pytest
 
 from verifier.base.errors import ExitCode
 from verifier.cli import main
-from verifier.options import RunOptions
 from verifier.perception.confusion.document import read_counts
 from verifier.pipeline import verify_spec
+from verifier.study.options import RunOptions
 
 # Two drives, two bins. Drive a, frame 0: ped at 5 m seen, ped at 8 m missed; obs at 12 m reported as ped. Frame 1 of
 # drive a: nothing but an obs reported at 15 m. Drive b, frame 0: obs at 10 m seen. Counts as in tests/perception.

@@ -27,12 +27,12 @@ from small_logs import HAND
 
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.errors import ExitCode, UsageError
-from verifier.case import Inputs, Study
 from verifier.cli import main
 from verifier.closedloop.logfiles import write_logs
 from verifier.evidence.bundle.build import Sources, make_bundle
 from verifier.evidence.bundle.manifest import Entry, manifest_of, read_manifest
-from verifier.options import RunOptions
+from verifier.study.case import Inputs, Study
+from verifier.study.options import RunOptions
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 VALID = ROOT / "tests/data/invalid/detections"

@@ -43,7 +43,7 @@ def test_swept_constants_do_not_collide_with_other_columns(root, tmp_path, monke
 
 def test_every_swept_constant_is_a_line_of_the_plot(root):
     from verifier.checking.verdicts import Verdict
-    from verifier.results import Point, RequirementResult, Scenario
+    from verifier.study.results import Point, RequirementResult, Scenario
     from verifier.telling.figures.run import _lines
 
     def point(vmax, cell, environment, probability):

@@ -14,12 +14,12 @@ from verifier.analysis.channel_test import channel_condition, channel_test
 from verifier.base.errors import ExitCode
 from verifier.checking.verdicts import Verdict, verdict_text
 from verifier.cli import main
-from verifier.options import RunOptions
 from verifier.perception.confusion import read_confusion
 from verifier.pipeline import verify_spec
 from verifier.questions.require.require_result import Answer, Outcome, RequireResult
-from verifier.results import Point, Scenario
-from verifier.scenarios import Selection
+from verifier.study.options import RunOptions
+from verifier.study.results import Point, Scenario
+from verifier.study.scenarios import Selection
 
 SPEC = "specs/car_pedestrian.ltl"
 BY_CLASS = "examples/nuscenes_yolov3_class.json"

@@ -155,7 +155,7 @@ def test_without_an_end_every_imperfect_detector_fails_for_certain(run):
 
 
 def test_the_document_matches_its_schema_and_is_stable(run, root, tmp_path):
-    schema = json.loads((root / "verifier/run.schema.json").read_text())
+    schema = json.loads((root / "verifier/study/run.schema.json").read_text())
     arguments = ["--sweep", "vmax=1..2", "--planner", "published", "--planner", "correct", "--strategies"]
     _, first, _ = run(*arguments, "--json")
     _, again, _ = run(*arguments, "--json", "--output", tmp_path / "run.json")

@@ -10,7 +10,7 @@ from verifier.analysis.tipping import TippingPoints
 from verifier.analysis.vacuity import Vacuity
 from verifier.base.numbers import interval_text
 from verifier.checking.verdicts import Verdict, WithinBounds
-from verifier.results import InputFile, Point, RequirementResult, RunResult, Scenario, Sureness
+from verifier.study.results import InputFile, Point, RequirementResult, RunResult, Scenario, Sureness
 from verifier.telling.run import bound_text, probability_text, run_table
 
 SETTINGS = {

@@ -6,12 +6,12 @@ import pytest
 
 from verifier.analysis.robust.solutions import SEMANTICS
 from verifier.analysis.settings import Semantics
-from verifier.options import VERDICT_SOURCES, VerdictSource
 from verifier.perception.confusion import EMPTY_COLUMN_POLICIES
 from verifier.perception.confusion.rules import LEFTOVER_POLICIES
 from verifier.perception.detections import FORMATS
 from verifier.perception.matching import CONVENTIONS
 from verifier.perception.settings import Convention, EmptyColumns, Format, Leftover
+from verifier.study.options import VERDICT_SOURCES, VerdictSource
 from verifier.systems.channel import FALSE_ALARM_POLICIES
 from verifier.systems.settings import FalseAlarms
 

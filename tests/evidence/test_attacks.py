@@ -21,8 +21,8 @@ from verifier.evidence.bundle.build import Sources, build_bundle, make_bundle
 from verifier.evidence.bundle.check import check_bundle, check_files
 from verifier.evidence.bundle.making import Planned
 from verifier.evidence.bundle.writing import write_bundle, zip_bytes
-from verifier.options import RunOptions
 from verifier.pipeline import check_case
+from verifier.study.options import RunOptions
 
 FEW = RunOptions(confidence=ConfidenceSettings(draws=500))
 RUN, EXPLAIN, REQUIRE = "results/run.json", "results/explain.json", "results/require/01_stops.json"

@@ -23,8 +23,8 @@ from verifier.evidence.bundle.check import check_bundle, check_files
 from verifier.evidence.bundle.request import Request, request_of
 from verifier.evidence.bundle.writing import write_bundle
 from verifier.language.expressions import Source, parse_expression
-from verifier.options import RunOptions
-from verifier.scenarios import Selection
+from verifier.study.options import RunOptions
+from verifier.study.scenarios import Selection
 
 FEW = RunOptions(confidence=ConfidenceSettings(draws=500))
 

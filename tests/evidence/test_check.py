@@ -10,7 +10,6 @@ from typed_documents import read_back
 
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.errors import LimitError
-from verifier.case import Study
 from verifier.cli import main
 from verifier.cli.evidence import check_text
 from verifier.evidence.bundle.archive import ReadingLimits
@@ -26,7 +25,8 @@ from verifier.evidence.bundle.system import unpacked_inputs
 from verifier.evidence.bundle.writing import write_bundle
 from verifier.evidence.findings import CheckReport, Finding, Grades, Kind, Log
 from verifier.language.specs import read_spec
-from verifier.options import RunOptions
+from verifier.study.case import Study
+from verifier.study.options import RunOptions
 from verifier.systems.settings import Limits
 
 FEW = RunOptions(confidence=ConfidenceSettings(draws=500))

@@ -18,7 +18,7 @@ from verifier.checking.verdicts import Verdict
 from verifier.cli import main
 from verifier.evidence.consistency import read_document
 from verifier.questions.compare.floor import floor_of
-from verifier.results import Point, RequirementResult, RunResult, Scenario, Sureness
+from verifier.study.results import Point, RequirementResult, RunResult, Scenario, Sureness
 
 SPEC = "specs/car_pedestrian.ltl"
 BY_CLASS, BY_SET = "examples/nuscenes_yolov3_class.json", "examples/nuscenes_yolov3_proposition.json"

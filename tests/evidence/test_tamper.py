@@ -21,7 +21,7 @@ from verifier.evidence.bundle.derived_artefacts import derived_row
 from verifier.evidence.bundle.hashes import check_hashes
 from verifier.evidence.bundle.manifest import read_manifest
 from verifier.evidence.bundle.writing import write_bundle
-from verifier.options import RunOptions
+from verifier.study.options import RunOptions
 
 FEW = RunOptions(confidence=ConfidenceSettings(draws=500))
 CONTEXT = """

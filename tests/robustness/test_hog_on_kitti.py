@@ -19,7 +19,6 @@ import numpy as np
 import pytest
 from kitti_scenes import EVERYTHING, PEOPLE, KittiScenes
 
-from verifier.options import RunOptions
 from verifier.perception.confusion import write_confusion
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.job import Filters, count_job
@@ -31,7 +30,8 @@ from verifier.robustness.adr_intervals import adr_intervals
 from verifier.robustness.detection_metrics import coco_metrics, count_hits
 from verifier.robustness.detectors import HogPeople, HogSettings, Image, run_detector, with_detections
 from verifier.robustness.mutators import Frame, apply, needs_depth, parse_mutation
-from verifier.scenarios import Selection
+from verifier.study.options import RunOptions
+from verifier.study.scenarios import Selection
 
 pytest.importorskip("cv2", reason="opencv-python-headless is not installed")
 pytest.importorskip("pycocotools", reason="pycocotools is not installed")

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from verifier.base.libraries import library
 from verifier.base.numbers import decimal_text
-from verifier.case import Case
 from verifier.evidence.junit import junit_xml, suite_name
 from verifier.evidence.points import block_text
 from verifier.language.specs import Specification
 from verifier.questions.settings import RunSettings
-from verifier.results import RunResult
+from verifier.study.case import Case
+from verifier.study.results import RunResult
 
 CI_OUTPUTS = ("junit", "sarif", "in_toto")
 RESULT_FILE = "run.json"

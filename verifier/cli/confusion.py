@@ -16,8 +16,8 @@ from verifier.perception.confusion.record import check_record_target, write_reco
 from verifier.perception.confusion.request import check_data_named, counted, merged
 from verifier.perception.confusion.streaming import finish
 from verifier.perception.settings import CountSettings, MergeSettings
-from verifier.provenance import own_versions
 from verifier.questions.audit import audited
+from verifier.study.provenance import own_versions
 from verifier.telling.confusion import audit_table, counts_table
 from verifier.telling.figures.drawing import check_plot_target, figure_bytes
 from verifier.telling.figures.recall import figure_of_counts

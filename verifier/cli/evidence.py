@@ -14,7 +14,7 @@ from verifier.evidence.bundle.build import Bundle, Sources, build_bundle, built_
 from verifier.evidence.bundle.check import CheckLimits, check_bundle
 from verifier.evidence.findings import CheckReport
 from verifier.evidence.settings import BuildSettings, CheckSettings
-from verifier.provenance import program_versions
+from verifier.study.provenance import program_versions
 
 _RESULTS_BAR = partial(progress_bar, what="results")
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from verifier.base.budget import memory_limit
 from verifier.base.files import write_bytes, write_text
-from verifier.case import Study, read_inputs
 from verifier.checking.process import StormProcess
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets
 from verifier.cli.terminal import progress_bar
 from verifier.questions.explain.explaining import explained, read_traced
 from verifier.questions.settings import ExplanationSettings
+from verifier.study.case import Study, read_inputs
 from verifier.telling.explain import explain_table
 from verifier.telling.figures.drawing import figure_bytes
 from verifier.telling.figures.explain import explain_figure

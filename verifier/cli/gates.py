@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from verifier.base.errors import UsageError, one_line
 from verifier.base.files import read_json
 from verifier.base.numbers import decimal_text
-from verifier.case import Inputs, read_inputs
 from verifier.checking.process import StormProcess
-from verifier.options import RunOptions
 from verifier.pipeline import verified
 from verifier.questions.settings import RunSettings, drop_rule, largest_drop, share
-from verifier.results import InputFile, RunResult
+from verifier.study.case import Inputs, read_inputs
+from verifier.study.options import RunOptions
+from verifier.study.results import InputFile, RunResult
 
 if TYPE_CHECKING:  # comparisons take a while to import, and most runs have no gates
     from verifier.questions.compare.floor import Floor

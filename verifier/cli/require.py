@@ -6,7 +6,6 @@ from functools import partial
 
 from verifier.base.budget import memory_limit
 from verifier.base.files import csv_text, write_text
-from verifier.case import Study, read_inputs
 from verifier.checking.process import StormProcess
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets
@@ -14,6 +13,7 @@ from verifier.cli.terminal import progress_bar
 from verifier.questions.require.question import question_of
 from verifier.questions.require.requiring import required
 from verifier.questions.settings import RequirementSettings
+from verifier.study.case import Study, read_inputs
 from verifier.telling.require import require_table
 
 WITHOUT_ROWS = ("requirement", "planner", "outcome", "bin", "label", "required_recall")

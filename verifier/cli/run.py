@@ -8,7 +8,6 @@ from pathlib import Path
 from verifier.base.errors import ExitCode, InputError, UsageError, one_line
 from verifier.base.files import csv_text, write_bytes, write_text
 from verifier.base.numbers import decimal_text
-from verifier.case import Inputs, Study, read_inputs
 from verifier.chains import EXPORT_FORMATS
 from verifier.checking.process import StormProcess
 from verifier.cli.ci import Stopwatch, check_ci_libraries, ci_texts
@@ -18,10 +17,11 @@ from verifier.cli.targets import check_targets
 from verifier.cli.terminal import progress_bar, wants_colour
 from verifier.language.expressions import to_text
 from verifier.language.specs import read_spec
-from verifier.options import RunOptions
 from verifier.pipeline import export_chain, require_one_case, verified
 from verifier.questions.settings import RunSettings
-from verifier.results import RunResult
+from verifier.study.case import Inputs, Study, read_inputs
+from verifier.study.options import RunOptions
+from verifier.study.results import RunResult
 from verifier.telling.figures.drawing import figure_bytes
 from verifier.telling.figures.run import run_figure
 from verifier.telling.run import run_table

@@ -13,7 +13,7 @@ from verifier.closedloop.study import Progress, study, study_trace
 from verifier.closedloop.study_settings import StudySettings, study_settings
 from verifier.closedloop.traces import Trace
 from verifier.closedloop.trade_offs import TradeOffs
-from verifier.provenance import own_versions
+from verifier.study.provenance import own_versions
 
 
 def trade_offs(settings: ClosedLoopSettings, progress: Progress = iter) -> TradeOffs:

@@ -13,7 +13,7 @@ from verifier.closedloop.curvefiles import read_curves
 from verifier.closedloop.data import named_paths
 from verifier.closedloop.settings import RobrocSettings, checked_severities
 from verifier.closedloop.trade_offs import CurveSet, TradeOffs
-from verifier.provenance import own_versions
+from verifier.study.provenance import own_versions
 
 if TYPE_CHECKING:
     from verifier.closedloop.verified_curves import Progress

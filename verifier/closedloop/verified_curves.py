@@ -16,18 +16,18 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from verifier.base.errors import InputError, Place, UsageError, unknown_name
-from verifier.case import read_inputs
 from verifier.checking.process import StormProcess
 from verifier.closedloop.comparison import BASELINE, NamedCurve
 from verifier.closedloop.curves import TradeOffCurve
 from verifier.closedloop.settings import RobrocSettings
 from verifier.closedloop.trade_offs import CurveSet
 from verifier.language.specs import read_spec
-from verifier.options import RunOptions, Selection
 from verifier.perception.confusion.document import read_counts
 from verifier.pipeline import verified
-from verifier.provenance import own_versions
-from verifier.results import RunResult, engines_record
+from verifier.study.case import read_inputs
+from verifier.study.options import RunOptions, Selection
+from verifier.study.provenance import own_versions
+from verifier.study.results import RunResult, engines_record
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from verifier.collision.study import Stages, collision_study
 from verifier.collision.study_settings import study_settings
 from verifier.perception.detections import Reading, keep_scores, read_class_map, read_detections
 from verifier.perception.matching import MatchingPolicy, usual_threshold
-from verifier.provenance import program_versions
+from verifier.study.provenance import program_versions
 
 
 def collision_result(

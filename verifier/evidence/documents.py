@@ -25,7 +25,7 @@ from verifier.base.libraries import library
 
 SCHEMAS: Mapping[str, str] = MappingProxyType(
     {
-        "verifier.run": "run.schema.json",
+        "verifier.run": "study/run.schema.json",
         "verifier.explain": "questions/explain/explain.schema.json",
         "verifier.require": "questions/require/require.schema.json",
         "verifier.compare": "questions/compare/compare.schema.json",

@@ -12,7 +12,7 @@ from typing import Any
 from verifier.analysis.channel_test import channel_test
 from verifier.base.documents import Content, json_values
 from verifier.checking.verdicts import Decision, Verdict, VerdictRule, decide, verdict_of
-from verifier.provenance import data_assumption
+from verifier.study.provenance import data_assumption
 
 ROUNDING = 1e-9
 """By which a value may stand outside its bounds, or 0..1, because it was rounded."""

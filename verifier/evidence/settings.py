@@ -12,8 +12,8 @@ from typing import Annotated, TypeAlias
 from verifier.base.errors import UsageError, shown
 from verifier.base.options import Option, Part, Printed, Written, reads, writes
 from verifier.checking.settings import Decided, Timeout
-from verifier.options import RunOptions
 from verifier.questions.settings import DRAWN_AS_COUNTED, Matrices, Spec
+from verifier.study.options import RunOptions
 from verifier.systems.settings import Limits
 
 Event: TypeAlias = Decided

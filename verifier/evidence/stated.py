@@ -15,7 +15,7 @@ from verifier.evidence.findings import Finding
 from verifier.evidence.points import following_verdict, fraction_of
 from verifier.questions.compare.floor import floor_of
 from verifier.questions.compare.gate import worst_of_points
-from verifier.results import Point, RequirementResult, RunResult, Scenario, Sureness
+from verifier.study.results import Point, RequirementResult, RunResult, Scenario, Sureness
 
 FOLLOWS = ", which follows from the numbers beside it"
 

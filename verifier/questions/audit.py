@@ -15,7 +15,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from verifier.options import RunOptions
 from verifier.perception.confusion.choices import matching_policy
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document import write_confusion
@@ -28,6 +27,7 @@ from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.matching import MatchingPolicy
 from verifier.perception.settings import Affinity, CountSettings, Leftover
 from verifier.pipeline import verify_spec
+from verifier.study.options import RunOptions
 
 Progress: TypeAlias = Callable[[Sequence["Candidate"]], Iterable["Candidate"]]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from verifier.analysis.settings import ExplainSettings, Semantics
 from verifier.base.errors import UsageError, one_line, shown
 from verifier.base.options import Option, Part, Printed, PrintedTables, Written, reads, writes
-from verifier.options import CHANNEL, SCENARIOS, RunOptions
+from verifier.study.options import CHANNEL, SCENARIOS, RunOptions
 
 if TYPE_CHECKING:
     from verifier.analysis.recall.requirements import Target

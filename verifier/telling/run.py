@@ -8,7 +8,7 @@ from fractions import Fraction
 from verifier.base.errors import one_line
 from verifier.base.numbers import exact_or_number, interval_text, level_text
 from verifier.checking.verdicts import Verdict
-from verifier.results import Point, RequirementResult, RunResult
+from verifier.study.results import Point, RequirementResult, RunResult
 from verifier.telling.run_summary import decision_lines, evidence_lines, farthest, summary_lines, tipping_lines
 from verifier.telling.terminal import aligned
 

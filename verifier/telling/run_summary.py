@@ -12,8 +12,8 @@ from verifier.base.numbers import level_text
 from verifier.base.words import counted
 from verifier.checking.values import ONE_ENGINE
 from verifier.checking.verdicts import Verdict, WithinBounds
-from verifier.provenance import DROPPED, data_assumption
-from verifier.results import Point, RequirementResult, RunResult, point_document
+from verifier.study.provenance import DROPPED, data_assumption
+from verifier.study.results import Point, RequirementResult, RunResult, point_document
 from verifier.telling.grounds import looks_text, tipping_sentences, why
 
 WIDTH = 100

@@ -17,13 +17,13 @@ from verifier.analysis.phantom_draws import mixed
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.errors import InputError, UsageError
 from verifier.cli import main
-from verifier.options import RunOptions
 from verifier.perception.confusion.bins import Variable
 from verifier.perception.confusion.document import read_confusion, read_counts
 from verifier.perception.confusion.mix import Mix, mixed_ends, mixed_rates, read_mix
 from verifier.pipeline import verify_spec
 from verifier.questions.compare.comparing import CompareOptions, compare
 from verifier.questions.explain.explaining import explain_spec
+from verifier.study.options import RunOptions
 
 LIGHT = Variable("light", groups=(("day", ("day",)), ("dusk", ("dusk",)), ("night", ("night",))))
 
@@ -276,7 +276,7 @@ def test_bounds_of_stated_weights_lie_within_those_of_bounded_ones(root, files):
             assert each.sureness.bounds_lower - 1e-9 <= each.probability <= each.sureness.bounds_upper + 1e-9
     assert wider > 0
     content = json.loads(second.json_text())
-    jsonschema.validate(content, json.loads((root / "verifier/run.schema.json").read_text()))
+    jsonschema.validate(content, json.loads((root / "verifier/study/run.schema.json").read_text()))
     assert content["matrices"]["mix"]["weights"] == {"seen": [0.5, 0.7], "hidden": [0.3, 0.5]}
     said = "P and its interval are for one point of the bounded weights; only the bounds cover all of them"
     assert any(said in remark for remark in second.remarks)

@@ -20,7 +20,7 @@ from verifier.perception.confusion.document import read_confusion, write_confusi
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.weights import rate_differences, weighted_rates
-from verifier.provenance import matrices_record
+from verifier.study.provenance import matrices_record
 
 TRUTH = "sequence,frame,class,x,y\na,0,ped,5,0\na,1,ped,5,0\n"
 

@@ -18,7 +18,6 @@ from verifier.base.budget import memory_limit
 from verifier.base.documents import Limits, Sha256
 from verifier.base.errors import InputError, LimitError, Place, UsageError
 from verifier.base.files import read_text
-from verifier.case import Study, clock_of
 from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
 from verifier.evidence.bundle.declared_artefacts import OMITTED_RATES, check_context
@@ -32,7 +31,8 @@ from verifier.evidence.bundle.system import files_named, unpacked_inputs
 from verifier.evidence.bundle.writing import check_target, write_bundle
 from verifier.evidence.consistency import check_document
 from verifier.language.specs import read_spec
-from verifier.options import RunOptions
+from verifier.study.case import Study, clock_of
+from verifier.study.options import RunOptions
 
 
 @dataclass(frozen=True)

@@ -25,12 +25,12 @@ from verifier.analysis.robust.solutions import Effort
 from verifier.analysis.robust.subject import point_document, region_document, subject_document, subject_of
 from verifier.base.errors import InputError
 from verifier.base.files import json_of
-from verifier.case import Study, read_inputs
 from verifier.chains.filled import filled_counts
 from verifier.evidence.bundle.layout import certificate_file
 from verifier.evidence.differences import MOST, differing
 from verifier.evidence.findings import Finding, Kind
-from verifier.options import RunOptions
+from verifier.study.case import Study, read_inputs
+from verifier.study.options import RunOptions
 
 
 class Proven(NamedTuple):

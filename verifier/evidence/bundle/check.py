@@ -21,7 +21,6 @@ from verifier import __version__
 from verifier.base.budget import Clock, memory_limit
 from verifier.base.errors import InputError, LimitError, Place, UsageError
 from verifier.base.files import json_of
-from verifier.case import Study
 from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
 from verifier.evidence.bundle.archive import ReadingLimits, read_bundle
 from verifier.evidence.bundle.build import input_words
@@ -39,7 +38,8 @@ from verifier.evidence.bundle.system import Unpacked, unpacked_inputs
 from verifier.evidence.consistency import check_document
 from verifier.evidence.differences import findings_of
 from verifier.evidence.findings import CheckReport, Finding, Grades, Kind, Log
-from verifier.options import RunOptions
+from verifier.study.case import Study
+from verifier.study.options import RunOptions
 from verifier.systems.settings import Limits
 
 NO_DIGEST = (

@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import Any
 
 from verifier.base.numbers import decimal_text
-from verifier.case import Study
 from verifier.checking.enclosure import AGREEMENT
 from verifier.evidence.bundle.certificates import Proven, check_point
 from verifier.evidence.bundle.frames import SAME_AS_THE_RUN, check_frame, check_same_frame
@@ -22,6 +21,7 @@ from verifier.evidence.differences import differing
 from verifier.evidence.findings import Finding, Kind, Log
 from verifier.language.expressions import to_text
 from verifier.perception.confusion.matrices import label_text
+from verifier.study.case import Study
 
 
 def check_contents(parts: Parts, found: Log) -> None:

@@ -7,13 +7,13 @@ from typing import Any
 
 from verifier.base.errors import InputError, LimitError, Place, UsageError, unknown_name
 from verifier.base.files import document_text
-from verifier.case import Study
 from verifier.evidence.bundle.layout import numbered_file
 from verifier.evidence.bundle.making import omission, omitted_text
 from verifier.evidence.bundle.parts import Parts
 from verifier.evidence.context import CaseContext
 from verifier.evidence.rates.document import rate_document
 from verifier.evidence.rates.hazard import EVERY, RateQuestion, hazard_rate
+from verifier.study.case import Study
 
 RATES = "rates/"
 OMITTED_RATES = "rates/omitted.json"

@@ -12,11 +12,11 @@ from pathlib import PurePath
 from typing import Any
 
 from verifier import __version__
-from verifier.case import Study
 from verifier.evidence.differences import differing
 from verifier.evidence.findings import Finding, Kind
-from verifier.options import RunOptions
-from verifier.provenance import grid_remarks, noted, program_versions, run_remarks, start_remarks
+from verifier.study.case import Study
+from verifier.study.options import RunOptions
+from verifier.study.provenance import grid_remarks, noted, program_versions, run_remarks, start_remarks
 
 _NOT_OF_A_BUNDLE = ("command", "gates")
 """What documents have only if a command wrote them: of a bundle, `request.json` says what was typed."""

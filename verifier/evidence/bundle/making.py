@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 from verifier.analysis.counterexamples.explanation import DEFAULT_SETTINGS
 from verifier.base.errors import InputError, LimitError, Place, UsageError, VerifierError, one_line
 from verifier.base.files import document_text, json_of
-from verifier.case import Case, Study
 from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.certificates import certificates_of, certified, why_none
 from verifier.evidence.bundle.layout import (
@@ -29,12 +28,13 @@ from verifier.evidence.bundle.layout import (
 from verifier.evidence.bundle.policies import alternatives, is_alike
 from verifier.evidence.bundle.recalls import certified_recalls
 from verifier.evidence.bundle.system import without_folder
-from verifier.options import RunOptions
 from verifier.pipeline import CheckedStudy, checked_study, result_of
 from verifier.questions.explain.explaining import explained
 from verifier.questions.require.question import Question
 from verifier.questions.require.requiring import required
-from verifier.results import RunResult
+from verifier.study.case import Case, Study
+from verifier.study.options import RunOptions
+from verifier.study.results import RunResult
 
 SCHEMA_NAME = "verifier.omitted"
 OMITTED_WORDS = "what could not be made, and why"

@@ -18,15 +18,15 @@ from verifier.analysis.channel_test import channel_document
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.any_dependence import any_dependence
 from verifier.base.numbers import decimal_text
-from verifier.case import Case, Study
 from verifier.checking.enclosure import AGREEMENT
 from verifier.evidence.bundle.certificates import Proven
 from verifier.evidence.differences import differing
 from verifier.evidence.findings import Finding, Kind
 from verifier.evidence.points import fraction_of
 from verifier.language.expressions import to_text
-from verifier.options import RunOptions
-from verifier.provenance import input_files, matrices_record, run_settings
+from verifier.study.case import Case, Study
+from verifier.study.options import RunOptions
+from verifier.study.provenance import input_files, matrices_record, run_settings
 
 _ROUNDING = Fraction(1, 2**52)
 _GIVEN = ", as inputs and request give it"

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from verifier.base.errors import InputError, Place
 from verifier.base.files import json_of
-from verifier.case import Study
 from verifier.evidence.bundle.layout import INPUTS, OMITTED_FILE, RUN_FILE, alternative_file
 from verifier.evidence.bundle.making import planned, read_omitted
 from verifier.evidence.bundle.manifest import Entry, digest_of
@@ -16,6 +15,7 @@ from verifier.evidence.bundle.request import Request
 from verifier.evidence.bundle.system import Unpacked
 from verifier.evidence.context import CaseContext
 from verifier.evidence.documents import Document, checked_document
+from verifier.study.case import Study
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from verifier.case import Study
-from verifier.options import VERDICT_SOURCES, RunOptions
 from verifier.perception.confusion import EMPTY_COLUMN_POLICIES
+from verifier.study.case import Study
+from verifier.study.options import VERDICT_SOURCES, RunOptions
 from verifier.systems.channel import FALSE_ALARM_POLICIES
 
 

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from verifier.analysis.recall.cells import RecallCells, counts_with_recall
 from verifier.base.numbers import decimal_text
-from verifier.case import Study
 from verifier.evidence.bundle.certificates import Certified
 from verifier.evidence.bundle.layout import point_of_recall
 from verifier.perception.confusion import EMPTY
 from verifier.perception.confusion.matrices import label_text
 from verifier.questions.require.answers import perfect_counts
+from verifier.study.case import Study
 
 
 class CertifiedRecall(NamedTuple):

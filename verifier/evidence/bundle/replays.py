@@ -28,7 +28,6 @@ from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import Values, state_values
 from verifier.analysis.sensitivity.priorities import corrected_probabilities
 from verifier.base.errors import EngineError
-from verifier.case import Study
 from verifier.chains.filled import filled_counts
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.requirements import AbstractFormula
@@ -37,7 +36,8 @@ from verifier.evidence.differences import differing
 from verifier.evidence.findings import Finding, Kind
 from verifier.evidence.points import fraction_of
 from verifier.language.ltl.progression import ACCEPT, REJECT
-from verifier.results import Scenario
+from verifier.study.case import Study
+from verifier.study.results import Scenario
 
 _TOLERANCE = 1e-11
 _MORE_PATTERNS = 3

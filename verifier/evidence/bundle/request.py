@@ -18,7 +18,7 @@ from verifier.base.numbers import decimal_text
 from verifier.checking.settings import EngineSettings
 from verifier.evidence.bundle.layout import INPUTS
 from verifier.language.expressions import Source, parse_expression, to_text
-from verifier.options import RunOptions, Selection
+from verifier.study.options import RunOptions, Selection
 
 SCHEMA_NAME = "verifier.bundle_request"
 SCHEMA_VERSION = 1

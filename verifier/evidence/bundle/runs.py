@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from verifier.analysis.objective import Objective
-from verifier.case import Study
 from verifier.evidence.bundle.certificates import Proven, certified, check_certificates, check_point, why_none
 from verifier.evidence.bundle.frames import check_frame, check_remarks, check_same_frame, check_same_points
 from verifier.evidence.bundle.layout import (
@@ -29,7 +28,8 @@ from verifier.evidence.bundle.parts import Parts
 from verifier.evidence.bundle.policies import alternatives, is_alike
 from verifier.evidence.findings import Finding, Kind, Log
 from verifier.evidence.stated import check_conclusions
-from verifier.options import RunOptions
+from verifier.study.case import Study
+from verifier.study.options import RunOptions
 
 DECIDING = ("verdict_from", "strict", "assume_memoryless")
 """The options that decide a verdict from its numbers."""

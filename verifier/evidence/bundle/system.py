@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from verifier.base.errors import InputError, Place, VerifierError, shown
-from verifier.case import Inputs, read_inputs
 from verifier.evidence.bundle.request import Request
 from verifier.evidence.context import CaseContext
 from verifier.evidence.context_reader import read_context
+from verifier.study.case import Inputs, read_inputs
 
 _PREFIX = "verify-bundle-"
 

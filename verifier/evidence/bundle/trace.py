@@ -12,7 +12,6 @@ from typing import Any
 from verifier.base.files import csv_text
 from verifier.base.numbers import decimal_text
 from verifier.base.words import some_of
-from verifier.case import Study
 from verifier.evidence.bundle.layout import (
     EXPLAIN_FILE,
     RUN_FILE,
@@ -23,6 +22,7 @@ from verifier.evidence.bundle.layout import (
 from verifier.evidence.points import scenario_text
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import label_text
+from verifier.study.case import Study
 from verifier.telling.blocks import Paragraph, Section, Table
 from verifier.telling.grounds import reason_text, tier_of, told_verdict, vacuity_text
 

@@ -16,7 +16,7 @@ from verifier.base.errors import UsageError, unknown_name
 from verifier.evidence.documents import Document
 from verifier.evidence.points import fraction_of, held_ends, scenario_text
 from verifier.evidence.settings import Event
-from verifier.options import VerdictSource
+from verifier.study.options import VerdictSource
 
 
 @dataclass(frozen=True)

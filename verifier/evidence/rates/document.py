@@ -21,7 +21,7 @@ from verifier.checking.verdicts import Basis, Reason, Verdict
 from verifier.evidence.rates.exposure import Exposure, float_above, float_below
 from verifier.evidence.rates.hazard import Bounds, Demonstration, HazardRate, Term
 from verifier.evidence.settings import Event
-from verifier.options import VerdictSource
+from verifier.study.options import VerdictSource
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any
 from verifier.analysis.channel_test import channel_condition, channel_test
 from verifier.checking.verdicts import Decision, VerdictRule, decide, verdict_of
 from verifier.evidence.rates.chances import Chance
-from verifier.options import VerdictSource
-from verifier.provenance import data_assumption
+from verifier.study.options import VerdictSource
+from verifier.study.provenance import data_assumption
 
 
 class Grounds:

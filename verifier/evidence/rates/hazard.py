@@ -34,7 +34,7 @@ from verifier.evidence.rates.demonstration import LEAST_CONFIDENCE, encounters_n
 from verifier.evidence.rates.exposure import Exposure
 from verifier.evidence.rates.grounds import Grounds
 from verifier.evidence.settings import Event
-from verifier.options import VerdictSource
+from verifier.study.options import VerdictSource
 
 EVERY = "every"
 """Name of an exposure to encounters of any environment; each is taken to be of the worst."""

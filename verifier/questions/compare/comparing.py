@@ -26,14 +26,21 @@ from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.budget import memory_limit
 from verifier.base.errors import InputError, UsageError
 from verifier.base.numbers import decimal_text
-from verifier.case import Case, Study, clock_of, read_inputs
 from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import verdict_of
-from verifier.collection import CheckedCase, Judging, collected
 from verifier.language.specs import Requirement
-from verifier.options import MIX_ELSEWHERE, RunOptions
 from verifier.pipeline import check_case
-from verifier.provenance import (
+from verifier.questions.compare.compare_result import CompareResult, Detector
+from verifier.questions.compare.draws import check_enough_draws, drawn_probabilities, shared_draws
+from verifier.questions.compare.gate import Baseline
+from verifier.questions.compare.gating import gate_of
+from verifier.questions.compare.scores import Scores, places_of
+from verifier.questions.compare.summary import pareto_view, requirement_comparison
+from verifier.questions.compare.tables import Contender, Drawn, SpecComparison
+from verifier.study.case import Case, Study, clock_of, read_inputs
+from verifier.study.collection import CheckedCase, Judging, collected
+from verifier.study.options import MIX_ELSEWHERE, RunOptions
+from verifier.study.provenance import (
     grid_remarks,
     input_files,
     matrices_record,
@@ -42,15 +49,8 @@ from verifier.provenance import (
     run_remarks,
     run_settings,
 )
-from verifier.questions.compare.compare_result import CompareResult, Detector
-from verifier.questions.compare.draws import check_enough_draws, drawn_probabilities, shared_draws
-from verifier.questions.compare.gate import Baseline
-from verifier.questions.compare.gating import gate_of
-from verifier.questions.compare.scores import Scores, places_of
-from verifier.questions.compare.summary import pareto_view, requirement_comparison
-from verifier.questions.compare.tables import Contender, Drawn, SpecComparison
-from verifier.results import InputFile, Point, RequirementResult
-from verifier.scenarios import Grid
+from verifier.study.results import InputFile, Point, RequirementResult
+from verifier.study.scenarios import Grid
 
 Job: TypeAlias = "tuple[str, Case]"
 Progress: TypeAlias = Callable[[Sequence[Job]], Iterable[Job]]

@@ -29,8 +29,8 @@ from verifier.checking.verdicts import (
     decide,
     verdict_over,
 )
-from verifier.provenance import data_assumption
-from verifier.results import Point, RequirementResult, RunResult
+from verifier.study.provenance import data_assumption
+from verifier.study.results import Point, RequirementResult, RunResult
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Floor:
 
     Attributes:
         least: what every requirement must reach, above 0 and at most 1.
-        source: what counts, one of `verifier.options.VERDICT_SOURCES`.
+        source: what counts, one of `verifier.study.options.VERDICT_SOURCES`.
         held: one per requirement and planner.
     """
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from verifier.base.errors import InputError, Place
 from verifier.base.numbers import decimal_text
-from verifier.results import InputFile, RunResult
+from verifier.study.results import InputFile, RunResult
 
 _RUN, _COMPARE = "verifier.run", "verifier.compare"
 

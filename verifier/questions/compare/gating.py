@@ -9,11 +9,11 @@ from fractions import Fraction
 import numpy as np
 
 from verifier.base.errors import InputError, Place, shown
-from verifier.options import Selection
 from verifier.questions.compare.gate import Baseline, Drop, Gate, Worst, drop_of, worst_of_points
 from verifier.questions.compare.scores import Scores
 from verifier.questions.compare.tables import RequirementComparison, SpecComparison
-from verifier.results import RunResult, point_document
+from verifier.study.options import Selection
+from verifier.study.results import RunResult, point_document
 
 
 def gate_of(

@@ -13,7 +13,7 @@ from typing import Any
 from verifier.analysis.comparison import Flip
 from verifier.base.numbers import decimal_text
 from verifier.checking.verdicts import Verdict, condition_over, verdict_over, verdict_text
-from verifier.results import Point, point_document
+from verifier.study.results import Point, point_document
 
 
 @dataclass(frozen=True)

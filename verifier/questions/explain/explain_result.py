@@ -19,7 +19,7 @@ from verifier.analysis.sensitivity.state_map import StateMap
 from verifier.base.files import document_text
 from verifier.base.result import Result
 from verifier.perception.confusion.matrices import Label, label_text
-from verifier.results import InputFile, Point, RequirementResult, RunResult, fraction_text
+from verifier.study.results import InputFile, Point, RequirementResult, RunResult, fraction_text
 
 SCHEMA_NAME = "verifier.explain"
 SCHEMA_VERSION = 1

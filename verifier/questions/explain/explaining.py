@@ -24,10 +24,8 @@ from verifier.analysis.sensitivity.state_map import map_variables
 from verifier.analysis.settings import ExplainSettings
 from verifier.base.budget import memory_limit
 from verifier.base.errors import EngineError, InputError, Place, UsageError
-from verifier.case import Case, Study, clock_of, read_inputs
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.process import StormProcess
-from verifier.options import MIX_ELSEWHERE, RunOptions
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.document import read_counts
@@ -35,7 +33,9 @@ from verifier.perception.confusion.matrices import label_text
 from verifier.perception.confusion.record_reader import Record, read_record
 from verifier.pipeline import Progress, checked_study, result_of
 from verifier.questions.explain.explain_result import Counted, Explained, ExplainResult, Frame
-from verifier.results import InputFile, Point, RequirementResult, RunResult
+from verifier.study.case import Case, Study, clock_of, read_inputs
+from verifier.study.options import MIX_ELSEWHERE, RunOptions
+from verifier.study.results import InputFile, Point, RequirementResult, RunResult
 
 MOST_FRAMES = 5
 """Frames that are named for each kind of wrong report."""

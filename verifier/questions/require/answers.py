@@ -16,17 +16,17 @@ from verifier.analysis.recall.least_cost import Improvement, least_cost
 from verifier.analysis.recall.requirements import Path, Problem, Searched, Target, search
 from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import UsageError
-from verifier.case import Case
 from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import Verdict
-from verifier.collection import collected
 from verifier.perception.confusion import EMPTY, ConfusionMatrices, exact_rates, rates
 from verifier.perception.confusion.matrices import label_text
 from verifier.pipeline import check_case
-from verifier.provenance import noted
 from verifier.questions.require.question import Question
 from verifier.questions.require.require_result import Answer, CellRecall, CertifiedFloor, Outcome
-from verifier.results import Point
+from verifier.study.case import Case
+from verifier.study.collection import collected
+from verifier.study.provenance import noted
+from verifier.study.results import Point
 
 MOST_LOWERED = 16
 """Cells of the cheapest improvement that exact arithmetic is asked about."""

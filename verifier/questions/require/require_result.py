@@ -16,7 +16,7 @@ from verifier.base.files import document_text
 from verifier.base.numbers import decimal_text
 from verifier.base.result import Result
 from verifier.checking.verdicts import Verdict, verdict_text
-from verifier.results import InputFile, Point, point_document
+from verifier.study.results import InputFile, Point, point_document
 
 SCHEMA_NAME = "verifier.require"
 SCHEMA_VERSION = 1

@@ -23,12 +23,15 @@ from verifier.analysis.channel_test import (
 from verifier.base.budget import memory_limit
 from verifier.base.errors import UsageError
 from verifier.base.numbers import decimal_text
-from verifier.case import Case, Study, clock_of, read_inputs
 from verifier.checking.process import StormProcess
 from verifier.language.expressions import to_text
 from verifier.language.specs import Requirement
-from verifier.options import MIX_ELSEWHERE, RunOptions
-from verifier.provenance import (
+from verifier.questions.require.answers import Situation, answer
+from verifier.questions.require.question import Question
+from verifier.questions.require.require_result import Answer, RequireResult
+from verifier.study.case import Case, Study, clock_of, read_inputs
+from verifier.study.options import MIX_ELSEWHERE, RunOptions
+from verifier.study.provenance import (
     grid_remarks,
     input_files,
     matrices_record,
@@ -36,9 +39,6 @@ from verifier.provenance import (
     run_remarks,
     run_settings,
 )
-from verifier.questions.require.answers import Situation, answer
-from verifier.questions.require.question import Question
-from verifier.questions.require.require_result import Answer, RequireResult
 
 Progress: TypeAlias = Callable[[Sequence[tuple[Case, ...]]], Iterable[tuple[Case, ...]]]
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from verifier.base.errors import InputError, Place
 from verifier.base.numbers import exact_text
-from verifier.case import read_inputs
 from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import Verdict, verdict_of
 from verifier.closedloop.comparison import BASELINE, NamedCurve
@@ -26,9 +25,7 @@ from verifier.collision.pairs import Pairs
 from verifier.collision.pairs_reader import read_pairs
 from verifier.collision.stopping import BrakingPolicy
 from verifier.language.specs import check_names, read_spec
-from verifier.options import RunOptions, Selection
 from verifier.pipeline import verified
-from verifier.results import RequirementResult, RunResult, engines_record
 from verifier.robustness.assessment.breaks import Criterion
 from verifier.robustness.assessment.definition import Assessment
 from verifier.robustness.assessment.degradation import (
@@ -48,7 +45,10 @@ from verifier.robustness.assessment.level_draws import (
     share_interval,
 )
 from verifier.robustness.assessment.result import DegradationResult, degradation_result
-from verifier.scenarios import make_grid
+from verifier.study.case import read_inputs
+from verifier.study.options import RunOptions, Selection
+from verifier.study.results import RequirementResult, RunResult, engines_record
+from verifier.study.scenarios import make_grid
 from verifier.systems.reader import read_model
 
 

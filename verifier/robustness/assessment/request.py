@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from verifier.base.errors import InputError, Place, UsageError, unknown_name
-from verifier.provenance import installed_versions, program_versions
 from verifier.robustness.assessment.datasets import computed_distances, input_records, source_names
 from verifier.robustness.assessment.definition import Assessment
 from verifier.robustness.assessment.detected import with_measured
@@ -24,6 +23,7 @@ from verifier.robustness.assessment.reader import AssessmentFile, read_assessmen
 from verifier.robustness.assessment.result import AssessmentResult, SystemResult
 from verifier.robustness.assessment.scenes import Scenes
 from verifier.robustness.settings import AssessSettings
+from verifier.study.provenance import installed_versions, program_versions
 
 PACKAGES = ("onnxruntime", "opencv-python-headless", "opencv-python", "pillow", "pycocotools")
 """What images are read, changed, searched and judged with, under the names it is installed by."""

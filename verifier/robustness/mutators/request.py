@@ -14,7 +14,6 @@ from pathlib import Path
 from verifier.base.errors import InputError, Place, UsageError, shown, unknown_name
 from verifier.perception.detections.depth import UNITS_PER_M
 from verifier.perception.detections.stated_distances import LARGEST_M
-from verifier.provenance import installed_versions, program_versions
 from verifier.robustness.mutators.annotations import read_annotations
 from verifier.robustness.mutators.batch import Progress, mutate_files
 from verifier.robustness.mutators.batch_result import BatchResult, BatchSettings, ImageResult, folder_name
@@ -24,6 +23,7 @@ from verifier.robustness.mutators.published import GROUPS, PUBLISHED, published
 from verifier.robustness.mutators.sheet import contact_sheet
 from verifier.robustness.mutators.sweeps import parse_mutation, parse_sweep
 from verifier.robustness.settings import MutateSettings
+from verifier.study.provenance import installed_versions, program_versions
 
 RESULT_FILE = "mutate.json"
 """The list of what was made, in the folder of outputs."""

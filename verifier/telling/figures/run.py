@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from verifier.base.errors import UsageError, one_line
 from verifier.base.numbers import level_text
-from verifier.results import Point, RequirementResult, RunResult
+from verifier.study.results import Point, RequirementResult, RunResult
 from verifier.telling.figures.drawing import MOST_ROWS, subplots
 
 if TYPE_CHECKING:

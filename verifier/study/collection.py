@@ -16,17 +16,17 @@ from verifier.analysis.settings import ConfidenceSettings
 from verifier.analysis.tipping import tipping_points
 from verifier.analysis.vacuity import Vacuity
 from verifier.base.errors import LimitError
-from verifier.case import Case, Study
 from verifier.checking.strategies import StrategyRange
 from verifier.checking.values import TwoEngineValues
 from verifier.checking.verdicts import Decision, Verdict, VerdictRule, WithinBounds, decide, verdict_of
 from verifier.language.expressions import to_text
 from verifier.language.specs.specification import Requirement
-from verifier.options import RunOptions
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import label_text
-from verifier.provenance import data_assumption
-from verifier.results import Point, RequirementResult, Scenario, Sureness, Unanswered
+from verifier.study.case import Case, Study
+from verifier.study.options import RunOptions
+from verifier.study.provenance import data_assumption
+from verifier.study.results import Point, RequirementResult, Scenario, Sureness, Unanswered
 
 LARGEST_TIPPED = 2_000
 """Product states; tipping points are searched for with some twenty bounds each."""

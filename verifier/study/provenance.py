@@ -18,20 +18,20 @@ from verifier.analysis.intervals.rate_differences import difference_remark
 from verifier.analysis.intervals.tiers import RESAMPLED, BoundsBasis
 from verifier.analysis.settings import LARGEST_DRAWS, ConfidenceSettings
 from verifier.base.numbers import decimal_text
-from verifier.case import Case
 from verifier.checking.strategies import StrategyRange
 from verifier.checking.values import TwoEngineValues
 from verifier.checking.verdicts import INDEPENDENT_ITEMS
 from verifier.language.expressions import to_text
 from verifier.language.ltl import read_otherwise_by_prism
 from verifier.language.specs import Specification
-from verifier.options import RunOptions
 from verifier.perception.confusion import EMPTY, ConfusionFile, ConfusionMatrices
 from verifier.perception.confusion.dependence import dependence_remark
 from verifier.perception.confusion.matrices import label_text
 from verifier.perception.confusion.sanity import remark_texts
-from verifier.results import InputFile
-from verifier.scenarios import Block, Grid
+from verifier.study.case import Case
+from verifier.study.options import RunOptions
+from verifier.study.results import InputFile
+from verifier.study.scenarios import Block, Grid
 from verifier.systems.model import EMPTY_CLASS, SystemModel
 
 MATRICES_SAY = (

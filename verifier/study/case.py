@@ -33,12 +33,12 @@ from verifier.checking.requirements import AbstractFormula, abstracted
 from verifier.language.expressions import Source, check_type
 from verifier.language.expressions.syntax import Node
 from verifier.language.specs import Requirement, Specification, check_names, read_spec
-from verifier.options import RunOptions
 from verifier.perception.confusion import ConfusionFile, ConfusionMatrices, read_confusion
 from verifier.perception.confusion.counts import Sequences
 from verifier.perception.confusion.mix import MixedMatrices
-from verifier.results import Scenario
-from verifier.scenarios import Block, Grid, make_grid, selected_requirements
+from verifier.study.options import RunOptions
+from verifier.study.results import Scenario
+from verifier.study.scenarios import Block, Grid, make_grid, selected_requirements
 from verifier.systems.model import SystemModel
 from verifier.systems.reader import read_model
 from verifier.systems.scene import SkeletonOptions

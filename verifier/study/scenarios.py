@@ -17,7 +17,7 @@ from verifier.base.errors import InputError, LimitError, Place, UsageError, Veri
 from verifier.base.numbers import decimal_text
 from verifier.language.expressions.syntax import Node, Operation, conjunction
 from verifier.language.specs import Requirement, Specification
-from verifier.options import Selection
+from verifier.study.options import Selection
 from verifier.systems.model import Planner, Setting, System, SystemModel
 
 LARGEST_GRID = 100_000
