@@ -433,6 +433,6 @@ def test_two_goals_are_refused_with_the_planners_place(tmp_path):
     with pytest.raises(InputError) as caught:
         synthesised_behaviour(system, space, planner, planner.formula, (PED,), nowhere)
     assert str(caught.value) == (
-        f"{path}: planners.walker: a controller without memory cannot serve two goals: x = 2; x = 1\n"
+        f"{path}:13: planners.walker: a controller without memory cannot serve two goals: x = 2; x = 1\n"
         "  hint: synthesise from one goal and any number of always-requirements"
     )
