@@ -423,9 +423,9 @@ def test_remarks_are_recognised_as_the_program_writes_them():
         (about_verdicts.LESS_INDEPENDENT, "checking/two_engines.py"),
         (about_verdicts.ALONE, "checking/two_engines.py"),
         (about_verdicts.STORM_ALONE, "checking/two_engines.py"),
-        (about_verdicts.UNCONFIRMED, "provenance.py"),
-        (about_settings.NO_ALARMS, "provenance.py"),
-        (about_settings.ASSUMED, "provenance.py"),
+        (about_verdicts.UNCONFIRMED, "study/provenance.py"),
+        (about_settings.NO_ALARMS, "study/provenance.py"),
+        (about_settings.ASSUMED, "study/provenance.py"),
     ):
         assert words in (PACKAGE / file).read_text(encoding="utf-8"), words
 
