@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from verifier.base.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from verifier.chains.chain import MarkovChain
     from verifier.closedloop.trade_offs import TradeOffs
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
     from verifier.robustness.assessment.result import AssessmentResult
     from verifier.robustness.mutators.batch_result import BatchResult
     from verifier.study.results import RunResult
-
-__version__ = "0.1.0"
 
 File = str | Path
 Files = File | Sequence[File]

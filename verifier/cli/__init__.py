@@ -14,9 +14,9 @@ import traceback
 from collections.abc import Iterator, Sequence
 from types import FrameType
 
-from verifier import __version__
 from verifier.base.errors import ExitCode, InputError, Place, UsageError, VerifierError, one_line, shown
 from verifier.base.options import add_version
+from verifier.base.version import __version__
 from verifier.cli.invocation import PROGRAM, invocation
 from verifier.cli.verbs import VerbParser, add_verbs
 

@@ -15,8 +15,8 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
-from verifier import __version__
 from verifier.base.errors import one_line
+from verifier.base.version import __version__
 
 METADATA_FILE = "ro-crate-metadata.json"
 NO_DATE = "1970-01-01"

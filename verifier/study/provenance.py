@@ -10,7 +10,6 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from verifier import __version__
 from verifier.analysis.channel_test import ClassTest
 from verifier.analysis.confidence import Data
 from verifier.analysis.intervals.intervals import alpha_of, fewest_draws
@@ -18,6 +17,7 @@ from verifier.analysis.intervals.rate_differences import difference_remark
 from verifier.analysis.intervals.tiers import RESAMPLED, BoundsBasis
 from verifier.analysis.settings import LARGEST_DRAWS, ConfidenceSettings
 from verifier.base.numbers import decimal_text
+from verifier.base.version import __version__
 from verifier.checking.strategies import StrategyRange
 from verifier.checking.values import TwoEngineValues
 from verifier.checking.verdicts import INDEPENDENT_ITEMS

@@ -14,8 +14,8 @@ import re
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
 
-from verifier import __version__
 from verifier.base.errors import one_line
+from verifier.base.version import __version__
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Page, Paragraph, Row, Section, Table
 
 STYLE, SCRIPT = ("\n" + (files("verifier.telling") / name).read_text("utf-8") for name in ("page.css", "page.js"))

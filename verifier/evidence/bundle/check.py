@@ -17,10 +17,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from verifier import __version__
 from verifier.base.budget import Clock, memory_limit
 from verifier.base.errors import InputError, LimitError, Place, UsageError
 from verifier.base.files import json_of
+from verifier.base.version import __version__
 from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
 from verifier.evidence.bundle.archive import ReadingLimits, read_bundle
 from verifier.evidence.bundle.build import input_words

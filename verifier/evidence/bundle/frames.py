@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from verifier import __version__
+from verifier.base.version import __version__
 from verifier.evidence.differences import differing
 from verifier.evidence.findings import Finding, Kind
 from verifier.study.case import Study

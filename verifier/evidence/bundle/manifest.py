@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
-from verifier import __version__
 from verifier.base.documents import Count, Limits, Sha256, json_values, read_document
 from verifier.base.errors import InputError, Place
 from verifier.base.files import document_text, json_of
+from verifier.base.version import __version__
 
 MANIFEST_FILE = "manifest.json"
 Role: TypeAlias = Literal["input", "result", "derived"]

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, ClassVar, Literal
 
-from verifier import __version__
 from verifier.base.documents import (
     Condition,
     Count,
@@ -17,6 +16,7 @@ from verifier.base.documents import (
     Magnitude,
     Share,
 )
+from verifier.base.version import __version__
 from verifier.checking.verdicts import Basis, Reason, Verdict
 from verifier.evidence.rates.exposure import Exposure, float_above, float_below
 from verifier.evidence.rates.hazard import Bounds, Demonstration, HazardRate, Term
