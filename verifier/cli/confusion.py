@@ -40,7 +40,7 @@ def count_command(arguments: CountSettings, command: Command) -> int:
     if arguments.output is not None:
         write_text(arguments.output, document)
     if arguments.plot is not None:
-        write_bytes(arguments.plot, _picture(found.counts, arguments.plot))
+        write_bytes(arguments.plot, figure_bytes(figure_of_counts(found.counts), arguments.plot))
     print(document if arguments.json else counts_table(found.counts), end="")
     finish(found.files)
     return 0
@@ -58,10 +58,6 @@ def merge_command(arguments: MergeSettings, command: Command) -> int:
 
 def _document(counts: ConfusionCounts, command: Command) -> str:
     return with_provenance(confusion_text(counts), command, {"versions": own_versions()})
-
-
-def _picture(counts: ConfusionCounts, target: str) -> bytes:
-    return figure_bytes(figure_of_counts(counts), target)
 
 
 def _audit(arguments: CountSettings) -> int:
