@@ -25,7 +25,7 @@ from verifier.perception.confusion import write_confusion
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.pipeline import verified
-from verifier.study.case import read_inputs
+from verifier.study.case import Study, read_inputs
 from verifier.study.options import RunOptions
 
 MODEL = """
@@ -85,7 +85,9 @@ def verified_curve(name: str, folder: Path, storm: StormProcess) -> NamedCurve:
     points = []
     for threshold in THRESHOLDS:
         options = RunOptions(score_threshold=threshold, confidence=None, verdict_from="point")
-        result = verified(read_inputs(folder / "robot.ltl", folder / f"{name}.json", options), options, storm)
+        result = verified(
+            Study.of(read_inputs(folder / "robot.ltl", folder / f"{name}.json", options), options), storm
+        )
         safe, in_time = (min(point.probability for point in each.points) for each in result.requirements)
         points.append((1 - threshold, safe, in_time))
     detector, _, condition = name.partition("@")

@@ -14,7 +14,7 @@ from scipy.stats import beta
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.checking.process import StormProcess
 from verifier.pipeline import verified
-from verifier.study.case import read_inputs
+from verifier.study.case import Study, read_inputs
 from verifier.study.options import RunOptions
 
 RECALLS = (0.95, 0.85, 0.7)  # of pedestrians, by bin of 10 m
@@ -120,7 +120,9 @@ def bounds_of(folder, storm, system, data, **settings):
     (folder / "data.json").write_text(json.dumps(data))
     options = RunOptions(confidence=ConfidenceSettings(draws=100, **settings))
     found = json.loads(
-        verified(read_inputs(folder / "spec.ltl", folder / "data.json", options), options, storm).json_text()
+        verified(
+            Study.of(read_inputs(folder / "spec.ltl", folder / "data.json", options), options), storm
+        ).json_text()
     )
     (point,) = found["requirements"][0]["points"]
     ends = point["sureness"]["confidence_bounds"]

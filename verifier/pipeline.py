@@ -31,7 +31,7 @@ from verifier.checking.strategies import StrategyRange, strategy_range
 from verifier.checking.values import TwoEngineValues
 from verifier.language.expressions import to_text
 from verifier.language.specs.specification import expand_lets
-from verifier.study.case import Case, Inputs, Study, clock_of, read_inputs
+from verifier.study.case import Case, Study, clock_of, read_inputs
 from verifier.study.collection import (
     CheckedCase,
     Judging,
@@ -72,15 +72,13 @@ def verify_spec(
         VerifierError: see `verifier.base.errors`; each says what to do.
     """
     with StormProcess() as storm:  # starts at once, so that Storm loads while the files are read
-        return verified(read_inputs(spec_path, confusion_path, options), options, storm, progress)
+        return verified(Study.of(read_inputs(spec_path, confusion_path, options), options), storm, progress)
 
 
-def verified(
-    inputs: Inputs, options: RunOptions, storm: StormProcess, progress: Progress = iter, *, partial: bool = False
-) -> RunResult:
-    """As `verify_spec`, for files that are read and a worker that runs; `partial` as for `checked_study`."""
-    with memory_limit(options.limits.memory_bytes):
-        return result_of(checked_study(Study.of(inputs, options), storm, progress, partial=partial), options)
+def verified(study: Study, storm: StormProcess, progress: Progress = iter, *, partial: bool = False) -> RunResult:
+    """As `verify_spec`, for a study and a worker that runs; `partial` as for `checked_study`."""
+    with memory_limit(study.options.limits.memory_bytes):
+        return result_of(checked_study(study, storm, progress, partial=partial), study.options)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from verifier.base.numbers import decimal_text
 from verifier.checking.process import StormProcess
 from verifier.pipeline import verified
 from verifier.questions.settings import RunSettings, drop_rule, largest_drop, share
-from verifier.study.case import Inputs, read_inputs
+from verifier.study.case import Inputs, Study, read_inputs
 from verifier.study.options import RunOptions
 from verifier.study.results import InputFile, RunResult
 
@@ -149,7 +149,7 @@ def _verified_baseline(inputs: Inputs, options: RunOptions, storm: StormProcess)
     from verifier.questions.compare.gate import baseline_of_run
 
     file = InputFile.of("baseline", inputs.confusion.name, inputs.confusion.sha256)
-    return baseline_of_run(verified(inputs, options.point_alone(), storm), file)
+    return baseline_of_run(verified(Study.of(inputs, options.point_alone()), storm), file)
 
 
 def _paired(asked: Asked, baseline: Baseline, arguments: RunSettings) -> Gate:

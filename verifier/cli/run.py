@@ -42,9 +42,10 @@ def run_command(arguments: RunSettings, command: Command) -> int:
     watch = Stopwatch()
     with StormProcess() as storm:
         inputs = read_inputs(arguments.spec, arguments.cm, options)
+        study = Study.of(inputs, options)
         if arguments.export is not None:
-            require_one_case(Study.of(inputs, options))
-        result = verified(inputs, options, storm, watch.around(progress_bar), partial=True)
+            require_one_case(study)
+        result = verified(study, storm, watch.around(progress_bar), partial=True)
         held = gates_of(gates, arguments, result, storm)
         panels = [] if arguments.plot is None else _panels(inputs, options, storm, result)
     # Everything is made before anything is written.
@@ -62,7 +63,7 @@ def run_command(arguments: RunSettings, command: Command) -> int:
     if arguments.plot is not None:
         write_bytes(arguments.plot, picture)
     if arguments.export is not None:
-        export_chain(Study.of(inputs, options), arguments.export)
+        export_chain(study, arguments.export)
     if arguments.json:
         print(document, end="")
     else:
@@ -87,7 +88,7 @@ def _panels(
     if options.canonical or inputs.confusion.matrices.bin_count == 1:
         return [("", result)]
     try:
-        canonical = verified(inputs, replace(options, canonical=True), storm, progress_bar)
+        canonical = verified(Study.of(inputs, replace(options, canonical=True)), storm, progress_bar)
     except InputError:  # objects of different bins may need a true label that only the sum over bins would have
         return [("by distance", result)]
     return [("canonical", canonical), ("by distance", result)]

@@ -24,7 +24,7 @@ from verifier.closedloop.trade_offs import CurveSet
 from verifier.language.specs import read_spec
 from verifier.perception.confusion.document import read_counts
 from verifier.pipeline import verified
-from verifier.study.case import read_inputs
+from verifier.study.case import Study, read_inputs
 from verifier.study.options import RunOptions, Selection
 from verifier.study.provenance import own_versions
 from verifier.study.results import RunResult, engines_record
@@ -63,7 +63,7 @@ def verified_curves(settings: RobrocSettings, families: Mapping[str, str], progr
     with StormProcess() as storm:
         for member in progress(members):
             chosen = replace(options, score_threshold=member.threshold)
-            found[member] = verified(read_inputs(settings.spec, member.path, chosen), chosen, storm)
+            found[member] = verified(Study.of(read_inputs(settings.spec, member.path, chosen), chosen), storm)
     highest = max(member.threshold for member in members)
     curves = [
         _curve(settings, name, {member: result for member, result in found.items() if member.name == name}, highest)

@@ -45,7 +45,7 @@ from verifier.robustness.assessment.level_draws import (
     share_interval,
 )
 from verifier.robustness.assessment.result import DegradationResult, degradation_result
-from verifier.study.case import read_inputs
+from verifier.study.case import Study, read_inputs
 from verifier.study.options import RunOptions, Selection
 from verifier.study.results import RequirementResult, RunResult, engines_record
 from verifier.study.scenarios import make_grid
@@ -150,7 +150,7 @@ def _verified(asked: Degradation, run: SystemModelRun, folder: Path, progress: P
             if level.confusion is None:
                 raise ValueError("a level without matrices")
             inputs = read_inputs(folder / run.spec, folder / level.confusion, options)
-            found.append(verified(inputs, options, storm))
+            found.append(verified(Study.of(inputs, options), storm))
     return found
 
 
