@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial as partially
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 
-from verifier.analysis.channel_test import channel_document
+from verifier.analysis.channel_test import Channel
 from verifier.analysis.confidence import Confidence, confidence
 from verifier.analysis.robust.any_dependence import any_dependence
 from verifier.base.arrays import ROUNDOFF
@@ -183,7 +183,7 @@ def check_case(case: Case, storm: StormProcess, *, partial: bool = False) -> Che
 
 def _whatever_predicted(
     case: Case, values: Sequence[TwoEngineValues], clock: Clock
-) -> tuple[tuple[tuple[int | None, ...], ...], list[str]]:
+) -> tuple[tuple[tuple[Literal[0, 1] | None, ...], ...], list[str]]:
     """For each requirement and initial state the probability, 0 or 1, where it does not depend on what the detector
     predicts; and what was not found out."""
     whatever, unknown = [], []
@@ -199,7 +199,7 @@ def _whatever_predicted(
     return tuple(whatever), unknown
 
 
-def _whatever(case: Case, number: int, found: TwoEngineValues) -> tuple[int | None, ...]:
+def _whatever(case: Case, number: int, found: TwoEngineValues) -> tuple[Literal[0, 1] | None, ...]:
     """Only what is 0 or 1 with the given matrices can be; rounded transitions are no probabilities of the system.
     Where steps are counted there is no product to tell."""
     if case.study.options.decimals is not None or found.counted or not np.isin(found.probability, (0, 1)).any():
@@ -267,10 +267,8 @@ def result_of(checked: CheckedStudy, options: RunOptions) -> RunResult:
     """
     study, inputs = checked.study, checked.study.inputs
     settings = run_settings(study.grid, options, study.data)
-    results = collected(
-        study.requirements, checked.cases, checked.evidence, Judging.of(settings, options, study.tests)
-    )
-    if settings["verdict_from"] == "bounds":
+    results = collected(study.requirements, checked.cases, checked.evidence, Judging(settings, study.tests))
+    if settings.verdict_from == "bounds":
         results = with_plans(results, study)
     return RunResult(
         title=inputs.title,
@@ -295,7 +293,7 @@ def result_of(checked: CheckedStudy, options: RunOptions) -> RunResult:
             *(requirement.remark for requirement in checked.unanswered),
         ),
         matrices=matrices_record(inputs.confusion),
-        channel=channel_document(study.tests),
+        channel=Channel(classes=study.tests),
         unanswered=checked.unanswered,
     )
 

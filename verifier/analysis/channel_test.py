@@ -15,19 +15,65 @@ by convention.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
 
 from verifier.analysis.intervals.measured import Measured
-from verifier.checking.verdicts import ChannelTest, Verdict, VerdictRule, decide
+from verifier.base.documents import ALWAYS, Count, Derives, Share, derived
+from verifier.checking.verdicts import ChannelTest, Test, Verdict, VerdictRule, decide
 from verifier.perception.confusion.dependence import CONTRADICTED_BELOW, classes_tested
 from verifier.perception.confusion.document_dependence import added, fisher
 from verifier.perception.confusion.matrices import EMPTY, label_text
 from verifier.systems.skeleton import Skeleton
 
-ClassTest = Mapping[str, Any]
-"""`label`, `test` (a value of `Test`), and of a class that is tested `p_value`, `after_miss`, `joint_misses`,
-`miss_after_miss` and `expected_miss_after_miss`; `bins`, the numbers of those that are drawn, where the document has
-the test of each bin, else the test is that of the class in all bins."""
+
+@dataclass(frozen=True, kw_only=True)
+class Untested:
+    """A class that the data do not test.
+
+    Attributes:
+        label: the class, or "empty" for false alarms.
+        bins: numbers of the distance bins that some chain of the run draws for it, where the document has the test of
+            each bin; None: the test is that of the class in all bins.
+    """
+
+    label: str
+    test: Literal["untested"] = field(default="untested", metadata=ALWAYS)
+    bins: tuple[Count, ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tested:
+    """A class that the data test.
+
+    Attributes:
+        label, bins: as in `Untested`.
+        after_miss: pairs of successive frames of a track that begin with a miss.
+        joint_misses: those of them that end with one.
+        miss_after_miss: their share; None without such a pair.
+        expected_miss_after_miss: what the memoryless channel says.
+    """
+
+    label: str
+    test: Literal["contradicted", "not_contradicted"]
+    bins: tuple[Count, ...] | None = None
+    p_value: Share
+    after_miss: Count
+    joint_misses: Count
+    miss_after_miss: float | None
+    expected_miss_after_miss: float | None
+
+
+ClassTest: TypeAlias = Tested | Untested
+
+
+@dataclass(frozen=True, kw_only=True)
+class Channel(Derives):
+    """The test of the memoryless channel, for all classes that the chains of a run draw."""
+
+    test: Test = derived(lambda channel: channel_test(channel.classes).test)
+    classes: tuple[ClassTest, ...]
+
 
 Drawn = Mapping[str, Sequence[int]]
 """Class, `empty` for false alarms -> the bins whose estimated columns are drawn, both sorted."""
@@ -67,15 +113,15 @@ def class_tests(metadata: Mapping[str, Any], drawn: Drawn) -> tuple[ClassTest, .
 
 
 def _class_test(name: str, bins: Sequence[int], counted: Mapping[str, Any] | None) -> ClassTest:
-    told: dict[str, Any] = {"label": name, "test": "untested"}
+    told = None
     if counted is not None and "bins" in counted:
-        told["bins"] = list(bins)
+        told = tuple(bins)
         if not {each["bin"] for each in counted["bins"]} <= set(bins):
             counted = _over_bins([each for each in counted["bins"] if each["bin"] in bins and each["pairs"]])
     if counted is None or not counted["pairs"]:
-        return told
-    told["test"] = "contradicted" if counted["p_value"] < CONTRADICTED_BELOW else "not_contradicted"
-    return {**told, **{key: counted[key] for key in _NUMBERS}}
+        return Untested(label=name, bins=told)
+    test: Any = "contradicted" if counted["p_value"] < CONTRADICTED_BELOW else "not_contradicted"
+    return Tested(label=name, test=test, bins=told, **{key: counted[key] for key in _NUMBERS})
 
 
 def _over_bins(tests: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
@@ -88,13 +134,13 @@ def channel_test(tests: Sequence[ClassTest], classes: Iterable[str] | None = Non
 
     A class without an entry is untested.
     """
-    known = {test["label"]: test for test in tests}
-    drawn = [known.get(name, {"test": "untested"}) for name in (known if classes is None else classes)]
-    against = [test for test in drawn if test["test"] == "contradicted"]
+    known = {test.label: test for test in tests}
+    drawn = [known.get(name, Untested(label=name)) for name in (known if classes is None else classes)]
+    against = [test for test in drawn if isinstance(test, Tested) and test.test == "contradicted"]
     if against:
-        worst = min(against, key=lambda test: float(test["p_value"]))
-        return ChannelTest("contradicted", worst["label"], worst["p_value"])
-    return ChannelTest("untested" if any(test["test"] == "untested" for test in drawn) else "not_contradicted")
+        worst = min(against, key=lambda test: test.p_value)
+        return ChannelTest("contradicted", worst.label, worst.p_value)
+    return ChannelTest("untested" if any(isinstance(test, Untested) for test in drawn) else "not_contradicted")
 
 
 def channel_condition(channel: ChannelTest) -> str | None:
@@ -107,8 +153,3 @@ def channel_condition(channel: ChannelTest) -> str | None:
 def contradicted_text(label: str, p_value: float) -> str:
     """That the test of a class contradicts the memoryless detector."""
     return f"the data contradict a memoryless detector ({label}, p = {p_value:.2g})"
-
-
-def channel_document(tests: Sequence[ClassTest]) -> dict[str, Any]:
-    """The entry `channel` of a run's document: all classes that its chains draw."""
-    return {"test": channel_test(tests).test, "classes": [dict(test) for test in tests]}

@@ -14,7 +14,15 @@ from verifier.analysis.intervals.drive_items import DriveItems
 from verifier.analysis.intervals.intervals import alpha_of
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.intervals.rate_intervals import Event, RateIntervals
-from verifier.analysis.intervals.tiers import FEW_DRIVES, UNITS, BoundsBasis, LargestDrive, Tier, holds_at_every_look
+from verifier.analysis.intervals.tiers import (
+    FEW_DRIVES,
+    UNITS,
+    BoundsBasis,
+    LargestColumn,
+    LargestDrive,
+    Tier,
+    holds_at_every_look,
+)
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.arrays import Ints
 from verifier.base.errors import InputError, UsageError, shown
@@ -75,14 +83,14 @@ def choose_bounds(
     if told is None or not holds_at_every_look(told, settings.weights):
         alpha /= settings.looks
     basis = BoundsBasis(
-        tier,
-        settings.weights,
-        settings.level,
-        len(events),
-        settings.looks,
-        settings.shift,
+        tier=tier,
+        weights=settings.weights,
+        level=settings.level,
+        chances=len(events),
+        looks=settings.looks,
+        shift=float(settings.shift),
         largest_drive=told,
-        icc=settings.icc_at_most,
+        icc_at_most=None if settings.icc_at_most is None else float(settings.icc_at_most),
         **_of_drives(drives, estimated, tier, alpha / (2 * max(len(events), 1))),
     )
     if tier == "approximate":
@@ -134,7 +142,7 @@ def _largest(drives: DriveItems, columns: Ints, settings: ConfidenceSettings) ->
 
 def _told(drives: DriveItems, largest: Ints, columns: Ints, settings: ConfidenceSettings) -> LargestDrive:
     items = tuple(
-        (at, true, int(largest[at, true]) // drives.unit)
+        LargestColumn(at, true, int(largest[at, true]) // drives.unit)
         for at, true in columns.tolist()
         if settings.largest_drive is not None or largest[at, true]
     )

@@ -160,8 +160,8 @@ def mixed_data(
         choice = replace(choice, remark="; ".join(filter(None, (choice.remark, at_one_point))))
     if basis.largest_drive is not None:
         # Of each stratum, for the bounds rest on all of them.
-        told = tuple(sorted({(at % bins, true, items) for at, true, items in basis.largest_drive.items}))
-        basis = replace(basis, largest_drive=replace(basis.largest_drive, items=told))
+        told = {replace(column, bin=column.bin % bins) for column in basis.largest_drive.columns}
+        basis = replace(basis, largest_drive=replace(basis.largest_drive, columns=tuple(sorted(told))))
     draws = draws_of_run(needs, choice, basis, settings)
     return MixedData(
         point,

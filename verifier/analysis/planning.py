@@ -36,7 +36,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 
@@ -49,6 +49,7 @@ from verifier.analysis.robust.solutions import Effort, RobustBounds, robust_boun
 from verifier.analysis.sensitivity.adjoint import expected_visits, gradient, state_values
 from verifier.analysis.settings import Semantics
 from verifier.base.arrays import Floats, Ints, Mask
+from verifier.base.documents import Count, Limits, MisfitError
 from verifier.checking.verdicts import Verdict, verdict_of
 
 MOST_ITEMS = 10**9
@@ -61,42 +62,42 @@ PRECISION = 1.02
 
 
 @dataclass(frozen=True)
+class PlannedColumn:
+    """A column that gets items: its true label and distance bin, the items it has, and how many further ones."""
+
+    true: str
+    bin: str
+    items: Count
+    further: Annotated[int, Limits(ge=1)]
+
+
+@dataclass(frozen=True)
 class EvidencePlan:
     """How much more data would decide an inconclusive requirement in its worst scenario, if the rates persist.
 
     Attributes:
-        columns: (true label, distance bin, items now, further items), the most wanted first; none where whole drives
-            are wanted.
+        columns: the most wanted first; none where whole drives are wanted.
+        drives: so many more drives like the present ones; None where items are counted.
         lower, upper: the confidence bounds that would follow.
         verdict: what they would decide.
-        drives: so many more drives like the present ones; None where items are counted.
     """
 
-    columns: tuple[tuple[str, str, int, int], ...]
+    columns: tuple[PlannedColumn, ...]
+    drives: Annotated[int, Limits(ge=1)] | None
     lower: float
     upper: float
     verdict: Verdict
-    drives: int | None = None
 
     def __post_init__(self) -> None:
         if bool(self.columns) == (self.drives is not None):
-            raise ValueError("a plan is in items or in drives")
+            raise ValueError("expected a plan in items or in drives")
+        if self.lower > self.upper:
+            raise MisfitError(["lower"], f"expected at most the upper bound, {self.upper}")
 
     @property
     def total(self) -> int:
         """Further items in all."""
-        return sum(further for _, _, _, further in self.columns)
-
-    def document(self) -> dict[str, Any]:
-        """As JSON values."""
-        names = ("true", "bin", "items", "further")
-        return {
-            "columns": [dict(zip(names, column, strict=True)) for column in self.columns],
-            "drives": self.drives,
-            "lower": self.lower,
-            "upper": self.upper,
-            "verdict": self.verdict.value,
-        }
+        return sum(column.further for column in self.columns)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 from verifier.analysis.confidence import Data
 from verifier.analysis.intervals.betting import UNIT
@@ -18,6 +17,7 @@ from verifier.analysis.intervals.intervals import alpha_of
 from verifier.analysis.intervals.rate_intervals import RateIntervals
 from verifier.analysis.objective import Objective
 from verifier.analysis.planning import Question, verdict_from
+from verifier.base.documents import Share
 from verifier.checking.verdicts import Verdict
 
 STEPS = 1000
@@ -29,31 +29,23 @@ class TippingPoints:
     """How far from what is assumed the data may be before a verdict falls, in the worst scenario.
 
     Attributes:
-        icc: the largest intraclass correlation within drives at which the verdict for independent items stands; None
-            where drives are not known, or nothing is decided even then.
+        largest_icc: the largest intraclass correlation within drives at which the verdict for independent items
+            stands; None where drives are not known, or nothing is decided even then.
         icc_verdict: that verdict.
-        shift: the largest shift of the rates of all observations at which the verdict of the run's bounds without any
-            shift stands; None where nothing is decided even then.
+        largest_shift: the largest shift of the rates of all observations at which the verdict of the run's bounds
+            without any shift stands; None where nothing is decided even then.
         shift_verdict: that verdict; the run's own may be open, at a larger shift.
     """
 
-    icc: Fraction | None
+    largest_icc: Share | None
     icc_verdict: Verdict | None
-    shift: Fraction | None
+    largest_shift: Share | None
     shift_verdict: Verdict | None
 
     def __post_init__(self) -> None:
-        if (self.icc is None) != (self.icc_verdict is None) or (self.shift is None) != (self.shift_verdict is None):
-            raise ValueError("a correlation, or a shift, belongs to a verdict")
-
-    def document(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {
-            "largest_icc": None if self.icc is None else float(self.icc),
-            "icc_verdict": None if self.icc_verdict is None else self.icc_verdict.value,
-            "largest_shift": None if self.shift is None else float(self.shift),
-            "shift_verdict": None if self.shift_verdict is None else self.shift_verdict.value,
-        }
+        for largest, verdict in ((self.largest_icc, self.icc_verdict), (self.largest_shift, self.shift_verdict)):
+            if (largest is None) != (verdict is None):
+                raise ValueError("a correlation, or a shift, belongs to a verdict")
 
 
 def tipping_points(objective: Objective, data: Data, question: Question) -> TippingPoints | None:
@@ -66,7 +58,10 @@ def tipping_points(objective: Objective, data: Data, question: Question) -> Tipp
     if data.drives is not None and data.drives.weights == "item":
         by_icc = last_standing(lambda icc: verdict_with_icc(objective, data, question, icc))
     by_shift = last_standing(lambda shift: verdict_with_shift(objective, data, question, shift))
-    return TippingPoints(*by_icc, *by_shift) if by_icc[1] or by_shift[1] else None
+    if by_icc[1] is None and by_shift[1] is None:
+        return None
+    icc, shift = (None if at is None else float(at) for at, _ in (by_icc, by_shift))
+    return TippingPoints(icc, by_icc[1], shift, by_shift[1])
 
 
 def last_standing(

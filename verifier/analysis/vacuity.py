@@ -29,10 +29,11 @@ A condition that is constant on R, or a conditional never tested in a formula th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +59,7 @@ from verifier.systems.model import EMPTY_CLASS
 from verifier.systems.skeleton import Skeleton
 from verifier.systems.space import StateSpace, truth
 
-KINDS = ("ended", "trivial", "constant", "antecedent")
+Kind: TypeAlias = Literal["ended", "trivial", "constant", "antecedent"]
 AT_ONCE = 2**14
 """Valuations that are looked at together to see whether a condition is constant; most are refuted by the first."""
 
@@ -68,16 +69,12 @@ class Vacuity:
     """Why a requirement says nothing from one initial state.
 
     Attributes:
-        kind: one of `KINDS`.
+        kind: see above.
         text: the same for people.
     """
 
-    kind: str
+    kind: Kind
     text: str
-
-    def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ValueError(f"not a kind of vacuity: {self.kind!r}")
 
 
 @dataclass(frozen=True)
@@ -115,7 +112,7 @@ class _Facts(IntEnum):
 
 
 _ENDED = "the initial state is terminal: the episode is over before it begins"
-_KIND = {
+_KIND: Mapping[_Facts, Kind] = {
     _Facts.ENVIRONMENT: "trivial",
     _Facts.FIRST_STATE: "trivial",
     _Facts.RANGES: "constant",

@@ -7,13 +7,15 @@ Schema follows from it.
 | `tuple[...]`, `Mapping[str, ...]` | an array, an object |
 | a dataclass | an object with its fields as keys, in their order |
 | an `Enum`, a `Literal` | its value |
+| `Exact`, a fraction | a text as "19/20", however many digits it has |
 | `... | None` | also null |
 
 A field that has a default is left out of the JSON where it has that value, every other one is there; one that has
 `ALWAYS` as its metadata is written too, but a file of somebody else need not have it. A field that is called like a
 word of Python ends in an underscore, which its key does not: `from_` is the key "from". What must hold beyond a type
-is said with `Limits`. A class with `schema` and `version` as class variables is a whole document, whose first two
-keys they are.
+is said with `Limits`; what follows from other fields, such as a verdict from those of all scenarios, is a field made
+by `derived` in a class with `Derives`: it is there for readers of the JSON, and no value of the class contradicts it.
+A class with `schema` and `version` as class variables is a whole document, whose first two keys they are.
 
 Reading and schemas are by pydantic, which is imported there only: writing does not need it.
 """
@@ -21,13 +23,15 @@ Reading and schemas are by pydantic, which is imported there only: writing does 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from decimal import Decimal
 from enum import Enum
+from fractions import Fraction
 from functools import cache
 from pathlib import PurePath
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Protocol, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Protocol, Self, TypeAlias, TypeVar
 
 from verifier.base.errors import InputError, Place, shown
 
@@ -46,7 +50,7 @@ class Limits:
     """What must hold of the values of a field beyond their type, as `Annotated[float, Limits(ge=0)]`.
 
     Attributes:
-        ge, gt, le: for numbers: at least, above, at most.
+        ge, gt, le, lt: for numbers: at least, above, at most, below.
         pattern: for texts: a regular expression that is found in it.
         min_length: for texts and arrays.
     """
@@ -54,6 +58,7 @@ class Limits:
     ge: float | None = None
     gt: float | None = None
     le: float | None = None
+    lt: float | None = None
     pattern: str | None = None
     min_length: int | None = None
 
@@ -67,6 +72,7 @@ class Limits:
 
 Share = Annotated[float, Limits(ge=0, le=1)]
 """From 0 to 1."""
+Level = Annotated[float, Limits(gt=0, lt=1)]
 Magnitude = Annotated[float, Limits(ge=0)]
 Count = Annotated[int, Limits(ge=0)]
 FractionText = Annotated[str, Limits(pattern="^[0-9]+(/[0-9]+)?$")]
@@ -74,6 +80,107 @@ Condition = Annotated[str, Limits(pattern="^if ")]
 """Of a verdict: what must be true for it to hold."""
 Sha256 = Annotated[str, Limits(pattern="^[0-9a-f]{64}$")]
 """In hexadecimal."""
+
+
+LONGEST_FRACTION = 1_000_000
+"""Characters of a fraction that are read."""
+
+
+class _FractionText:
+    """For pydantic: a fraction is a text in JSON."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        text = core_schema.str_schema(pattern="^-?[0-9]+(/[0-9]+)?$")
+        return core_schema.no_info_after_validator_function(fraction_of, text)
+
+
+Exact = Annotated[Fraction, _FractionText()]
+
+
+def fraction_text(value: Fraction) -> str:
+    """`str(value)`, however many digits it has; Python refuses to write integers of more than 4300."""
+    parts = (value.numerator,) if value.denominator == 1 else (value.numerator, value.denominator)
+    return "/".join(format(Decimal(part), "f") for part in parts)
+
+
+def fraction_of(text: str) -> Fraction:
+    """A decimal or a fraction of documents, however many digits an exact probability has.
+
+    Raises:
+        ValueError: it is none, its denominator is 0, or it is longer than any that is written.
+    """
+    if len(text) > LONGEST_FRACTION:
+        raise ValueError(f"expected a fraction of at most {LONGEST_FRACTION} characters")
+    top, slash, bottom = text.partition("/")
+    try:
+        return Fraction(text) if len(text) < 4000 else Fraction(_long(top), _long(bottom) if slash else 1)
+    except ZeroDivisionError:
+        raise ValueError("expected a fraction whose denominator is not 0") from None
+
+
+def _long(digits: str) -> int:
+    """A whole number piece by piece: Python decodes no more than 4300 digits at once."""
+    sign, digits = (-1, digits[1:]) if digits.startswith("-") else (1, digits)
+    if not (digits.isascii() and digits.isdigit()):
+        raise ValueError("no whole number")
+    value = 0
+    for start in range(0, len(digits), 4000):
+        piece = digits[start : start + 4000]
+        value = value * 10 ** len(piece) + int(piece)
+    return sign * value
+
+
+class MisfitError(ValueError):
+    """What a field contradicts the others of its object by; `way` leads to it: keys and positions."""
+
+    def __init__(self, way: Sequence[str | int], message: str) -> None:
+        super().__init__(message)
+        self.way = tuple(way)
+
+
+class _Open(Enum):
+    OPEN = "open"
+
+
+def derived(rule: Callable[[Any], Any]) -> Any:
+    """A field that follows from the others by a rule: computed, and refused where another value is given."""
+    return field(default_factory=lambda: _Open.OPEN, metadata={"derived": rule, "always": True})
+
+
+class Derives:
+    """The base of classes with fields that follow from others."""
+
+    def __post_init__(self) -> None:
+        for each in fields(self):  # type: ignore[arg-type]  # those of the dataclass that derives
+            if "derived" not in each.metadata:
+                continue
+            follows, told = each.metadata["derived"](self), getattr(self, each.name)
+            if told is _Open.OPEN:
+                object.__setattr__(self, each.name, follows)
+            elif told != follows:
+                raise _misfit(_key(each.name), json_values(told), json_values(follows))
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        """For pydantic: what follows has no default in JSON."""
+        made = handler(source)
+        for each in made["schema"]["fields"]:
+            if "derived" in cls.__dataclass_fields__[each["name"]].metadata:  # type: ignore[attr-defined]
+                each["schema"] = each["schema"]["schema"]
+        return made
+
+
+def _misfit(name: str, told: Any, follows: Any) -> MisfitError:
+    """At the first place inside where both differ."""
+    way: list[str | int] = [name]
+    while isinstance(told, dict) and isinstance(follows, dict) and told.keys() == follows.keys():
+        key = next(key for key in told if told[key] != follows[key])
+        told, follows = told[key], follows[key]
+        way.append(key)
+    expected, said = (shown(json.dumps(value), 300)[1:-1] for value in (follows, told))
+    return MisfitError(way, f"expected {expected}, which follows from the numbers beside it, found {said}")
 
 
 @dataclass(frozen=True)
@@ -85,7 +192,7 @@ class InputFile:
     sha256: Sha256
 
     @classmethod
-    def of(cls, role: str, path: str, sha256: str) -> InputFile:
+    def of(cls, role: str, path: str, sha256: str) -> Self:
         """From a path as the user gave it."""
         return cls(role, PurePath(path).name, sha256)
 
@@ -112,7 +219,7 @@ def json_values(value: Any) -> Any:
         return [json_values(inner) for inner in value]
     if isinstance(value, Enum):
         return value.value
-    return value
+    return fraction_text(value) if isinstance(value, Fraction) else value
 
 
 def _written(value: Any) -> Iterator[tuple[str, Field[Any]]]:
@@ -209,6 +316,9 @@ _TYPES = {
 def _fault(content: Any, told: Mapping[str, Any]) -> Fault:
     """What pydantic says, in the words of JSON Schema; the names of its alternatives are no part of the way."""
     way, last = _way(content, told["loc"]), str(told["loc"][-1]) if told["loc"] else ""
+    if told["type"] == "value_error":
+        error = told["ctx"]["error"]
+        return way + [str(part) for part in getattr(error, "way", ())], str(error)
     if told["type"] == "missing":
         return way, f"'{last}' is a required property"
     if told["type"] == "unexpected_keyword_argument":

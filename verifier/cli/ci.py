@@ -9,13 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from verifier.base.libraries import library
-from verifier.base.numbers import decimal_text
 from verifier.evidence.junit import junit_xml, suite_name
-from verifier.evidence.points import block_text
 from verifier.language.specs import Specification
 from verifier.questions.settings import RunSettings
 from verifier.study.case import Case
-from verifier.study.results import RunResult
+from verifier.study.results import RunResult, block_text
 
 CI_OUTPUTS = ("junit", "sarif", "in_toto")
 RESULT_FILE = "run.json"
@@ -34,8 +32,7 @@ class Stopwatch:
 
         def timed(cases: list[Case]) -> Iterator[Case]:
             for case in progress(cases):
-                constants = {name: decimal_text(value) for name, value in case.swept.items()}
-                name = suite_name(case.planner.name, block_text(case.environment, constants))
+                name = suite_name(case.planner.name, block_text(case.environment, case.constants))
                 start = time.perf_counter()
                 yield case
                 self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start

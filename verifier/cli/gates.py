@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from verifier.base.errors import UsageError, one_line
 from verifier.base.files import read_json
@@ -14,11 +14,11 @@ from verifier.checking.process import StormProcess
 from verifier.pipeline import verified
 from verifier.questions.settings import RunSettings, drop_rule, largest_drop, share
 from verifier.study.case import Inputs, Study, read_inputs
+from verifier.study.gates import BaselineFile, DropRecord, Gates, NewRequirement, Regression
 from verifier.study.options import RunOptions
 from verifier.study.results import InputFile, RunResult
 
 if TYPE_CHECKING:  # comparisons take a while to import, and most runs have no gates
-    from verifier.questions.compare.floor import Floor
     from verifier.questions.compare.gate import Baseline, Drop, Gate
 
 PAIRED = "worst probabilities, both verified here; chances from common draws of the two files of matrices"
@@ -48,38 +48,6 @@ class Asked:
     baseline: str | None
     recorded: Baseline | None
     least_chance: Fraction | None = None
-
-
-@dataclass(frozen=True)
-class Gates:
-    """What the gates say.
-
-    Attributes:
-        floor, regression: what became of each; None where it was not asked for.
-        compared: what was compared with the baseline, in words.
-        new: requirements that the baseline does not have, with their planners.
-    """
-
-    floor: Floor | None = None
-    regression: Gate | None = None
-    compared: str = ""
-    new: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def failed(self) -> bool:
-        """Whether one is closed."""
-        return any(each is not None and each.failed for each in (self.floor, self.regression))
-
-    def document(self) -> dict[str, Any]:
-        """As JSON values; empty where no gate was asked for."""
-        found: dict[str, Any] = {} if self.floor is None else {"fail_under": self.floor.document()}
-        if self.regression is not None:
-            new = [{"requirement": name, "planner": planner} for name, planner in self.new]
-            document = self.regression.document()
-            for each in document["drops"]:
-                del each["detector"]  # a run has one
-            found["regression"] = {**document, "compared": self.compared, "not_in_baseline": new}
-        return {"gates": found} if found else {}
 
 
 def asked_gates(arguments: RunSettings) -> Asked:
@@ -113,15 +81,16 @@ def asked_gates(arguments: RunSettings) -> Asked:
     return Asked(least, drop, arguments.baseline, recorded, chance)
 
 
-def gates_of(asked: Asked, arguments: RunSettings, result: RunResult, storm: StormProcess) -> Gates:
-    """Hold a run against the gates that were asked for; VerifierError as the pipeline and `gate_of_run`."""
+def gates_of(asked: Asked, arguments: RunSettings, result: RunResult, storm: StormProcess) -> Gates | None:
+    """Hold a run against the gates that were asked for, if any; VerifierError as the pipeline and `gate_of_run`."""
     options, floor = arguments.options, None
     if asked.least is not None:
         from verifier.questions.compare.floor import floor_of
 
         floor = floor_of(result, asked.least)
     if asked.max_drop is None or asked.baseline is None:
-        return Gates(floor)
+        return None if floor is None else Gates(floor)
+    from verifier.questions.compare.gate import rule_text
     from verifier.questions.compare.gating import gate_of_run
 
     if asked.recorded is not None:
@@ -137,11 +106,24 @@ def gates_of(asked: Asked, arguments: RunSettings, result: RunResult, storm: Sto
             gate, compared = gate_of_run(baseline, asked.max_drop, result, options.selection), POINTS
         else:
             gate, compared = _paired(asked, baseline, arguments), PAIRED
-    if result.channel["test"] == "contradicted":
+    if result.channel.test == "contradicted":
         compared += CONTRADICTED
     known = {(requirement, planner) for _, requirement, _, planner in baseline.worst}
-    new = [(each.name, each.planner) for each in result.requirements if (each.name, each.planner) not in known]
-    return Gates(floor, gate, compared, tuple(new))
+    new = [each for each in result.requirements if (each.name, each.planner) not in known]
+    regression = Regression(
+        baseline=BaselineFile.of(gate.baseline),
+        max_drop=decimal_text(gate.max_drop),
+        drop_from=rule_text(gate.least_chance),
+        drops=tuple(_record(drop) for drop in gate.drops),
+        compared=compared,
+        not_in_baseline=tuple(NewRequirement(each.name, each.planner) for each in new),
+    )
+    return Gates(floor, regression)
+
+
+def _record(drop: Drop) -> DropRecord:
+    """Without the detector: a run has one."""
+    return DropRecord(**{each.name: getattr(drop, each.name) for each in fields(DropRecord)})
 
 
 def _verified_baseline(inputs: Inputs, options: RunOptions, storm: StormProcess) -> Baseline:
@@ -171,12 +153,14 @@ def _matrices_of(result: RunResult) -> str:
 
 def gate_lines(gates: Gates) -> Iterator[str]:
     """What the gates say, for people."""
-    if gates.floor is not None:
-        floor = gates.floor
-        basis = {"bounds": "confidence bounds", "interval": "ends of intervals", "point": "P itself"}[floor.source]
-        conditions = dict.fromkeys(each.condition for each in floor.held if not each.failed and each.condition)
-        failed = [each for each in floor.held if each.failed]
-        yield f"gate, no requirement under {decimal_text(floor.least)} ({basis}): {_outcome(failed)}"
+    if gates.fail_under is not None:
+        floor = gates.fail_under
+        basis = {"bounds": "confidence bounds", "interval": "ends of intervals", "point": "P itself"}[floor.from_]
+        conditions = dict.fromkeys(
+            held.condition for held in floor.requirements if not held.failed and held.condition
+        )
+        failed = [held for held in floor.requirements if held.failed]
+        yield f"gate, no requirement under {floor.least} ({basis}): {_outcome(failed)}"
         for each in failed:
             why = f"; not shown: {one_line(each.reason)}" if each.reason else ""
             yield f"  {each.requirement}, planner {each.planner}: {each.value:.6g} in {each.scenario}{why}"
@@ -186,22 +170,21 @@ def gate_lines(gates: Gates) -> Iterator[str]:
         from verifier.questions.compare.gate import rule_words
 
         gate = gates.regression
-        drops = [each for each in gate.drops if each.failed]
-        allowed = decimal_text(gate.max_drop)
-        yield f"gate, no drop by more than {allowed} against {one_line(gate.baseline.name)}: {_outcome(drops)}"
-        yield f"  a drop counts {rule_words(gate.least_chance)}"
-        yield f"  compared: {gates.compared}"
-        yield from (f"  {_drop_text(each, allowed)}" for each in drops)
-        if gates.new:
-            names = ", ".join(f"{name} (planner {planner})" for name, planner in gates.new)
+        drops, chance = [drop for drop in gate.drops if drop.failed], gate.drop_from.partition(":")[2]
+        yield f"gate, no drop by more than {gate.max_drop} against {one_line(gate.baseline.name)}: {_outcome(drops)}"
+        yield f"  a drop counts {rule_words(Fraction(chance) if chance else None)}"
+        yield f"  compared: {gate.compared}"
+        yield from (f"  {_drop_text(drop, gate.max_drop)}" for drop in drops)
+        if gate.not_in_baseline:
+            names = ", ".join(f"{each.requirement} (planner {each.planner})" for each in gate.not_in_baseline)
             yield f"  not in the baseline, not compared: {names}"
 
 
-def _outcome(failed: list[Any]) -> str:
+def _outcome(failed: Sequence[object]) -> str:
     return f"failed by {len(failed)}" if failed else "passed"
 
 
-def _drop_text(each: Drop, allowed: str) -> str:
+def _drop_text(each: DropRecord, allowed: str) -> str:
     chance = "" if each.chance is None else f"; chance that it is more than {allowed}: {each.chance:.3g}"
     return (
         f"{each.requirement}, planner {each.planner}: worse by {each.drop:.6g}, P from {each.before:.6g} to "

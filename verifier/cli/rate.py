@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from verifier.base.documents import json_values
 from verifier.base.errors import UsageError, one_line, shown
 from verifier.base.files import document_text, write_text
 from verifier.base.numbers import level_text
 from verifier.base.words import rate_interval_text
 from verifier.checking.verdicts import Verdict, verdict_text
-from verifier.cli.invocation import Command, with_provenance
+from verifier.cli.invocation import Command
 from verifier.cli.targets import check_targets
 from verifier.evidence.consistency import read_document
 from verifier.evidence.context import CaseContext
@@ -42,7 +41,8 @@ def rate_command(arguments: RateSettings, command: Command) -> int:
     run = read_document(arguments.result)
     if asked.acceptance is None:
         asked = replace(asked, acceptance=_stated_acceptance(context, run, asked))
-    given = given or context.exposures_for(run.content.get("settings", {}).get("environments", ()))
+    environments = run.result.settings.environments if run.kind == "run" else ()
+    given = given or context.exposures_for(environments)
     if not given:
         raise UsageError(
             "how often are encounters met?\n"
@@ -50,7 +50,7 @@ def rate_command(arguments: RateSettings, command: Command) -> int:
         )
     found = hazard_rate(run, asked, given)
     table = rate_table(found)
-    document = with_provenance(document_text(rate_document(found, context.file)), command)
+    document = document_text(replace(rate_document(found, context.file), command=command))
     if arguments.output is not None:
         write_text(arguments.output, document)
     print(document if arguments.json else table, end="")
@@ -156,7 +156,7 @@ def _accepted(found: HazardRate) -> Iterator[str]:
 
 def _reason(found: HazardRate) -> str:
     """Why the criterion is open although numbers would decide."""
-    text = reason_text({"reason": json_values(found.decision.reason)})
+    text = reason_text(found.decision.reason)
     return f" ({one_line(text)})" if text else ""
 
 
@@ -177,7 +177,7 @@ def _stated_acceptance(context: CaseContext, run: Document, asked: RateQuestion)
     if asked.requirement not in context.acceptances:
         return None
     requirement = requirement_of(run, asked.requirement, asked.planner)
-    if requirement["target"] is not None and asked.event not in (None, unwanted(requirement, None)):
+    if requirement.target is not None and asked.event not in (None, unwanted(requirement, None)):
         raise UsageError(
             f"--event {asked.event} is what the target of {asked.requirement} asks for, and the acceptance criterion "
             "of the context is about how often it fails\n  hint: --accept says how often the event is accepted"

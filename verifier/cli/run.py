@@ -12,7 +12,7 @@ from verifier.chains import EXPORT_FORMATS
 from verifier.checking.process import StormProcess
 from verifier.cli.ci import Stopwatch, check_ci_libraries, ci_texts
 from verifier.cli.gates import asked_gates, gate_lines, gates_of
-from verifier.cli.invocation import Command, with_provenance
+from verifier.cli.invocation import Command
 from verifier.cli.targets import check_targets
 from verifier.cli.terminal import progress_bar, wants_colour
 from verifier.language.expressions import to_text
@@ -52,8 +52,9 @@ def run_command(arguments: RunSettings, command: Command) -> int:
     picture = (
         b"" if arguments.plot is None else figure_bytes(run_figure(panels, arguments.plot_scale), arguments.plot)
     )
-    document = with_provenance(result.json_text(), command, held.document())
-    texts = ci_texts(arguments, result, document, inputs.spec, watch)
+    recorded = replace(result, command=command, gates=held)
+    document = recorded.json_text()
+    texts = ci_texts(arguments, recorded, document, inputs.spec, watch)
     if arguments.output is not None:
         texts.append((arguments.output, document))
     if arguments.csv is not None:
@@ -68,8 +69,9 @@ def run_command(arguments: RunSettings, command: Command) -> int:
         print(document, end="")
     else:
         print(run_table(result, points=arguments.points, colour=wants_colour()), end="")
-        print("".join(f"{one_line(line)}\n" for line in gate_lines(held)), end="")
-    return int(ExitCode.VIOLATED if held.failed else result.verdict.exit_code)
+        if held is not None:
+            print("".join(f"{one_line(line)}\n" for line in gate_lines(held)), end="")
+    return int(ExitCode.VIOLATED if held is not None and held.failed else result.verdict.exit_code)
 
 
 def parse_echo(spec_path: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from verifier.base.documents import json_values
 from verifier.base.errors import InputError, Place, UsageError, unknown_name
 from verifier.checking.process import StormProcess
 from verifier.closedloop.comparison import BASELINE, NamedCurve
@@ -82,7 +83,7 @@ def verified_curves(settings: RobrocSettings, families: Mapping[str, str], progr
             "safety": settings.safety,
             "progress": settings.progress,
             "sensitivity": f"highest score threshold ({highest:g}) - score threshold",
-            "run": {key: value for key, value in last.settings.items() if key != "score_threshold"},
+            "run": {key: value for key, value in json_values(last.settings).items() if key != "score_threshold"},
             "engines": engines_record(found.values()),
             "matrices": {member.name: _family_record(result) for member, result in found.items()},
         },
@@ -92,7 +93,8 @@ def verified_curves(settings: RobrocSettings, families: Mapping[str, str], progr
 
 def _family_record(result: RunResult) -> dict[str, Any]:
     """What the matrices are and how they were made, whatever the threshold."""
-    return {key: value for key, value in result.matrices.items() if key not in ("items", "score_threshold")}
+    told = json_values(result.matrices)
+    return {key: value for key, value in told.items() if key not in ("items", "score_threshold")}
 
 
 def _remarks(results: Sequence[RunResult]) -> tuple[str, ...]:

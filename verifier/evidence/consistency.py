@@ -9,10 +9,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from verifier.analysis.channel_test import channel_condition, channel_test
+from verifier.analysis.channel_test import Channel, channel_condition, channel_test
+from verifier.analysis.planning import EvidencePlan
+from verifier.analysis.tipping import TippingPoints
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_json
-from verifier.evidence.documents import Document, checked_document, schema_of
+from verifier.evidence.documents import Document, checked_document, first_fault, schema_of
 from verifier.evidence.measured import (
     check_collision,
     check_confusion,
@@ -21,24 +23,26 @@ from verifier.evidence.measured import (
     check_rate,
     check_trade_offs,
 )
-from verifier.evidence.points import ROUNDING, SOLVING, is_probability, numbers_apart, scenario_text
+from verifier.evidence.points import ROUNDING, SOLVING, is_probability, numbers_apart
 from verifier.evidence.resting import (
-    check_basis,
     check_channel,
     check_condition,
+    check_decision,
     check_index,
-    check_judged,
     check_model_verdict,
+    check_numbers,
     check_once,
     check_over,
-    check_part,
     check_resting,
-    check_target,
     check_worst,
+    conclusions_apart,
+    part_of,
     refuse,
     stated_fraction,
 )
-from verifier.evidence.stated import check_conclusions, stated_requirement
+from verifier.study.collection import Judging
+from verifier.study.records import SettingsRecord
+from verifier.study.results import Engines, Point, RequirementResult, RunResult, Target
 
 LARGEST_NUMBER = 1e300
 """In size; a larger one is no count, length or probability of anything."""
@@ -73,7 +77,9 @@ def check_document(document: Document, file: str | None = None) -> None:
     said = document.content.get("matrices", {})
     if "dependence" in said:
         schema = schema_of("verifier.confusion")
-        check_part(document, "/matrices/dependence", said["dependence"], schema, "/properties/dependence")
+        fault = first_fault(said["dependence"], {"$defs": schema["$defs"], **schema["properties"]["dependence"]})
+        if fault is not None:
+            refuse(document, f"/matrices/dependence{fault[0]}", fault[1])
     CHECKS.get(document.kind, _nothing)(document)
 
 
@@ -123,90 +129,64 @@ def _extreme_numbers(value: Any, pointer: str) -> Iterator[tuple[str, float | in
 
 
 def _check_run(document: Document) -> None:
-    check_basis(document, document.content["settings"])
-    asked = document.content["requirements"]
-    check_once(document, "/requirements", [(each["name"], each["planner"]) for each in asked])
-    for at, each in enumerate(document.content["requirements"]):
+    run: RunResult = document.result
+    check_once(document, "/requirements", [(each.name, each.planner) for each in run.requirements])
+    for at, each in enumerate(run.requirements):
         where = f"/requirements/{at}"
-        check_once(document, f"{where}/points", [scenario_text(point) for point in each["points"]])
-        check_target(document, f"{where}/target", each["target"])
-        check_index(document, f"{where}/worst", each["worst"], len(each["points"]))
-        if "strategies" in each and len(each["strategies"]) != len(each["points"]):
-            refuse(document, f"{where}/strategies", "expected one entry per point")
-        for k, point in enumerate(each["points"]):
-            if "sureness" in point and document.content["settings"]["confidence"] is None:
-                refuse(document, f"{where}/points/{k}/sureness", "expected none, as the settings have no confidence")
-            check_judged(document, f"{where}/points/{k}", point, each["target"])
-            _check_difference(document, "", [(f"{where}/points/{k}", point)])
-        _check_strategies(document, where, each)
-    for u, unanswered in enumerate(document.content.get("unanswered", ())):
-        for k, point in enumerate(unanswered["finished"]):
-            for element, message in numbers_apart(point, document.content["settings"]):
+        check_once(document, f"{where}/points", [point.scenario for point in each.points])
+        for k, point in enumerate(each.points):
+            check_numbers(document, f"{where}/points/{k}", point, run.settings)
+            ends = None if each.strategies is None else each.strategies[k]
+            if ends is not None and not ends.smallest - SOLVING <= point.probability <= ends.largest + SOLVING:
+                refuse(document, f"{where}/strategies/{k}", f"expected a range that holds {point.probability}")
+    rounded = run.settings.round_transitions is not None
+    for u, unanswered in enumerate(run.unanswered):
+        for k, finished in enumerate(unanswered.finished):
+            for element, message in numbers_apart(finished, rounded=rounded):
                 refuse(document, f"/unanswered/{u}/finished/{k}{element}", message)
-    for name, gate in document.content.get("gates", {}).items():
-        least = "least" if name == "fail_under" else "max_drop"
-        if not 0 <= stated_fraction(document, f"/gates/{name}/{least}", gate[least]) <= 1:
-            refuse(document, f"/gates/{name}/{least}", "expected a probability from 0 to 1")
-        rule = gate.get("drop_from", "point")
-        if rule != "point":
-            stated_fraction(document, f"/gates/{name}/drop_from", rule.removeprefix("chance:"))
     try:
-        findings = check_conclusions(document.name, document.content, document.content["settings"])
+        findings = conclusions_apart(document.name, run, run.settings)
     except ValueError as error:  # a floor of 0, or one for bounds that are not there
         refuse(document, "/gates/fail_under", str(error))
     for finding in findings:
         refuse(document, finding.where, f"expected {finding.expected}, found {finding.found}")
-    drawn = {name for each in document.content["requirements"] for point in each["points"] for name in point["draws"]}
-    check_channel(document, "/channel", document.content["channel"], document.content.get("matrices", {}), drawn)
+    drawn = {name for each in run.requirements for point in each.points for name in point.draws}
+    check_channel(document, "/channel", run.channel, document.content.get("matrices", {}), drawn)
 
 
-def _check_difference(document: Document, where: str, points: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+def _check_difference(document: Document, where: str, points: Sequence[tuple[str, Point]]) -> None:
     """The engines differ at no point by more than the document says; where all are listed, at one by so much."""
-    differences = [abs(point["probability"] - point["second_engine"]) for _, point in points]
     furthest = document.content.get("engines", {}).get("largest_difference")
-    for (pointer, _), difference in zip(points, differences, strict=True):
-        if furthest is not None and difference > furthest:
+    for pointer, point in points:
+        if furthest is not None and point.difference > furthest:
             refuse(document, f"{pointer}/second_engine", f"expected at most {furthest} away from the probability")
-    if where and furthest != max(differences, default=0.0):
-        refuse(document, where, f"expected {max(differences, default=0.0)}, the largest, found {furthest}")
-
-
-def _check_strategies(document: Document, where: str, requirement: Mapping[str, Any]) -> None:
-    """Each range over strategies is one, and holds the probability under the strategy that was checked."""
-    for k, (range_, point) in enumerate(zip(requirement.get("strategies", ()), requirement["points"], strict=False)):
-        if not range_["smallest"] - SOLVING <= point["probability"] <= range_["largest"] + SOLVING:
-            refuse(document, f"{where}/strategies/{k}", f"expected a range that holds {point['probability']}")
-    plan = requirement.get("evidence_needed")
-    if plan is not None and plan["lower"] > plan["upper"]:
-        refuse(document, f"{where}/evidence_needed/lower", f"expected at most the upper bound, {plan['upper']}")
-
-
-def _check_worst_point(document: Document, pointer: str, requirement: Mapping[str, Any]) -> None:
-    stated = stated_requirement(requirement)
-    worst = stated.points.index(stated.worst)
-    if requirement["worst"] != worst:
-        refuse(document, pointer, f"expected {worst}, the worst scenario, got {requirement['worst']}")
+    largest = max((point.difference for _, point in points), default=0.0)
+    if where and furthest != largest:
+        refuse(document, where, f"expected {largest}, the largest, found {furthest}")
 
 
 def _check_explain(document: Document) -> None:
-    """Parts that are said to be as in the schema of runs are held against it."""
-    run, bins = schema_of("verifier.run"), len(document.content["bins"])
-    check_part(document, "/settings", document.content["settings"], run, "/properties/settings")
-    check_part(document, "/engines", document.content["engines"], run, "/properties/engines")
-    check_basis(document, document.content["settings"])
-    check_channel(document, "/channel", document.content["channel"], document.content.get("matrices", {}))
-    inner = "/properties/requirements/items/properties/"
-    for at, each in enumerate(document.content["explanations"]):
+    """Parts that are said to be as in the documents of runs are read as those."""
+    content, bins = document.content, len(document.content["bins"])
+    settings = part_of(document, SettingsRecord, "/settings", content["settings"])
+    channel = part_of(document, Channel, "/channel", content["channel"])
+    part_of(document, Engines, "/engines", content["engines"])
+    check_channel(document, "/channel", channel, content.get("matrices", {}))
+    judging = Judging(settings, channel.classes)
+    for at, each in enumerate(content["explanations"]):
         where = f"/explanations/{at}"
-        check_part(document, f"{where}/point", each["point"], run, "/$defs/point")
-        for name in ("target", "evidence_needed", "tipping_points"):
-            if name in each:
-                check_part(document, f"{where}/{name}", each[name], run, inner + name)
-        check_target(document, f"{where}/target", each["target"])
-        check_judged(document, f"{where}/point", each["point"], each["target"])
+        point = part_of(document, Point, f"{where}/point", each["point"])
+        parts = {"target": Target, "evidence_needed": EvidencePlan, "tipping_points": TippingPoints}
+        read: dict[str, Any] = {
+            name: part_of(document, kind, f"{where}/{name}", each[name])
+            for name, kind in parts.items()
+            if each.get(name) is not None
+        }
+        check_numbers(document, f"{where}/point", point, settings)
+        check_decision(document, f"{where}/point", point.decision, judging.decision(point, read.get("target")))
         _check_violation(document, where, each)
         check_worst(document, f"{where}/verdict", each["verdict"], [each["point"]])
-        if each["condition"] is None and each["point"]["condition"] is not None and each["verdict"] == "satisfied":
+        if each["condition"] is None and point.condition is not None and each["verdict"] == "satisfied":
             refuse(document, f"{where}/condition", "expected that of the scenario, which is satisfied on a condition")
         _check_causes(document, f"{where}/violation", each["violation"])
         for kind in ("fixes", "moves", "label_more", "gradient"):
@@ -271,11 +251,11 @@ def _check_map(document: Document, pointer: str, found: Mapping[str, Any]) -> No
 
 
 def _check_require(document: Document) -> None:
-    check_target(document, "/requirement", document.content["requirement"])
-    constants = document.content["settings"].get("constants", {})
-    run = schema_of("verifier.run")
-    check_part(document, "/settings/constants", constants, run, "/$defs/numbers")
-    check_channel(document, "/channel", document.content["channel"], document.content.get("matrices", {}))
+    content = document.content
+    asked = {name: content["requirement"][name] for name in ("comparison", "probability")}
+    target = part_of(document, Target, "/requirement", asked)
+    channel = part_of(document, Channel, "/channel", content["channel"])
+    check_channel(document, "/channel", channel, content.get("matrices", {}))
     for at, each in enumerate(document.content["answers"]):
         where = f"/answers/{at}"
         floors = None if each["box"] is None else each["box"]["floors"]
@@ -298,26 +278,29 @@ def _check_require(document: Document) -> None:
                 refuse(document, f"{where}/cells/{k}/measured/recall", f"expected {hits / items}, hits by items")
         for name in ("measured", "at_place", "perfect"):
             if each[name] is not None:
-                check_part(document, f"{where}/{name}", each[name], run, "/$defs/point")
-                check_model_verdict(document, f"{where}/{name}", each[name])
-                _check_difference(document, "", [(f"{where}/{name}", each[name])])
-        drawn = channel_test(document.content["channel"]["classes"], each["measured"]["draws"])
+                point = part_of(document, Point, f"{where}/{name}", each[name])
+                check_model_verdict(document, f"{where}/{name}", point, target)
+                _check_difference(document, "", [(f"{where}/{name}", point)])
+        drawn = channel_test(channel.classes, each["measured"]["draws"])
         if each["condition"] is None and channel_condition(drawn) is not None:
             refuse(document, f"{where}/condition", f"expected {shown(channel_condition(drawn))}, found nothing")
 
 
 def _check_compare(document: Document) -> None:
-    run, settings = schema_of("verifier.run"), document.content["settings"].get("specs", {})
+    settings = document.content["settings"].get("specs", {})
     for s, spec in enumerate(document.content["specs"]):
-        contenders = len(spec["contenders"])
+        contenders, channels = len(spec["contenders"]), dict[str, Channel]()
         for k, drawn in enumerate(spec["drawn"]):
             named = [each for each in document.content["detectors"] if each["name"] == drawn["detector"]]
             said = named[0] if named else {}
-            check_channel(document, f"/specs/{s}/drawn/{k}/channel", drawn["channel"], said.get("matrices", {}))
-        channels = {drawn["detector"]: drawn["channel"] for drawn in spec["drawn"]}
+            channel = part_of(document, Channel, f"/specs/{s}/drawn/{k}/channel", drawn["channel"])
+            check_channel(document, f"/specs/{s}/drawn/{k}/channel", channel, said.get("matrices", {}))
+            channels[drawn["detector"]] = channel
         for r, each in enumerate(spec["requirements"]):
             where = f"/specs/{s}/requirements/{r}"
-            check_target(document, f"{where}/target", each["target"])
+            target = None
+            if each["target"] is not None:
+                target = part_of(document, Target, f"{where}/target", each["target"])
             if len(each["entries"]) != contenders:
                 refuse(document, f"{where}/entries", "expected one entry per contender")
             for k, entry in enumerate(each["entries"]):
@@ -334,17 +317,21 @@ def _check_compare(document: Document) -> None:
                     refuse(
                         document, f"{where}/entries/{k}/detector", "expected settings and a channel of this detector"
                     )
-                check_part(document, f"/settings/specs/{spec['spec']}/{detector}", mine, run, "/properties/settings")
-                for n, point in enumerate(entry["points"]):
+                chosen = part_of(document, SettingsRecord, f"/settings/specs/{spec['spec']}/{detector}", mine)
+                points = []
+                for n, told in enumerate(entry["points"]):
                     pointer = f"{where}/entries/{k}/points/{n}"
-                    check_part(document, pointer, point, run, "/$defs/point")
-                    for element, message in numbers_apart(point, mine):
-                        refuse(document, pointer + element, message)
-                    check_resting(document, pointer, point, each["target"], mine, channel)
+                    points.append(part_of(document, Point, pointer, told))
+                    check_numbers(document, pointer, points[-1], chosen)
+                    check_resting(document, pointer, points[-1], target, chosen, channel)
                 check_over(document, f"{where}/entries/{k}/verdict", entry["verdict"], entry["points"])
-                asked = {name: each[name] for name in ("name", "formula", "target")}
-                if mine["verdict_from"] == "point":  # else by bounds, which are not in the document
-                    _check_worst_point(document, f"{where}/entries/{k}/worst", entry | asked)
+                if chosen.verdict_from == "point":  # else by bounds, which are not in the document
+                    whole = RequirementResult(
+                        name=each["name"], planner=entry["planner"], formula="", target=target, points=tuple(points)
+                    )
+                    if entry["worst"] != whole.worst:
+                        found = f"expected {whole.worst}, the worst scenario, got {entry['worst']}"
+                        refuse(document, f"{where}/entries/{k}/worst", found)
                 check_condition(document, f"{where}/entries/{k}/condition", entry, entry["points"])
             for k, course in enumerate(each["courses"]):
                 _check_course(document, f"{where}/courses/{k}", course, contenders)
@@ -356,10 +343,10 @@ def _check_compare(document: Document) -> None:
         stated_fraction(document, "/gate/max_drop", document.content["gate"]["max_drop"])
 
 
-def _compared_points(document: Document) -> list[tuple[str, Mapping[str, Any]]]:
-    """Pointer and values of every point of a comparison."""
+def _compared_points(document: Document) -> list[tuple[str, Point]]:
+    """Pointer and value of every point of a comparison."""
     return [
-        (f"/specs/{s}/requirements/{r}/entries/{k}/points/{n}", point)
+        (f"/specs/{s}/requirements/{r}/entries/{k}/points/{n}", part_of(document, Point, "", point))
         for s, spec in enumerate(document.content["specs"])
         for r, requirement in enumerate(spec["requirements"])
         for k, entry in enumerate(requirement["entries"])

@@ -25,7 +25,6 @@ from verifier.base.libraries import library
 
 SCHEMAS: Mapping[str, str] = MappingProxyType(
     {
-        "verifier.run": "study/run.schema.json",
         "verifier.explain": "questions/explain/explain.schema.json",
         "verifier.require": "questions/require/require.schema.json",
         "verifier.compare": "questions/compare/compare.schema.json",
@@ -41,6 +40,7 @@ TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "verifier.trade_offs": ("verifier.closedloop.trade_offs", "TradeOffsResult"),
         "verifier.mutate": ("verifier.robustness.mutators.batch_result", "MutateResult"),
         "verifier.rate": ("verifier.evidence.rates.document", "RateResult"),
+        "verifier.run": ("verifier.study.results", "RunResult"),
     }
 )
 """Schema -> module and name of the type of its documents; imported where one is read or its schema asked for."""

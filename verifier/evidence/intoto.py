@@ -24,8 +24,9 @@ from typing import Any
 
 from verifier.base.errors import one_line
 from verifier.checking.verdicts import verdict_text
-from verifier.evidence.checked import checked, gated, run_grounds
+from verifier.evidence.checked import checked, gated, run_grounds, run_of
 from verifier.evidence.documents import Document
+from verifier.study.results import RunResult
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "https://in-toto.io/attestation/test-result/v0.1"
@@ -52,13 +53,15 @@ def statement(run: Document, subjects: Mapping[str, str]) -> str:
     if not subjects or any(re.fullmatch("[0-9a-f]{64}", digest) is None for digest in subjects.values()):
         raise ValueError("expected at least one subject, each with a SHA-256 of 64 hexadecimal digits")
     predicate: dict[str, Any] = {"passedTests": [], "warnedTests": [], "failedTests": []}
-    for each in checked(run):
-        if each.verdict in LISTS:
-            predicate[LISTS[each.verdict]].append(one_line(verdict_text(each.name, each.condition)))
-    for gate in gated(run):
+    result = run_of(run)
+    for each in checked(result):
+        if each.point.verdict.value in LISTS:
+            named = one_line(verdict_text(each.name, each.point.condition))
+            predicate[LISTS[each.point.verdict.value]].append(named)
+    for gate in gated(result):
         predicate["failedTests" if gate.failed else "passedTests"].append(one_line(gate.name))
-    predicate["result"] = "FAILED" if predicate["failedTests"] else RESULTS.get(run.content["verdict"], "WARNED")
-    predicate["configuration"] = _configuration(run, subjects)
+    predicate["result"] = "FAILED" if predicate["failedTests"] else RESULTS.get(result.verdict.value, "WARNED")
+    predicate["configuration"] = _configuration(run, result, subjects)
     document = {
         "_type": STATEMENT_TYPE,
         "subject": [_resource(name, subjects[name]) for name in sorted(subjects)],
@@ -68,23 +71,22 @@ def statement(run: Document, subjects: Mapping[str, str]) -> str:
     return json.dumps(document, indent=2, sort_keys=True) + "\n"
 
 
-def _configuration(run: Document, subjects: Mapping[str, str]) -> list[dict[str, Any]]:
+def _configuration(run: Document, result: RunResult, subjects: Mapping[str, str]) -> list[dict[str, Any]]:
     tested = set(subjects.values())
     found = []
-    for each in run.content["inputs"]:
-        if each["sha256"] not in tested:
-            found.append(_resource(each["name"], each["sha256"]) | {"annotations": {"role": each["role"]}})
-    regression = run.content.get("gates", {}).get("regression")
-    if regression is not None:  # what a gate compared with decides which tests failed
-        baseline = regression["baseline"]
-        found.append(_resource(baseline["name"], baseline["sha256"]) | {"annotations": {"role": "baseline"}})
+    for file in result.inputs:
+        if file.sha256 not in tested:
+            found.append(_resource(file.name, file.sha256) | {"annotations": {"role": file.role}})
+    if result.gates is not None and result.gates.regression is not None:
+        baseline = result.gates.regression.baseline  # what a gate compared with decides which tests failed
+        found.append(_resource(baseline.name, baseline.sha256) | {"annotations": {"role": "baseline"}})
     if run.sha256 not in tested:
-        notes = {"role": "result", "versions": dict(run.content["versions"])}
-        notes |= {name: one_line(text) for name, text in run_grounds(run.content)}
-        if run.content["condition"] is not None:
-            notes["condition"] = one_line(run.content["condition"])
-        if "command" in run.content:
-            notes["command"] = [one_line(each) for each in run.content["command"]]
+        notes = {"role": "result", "versions": dict(result.versions)}
+        notes |= {name: one_line(text) for name, text in run_grounds(result)}
+        if result.condition is not None:
+            notes["condition"] = one_line(result.condition)
+        if result.command:
+            notes["command"] = [one_line(word) for word in result.command]
         found.append(_resource(run.name, run.sha256) | {"annotations": notes})
     return found
 

@@ -29,9 +29,10 @@ from pathlib import PurePath
 from typing import get_args
 
 from verifier.base.errors import one_line
-from verifier.evidence.checked import Checked, Gated, checked, gated, grounds_of, run_grounds
+from verifier.evidence.checked import Checked, Gated, checked, gated, run_grounds, run_of
 from verifier.evidence.documents import Document
 from verifier.questions.settings import Inconclusive
+from verifier.study.results import RunResult, Unanswered
 
 INCONCLUSIVE = get_args(Inconclusive)
 """What an inconclusive requirement can be in JUnit, which knows no third verdict."""
@@ -55,18 +56,19 @@ def junit_xml(
     """
     if inconclusive not in INCONCLUSIVE:
         raise ValueError(f"expected one of {INCONCLUSIVE}, got {inconclusive!r}")
+    result = run_of(run)
     suites: dict[str, list[Checked]] = {}
-    for each in checked(run):
-        suites.setdefault(suite_name(each.planner, each.block), []).append(each)
+    for each in checked(result):
+        suites.setdefault(suite_name(each.result.planner, each.point.block), []).append(each)
     if seconds is not None and not suites.keys() <= seconds.keys():
         raise ValueError(f"no seconds of {sorted(suites.keys() - seconds.keys())}")
-    root = ET.Element("testsuites", {"name": one_line(run.content["title"] or spec_name)})
+    root = ET.Element("testsuites", {"name": one_line(result.title or spec_name)})
     for name, cases in suites.items():
         taken = None if seconds is None else seconds[name]
-        root.append(_suite(name, cases, PurePath(spec_name).stem, taken, inconclusive, run))
-    if "unanswered" in run.content:
-        root.append(_unanswered_suite(run.content["unanswered"], PurePath(spec_name).stem, seconds is not None))
-    gates = gated(run)
+        root.append(_suite(name, cases, PurePath(spec_name).stem, taken, inconclusive, result))
+    if result.unanswered:
+        root.append(_unanswered_suite(result.unanswered, PurePath(spec_name).stem, seconds is not None))
+    gates = gated(result)
     if gates:
         root.append(_gate_suite(gates, PurePath(spec_name).stem, seconds is not None))
     _count(root, None if seconds is None else sum(seconds[name] for name in suites))
@@ -80,30 +82,30 @@ def suite_name(planner: str, block: str) -> str:
 
 
 def _suite(
-    name: str, cases: Sequence[Checked], spec: str, seconds: float | None, inconclusive: str, run: Document
+    name: str, cases: Sequence[Checked], spec: str, seconds: float | None, inconclusive: str, run: RunResult
 ) -> ET.Element:
     suite = ET.Element("testsuite", {"name": one_line(name)})
     properties = ET.SubElement(suite, "properties")
-    for each in run.content["inputs"]:
-        _property(properties, f"{each['role']} {each['name']} sha256", each["sha256"])
-    for library, version in run.content["versions"].items():
+    for file in run.inputs:
+        _property(properties, f"{file.role} {file.name} sha256", file.sha256)
+    for library, version in run.versions.items():
         _property(properties, f"version {library}", version)
-    for name, value in run_grounds(run.content):
+    for name, value in run_grounds(run):
         _property(properties, name, value)
     share = None if seconds is None else seconds / len(cases)
     for each in cases:
-        suite.append(_case(each, f"{spec}.{each.planner}", share, inconclusive))
+        suite.append(_case(each, f"{spec}.{each.result.planner}", share, inconclusive))
     _count(suite, seconds)
     return suite
 
 
-def _unanswered_suite(unanswered: Sequence[Mapping[str, str]], spec: str, timed: bool) -> ET.Element:
+def _unanswered_suite(unanswered: Sequence[Unanswered], spec: str, timed: bool) -> ET.Element:
     suite = ET.Element("testsuite", {"name": "no answer"})
     for each in unanswered:
-        name = {"classname": one_line(spec), "name": one_line(each["name"])}
+        name = {"classname": one_line(spec), "name": one_line(each.name)}
         case = ET.SubElement(suite, "testcase", name | ({"time": "0.000000"} if timed else {}))
-        ET.SubElement(case, "error", {"type": "no answer", "message": one_line(each["reason"])}).text = one_line(
-            each["formula"]
+        ET.SubElement(case, "error", {"type": "no answer", "message": one_line(each.reason)}).text = one_line(
+            each.formula
         )
     _count(suite, 0.0 if timed else None)
     return suite
@@ -127,25 +129,27 @@ def _case(each: Checked, class_name: str, seconds: float | None, inconclusive: s
     if seconds is not None:
         case.set("time", f"{seconds:.6f}")
     properties = ET.SubElement(case, "properties")
+    point = each.point
     values = {
-        "verdict": each.verdict,
-        **grounds_of(each),
-        "probability": repr(each.probability),
-        "target": f"P {each.target}",
+        "verdict": point.verdict.value,
+        **each.grounds,
+        "probability": repr(point.probability),
+        "target": f"P {each.result.target_text}",
     }
-    values |= {"lower": repr(each.lower), "upper": repr(each.upper)}
-    if each.sureness is not None:
+    values |= {"lower": repr(point.lower), "upper": repr(point.upper)}
+    if point.sureness is not None:
         for kind in ("interval", "confidence_bounds"):
-            values |= {f"{kind}_{end}": repr(each.sureness[kind][end]) for end in ("lower", "upper")}
+            ends = getattr(point.sureness, kind)
+            values |= {f"{kind}_lower": repr(ends.lower), f"{kind}_upper": repr(ends.upper)}
     for name, value in values.items():
         _property(properties, name, value)
-    result = _result_tag(each.verdict, inconclusive)
+    result = _result_tag(point.verdict.value, inconclusive)
     if result is not None:
         found = ET.SubElement(case, result, {"message": one_line(each.message)})
         if result == "failure":
-            found.set("type", each.verdict)
-        found.text = one_line(each.formula)
-    elif each.condition is not None:
+            found.set("type", point.verdict.value)
+        found.text = one_line(each.result.formula)
+    elif point.condition is not None:
         ET.SubElement(case, "system-out").text = one_line(each.message)
     return case
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence, Set
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from verifier.analysis.channel_test import channel_document, class_tests
-from verifier.analysis.intervals.tiers import basis_of
-from verifier.base.documents import Content, json_values
+from verifier.analysis.channel_test import Channel, class_tests
+from verifier.base.documents import Content, fraction_of, json_values, read_document
 from verifier.base.errors import InputError, Place, shown
 from verifier.checking.verdicts import (
     Decision,
@@ -20,11 +19,22 @@ from verifier.checking.verdicts import (
     verdict_over,
     worst_verdict,
 )
-from verifier.evidence.documents import Document, first_fault, schema_of
-from verifier.evidence.points import contradictions, decided, following_verdict
+from verifier.evidence.differences import differing
+from verifier.evidence.documents import Document
+from verifier.evidence.findings import Finding
+from verifier.evidence.points import contradictions
+from verifier.questions.compare.floor import floor_of
+from verifier.questions.compare.gate import worst_of_points
+from verifier.study.collection import Judging
+from verifier.study.gates import DropRecord, Regression
+from verifier.study.records import SettingsRecord
+from verifier.study.results import Point, RunResult, Target
 
 if TYPE_CHECKING:
     from verifier.evidence.rates.document import RateResult
+
+T = TypeVar("T")
+FOLLOWS = ", which follows from the numbers beside it"
 
 
 def refuse(document: Document, pointer: str, message: str) -> NoReturn:
@@ -32,15 +42,52 @@ def refuse(document: Document, pointer: str, message: str) -> NoReturn:
     raise InputError(message, Place(document.name, path=pointer), "documents are read as this program writes them")
 
 
-def check_part(document: Document, pointer: str, part: Any, schema: Mapping[str, Any], place: str) -> None:
-    """Refuse a part of a document that does not keep to the schema at `place` of another kind of document."""
-    found: Any = schema
-    for name in place.strip("/").split("/"):
-        found = found[name]
-    fault = first_fault(part, {"$defs": schema["$defs"], **found})
-    if fault is not None:
-        inner, message = fault
-        refuse(document, pointer + inner, message)
+def part_of(document: Document, kind: type[T], pointer: str, content: Any) -> T:
+    """A part of a document that is a value of a type of its own; refused where it is none."""
+    return read_document(kind, content, document.name, pointer)
+
+
+def conclusions_apart(path: str, run: RunResult, settings: SettingsRecord) -> list[Finding]:
+    """The verdicts and gates of a run that do not follow from its own numbers.
+
+    Args:
+        path: of its document.
+        run: as its document has it, its numbers within their bounds.
+        settings: say what decides a verdict.
+    """
+    judging, found = Judging(settings, run.channel.classes), list[Finding]()
+    for r, one in enumerate(run.requirements):
+        for k, point in enumerate(one.points):
+            follows = _told(judging.decision(point, one.target))
+            found += differing(path, _told(point.decision), follows, FOLLOWS, f"/requirements/{r}/points/{k}")
+    if run.gates is not None and run.gates.fail_under is not None:
+        floor = run.gates.fail_under
+        anew = floor_of(run, fraction_of(floor.least))
+        found += differing(path, json_values(floor), json_values(anew), FOLLOWS, "/gates/fail_under")
+    if run.gates is not None and run.gates.regression is not None:
+        for k, drop in enumerate(run.gates.regression.drops):
+            known = _of_drop(drop, run, run.gates.regression)
+            told = {name: getattr(drop, name) for name in known}
+            found += differing(path, told, known, FOLLOWS, f"/gates/regression/drops/{k}")
+    return found
+
+
+def _told(decision: Decision) -> dict[str, Any]:
+    return {name: json_values(value) for name, value in vars(decision).items()}
+
+
+def _of_drop(told: DropRecord, run: RunResult, gate: Regression) -> dict[str, Any]:
+    """What of a drop follows from the run and the earlier probability."""
+    mine = [one for one in run.requirements if (one.name, one.planner) == (told.requirement, told.planner)]
+    if not mine:
+        return {"requirement": "a requirement of the run, with its planner"}
+    points = [json_values(point) for point in mine[0].points]
+    now = worst_of_points(points, not mine[0].is_upper, mine[0].formula).probability
+    found = {"now": now, "drop": now - told.before if mine[0].is_upper else told.before - now}
+    if gate.drop_from != "point":
+        least = fraction_of(gate.drop_from.removeprefix("chance:"))
+        found["failed"] = told.chance is not None and Fraction(told.chance) >= least
+    return found
 
 
 def check_worst(document: Document, pointer: str, told: str, parts: Sequence[Mapping[str, Any]]) -> None:
@@ -71,81 +118,53 @@ def check_condition(document: Document, pointer: str, whole: Content, parts: Seq
 
 
 def check_channel(
-    document: Document, pointer: str, channel: Content, matrices: Content, drawn: Set[str] | None = None
+    document: Document, pointer: str, channel: Channel, matrices: Mapping[str, Any], drawn: Set[str] | None = None
 ) -> None:
     """The test of the channel is that of the matrices, for the classes that are drawn, in the bins that it names."""
-    check_part(document, pointer, channel, schema_of("verifier.run"), "/properties/channel")
-    labels = [test["label"] for test in channel["classes"]] if drawn is None else sorted(drawn)
-    told_bins = {test["label"]: test.get("bins", []) for test in channel["classes"]}
-    expected = channel_document(class_tests(matrices, {label: told_bins.get(label, []) for label in labels}))
-    if [test["label"] for test in channel["classes"]] != labels:
+    labels = [test.label for test in channel.classes] if drawn is None else sorted(drawn)
+    told_bins = {test.label: test.bins or () for test in channel.classes}
+    expected = class_tests(matrices, {label: told_bins.get(label, ()) for label in labels})
+    if [test.label for test in channel.classes] != labels:
         refuse(document, f"{pointer}/classes", f"expected the classes that are drawn, {', '.join(labels) or 'none'}")
-    for k, (told, follows) in enumerate(zip(channel["classes"], expected["classes"], strict=True)):
-        if "bins" in follows and "bins" not in told:
+    for k, (told, follows) in enumerate(zip(channel.classes, expected, strict=True)):
+        if follows.bins is not None and told.bins is None:
             refuse(document, f"{pointer}/classes/{k}", "expected bins, as the matrices of the document test each bin")
-        for name in {**told, **follows}:
-            if told.get(name) != follows.get(name):
-                said = "the matrices of the document say"
-                refuse(document, f"{pointer}/classes/{k}/{name}", f"{said} {follows.get(name)}, got {told.get(name)}")
-    if channel["test"] != expected["test"]:
-        refuse(document, f"{pointer}/test", f"expected {expected['test']}, got {channel['test']}")
+        for name in {**vars(told), **vars(follows)}:
+            mine, theirs = getattr(told, name, None), getattr(follows, name, None)
+            if mine != theirs:
+                said = f"the matrices of the document say {json_values(theirs)}"
+                refuse(document, f"{pointer}/classes/{k}/{name}", f"{said}, got {json_values(mine)}")
 
 
-def check_basis(document: Document, settings: Content) -> None:
-    """Name, condition and reach of confidence bounds follow from their tier and what it is told with."""
-    confidence, pointer = settings["confidence"], "/settings/confidence/bounds"
-    if confidence is None:
-        return
-    told = confidence["bounds"]
-    try:
-        follows = basis_of(told).document()
-    except (KeyError, TypeError, ValueError) as error:
-        refuse(document, pointer, f"expected what bounds of one tier rest on: {error}")
-    for name, expected in {**follows, "level": confidence["level"]}.items():
-        if told[name] != expected:
-            refuse(
-                document,
-                f"{pointer}/{name}",
-                f"expected {shown(expected)}, which follows from what is beside it, got {shown(told[name])}",
-            )
-
-
-def check_judged(document: Document, where: str, point: Mapping[str, Any], target: Mapping[str, str] | None) -> None:
-    """The verdict of a point of a run follows from its numbers, the channel and the settings."""
-    for element, message in contradictions(
-        point, target, document.content["settings"], document.content.get("channel")
-    ):
+def check_numbers(document: Document, where: str, point: Point, settings: SettingsRecord | None) -> None:
+    """The numbers of a point fit together."""
+    for element, message in contradictions(point, settings):
         refuse(document, where + element, message)
 
 
-def check_model_verdict(document: Document, where: str, point: Content) -> None:
+def check_model_verdict(document: Document, where: str, point: Point, target: Target) -> None:
     """The verdict of the numbers alone; what it rests on is said of the whole answer."""
-    content = document.content
-    for element, message in contradictions(point, content["requirement"], content["settings"]):
-        refuse(document, where + element, message)
-    for name in ("basis", "condition", "reason"):
-        if point[name] is not None:
-            refuse(document, f"{where}/{name}", f"expected nothing, got {shown(str(point[name]))}")
+    check_numbers(document, where, point, None)
+    follows = verdict_of(*point.ends("point"), target.comparison, target.probability)
+    check_decision(document, where, point.decision, Decision(follows))
 
 
 def check_resting(
-    document: Document, where: str, point: Content, target: Content | None, settings: Content, channel: Content
+    document: Document, where: str, point: Point, target: Target | None, settings: SettingsRecord, channel: Channel
 ) -> None:
     """The verdict of a point whose bounds are not in the document follows from what it says that they decide."""
-    decision = Decision(Verdict.NO_TARGET)
-    if settings["verdict_from"] == "point":
-        decision = following_verdict(point, target, settings, channel)
-    elif target is not None:
-        said = point["verdict"] if point["verdict"] != "vacuous" else "satisfied"
-        model = Verdict((point["reason"] or {}).get("model_verdict", said))
-        decision = decided(point, target, settings, channel, model)
-    found = (point["verdict"], *(point[name] for name in ("basis", "condition", "reason")))
-    follows = (decision.verdict.value, decision.basis, decision.condition, json_values(decision.reason))
-    for name, told, expected in zip(("verdict", "basis", "condition", "reason"), found, follows, strict=True):
-        if told != expected:
-            refuse(
-                document, f"{where}/{name}", f"expected {expected}, which follows from what is beside it, got {told}"
-            )
+    model = None
+    if settings.verdict_from != "point":
+        said = point.verdict if point.verdict is not Verdict.VACUOUS else Verdict.SATISFIED
+        model = said if point.reason is None or isinstance(point.reason, WithinBounds) else point.reason.model_verdict
+    decision = Judging(settings, channel.classes).decision(point, target, None if model is None else Verdict(model))
+    check_decision(document, where, point.decision, decision)
+
+
+def check_decision(document: Document, where: str, told: Decision, follows: Decision) -> None:
+    """A verdict, with what it rests on, is what follows."""
+    for finding in differing("", _told(told), _told(follows), FOLLOWS, where):
+        refuse(document, finding.where, f"expected {finding.expected}, found {finding.found}")
 
 
 def check_criterion(document: Document, limit: Fraction | None) -> None:
@@ -161,15 +180,6 @@ def check_criterion(document: Document, limit: Fraction | None) -> None:
         refuse(document, "/verdict", f"expected {' or '.join(sorted(models)) or 'inconclusive'}, got {said}")
     if content.condition is not None and content.verdict not in (Verdict.SATISFIED, Verdict.VIOLATED):
         refuse(document, "/condition", f"expected none of a verdict {content.verdict.value}")
-
-
-def check_target(document: Document, pointer: str, target: Mapping[str, str] | None) -> None:
-    """A target is a probability."""
-    if (
-        target is not None
-        and not 0 <= stated_fraction(document, f"{pointer}/probability", target["probability"]) <= 1
-    ):
-        refuse(document, f"{pointer}/probability", "expected a probability from 0 to 1")
 
 
 def stated_fraction(document: Document, pointer: str, text: str) -> Fraction:

@@ -19,11 +19,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from verifier.base.documents import json_values
 from verifier.base.errors import one_line
-from verifier.checking.verdicts import Verdict, condition_over, worst_verdict
-from verifier.evidence.checked import Checked, Gated, gated, grounds_of, run_grounds, worst_of
+from verifier.checking.verdicts import condition_over, worst_verdict
+from verifier.evidence.checked import Checked, Gated, checked, gated, run_grounds, run_of
 from verifier.evidence.documents import Document
 from verifier.language.specs import Specification
+from verifier.study.results import RunResult, Unanswered
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 LEVELS = {"violated": "error", "inconclusive": "warning", "vacuous": "warning"}
@@ -44,25 +46,26 @@ def sarif_log(run: Document, spec_name: str, lines: Mapping[str, tuple[int, int]
     """
     if any(min(place) < 1 for place in lines.values()):
         raise ValueError("lines and columns count from 1")
-    rules = [*_rules(run), *map(_unanswered_rule, run.content.get("unanswered", []))]
-    results = list(_results(run, rules, spec_name, lines))
+    result = run_of(run)
+    rules = [*_rules(result), *map(_unanswered_rule, result.unanswered)]
+    results = list(_results(result, rules, spec_name, lines))
     log = {
         "$schema": SCHEMA,
         "version": "2.1.0",
         "runs": [
             {
-                "tool": {"driver": _driver(run, rules)},
-                "artifacts": list(_artifacts(run, spec_name)),
+                "tool": {"driver": _driver(result, rules)},
+                "artifacts": list(_artifacts(result, spec_name)),
                 "columnKind": "unicodeCodePoints",
                 "results": results,
                 "properties": {
-                    "title": one_line(run.content["title"]),
-                    "verdict": run.content["verdict"],
-                    "condition": run.content["condition"],
-                    **{_camel(name): one_line(text) for name, text in run_grounds(run.content)},
+                    "title": one_line(result.title),
+                    "verdict": result.verdict.value,
+                    "condition": result.condition,
+                    **{_camel(name): one_line(text) for name, text in run_grounds(result)},
                     "resultSha256": run.sha256,
-                    "versions": dict(run.content["versions"]),
-                    "command": [one_line(each) for each in run.content.get("command", [])],
+                    "versions": dict(result.versions),
+                    "command": [one_line(word) for word in result.command],
                 },
             }
         ],
@@ -80,47 +83,44 @@ def requirement_places(spec: Specification) -> dict[str, tuple[int, int]]:
     return found
 
 
-def _driver(run: Document, rules: list[dict[str, Any]]) -> dict[str, Any]:
+def _driver(run: RunResult, rules: list[dict[str, Any]]) -> dict[str, Any]:
     driver: dict[str, Any] = {"name": "verifier", "rules": rules}
-    version = run.content["versions"].get("verifier")
+    version = run.versions.get("verifier")
     if version is not None:
         driver["version"] = version
     return driver
 
 
-def _rules(run: Document) -> Iterator[dict[str, Any]]:
+def _rules(run: RunResult) -> Iterator[dict[str, Any]]:
     """One rule per requirement; its verdict is the worst over the planners, its condition that of all scenarios."""
     by_name: dict[str, list[Checked]] = {}
-    for each in worst_of(run):
-        by_name.setdefault(one_line(each.requirement), []).append(each)
-    told = [
-        (one_line(each["name"]), (Verdict(each["verdict"]), each["condition"]))
-        for each in run.content["requirements"]
-    ]
+    for each in _worst_of(run):
+        by_name.setdefault(one_line(each.result.name), []).append(each)
     for name, mine in by_name.items():
-        verdict = worst_verdict(Verdict(each.verdict) for each in mine)
-        formula = one_line(mine[0].formula)
+        results = [each.result for each in mine]
+        verdict = worst_verdict(result.verdict for result in results)
+        text = f"P {results[0].target_text} [ {one_line(results[0].formula)} ]"
         yield {
             "id": _identifier(name),
             **({} if name == _identifier(name) else {"name": name}),  # the standard wants no repetition
-            "shortDescription": {"text": f"P {mine[0].target} [ {formula} ]"},
-            "fullDescription": {"text": f"{name}: P {mine[0].target} [ {formula} ]"},
+            "shortDescription": {"text": text},
+            "fullDescription": {"text": f"{name}: {text}"},
             "defaultConfiguration": {"level": LEVELS.get(verdict.value, "none")},
             "properties": {
                 "verdict": verdict.value,
-                "condition": condition_over(verdict, (each for of, each in told if of == name)),
+                "condition": condition_over(verdict, ((each.verdict, each.condition) for each in results)),
                 "messages": [one_line(f"{each.name}: {each.message}") for each in mine],
             },
         }
 
 
 def _results(
-    run: Document, rules: Sequence[Mapping[str, Any]], spec_name: str, lines: Mapping[str, tuple[int, int]]
+    run: RunResult, rules: Sequence[Mapping[str, Any]], spec_name: str, lines: Mapping[str, tuple[int, int]]
 ) -> Iterator[dict[str, Any]]:
     """Every problem, with the number of its rule and its place in the spec."""
-    problems = [_result(each) for each in worst_of(run) if each.verdict in LEVELS]
+    problems = [_result(each) for each in _worst_of(run) if each.point.verdict.value in LEVELS]
     problems += [_gate_result(each) for each in gated(run) if each.failed]
-    problems += [(each["name"], _unanswered_problem(each)) for each in run.content.get("unanswered", [])]
+    problems += [(each.name, _unanswered_problem(each)) for each in run.unanswered]
     index = {rule["id"]: at for at, rule in enumerate(rules)}
     for requirement, problem in problems:
         place = [_location(spec_name, lines.get(requirement))]
@@ -129,43 +129,47 @@ def _results(
 
 def _result(each: Checked) -> tuple[str, dict[str, Any]]:
     """The requirement and its problem, the place of neither; `_gate_result` alike."""
-    said = {name: getattr(each, name) for name in ("verdict", "probability", "lower", "upper")} | grounds_of(each)
-    said["sureness"] = None if each.sureness is None else dict(each.sureness)
-    return each.requirement, _problem(each, f"{each.requirement}\0{each.planner}", LEVELS[each.verdict], said)
+    point, name = each.point, each.result.name
+    said = {name: json_values(getattr(point, name)) for name in ("verdict", "probability", "lower", "upper")}
+    said |= {**each.grounds, "sureness": json_values(point.sureness)}
+    identity = f"{name}\0{each.result.planner}"
+    return name, _problem(name, each, identity, LEVELS[point.verdict.value], said)
 
 
-def _unanswered_rule(each: Mapping[str, str]) -> dict[str, Any]:
-    name, formula = one_line(each["name"]), one_line(each["formula"])
+def _unanswered_rule(each: Unanswered) -> dict[str, Any]:
+    name, formula = one_line(each.name), one_line(each.formula)
     return {
         "id": _identifier(name),
         **({} if name == _identifier(name) else {"name": name}),
         "shortDescription": {"text": f"P [ {formula} ]"},
         "fullDescription": {"text": f"{name}: P [ {formula} ]"},
         "defaultConfiguration": {"level": "error"},
-        "properties": {"verdict": "no answer", "messages": [one_line(each["reason"])]},
+        "properties": {"verdict": "no answer", "messages": [one_line(each.reason)]},
     }
 
 
-def _unanswered_problem(each: Mapping[str, str]) -> dict[str, Any]:
-    name, reason = one_line(each["name"]), one_line(each["reason"])
+def _unanswered_problem(each: Unanswered) -> dict[str, Any]:
+    name, reason = one_line(each.name), one_line(each.reason)
     return {
         "ruleId": _identifier(name),
         "kind": "fail",
         "level": "error",
         "message": {"text": _literal(f"{name}: no answer within the limits. {reason}")},
-        "partialFingerprints": {"requirementAndPlanner/v1": _sha256(f"{each['name']}\0no answer")},
+        "partialFingerprints": {"requirementAndPlanner/v1": _sha256(f"{each.name}\0no answer")},
         "properties": {"verdict": "no answer"},
     }
 
 
 def _gate_result(each: Gated) -> tuple[str, dict[str, Any]]:
     identity = f"{each.requirement}\0{each.planner}\0{each.gate}"
-    return each.requirement, _problem(each, identity, "error", {"gate": each.gate})
+    return each.requirement, _problem(each.requirement, each, identity, "error", {"gate": each.gate})
 
 
-def _problem(each: Checked | Gated, identity: str, level: str, properties: dict[str, Any]) -> dict[str, Any]:
+def _problem(
+    requirement: str, each: Checked | Gated, identity: str, level: str, properties: dict[str, Any]
+) -> dict[str, Any]:
     return {
-        "ruleId": _identifier(one_line(each.requirement)),
+        "ruleId": _identifier(one_line(requirement)),
         "kind": "fail",
         "level": level,
         "message": {"text": _literal(one_line(f"{each.name}: {each.message}"))},
@@ -181,15 +185,18 @@ def _location(spec_name: str, place: tuple[int, int] | None) -> dict[str, Any]:
     return {"physicalLocation": physical}
 
 
-def _artifacts(run: Document, spec_name: str) -> Iterator[dict[str, Any]]:
+def _worst_of(run: RunResult) -> tuple[Checked, ...]:
+    """The worst scenario of each requirement under each planner."""
+    return tuple(each for each in checked(run) if each.worst)
+
+
+def _artifacts(run: RunResult, spec_name: str) -> Iterator[dict[str, Any]]:
     """The inputs with their hashes, the spec first."""
-    inputs = sorted(run.content["inputs"], key=lambda each: bool(each["role"] != "spec"))
-    for each in inputs:
-        uri = spec_name if each["role"] == "spec" else each["name"]
+    for file in sorted(run.inputs, key=lambda file: file.role != "spec"):
         yield {
-            "location": {"uri": _uri(uri)},
-            "hashes": {"sha-256": each["sha256"]},
-            "description": {"text": each["role"]},
+            "location": {"uri": _uri(spec_name if file.role == "spec" else file.name)},
+            "hashes": {"sha-256": file.sha256},
+            "description": {"text": file.role},
         }
 
 

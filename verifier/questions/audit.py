@@ -196,5 +196,6 @@ def _verified(counts: ConfusionCounts, spec: str | Path, options: RunOptions) ->
         result = verify_spec(spec, path, options)
     many = len({each.planner for each in result.requirements}) > 1
     return {
-        f"{each.name}, {each.planner}" if many else each.name: each.worst.probability for each in result.requirements
+        f"{each.name}, {each.planner}" if many else each.name: each.worst_point.probability
+        for each in result.requirements
     }

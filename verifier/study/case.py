@@ -37,7 +37,7 @@ from verifier.perception.confusion import ConfusionFile, ConfusionMatrices, read
 from verifier.perception.confusion.counts import Sequences
 from verifier.perception.confusion.mix import MixedMatrices
 from verifier.study.options import RunOptions
-from verifier.study.results import Scenario
+from verifier.study.results import Numbers
 from verifier.study.scenarios import Block, Grid, make_grid, selected_requirements
 from verifier.systems.model import SystemModel
 from verifier.systems.reader import read_model
@@ -173,15 +173,11 @@ class Study:
             Case(block.planner, block.swept, block.system, block.environment, self) for block in self.grid.blocks
         )
 
-    def place_of(self, scenario: Scenario) -> tuple[Case, int]:
+    def place_of(self, planner: str, point: Numbers) -> tuple[Case, int]:
         """The case of a scenario, and the number of its initial state there."""
-        (case,) = (
-            case
-            for case in self.cases
-            if (case.planner.name, case.environment) == (scenario.planner, scenario.environment)
-            and dict(case.swept) == dict(scenario.swept)
-        )
-        return case, case.initial_states.index(dict(scenario.initial))
+        scenario = planner, point.environment, dict(point.constants)
+        (case,) = (case for case in self.cases if (case.planner.name, case.environment, case.constants) == scenario)
+        return case, case.initial_states.index(dict(point.initial))
 
     @cached_property
     def conditions(self) -> dict[str, Node]:

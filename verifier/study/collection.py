@@ -4,29 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 from verifier.analysis.channel_test import ClassTest, channel_test
 from verifier.analysis.confidence import Confidence, Data
 from verifier.analysis.intervals.rate_intervals import RateIntervals
 from verifier.analysis.objective import Objective
-from verifier.analysis.planning import EvidencePlan, Question, evidence_needed
+from verifier.analysis.planning import EvidencePlan, PlannedColumn, Question, evidence_needed
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.analysis.tipping import tipping_points
 from verifier.analysis.vacuity import Vacuity
 from verifier.base.errors import LimitError
 from verifier.checking.strategies import StrategyRange
 from verifier.checking.values import TwoEngineValues
-from verifier.checking.verdicts import Decision, Verdict, VerdictRule, WithinBounds, decide, verdict_of
+from verifier.checking.verdicts import Decision, Verdict, WithinBounds, decide, verdict_of
 from verifier.language.expressions import to_text
 from verifier.language.specs.specification import Requirement
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import label_text
 from verifier.study.case import Case, Study
-from verifier.study.options import RunOptions
-from verifier.study.provenance import data_assumption
-from verifier.study.results import Point, RequirementResult, Scenario, Sureness, Unanswered
+from verifier.study.records import SettingsRecord
+from verifier.study.results import (
+    Finished,
+    Point,
+    PointBounds,
+    PointInterval,
+    RequirementResult,
+    StrategyEnds,
+    Sureness,
+    Target,
+    Unanswered,
+)
 
 LARGEST_TIPPED = 2_000
 """Product states; tipping points are searched for with some twenty bounds each."""
@@ -52,7 +60,7 @@ class CheckedCase:
 
     case: Case
     values: tuple[TwoEngineValues, ...]
-    whatever: tuple[tuple[int | None, ...], ...]
+    whatever: tuple[tuple[Literal[0, 1] | None, ...], ...]
     strategies: tuple[StrategyRange, ...]
     remarks: tuple[str, ...]
     vacuity: tuple[tuple[tuple[Vacuity, ...], ...], ...]
@@ -86,31 +94,26 @@ class Judging:
     """What decides a verdict, beside the numbers of its point.
 
     Attributes:
-        verdict_from: one of `VERDICT_SOURCES`.
-        rule: which assumptions are accepted.
-        assumption: what the numbers assume about the data, see `data_assumption`.
+        settings: of the run.
         tests: of the classes that the chains draw, see `class_tests`.
     """
 
-    verdict_from: str
-    rule: VerdictRule
-    assumption: str | None
+    settings: SettingsRecord
     tests: Sequence[ClassTest]
 
-    @classmethod
-    def of(cls, settings: Mapping[str, Any], options: RunOptions, tests: Sequence[ClassTest]) -> Judging:
-        """From the settings of a run, as its document has them, and its options."""
-        return cls(settings["verdict_from"], options.verdict_rule, data_assumption(settings), tests)
-
-    def decision(
-        self, model: Verdict, requirement: Requirement, found: CheckedCase, whatever: int | None, *, vacuous: bool
-    ) -> Decision:
-        """The verdict of a point, from what its numbers say; `whatever` as `Point.whatever_predicted`."""
-        known = Verdict.INCONCLUSIVE
-        if whatever is not None:
-            known = verdict_of(whatever, whatever, requirement.comparison, requirement.target)
-        channel = channel_test(self.tests, found.case.draws)
-        return decide(model, known, channel, self.assumption, self.rule, vacuous=vacuous)
+    def decision(self, point: Point, target: Target | None, model: Verdict | None = None) -> Decision:
+        """The verdict of a point; `model` is what the memoryless chain says, where its numbers do not say that."""
+        if target is None:
+            return Decision(Verdict.NO_TARGET)
+        asked, whatever = (target.comparison, target.probability), point.whatever_predicted
+        return decide(
+            model or verdict_of(*point.ends(self.settings.verdict_from), *asked),
+            Verdict.INCONCLUSIVE if whatever is None else verdict_of(whatever, whatever, *asked),
+            channel_test(self.tests, point.draws),
+            self.settings.assumption(),
+            self.settings.rule,
+            vacuous=bool(point.vacuity),
+        )
 
 
 def collected(
@@ -137,23 +140,29 @@ def collected(
             )
             results.append(
                 RequirementResult(
-                    requirement.name,
-                    planner,
-                    to_text(requirement.formula, parenthesise=True),
-                    requirement.comparison,
-                    requirement.target,
-                    points,
-                    _strategies([checked for checked, _ in mine], number),
+                    name=requirement.name,
+                    planner=planner,
+                    formula=to_text(requirement.formula, parenthesise=True),
+                    target=target_of(requirement),
+                    points=points,
+                    strategies=_strategies([checked for checked, _ in mine], number),
                 )
             )
     return tuple(results)
 
 
-def _strategies(cases: Sequence[CheckedCase], number: int) -> tuple[tuple[float, float], ...] | None:
+def target_of(requirement: Requirement) -> Target | None:
+    """What a requirement asks, as documents have it."""
+    comparison: Any = requirement.comparison
+    return None if requirement.target is None else Target(comparison, requirement.target)
+
+
+def _strategies(cases: Sequence[CheckedCase], number: int) -> tuple[StrategyEnds, ...] | None:
     if not all(checked.strategies for checked in cases):
         return None
     ranges = [checked.strategies[number] for checked in cases]
-    return tuple(pair for each in ranges for pair in zip(each.smallest.tolist(), each.largest.tolist(), strict=True))
+    ends = ((each.smallest.tolist(), each.largest.tolist()) for each in ranges)
+    return tuple(StrategyEnds(*pair) for smallest, largest in ends for pair in zip(smallest, largest, strict=True))
 
 
 def _points(
@@ -163,71 +172,74 @@ def _points(
     requirement: Requirement,
     judging: Judging | None,
 ) -> Iterable[Point]:
-    values, case = checked.values[number], checked.case
-    verdict_from = "point" if judging is None else judging.verdict_from
-    for k, initial in enumerate(case.initial_states):
-        exact = None if values.fractions is None else values.fractions[k]
-        lower, upper = float(values.lower[k]), float(values.upper[k])
-        sureness = None if sure is None else _sureness(sure[number], k)
-        ends: tuple[float | Fraction, float | Fraction] = (lower, upper) if exact is None else (exact, exact)
-        if sureness is not None and verdict_from == "bounds":
-            ends = (sureness.bounds_lower, sureness.bounds_upper)
-        elif sureness is not None and verdict_from == "interval":
-            # Not the ends themselves: those are simulated, and other draws would give others.
-            ends = (sureness.lower_range[0], sureness.upper_range[1])
-        model = verdict_of(*ends, requirement.comparison, requirement.target)
-        whatever, vacuity, decision = checked.whatever[number][k], checked.vacuity[number][k], Decision(model)
-        if judging is not None:
-            decision = judging.decision(model, requirement, checked, whatever, vacuous=bool(vacuity))
-        yield Point(
-            Scenario(case.planner.name, case.swept, case.environment, initial),
-            float(values.probability[k]),
-            lower,
-            upper,
-            exact,
-            float(values.second[k]),
-            decision.verdict,
-            sureness,
-            decision.basis,
-            decision.condition,
-            decision.reason,
-            tuple(case.draws),
-            whatever,
-            vacuity,
+    case, target = checked.case, target_of(requirement)
+    for k, numbers in enumerate(_numbers(checked, number)):
+        point = Point(
+            **numbers,
+            **vars(Decision(Verdict.NO_TARGET)),
+            draws=tuple(case.draws),
+            whatever_predicted=checked.whatever[number][k],
+            vacuity=checked.vacuity[number][k],
+            sureness=None if sure is None else _sureness(sure[number], k),
         )
+        if judging is not None:
+            point = point.decided(judging.decision(point, target))
+        elif target is not None:
+            point = point.decided(Decision(verdict_of(*point.ends("point"), target.comparison, target.probability)))
+        yield point
+
+
+def _numbers(checked: CheckedCase, number: int) -> Iterable[dict[str, Any]]:
+    """The fields of `Numbers` at each initial state."""
+    values, case = checked.values[number], checked.case
+    for k, initial in enumerate(case.initial_states):
+        yield {
+            "environment": case.environment,
+            "constants": case.constants,
+            "initial": initial,
+            "probability": float(values.probability[k]),
+            "lower": float(values.lower[k]),
+            "upper": float(values.upper[k]),
+            "second_engine": float(values.second[k]),
+            "exact": None if values.fractions is None else values.fractions[k],
+        }
 
 
 def unanswered_requirement(
     requirement: Requirement, cases: Sequence[CheckedCase], number: int, reason: str
 ) -> Unanswered:
     """A requirement of a study, with the scenarios that were finished."""
-    points = [
-        point
+    finished = tuple(
+        Finished(planner=checked.case.planner.name, **numbers)
         for checked in cases
         if number in checked.answered
-        for point in _points(checked, None, checked.answered.index(number), requirement, None)
-    ]
-    formula = to_text(requirement.formula, parenthesise=True)
-    return Unanswered(requirement.name, formula, reason, tuple(points))
+        for numbers in _numbers(checked, checked.answered.index(number))
+    )
+    return Unanswered(requirement.name, to_text(requirement.formula, parenthesise=True), reason, finished)
 
 
 def _sureness(sure: Confidence, k: int) -> Sureness:
     """That of initial state k."""
     interval, bounds = sure.interval, sure.bounds
+    (low, least), (high, most) = interval.lower_range[k].tolist(), interval.upper_range[k].tolist()
     return Sureness(
         interval.level,
-        interval.kind,
-        float(interval.lower[k]),
-        float(interval.upper[k]),
-        (float(interval.lower_range[k, 0]), float(interval.lower_range[k, 1])),
-        (float(interval.upper_range[k, 0]), float(interval.upper_range[k, 1])),
-        interval.draws or 0,
-        float(bounds.lower[k]),
-        float(bounds.upper[k]),
-        float(bounds.lower_attained[k]),
-        float(bounds.upper_attained[k]),
-        bool(bounds.conservative),
-        sure.tier,
+        PointInterval(
+            interval.kind,
+            float(interval.lower[k]),
+            float(interval.upper[k]),
+            (low, least),
+            (high, most),
+            interval.draws or 0,
+        ),
+        PointBounds(
+            float(bounds.lower[k]),
+            float(bounds.upper[k]),
+            float(bounds.lower_attained[k]),
+            float(bounds.upper_attained[k]),
+            bool(bounds.conservative),
+            sure.tier,
+        ),
     )
 
 
@@ -237,7 +249,8 @@ def interval_remarks(results: Iterable[RequirementResult]) -> list[str]:
         (each, point)
         for each in results
         for point in each.points
-        if point.sureness is not None and not point.sureness.lower <= point.probability <= point.sureness.upper
+        if point.sureness is not None
+        and not point.sureness.interval.lower <= point.probability <= point.sureness.interval.upper
     ]
     if not beside:
         return []
@@ -263,7 +276,7 @@ def with_plans(results: Sequence[RequirementResult], study: Study) -> tuple[Requ
             plan = _plan(result, *asked, data.intervals, study.matrices, data)
             # A chain that is too large cannot be asked often.
             tipping = tipping_points(asked[0], data, asked[1]) if asked[0].state_count <= LARGEST_TIPPED else None
-            result = replace(result, evidence=plan, tipping=tipping)
+            result = replace(result, evidence_needed=plan, tipping_points=tipping)
         planned.append(result)
     return tuple(planned)
 
@@ -272,14 +285,14 @@ def _worst_question(
     result: RequirementResult, study: Study, settings: ConfidenceSettings
 ) -> tuple[Objective, Question] | None:
     """What bounds decide, or fail to decide, in the worst scenario; None where they have no say in it."""
-    worst = result.worst
+    worst = result.worst_point
     other = worst.reason is not None and not isinstance(worst.reason, WithinBounds)
     if result.target is None or worst.basis == "any_dependence" or other or result.verdict is Verdict.VACUOUS:
         return None
-    case, initial = study.place_of(worst.scenario)
+    case, initial = study.place_of(result.planner, worst)
     number = [requirement.name for requirement in study.requirements].index(result.name)
     objective = case.objective(number)
-    question = Question(initial, result.comparison, result.target, settings.semantics)
+    question = Question(initial, result.target.comparison, result.target.probability, settings.semantics)
     return (objective, question) if objective.state_count <= LARGEST_PLANNED else None
 
 
@@ -299,7 +312,7 @@ def _plan(
         return None
     rows = zip(found.columns.tolist(), found.items.tolist(), found.further.tolist(), strict=True)
     columns = tuple(
-        (label_text(matrices.labels[column]), matrices.bin_text(at), items, further)
+        PlannedColumn(label_text(matrices.labels[column]), matrices.bin_text(at), items, further)
         for (at, column), items, further in rows
     )
-    return EvidencePlan(columns, found.lower, found.upper, found.verdict, found.drives)
+    return EvidencePlan(columns, found.drives, found.lower, found.upper, found.verdict)

@@ -5,22 +5,21 @@ from __future__ import annotations
 import contextlib
 import math
 import platform
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
 from verifier.analysis.channel_test import ClassTest
 from verifier.analysis.confidence import Data
 from verifier.analysis.intervals.intervals import alpha_of, fewest_draws
 from verifier.analysis.intervals.rate_differences import difference_remark
-from verifier.analysis.intervals.tiers import RESAMPLED, BoundsBasis
+from verifier.analysis.intervals.tiers import BoundsBasis
 from verifier.analysis.settings import LARGEST_DRAWS, ConfidenceSettings
+from verifier.base.documents import json_values
 from verifier.base.numbers import decimal_text
 from verifier.base.version import __version__
 from verifier.checking.strategies import StrategyRange
 from verifier.checking.values import TwoEngineValues
-from verifier.checking.verdicts import INDEPENDENT_ITEMS
 from verifier.language.expressions import to_text
 from verifier.language.ltl import read_otherwise_by_prism
 from verifier.language.specs import Specification
@@ -30,7 +29,8 @@ from verifier.perception.confusion.matrices import label_text
 from verifier.perception.confusion.sanity import remark_texts
 from verifier.study.case import Case
 from verifier.study.options import RunOptions
-from verifier.study.results import InputFile
+from verifier.study.records import ConfidenceRecord, MatricesRecord, PlannerRecord, SettingsRecord
+from verifier.study.results import RunInput
 from verifier.study.scenarios import Block, Grid
 from verifier.systems.model import EMPTY_CLASS, SystemModel
 
@@ -77,80 +77,72 @@ def installed_versions(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def input_files(spec: Specification, model: SystemModel, confusion: ConfusionFile) -> tuple[InputFile, ...]:
+def input_files(spec: Specification, model: SystemModel, confusion: ConfusionFile) -> tuple[RunInput, ...]:
     """The files that went in, without folders: equal inputs give equal results wherever they lie."""
     return (
-        InputFile.of("spec", spec.file or "", spec.sha256),
-        InputFile.of("model", model.file, model.sha256),
-        InputFile.of("confusion", confusion.name, confusion.sha256),
+        RunInput.of("spec", spec.file or "", spec.sha256),
+        RunInput.of("model", model.file, model.sha256),
+        RunInput.of("confusion", confusion.name, confusion.sha256),
     )
 
 
-def matrices_record(confusion: ConfusionFile) -> dict[str, Any]:
-    """What the matrices are and how they were made, as far as their file says it.
-
-    Of the file's own words: how distance was measured, the matching policy, what became of false alarms, which
-    objects were grouped, the member of a family and the bins that were chosen, whether successive frames depend on
-    each other, and the source.
-    """
+def matrices_record(confusion: ConfusionFile) -> MatricesRecord:
+    """What the matrices are and how they were made, as far as their file says it."""
     matrices, metadata = confusion.matrices, confusion.matrices.metadata
-    return {
-        "labelling": matrices.labelling,
-        "labels": [label_text(each) for each in matrices.labels],
-        "bins": [matrices.bin_text(index) for index in range(matrices.bin_count)],
-        "items": int(matrices.counts.sum()),
-        "sequences": None if confusion.sequences is None else len(confusion.sequences.names),
-        **{key: metadata[key] for key in MATRICES_SAY if key in metadata},
-    }
+    return MatricesRecord(
+        labelling=matrices.labelling,
+        labels=tuple(label_text(each) for each in matrices.labels),
+        bins=tuple(matrices.bin_text(index) for index in range(matrices.bin_count)),
+        items=int(matrices.counts.sum()),
+        sequences=None if confusion.sequences is None else len(confusion.sequences.names),
+        **{name: metadata[name] for name in MATRICES_SAY if name in metadata},
+    )
 
 
-def run_settings(grid: Grid, options: RunOptions, data: Data | None) -> dict[str, Any]:
-    """Every choice that can change a number, by name; `data` says how intervals were made, where they were."""
+def run_settings(grid: Grid, options: RunOptions, data: Data | None) -> SettingsRecord:
+    """Every choice that can change a number; `data` says how intervals were made, where they were."""
     systems = [block.system for block in grid.blocks]
-    left_out = {"environments_left_out": list(grid.left_out)} if grid.left_out else {}
-    return left_out | {
-        "planners": {
-            block.planner.name: {"kind": block.planner.kind, "pick": block.planner.pick} for block in grid.blocks
-        },
-        "environments": list(dict.fromkeys(block.environment for block in grid.blocks)),
-        "set": {
+    return SettingsRecord(
+        environments_left_out=tuple(grid.left_out),
+        planners={block.planner.name: PlannerRecord(block.planner.kind, block.planner.pick) for block in grid.blocks},
+        environments=tuple(dict.fromkeys(block.environment for block in grid.blocks)),
+        set_={
             name: value if isinstance(value, str) else decimal_text(value) for name, value in grid.settings.items()
         },
         # Constants that a sweep changes, directly or through others, differ from point to point.
-        "constants": {
+        constants={
             name: decimal_text(value)
             for name, value in systems[0].constants.items()
             if all(each.constants[name] == value for each in systems)
         },
-        "synthesised_from": None if grid.goal_formula is None else to_text(grid.goal_formula, parenthesise=True),
-        "initial": None if grid.initial is None else to_text(grid.initial),
-        "where": dict(options.where),
-        "score_threshold": options.score_threshold,
-        "canonical": options.canonical,
-        "empty_columns": options.empty_columns,
-        "false_alarms": options.false_alarms,
-        "endless": options.endless,
-        "round_transitions": options.decimals,
-        "exact": options.engines.exact,
-        "verdict_from": "point" if data is None else options.verdict_from,
-        "strict": options.strict,
-        "assume_memoryless": options.assume_memoryless,
-        "confidence": None if data is None or options.confidence is None else _settings_of(options.confidence, data),
-    }
+        synthesised_from=None if grid.goal_formula is None else to_text(grid.goal_formula, parenthesise=True),
+        initial=None if grid.initial is None else to_text(grid.initial),
+        round_transitions=options.decimals,
+        exact=options.engines.exact,
+        verdict_from="point" if data is None else options.verdict_from,
+        confidence=None if data is None or options.confidence is None else _confidence(options.confidence, data),
+        **{name: getattr(options, name) for name in _AS_ASKED},
+    )
 
 
-def _settings_of(settings: ConfidenceSettings, data: Data) -> dict[str, Any]:
-    return {
-        "level": settings.level,
-        "interval": data.choice.kind,
-        "reason": data.choice.reason,
-        "prior": settings.prior,
-        "draws": data.draws,
-        "seed": settings.seed,
-        "semantics": settings.semantics,
-        "events": len(data.events),
-        "bounds": data.basis.document(),
-    }
+def _confidence(settings: ConfidenceSettings, data: Data) -> ConfidenceRecord:
+    return ConfidenceRecord(
+        level=settings.level,
+        interval=data.choice.kind,
+        reason=data.choice.reason,
+        prior=settings.prior,
+        draws=data.draws,
+        seed=settings.seed,
+        semantics=settings.semantics,
+        events=len(data.events),
+        bounds=data.basis,
+    )
+
+
+_AS_ASKED = (
+    "where", "score_threshold", "canonical", "empty_columns", "false_alarms", "endless", "strict", "assume_memoryless",
+)  # fmt: skip
+"""Options that a result records under their own names."""
 
 
 DROPPED = "the matrices were made without unmatched detections (false alarms)"
@@ -160,21 +152,6 @@ OF_THE_MEAN = (
     "depend on each other through the drive, and the mean of P over drives is another number"
 )
 """What no bound on rates says anything about."""
-
-
-def data_assumption(settings: Mapping[str, Any]) -> str | None:
-    """What the numbers that decide verdicts assume about the data, where that is a condition of the verdicts.
-
-    Args:
-        settings: of a run, as its document has them.
-    """
-    confidence, source = settings["confidence"], settings["verdict_from"]
-    if confidence is None or source == "point":
-        return None
-    if source == "interval":
-        return INDEPENDENT_ITEMS if confidence["interval"] == "credible" else RESAMPLED
-    bounds = confidence["bounds"]
-    return str(bounds["condition"]) if bounds["conditional"] else None
 
 
 def run_remarks(
@@ -201,7 +178,7 @@ def run_remarks(
         listed = _listed(columns)
         affected = "" if data is None else " (affects the point estimate only, not intervals and bounds)"
         remarks.append(f"no items with {listed}: rates filled in by policy '{options.empty_columns}'{affected}")
-    dependence = dependence_remark(tests)
+    dependence = dependence_remark(json_values(test) for test in tests)
     if dependence is not None:
         remarks.append(dependence)
     remarks += remark_texts(matrices.metadata)

@@ -1,4 +1,4 @@
-"""What a run found, as values that give their JSON document; its schema is `run.schema.json` beside this file.
+"""What a run found: its document, as values.
 
 Equal inputs give equal bytes: the document holds no times, no absolute paths and no user names.
 """
@@ -6,165 +6,300 @@ Equal inputs give equal bytes: the document holds no times, no absolute paths an
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from decimal import Decimal
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
 
+from verifier.analysis.channel_test import Channel
+from verifier.analysis.intervals.intervals import Kind
+from verifier.analysis.intervals.tiers import Tier
 from verifier.analysis.planning import EvidencePlan
 from verifier.analysis.tipping import TippingPoints
 from verifier.analysis.vacuity import Vacuity
+from verifier.base.documents import (
+    Condition,
+    Derives,
+    Exact,
+    Level,
+    Limits,
+    Magnitude,
+    MisfitError,
+    Share,
+    derived,
+    fraction_text,
+    json_values,
+)
 from verifier.base.documents import InputFile as InputFile
-from verifier.base.documents import json_values
-from verifier.base.files import document_text
 from verifier.base.numbers import decimal_text
 from verifier.base.result import Result
-from verifier.checking.verdicts import Reason, Verdict, condition_over, verdict_over, verdict_text, worst_verdict
-
-SCHEMA_NAME = "verifier.run"
-SCHEMA_VERSION = 1
+from verifier.checking.verdicts import (
+    Basis,
+    Decision,
+    Reason,
+    Verdict,
+    condition_over,
+    verdict_over,
+    verdict_text,
+    worst_verdict,
+)
+from verifier.study.gates import Gates
+from verifier.study.options import VerdictSource
+from verifier.study.records import MatricesRecord, SettingsRecord
 
 
 @dataclass(frozen=True)
-class Scenario:
-    """One point of the grid: planner, values of the swept constants, true environment, initial state."""
+class RunInput(InputFile):
+    """A file that a run was made from."""
 
-    planner: str
-    swept: Mapping[str, int | Fraction]
-    environment: str
-    initial: Mapping[str, int]
+    role: Literal["spec", "model", "confusion"]
 
-    def __str__(self) -> str:
-        parts = [self.environment]
-        parts += [f"{name}={decimal_text(value)}" for name, value in self.swept.items()]
-        parts += [f"{name}={value}" for name, value in self.initial.items()]
-        return " ".join(parts)
+
+@dataclass(frozen=True)
+class PointInterval:
+    """The statistical interval of one probability.
+
+    Attributes:
+        kind: see `verifier.analysis.intervals.intervals.Interval`.
+        lower, upper: its ends.
+        lower_range, upper_range: what drawing leaves open of them.
+        draws: how many matrices were drawn for it.
+    """
+
+    kind: Kind
+    lower: Share
+    upper: Share
+    lower_range: tuple[Share, Share]
+    upper_range: tuple[Share, Share]
+    draws: Annotated[int, Limits(ge=1)]
+
+
+@dataclass(frozen=True)
+class PointBounds:
+    """The confidence bounds of one probability.
+
+    Attributes:
+        lower, upper: all of a run hold at once, unless the tier is approximate.
+        attained_lower, attained_upper: probabilities that single matrices within the confidence region have.
+        conservative: whether they are known to be wider than what some matrices attain.
+        tier: what they assume, see `verifier.analysis.intervals.tiers`.
+    """
+
+    lower: Share
+    upper: Share
+    attained_lower: float
+    attained_upper: float
+    conservative: bool
+    tier: Tier
 
 
 @dataclass(frozen=True)
 class Sureness:
-    """How sure the data make us of one probability.
+    """How sure the data make us of one probability; `level` is that of the interval and of the confidence bounds."""
+
+    level: Level
+    interval: PointInterval
+    confidence_bounds: PointBounds
+
+
+def block_text(environment: str, constants: Mapping[str, str]) -> str:
+    """A true environment and swept constants, which make one Markov chain: `ped vmax=1`."""
+    return " ".join([environment, *(f"{name}={value}" for name, value in constants.items())])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Numbers:
+    """What both engines say of one requirement in one scenario.
 
     Attributes:
-        level: of the interval and of the confidence bounds.
-        kind: of the interval, "credible" or "bootstrap"; see `verifier.analysis.intervals.intervals.Interval`.
-        lower, upper: the interval.
-        lower_range, upper_range: what drawing leaves open of its ends.
-        draws: how many matrices were drawn for it.
-        bounds_lower, bounds_upper: confidence bounds; all of a run hold at once, unless the tier is approximate.
-        attained_lower, attained_upper: probabilities that single matrices within the confidence region have.
-        conservative: whether the confidence bounds are known to be wider than what some matrices attain.
-        tier: what the confidence bounds assume, see `verifier.analysis.intervals.tiers`.
-    """
-
-    level: float
-    kind: str
-    lower: float
-    upper: float
-    lower_range: tuple[float, float]
-    upper_range: tuple[float, float]
-    draws: int
-    bounds_lower: float
-    bounds_upper: float
-    attained_lower: float
-    attained_upper: float
-    conservative: bool
-    tier: str
-
-    def document(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {
-            "level": self.level,
-            "interval": {
-                "kind": self.kind,
-                "lower": self.lower,
-                "upper": self.upper,
-                "lower_range": list(self.lower_range),
-                "upper_range": list(self.upper_range),
-                "draws": self.draws,
-            },
-            "confidence_bounds": {
-                "lower": self.bounds_lower,
-                "upper": self.bounds_upper,
-                "attained_lower": self.attained_lower,
-                "attained_upper": self.attained_upper,
-                "conservative": self.conservative,
-                "tier": self.tier,
-            },
-        }
-
-
-@dataclass(frozen=True)
-class Point:
-    """The probability of one requirement in one scenario.
-
-    Attributes:
+        environment, constants, initial: true environment, values of the swept constants, initial state.
         probability: Storm's value.
         lower, upper: numerical bounds, solving and rounding included; the data's uncertainty is not in them.
+        second_engine: the batch engine's value.
         exact: the value as a fraction, or None.
-        second: the batch engine's value.
-        verdict: what is known about the target, from the bounds that the run was asked to hold against it.
-        sureness: how sure the data make us; None where that was not asked for.
-        basis, condition, reason: what the verdict rests on, see `verifier.checking.verdicts.Decision`.
-        draws: names of the classes whose columns the chain draws from: those that the channel test is about.
-        whatever_predicted: the probability, 0 or 1, where every detector gives the same; else None.
-        vacuity: why the requirement says nothing here; mostly nothing.
     """
 
-    scenario: Scenario
+    environment: str
+    constants: Mapping[str, str]
+    initial: Mapping[str, int]
     probability: float
     lower: float
     upper: float
-    exact: Fraction | None
-    second: float
+    second_engine: float
+    exact: Exact | None = None
+
+    @property
+    def block(self) -> str:
+        """What makes its Markov chain: `ped vmax=1`."""
+        return block_text(self.environment, self.constants)
+
+    @property
+    def scenario(self) -> str:
+        """In words, its initial state last: `ped vmax=1 x=1 v=1`."""
+        return " ".join([self.block, *(f"{name}={value}" for name, value in self.initial.items())])
+
+    @property
+    def place(self) -> tuple[Any, ...]:
+        """What tells its scenario from all others under the same planner."""
+        return self.environment, *(tuple(sorted(part.items())) for part in (self.constants, self.initial))
+
+    @property
+    def value(self) -> Fraction:
+        """The probability, exact where that is known."""
+        return Fraction(self.probability) if self.exact is None else self.exact
+
+    @property
+    def difference(self) -> float:
+        """Between the two engines."""
+        return abs(self.probability - self.second_engine)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point(Numbers):
+    """The probability of one requirement in one scenario, and the verdict.
+
+    Attributes:
+        verdict: what is known about the target, from the bounds that the run was asked to hold against it.
+        basis, condition, reason: what the verdict rests on, see `verifier.checking.verdicts.Decision`.
+        draws: names of the classes whose columns the chain draws from: those that the channel test is about.
+        whatever_predicted: the probability where every detector gives the same; else None.
+        vacuity: why the requirement says nothing here; mostly nothing.
+        sureness: how sure the data make us; None where that was not asked for.
+    """
+
     verdict: Verdict
+    basis: Basis | None
+    condition: Condition | None
+    reason: Reason | None
+    draws: tuple[str, ...]
+    whatever_predicted: Literal[0, 1] | None = None
+    vacuity: Annotated[tuple[Vacuity, ...], Limits(min_length=1)] = ()
     sureness: Sureness | None = None
-    basis: str | None = None
-    condition: str | None = None
-    reason: Reason | None = None
-    draws: tuple[str, ...] = ()
-    whatever_predicted: int | None = None
-    vacuity: tuple[Vacuity, ...] = ()
+
+    @property
+    def decision(self) -> Decision:
+        """The verdict with what it rests on."""
+        return Decision(self.verdict, self.basis, self.condition, self.reason)
+
+    def decided(self, decision: Decision) -> Point:
+        """The same numbers with another verdict."""
+        return replace(self, **vars(decision))
 
     @property
     def verdict_text(self) -> str:
         """The verdict with its condition, for people."""
         return verdict_text(self.verdict.value, self.condition)
 
+    def bounds(self, source: VerdictSource) -> tuple[float, float]:
+        """The bounds that are held against the target, where there is no exact probability.
+
+        Of an interval not its ends, which are simulated, but all that other draws might have made of them. Without
+        intervals and bounds the numerical ones count, whatever was asked for.
+        """
+        if self.sureness is None or source == "point":
+            return self.lower, self.upper
+        if source == "interval":
+            return self.sureness.interval.lower_range[0], self.sureness.interval.upper_range[1]
+        return self.sureness.confidence_bounds.lower, self.sureness.confidence_bounds.upper
+
+    def ends(self, source: VerdictSource) -> tuple[Fraction, Fraction]:
+        """As `bounds`, as fractions; where P itself is held against the target and is exact, twice that."""
+        if self.exact is not None and (self.sureness is None or source == "point"):
+            return self.exact, self.exact
+        lower, upper = self.bounds(source)
+        return Fraction(lower), Fraction(upper)
+
 
 @dataclass(frozen=True)
-class RequirementResult:
+class _Under:
+    """A planner."""
+
+    planner: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finished(Numbers, _Under):
+    """A scenario of a requirement without an answer that was finished, for the measured matrix alone."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is asked of a probability: `P >= 19/20`."""
+
+    comparison: Literal[">=", ">", "<=", "<"]
+    probability: Exact
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.probability <= 1:
+            raise MisfitError(["probability"], "expected a probability from 0 to 1")
+
+    @property
+    def is_upper(self) -> bool:
+        """Whether it limits from above."""
+        return self.comparison in ("<=", "<")
+
+    def __str__(self) -> str:
+        return f"{self.comparison} {decimal_text(self.probability)}"
+
+
+@dataclass(frozen=True)
+class StrategyEnds:
+    """Range of a probability over all strategies that win the same game as a synthesised planner."""
+
+    smallest: float
+    largest: float
+
+
+def _worst(result: RequirementResult) -> int:
+    """The scenario with the worst verdict; of several the one with the least probability, or with the greatest where
+    the target is an upper limit."""
+    worst = [at for at, point in enumerate(result.points) if point.verdict is result.verdict]
+    return result.least(worst)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequirementResult(Derives):
     """One requirement under one planner, over all its scenarios.
 
     Attributes:
         formula: the requirement's formula, fully parenthesised.
-        comparison, target: `P >= target` and so on; comparison "=" and target None for `P = ?`.
+        target: None for `P = ?`.
+        verdict: the worst over the scenarios that are not vacuous, if there are any.
+        condition: what must be true for the verdict to hold.
+        worst: number of the worst scenario.
         points: one per scenario, in the order of the grid; never empty.
-        strategies: smallest and largest probability over every strategy that wins the same game as the
-            synthesised planner, per scenario, where that was asked for.
-        evidence: what would decide it, where it is inconclusive and that is known.
-        tipping: how wrong the assumptions of its bounds may be, where that is known.
+        strategies: one per scenario, where that was asked for.
+        evidence_needed: what would decide it, where it is inconclusive and that is known.
+        tipping_points: how wrong the assumptions of its bounds may be, where that is known.
     """
 
     name: str
     planner: str
     formula: str
-    comparison: str
-    target: Fraction | None
-    points: tuple[Point, ...]
-    strategies: tuple[tuple[float, float], ...] | None = None
-    evidence: EvidencePlan | None = None
-    tipping: TippingPoints | None = None
+    target: Target | None
+    verdict: Verdict = derived(lambda result: verdict_over(point.verdict for point in result.points))
+    condition: Condition | None = derived(
+        lambda result: condition_over(result.verdict, ((point.verdict, point.condition) for point in result.points))
+    )
+    worst: int = derived(_worst)
+    points: Annotated[tuple[Point, ...], Limits(min_length=1)]
+    strategies: tuple[StrategyEnds, ...] | None = None
+    evidence_needed: EvidencePlan | None = None
+    tipping_points: TippingPoints | None = None
+
+    def __post_init__(self) -> None:
+        if self.strategies is not None and len(self.strategies) != len(self.points):
+            raise MisfitError(["strategies"], "expected one entry per point")
+        super().__post_init__()
+
+    def least(self, among: Iterable[int]) -> int:
+        """Of some scenarios the one that is farthest on the wrong side of the target, or of any there might be."""
+        pick = max if self.is_upper else min
+        return pick(among, key=lambda at: self.points[at].value)
 
     @property
-    def verdict(self) -> Verdict:
-        """The worst verdict over the scenarios that are not vacuous, if there are any."""
-        return verdict_over(point.verdict for point in self.points)
-
-    @property
-    def condition(self) -> str | None:
-        """What must be true for the verdict to hold."""
-        return condition_over(self.verdict, ((point.verdict, point.condition) for point in self.points))
+    def is_upper(self) -> bool:
+        """Whether the target limits the probability from above."""
+        return self.target is not None and self.target.is_upper
 
     @property
     def verdict_text(self) -> str:
@@ -172,23 +307,25 @@ class RequirementResult:
         return verdict_text(self.verdict.value, self.condition)
 
     @property
-    def worst(self) -> Point:
-        """The scenario with the worst verdict; of several the one with the least probability, or with the greatest
-        where the target is an upper limit."""
-        worst = [point for point in self.points if point.verdict is self.verdict]
-        pick = max if self.comparison in ("<=", "<") else min
-        return pick(worst, key=lambda point: point.probability if point.exact is None else point.exact)
+    def worst_point(self) -> Point:
+        """The worst scenario."""
+        return self.points[self.worst]
 
     @property
-    def best(self) -> Point:
-        """The scenario at the other end."""
-        pick = min if self.comparison in ("<=", "<") else max
-        return pick(self.points, key=lambda point: point.probability if point.exact is None else point.exact)
+    def best_point(self) -> Point:
+        """The scenario with the probability at the other end."""
+        pick = min if self.is_upper else max
+        return pick(self.points, key=lambda point: point.value)
+
+    @property
+    def threshold(self) -> Fraction | None:
+        """The probability that is asked for."""
+        return None if self.target is None else self.target.probability
 
     @property
     def target_text(self) -> str:
         """The target for people: `>= 0.95`."""
-        return "= ?" if self.target is None else f"{self.comparison} {decimal_text(self.target)}"
+        return "= ?" if self.target is None else str(self.target)
 
 
 @dataclass(frozen=True)
@@ -196,55 +333,80 @@ class Unanswered:
     """A requirement that has no answer within the limits of time, memory and size.
 
     Attributes:
-        requirement, formula: its name, and its formula fully parenthesised.
+        name, formula: its name, and its formula fully parenthesised.
         reason: which limit, in which chain, and what to do.
-        points: the scenarios that were finished, for the measured matrix alone: none is judged.
+        finished: the scenarios that were finished: none is judged.
     """
 
-    requirement: str
+    name: str
     formula: str
     reason: str
-    points: tuple[Point, ...]
+    finished: tuple[Finished, ...]
 
     @property
     def remark(self) -> str:
         """For readers of the numbers."""
-        return f"{self.requirement}: no answer within the limits. {' '.join(self.reason.split())}"
-
-    def document(self) -> dict[str, Any]:
-        """As JSON values."""
-        points = [{"planner": point.scenario.planner, **_numbers_document(point)} for point in self.points]
-        return {"name": self.requirement, "formula": self.formula, "reason": self.reason, "finished": points}
+        return f"{self.name}: no answer within the limits. {' '.join(self.reason.split())}"
 
 
-@dataclass(frozen=True, repr=False)
-class RunResult(Result):
+@dataclass(frozen=True)
+class Engines:
+    """Which engine's numbers are reported, and how far the other one is from them."""
+
+    reported: Literal["storm"]
+    second: Literal["batch"]
+    largest_difference: Magnitude
+
+
+def _engines(points: Iterable[Numbers]) -> Engines:
+    return Engines("storm", "batch", max(point.difference for point in points))
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class RunResult(Derives, Result):
     """Everything one `verify run` found.
 
     Attributes:
+        command: that made it, inputs by name without folders; empty where a program called.
+        gates: what was asked for beside the targets.
         title: what the matrices are, for people.
+        verdict: the worst over all requirements; without an answer where one has none, unless another is violated.
+        condition: what must be true for the verdict to hold.
         inputs: the files that went in.
-        settings: every choice that can change a number, by name.
-        requirements: per planner, in the order of the spec.
+        matrices: what the matrices are and how they were made.
+        settings: every choice that can change a number.
+        channel: the test of the memoryless channel.
         versions: of this program and of what it computed with.
         remarks: what a reader must know to read the numbers rightly.
-        matrices: what the matrices are and how they were made; empty where that is not said.
-        channel: the test of the memoryless channel, see `verifier.analysis.channel_test.channel_document`.
+        requirements: per planner, in the order of the spec.
         unanswered: what has no answer within the limits; also among the remarks.
     """
 
+    schema: ClassVar[str] = "verifier.run"
+    version: ClassVar[int] = 1
+    command: tuple[str, ...] = ()
+    gates: Gates | None = None
     title: str
-    inputs: tuple[InputFile, ...]
-    settings: Mapping[str, Any]
-    requirements: tuple[RequirementResult, ...]
+    verdict: Verdict = derived(lambda run: run._verdict())
+    condition: Condition | None = derived(
+        lambda run: condition_over(run.verdict, ((each.verdict, each.condition) for each in run.requirements))
+    )
+    inputs: tuple[RunInput, ...]
+    matrices: MatricesRecord | None = None
+    settings: SettingsRecord
+    channel: Channel
     versions: Mapping[str, str]
+    engines: Engines = derived(lambda run: _engines(point for each in run.requirements for point in each.points))
     remarks: tuple[str, ...]
-    matrices: Mapping[str, Any] = field(default_factory=dict)
-    channel: Mapping[str, Any] = field(default_factory=dict)
-    unanswered: tuple[Unanswered, ...] = ()
+    requirements: Annotated[tuple[RequirementResult, ...], Limits(min_length=1)]
+    unanswered: Annotated[tuple[Unanswered, ...], Limits(min_length=1)] = ()
 
     TOLD = "verifier.telling.run:run_table"
     DRAWN = "verifier.telling.figures.run:figure_of_run"
+
+    def _verdict(self) -> Verdict:
+        missing = [Verdict.NO_ANSWER] if self.unanswered else []
+        return worst_verdict([*missing, *(each.verdict for each in self.requirements)])
 
     @property
     def headline(self) -> str:
@@ -252,48 +414,9 @@ class RunResult(Result):
         return f"{self.title}: {self.verdict_text}"
 
     @property
-    def largest_difference(self) -> float:
-        """Between the two engines, over all points."""
-        return max(abs(point.probability - point.second) for each in self.requirements for point in each.points)
-
-    @property
-    def verdict(self) -> Verdict:
-        """The worst verdict over all requirements."""
-        missing = [Verdict.NO_ANSWER] if self.unanswered else []
-        return worst_verdict([*missing, *(each.verdict for each in self.requirements)])
-
-    @property
-    def condition(self) -> str | None:
-        """What must be true for the verdict to hold."""
-        return condition_over(self.verdict, ((each.verdict, each.condition) for each in self.requirements))
-
-    @property
     def verdict_text(self) -> str:
         """The verdict with its condition, for people."""
         return verdict_text(self.verdict.value, self.condition)
-
-    def document(self) -> dict[str, Any]:
-        """The JSON document of the run."""
-        return {
-            "schema": SCHEMA_NAME,
-            "version": SCHEMA_VERSION,
-            "title": self.title,
-            "verdict": self.verdict.value,
-            "condition": self.condition,
-            "inputs": json_values(self.inputs),
-            **({"matrices": dict(self.matrices)} if self.matrices else {}),
-            "settings": dict(self.settings),
-            **({"channel": dict(self.channel)} if self.channel else {}),
-            "versions": dict(self.versions),
-            "engines": engines_record([self]),
-            "remarks": list(self.remarks),
-            "requirements": [_requirement_document(each) for each in self.requirements],
-            **({"unanswered": [each.document() for each in self.unanswered]} if self.unanswered else {}),
-        }
-
-    def json_text(self) -> str:
-        """The document as text."""
-        return document_text(self.document())
 
     def rows(self) -> Iterator[dict[str, str | int | float]]:
         """One flat row per requirement and scenario, with the same columns throughout."""
@@ -302,17 +425,17 @@ class RunResult(Result):
                 yield {
                     "requirement": each.name,
                     "planner": each.planner,
-                    "environment": point.scenario.environment,
-                    **{f"constant_{name}": decimal_text(value) for name, value in point.scenario.swept.items()},
-                    **{f"initial_{name}": value for name, value in point.scenario.initial.items()},
+                    "environment": point.environment,
+                    **{f"constant_{name}": value for name, value in point.constants.items()},
+                    **{f"initial_{name}": value for name, value in point.initial.items()},
                     "probability": point.probability,
                     "lower": point.lower,
                     "upper": point.upper,
                     "exact": "" if point.exact is None else fraction_text(point.exact),
-                    "second_engine": point.second,
+                    "second_engine": point.second_engine,
                     **_sureness_columns(point.sureness),
-                    "comparison": "" if each.target is None else each.comparison,
-                    "target": "" if each.target is None else decimal_text(each.target),
+                    "comparison": "" if each.target is None else each.target.comparison,
+                    "target": "" if each.target is None else decimal_text(each.target.probability),
                     "verdict": point.verdict.value,
                     "condition": point.condition or "",
                     "basis": point.basis or "",
@@ -324,73 +447,21 @@ def _sureness_columns(sureness: Sureness | None) -> dict[str, float]:
         return {}
     return {
         "level": sureness.level,
-        "interval_lower": sureness.lower,
-        "interval_upper": sureness.upper,
-        "bounds_lower": sureness.bounds_lower,
-        "bounds_upper": sureness.bounds_upper,
+        "interval_lower": sureness.interval.lower,
+        "interval_upper": sureness.interval.upper,
+        "bounds_lower": sureness.confidence_bounds.lower,
+        "bounds_upper": sureness.confidence_bounds.upper,
     }
 
 
 def engines_record(results: Iterable[RunResult]) -> dict[str, Any]:
-    """Which engine's numbers are reported, and how far the other one is from them over one or more runs."""
-    furthest = max(each.largest_difference for each in results)
-    return {"reported": "storm", "second": "batch", "largest_difference": furthest}
-
-
-def _requirement_document(each: RequirementResult) -> dict[str, Any]:
-    document: dict[str, Any] = {
-        "name": each.name,
-        "planner": each.planner,
-        "formula": each.formula,
-        "target": None if each.target is None else {"comparison": each.comparison, "probability": str(each.target)},
-        "verdict": each.verdict.value,
-        "condition": each.condition,
-        "worst": each.points.index(each.worst),
-        "points": [point_document(point) for point in each.points],
-    }
-    if each.strategies is not None:
-        document["strategies"] = [{"smallest": low, "largest": high} for low, high in each.strategies]
-    if each.evidence is not None:
-        document["evidence_needed"] = each.evidence.document()
-    if each.tipping is not None:
-        document["tipping_points"] = each.tipping.document()
-    return document
+    """Those of several runs, as JSON values."""
+    requirements = [each for run in results for each in run.requirements]
+    made: dict[str, Any] = json_values(_engines(point for each in requirements for point in each.points))
+    return made
 
 
 def point_document(point: Point) -> dict[str, Any]:
-    """A point as JSON values, the same in every document."""
-    document = _numbers_document(point) | {
-        "verdict": point.verdict.value,
-        "basis": point.basis,
-        "condition": point.condition,
-        "reason": json_values(point.reason),
-        "draws": list(point.draws),
-    }
-    if point.whatever_predicted is not None:
-        document["whatever_predicted"] = point.whatever_predicted
-    if point.vacuity:
-        document["vacuity"] = [{"kind": why.kind, "text": why.text} for why in point.vacuity]
-    if point.sureness is not None:
-        document["sureness"] = point.sureness.document()
-    return document
-
-
-def _numbers_document(point: Point) -> dict[str, Any]:
-    """Where a point is, and what both engines say there."""
-    exact = {} if point.exact is None else {"exact": fraction_text(point.exact)}
-    return {
-        "environment": point.scenario.environment,
-        "constants": {name: decimal_text(value) for name, value in point.scenario.swept.items()},
-        "initial": dict(point.scenario.initial),
-        "probability": point.probability,
-        "lower": point.lower,
-        "upper": point.upper,
-        "second_engine": point.second,
-        **exact,
-    }
-
-
-def fraction_text(value: Fraction) -> str:
-    """`str(value)`, however many digits it has; Python refuses to write integers of more than 4300."""
-    parts = (value.numerator,) if value.denominator == 1 else (value.numerator, value.denominator)
-    return "/".join(format(Decimal(part), "f") for part in parts)
+    """A point as JSON values."""
+    made: dict[str, Any] = json_values(point)
+    return made

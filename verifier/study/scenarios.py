@@ -33,8 +33,13 @@ class Block:
     system: System
     environment: str
 
+    @property
+    def constants(self) -> dict[str, str]:
+        """The values of the swept constants, as documents have them."""
+        return {name: decimal_text(value) for name, value in self.swept.items()}
+
     def __str__(self) -> str:
-        swept = "".join(f" {name}={decimal_text(value)}" for name, value in self.swept.items())
+        swept = "".join(f" {name}={value}" for name, value in self.constants.items())
         return f"planner {self.planner.name}, {self.environment}{swept}"
 
 

@@ -185,10 +185,11 @@ def _notes(result: CompareResult) -> Iterator[str]:
 def _verdicts_from(result: CompareResult) -> Iterator[str]:
     """What is compared with the targets, and what that assumes of each detector's data."""
     settings = [each for spec in result.settings["specs"].values() for each in spec.values()]
-    if settings[0]["verdict_from"] == "point":
+    if settings[0].verdict_from == "point":
         yield "Verdicts use the point estimates alone."
     else:
-        yield from dict.fromkeys(f"Verdicts use the {one_line(bounds_told(each))}." for each in settings)
+        bounds = [each.bounds for each in settings if each.bounds is not None]
+        yield from dict.fromkeys(f"Verdicts use the {one_line(bounds_told(each))}." for each in bounds)
     tests = dict.fromkeys(
         f"{one_line(each.detector)}: {one_line(line)}"
         for spec in result.specs

@@ -13,7 +13,7 @@ from verifier.base.errors import one_line
 from verifier.base.numbers import interval_text, level_text
 from verifier.perception.confusion.matrices import Label, label_text
 from verifier.questions.explain.explain_result import Counted, Explained, ExplainResult, Frame
-from verifier.study.results import Point, point_document
+from verifier.study.results import Point
 from verifier.telling.causes import (
     HOW_CAUSES_COUNT,
     cause_lines,
@@ -44,23 +44,22 @@ def explain_table(result: ExplainResult) -> str:
         lines += ["", *_requirement_lines(each, result, content, part)]
     lines += evidence_lines(run)
     lines += ["", f"Probabilities by Storm {run.versions['storm']}; the second engine differs by at most "]
-    lines[-1] += f"{run.largest_difference:.1e}."
+    lines[-1] += f"{run.engines.largest_difference:.1e}."
     lines += remark_lines(run.remarks)
     return "\n".join([*lines, f"verdict: {one_line(run.verdict_text)}"]) + "\n"
 
 
 def _requirement_lines(each: Explained, result: ExplainResult, content: Content, part: Content) -> list[str]:
-    point, target = each.point, each.result.target
-    told = point_document(point)
+    point, target = each.point, each.result.threshold
     asked = "P = ?" if target is None else f"P {each.result.target_text}"
-    head = f"{each.result.name}, planner {each.result.planner}: {asked}, {one_line(marked_verdict(told))}"
+    head = f"{each.result.name}, planner {each.result.planner}: {asked}, {one_line(marked_verdict(point))}"
     number = f"P = {probability_text(point, target)} ({bound_text(point)}) in the worst scenario, {point.scenario}"
     lines = [
         head,
         "=" * len(head),
         number,
         *_sureness_lines(point, result),
-        *_why_lines(told),
+        *_why_lines(point),
         "",
         *_failure_lines(each, content, part),
     ]
@@ -69,22 +68,28 @@ def _requirement_lines(each: Explained, result: ExplainResult, content: Content,
     return [*lines, *_move_lines(each.explanation, result)]
 
 
-def _why_lines(point: Content) -> list[str]:
+def _why_lines(point: Point) -> list[str]:
     """What the verdict rests on beside its numbers, and why it is open or vacuous."""
-    lines = [f"not decided by these numbers: {one_line(text)}"] if (text := reason_text(point)) else []
+    lines = (
+        [f"not decided by these numbers: {one_line(text)}"]
+        if (text := reason_text(point.reason, point.probability))
+        else []
+    )
     lines += [f"vacuous: {one_line(text)}"] if (text := vacuity_text(point)) else []
-    return lines + (["it holds whatever the detector predicts"] if point["basis"] == "any_dependence" else [])
+    return lines + (["it holds whatever the detector predicts"] if point.basis == "any_dependence" else [])
 
 
 def _sureness_lines(point: Point, result: ExplainResult) -> list[str]:
     found = point.sureness
-    if found is None:
+    rests_on = result.run.settings.bounds
+    if found is None or rests_on is None:
         return []
-    level = level_text(found.level)
-    interval = f"{found.kind} interval {interval_text(found.lower, found.upper)}"
-    bounds = interval_text(found.bounds_lower, found.bounds_upper)
-    name, gap, assumed = bounds_told(result.run.settings).partition("; ")
-    return [f"{level} {interval}", f"{name} {bounds}{gap}{assumed}"]
+    interval, bounds = (interval_text(ends.lower, ends.upper) for ends in (found.interval, found.confidence_bounds))
+    name, gap, assumed = bounds_told(rests_on).partition("; ")
+    return [
+        f"{level_text(found.level)} {found.interval.kind} interval {interval}",
+        f"{name} {bounds}{gap}{assumed}",
+    ]
 
 
 def _failure_lines(each: Explained, content: Content, part: Content) -> list[str]:

@@ -51,33 +51,35 @@ def _cells(each: RequirementResult, points: bool) -> list[list[str]]:
     """P, bound, scenario and verdict of each row of a requirement."""
     if points:
         chosen = [("", point, point.verdict_text) for point in each.points]
-    elif each.target is None and probability_text(each.best) != probability_text(each.worst):
-        chosen = [("min: ", each.worst, each.verdict_text), ("max: ", each.best, each.verdict_text)]
+    elif each.target is None and probability_text(each.best_point) != probability_text(each.worst_point):
+        chosen = [("min: ", each.worst_point, each.verdict_text), ("max: ", each.best_point, each.verdict_text)]
     else:
-        chosen = [("", each.worst, each.verdict_text)]
+        chosen = [("", each.worst_point, each.verdict_text)]
     return [
-        [probability_text(point, each.target), *_bounds(point), f"{which}{point.scenario}", one_line(verdict) + mark]
+        [
+            probability_text(point, each.threshold),
+            *_bounds(point),
+            f"{which}{point.scenario}",
+            one_line(verdict) + mark,
+        ]
         for which, point, verdict in chosen
         for mark in [" (vacuous)" if point.vacuity and not verdict.startswith(Verdict.VACUOUS.value) else ""]
     ]
 
 
 def _bounds_header(result: RunResult) -> list[str]:
-    found = result.settings["confidence"]
+    found = result.settings.confidence
     if found is None:
         return ["numerical error"]
-    level = level_text(found["level"])
-    return [f"{level} {found['interval']} interval", f"{level} confidence bounds"]
+    level = level_text(found.level)
+    return [f"{level} {found.interval} interval", f"{level} confidence bounds"]
 
 
 def _bounds(point: Point) -> list[str]:
     found = point.sureness
     if found is None:
         return [bound_text(point)]
-    return [
-        interval_text(found.lower, found.upper),
-        interval_text(found.bounds_lower, found.bounds_upper),
-    ]
+    return [interval_text(ends.lower, ends.upper) for ends in (found.interval, found.confidence_bounds)]
 
 
 def choices_made(result: RunResult, planners: Sequence[str]) -> list[str]:
@@ -85,17 +87,17 @@ def choices_made(result: RunResult, planners: Sequence[str]) -> list[str]:
     word = "planner" if len(planners) == 1 else "planners"
     lines = [f"{', '.join(one_line(each.name) for each in result.inputs)}; {word} {', '.join(planners)}"]
     found = result.settings
-    choices = [f"{name} = {value}" for name, value in found["set"].items()]
-    choices += [f"where {name} = {one_line(value)}" for name, value in found["where"].items()]
-    choices += [f"initially {found['initial']}"] if found["initial"] is not None else []
-    choices += [name.replace("_", " ") for name in SWITCHES if found[name]]
-    choices += [f"score threshold {found['score_threshold']:g}"] if found["score_threshold"] is not None else []
-    choices += [f"empty columns: {found['empty_columns']}"] if found["empty_columns"] != "error" else []
-    choices += [f"false alarms: {found['false_alarms']}"] if found["false_alarms"] != "as_counted" else []
-    decimals = found["round_transitions"]
+    choices = [f"{name} = {value}" for name, value in found.set_.items()]
+    choices += [f"where {name} = {one_line(value)}" for name, value in found.where.items()]
+    choices += [f"initially {found.initial}"] if found.initial is not None else []
+    choices += [name.replace("_", " ") for name in SWITCHES if getattr(found, name)]
+    choices += [f"score threshold {found.score_threshold:g}"] if found.score_threshold is not None else []
+    choices += [f"empty columns: {found.empty_columns}"] if found.empty_columns != "error" else []
+    choices += [f"false alarms: {found.false_alarms}"] if found.false_alarms != "as_counted" else []
+    decimals = found.round_transitions
     choices += [f"transitions rounded to {decimals} decimals"] if decimals is not None else []
-    if found["confidence"] is not None and found["verdict_from"] != "bounds":
-        choices.append(f"verdicts from the {found['verdict_from']}")
+    if found.confidence is not None and found.verdict_from != "bounds":
+        choices.append(f"verdicts from the {found.verdict_from}")
     return [*lines, f"with {', '.join(choices)}"] if choices else lines
 
 
@@ -127,10 +129,9 @@ def _strategy_lines(result: RunResult) -> list[str]:
     lines: list[str] = []
     for each in result.requirements:
         if each.strategies is not None:
-            at = each.points.index(each.worst)
-            low, high = each.strategies[at]
+            ends = each.strategies[each.worst]
             lines.append(
-                f"{each.name}, planner {each.planner}, {each.worst.scenario}: range of P over all winning "
-                f"strategies: [{low:.6g}, {high:.6g}]"
+                f"{each.name}, planner {each.planner}, {each.worst_point.scenario}: range of P over all winning "
+                f"strategies: [{ends.smallest:.6g}, {ends.largest:.6g}]"
             )
     return ["", *lines] if lines else []

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
+from verifier.analysis.channel_test import Channel, Tested, Untested
 from verifier.analysis.intervals.tiers import UNITS
 from verifier.base.errors import one_line
 from verifier.base.numbers import level_text
 from verifier.base.words import counted
 from verifier.checking.values import ONE_ENGINE
 from verifier.checking.verdicts import Verdict, WithinBounds
-from verifier.study.provenance import DROPPED, data_assumption
-from verifier.study.results import Point, RequirementResult, RunResult, point_document
+from verifier.study.provenance import DROPPED
+from verifier.study.records import ConfidenceRecord
+from verifier.study.results import Point, RequirementResult, RunResult
 from verifier.telling.grounds import looks_text, tipping_sentences, why
 
 WIDTH = 100
@@ -29,7 +30,7 @@ def decision_lines(result: RunResult) -> list[str]:
     lines = [
         f"{_where(requirement)}: {one_line(text)}"
         for requirement in result.requirements
-        if (text := why(point_document(requirement.worst)))
+        if (text := why(requirement.worst_point))
     ]
     lines += [line for requirement in result.requirements for line in _vacuous_elsewhere(requirement)]
     for verdict, said in ((Verdict.SATISFIED, "holds"), (Verdict.VIOLATED, "fails")):
@@ -40,11 +41,11 @@ def decision_lines(result: RunResult) -> list[str]:
 
 def _vacuous_elsewhere(requirement: RequirementResult) -> Iterator[str]:
     """Where a requirement says nothing, for other reasons than in its worst scenario."""
-    told = {reason.text for reason in requirement.worst.vacuity}
+    told = {reason.text for reason in requirement.worst_point.vacuity}
     scenarios: dict[str, list[str]] = {}
     for point in requirement.points:
         for reason in point.vacuity:
-            scenarios.setdefault(reason.text, []).append(str(point.scenario))
+            scenarios.setdefault(reason.text, []).append(point.scenario)
     for text in (text for text in scenarios if text not in told):
         first, *rest = scenarios[text]
         more = f" and {len(rest)} more of {len(requirement.points)} scenarios" if rest else ""
@@ -61,7 +62,7 @@ def _whatever_predicted(requirement: RequirementResult, verdict: Verdict) -> boo
 def _held(result: RunResult) -> str:
     """What a detector that can predict anything cannot do in the model."""
     dropped = any(each.startswith(DROPPED) for each in result.remarks)
-    without = dropped or result.settings["false_alarms"] == "ignore"
+    without = dropped or result.settings.false_alarms == "ignore"
     return ", as long as it has no false positives" if without else ""
 
 
@@ -70,24 +71,24 @@ def evidence_lines(result: RunResult) -> list[str]:
 
     It is looked for where confidence bounds decide.
     """
-    if result.settings["verdict_from"] != "bounds":
+    if result.settings.verdict_from != "bounds":
         return []
-    assumption = data_assumption(result.settings)
+    assumption = result.settings.assumption()
     assumed = "assuming unchanged rates" + ("" if assumption is None else f" and that {assumption}")
     lines: list[str] = []
     for each in result.requirements:
-        if each.verdict is not Verdict.INCONCLUSIVE or _other_reason(each.worst):
+        if each.verdict is not Verdict.INCONCLUSIVE or _other_reason(each.worst_point):
             continue
-        plan = each.evidence
+        plan = each.evidence_needed
         if plan is None:
             reason = _unplanned(result)
             lines.append(f"To decide {_where(each)}: the amount of data was not estimated; {reason}.")
         elif plan.drives is not None:
             lines.append(f"To decide {_where(each)}: about {plan.drives} more drives like these, {assumed}.")
         else:
-            wanted = [f"with true class {true} in {at} (now {now})" for true, at, now, _ in plan.columns[:3]]
+            wanted = [f"with true class {each.true} in {each.bin} (now {each.items})" for each in plan.columns[:3]]
             if len(plan.columns) > 1:
-                wanted = [f"{column[3]} {text}" for column, text in zip(plan.columns, wanted, strict=False)]
+                wanted = [f"{column.further} {text}" for column, text in zip(plan.columns, wanted, strict=False)]
             more = f" and in {len(plan.columns) - 3} more columns" if len(plan.columns) > 3 else ""
             items = f"about {plan.total} more items{':' if len(wanted) > 1 else ''} {', '.join(wanted)}{more}"
             lines.append(f"To decide {_where(each)}: {items}, {assumed}.")
@@ -96,9 +97,9 @@ def evidence_lines(result: RunResult) -> list[str]:
 
 def _unplanned(result: RunResult) -> str:
     """Why no amount of data is known."""
-    if result.settings["confidence"]["bounds"]["tier"] == "approximate":
+    if result.settings.tier == "approximate":
         return "bounds from resampled drives have no plan"
-    if "mix" in result.matrices:
+    if result.matrices is not None and result.matrices.mix is not None:
         return "mixed matrices have no plan"
     return "P is too close to the target, or the chain is too large"
 
@@ -107,9 +108,7 @@ def tipping_lines(result: RunResult) -> list[str]:
     """How wrong what the bounds assume may be before a verdict falls, a blank line first; nothing where unknown."""
     lines = []
     for each in result.requirements:
-        if each.tipping is not None:
-            part = {"tipping_points": each.tipping.document()}
-            lines += [f"{_where(each)}: {text}" for text in tipping_sentences(part)]
+        lines += [f"{_where(each)}: {text}" for text in tipping_sentences(each.tipping_points)]
     return ["", *lines] if lines else []
 
 
@@ -118,26 +117,25 @@ def _other_reason(point: Point) -> bool:
 
 
 def _where(requirement: RequirementResult) -> str:
-    return f"{requirement.name}, planner {requirement.planner}, {requirement.worst.scenario}"
+    return f"{requirement.name}, planner {requirement.planner}, {requirement.worst_point.scenario}"
 
 
 def summary_lines(result: RunResult) -> list[str]:
     """Engines, numerical error, what intervals, bounds and chain assume, notes, and the verdict."""
     count = sum(len(each.points) for each in result.requirements)
-    furthest = result.largest_difference
+    furthest = result.engines.largest_difference
     agreement = f"largest difference {furthest:.1e}" if furthest else "identical results"
     alone = ", but for those of one engine (see the notes)" if any(ONE_ENGINE in r for r in result.remarks) else ""
     lines = [
         f"{counted(count, 'probability', 'probabilities')} computed by Storm {result.versions['storm']} and "
         f"confirmed by an independent solver ({agreement}){alone}.",
     ]
-    if result.settings["round_transitions"] is None:
+    if result.settings.round_transitions is None:
         lines.append(_numerical_line(result))
-    confidence = result.settings["confidence"]
+    confidence = result.settings.confidence
     if confidence is not None:
-        level = level_text(confidence["level"])
-        drawn = f"{confidence['draws']} draws of the matrices ({confidence['reason']})"
-        lines.append(f"{level} {confidence['interval']} intervals: {drawn}.")
+        drawn = f"{confidence.draws} draws of the matrices ({confidence.reason})"
+        lines.append(f"{level_text(confidence.level)} {confidence.interval} intervals: {drawn}.")
         lines += _bounds_lines(confidence)
     lines += _channel_lines(result.channel)
     lines += remark_lines(result.remarks)
@@ -152,7 +150,7 @@ def remark_lines(remarks: Sequence[str]) -> list[str]:
 
 
 def _numerical_line(result: RunResult) -> str:
-    if result.settings["exact"]:
+    if result.settings.exact:
         return "Numerical error: none, exact for the given counts. It says nothing about how certain these are."
     off = max(farthest(point) for each in result.requirements for point in each.points)
     return f"Numerical error: at most {off:.1e}."
@@ -163,42 +161,42 @@ def farthest(point: Point) -> float:
     return max(point.upper - point.probability, point.probability - point.lower)
 
 
-def _bounds_lines(confidence: Mapping[str, Any]) -> Iterator[str]:
+def _bounds_lines(confidence: ConfidenceRecord) -> Iterator[str]:
     """What the confidence bounds are, what they assume, and the drives behind them."""
-    bounds = confidence["bounds"]
-    if bounds["tier"] == "approximate":
+    bounds = confidence.bounds
+    if bounds.tier == "approximate":
         how = "each on its own, from resampled drives"
     else:
-        rates = counted(bounds["chances"], "rate", "rates")
-        how = f"all at once, from intervals of {rates}; {SEMANTICS[confidence['semantics']]}"
-    yield f"{bounds['name']}: {how}."
+        rates = counted(bounds.chances, "rate", "rates")
+        how = f"all at once, from intervals of {rates}; {SEMANTICS[confidence.semantics]}"
+    yield f"{bounds.name}: {how}."
     yield (
-        f"  Assumes {bounds['condition']}. Not checked. If false, the bounds can be too narrow. "
+        f"  Assumes {bounds.condition}. Not checked. If false, the bounds can be too narrow. "
         f"Valid {looks_text(bounds)}."
     )
-    if bounds["drives"] is not None and bounds["effective_drives"] is not None:
-        drives = counted(bounds["drives"], "drive", "drives")
-        if bounds["weights"] == "drive":
+    if bounds.drives is not None and bounds.effective_drives is not None and bounds.largest_share is not None:
+        drives = counted(bounds.drives, "drive", "drives")
+        if bounds.weights == "drive":
             yield f"  {drives}, each counted once."
             return
         yield (
-            f"  {drives}, effective number {bounds['effective_drives']:.1f}; the largest one holds "
-            f"{100 * bounds['largest_share']:.0f} % of a column's {UNITS[bounds['weights']]}."
+            f"  {drives}, effective number {bounds.effective_drives:.1f}; the largest one holds "
+            f"{100 * bounds.largest_share:.0f} % of a column's {UNITS[bounds.weights]}."
         )
 
 
-def _channel_lines(channel: Mapping[str, Any]) -> Iterator[str]:
+def _channel_lines(channel: Channel) -> Iterator[str]:
     """What the chain assumes of the detector, and whether the data test it; a contradiction is a warning apart."""
-    if not channel["classes"]:
+    if not channel.classes:
         return
     assumed = "Assumes a memoryless detector: errors independent between time steps and between objects."
-    untested = [test["label"] for test in channel["classes"] if test["test"] == "untested"]
-    tested = [test for test in channel["classes"] if test["test"] == "not_contradicted"]
+    untested = [test.label for test in channel.classes if isinstance(test, Untested)]
+    tested = [test for test in channel.classes if isinstance(test, Tested) and test.test == "not_contradicted"]
     said = []
     if tested:
-        least = min(tested, key=lambda test: float(test["p_value"]))
-        names = ", ".join(test["label"] for test in tested)
-        said.append(f"Time steps tested along tracks, not contradicted: {names} (least p = {least['p_value']:.2g}).")
+        least = min(test.p_value for test in tested)
+        names = ", ".join(test.label for test in tested)
+        said.append(f"Time steps tested along tracks, not contradicted: {names} (least p = {least:.2g}).")
     if untested:
         said.append(f"Not tested: {', '.join(untested)} (no tracks).")
     said.append("Objects: not tested. If false, P can be wrong in either direction.")

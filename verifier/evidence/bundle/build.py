@@ -186,7 +186,7 @@ def make_bundle(sources: Sources, options: RunOptions = RunOptions(), progress: 
     files = {**inputs, **results, **derived}
     digest = digest_of(files[MANIFEST_FILE])
     rates = read_omitted(files[OMITTED_RATES], OMITTED_RATES) if OMITTED_RATES in files else {}
-    return Bundle(files, digest, str(parts.run.content["verdict"]), {**parts.omitted, **rates})
+    return Bundle(files, digest, parts.result.verdict.value, {**parts.omitted, **rates})
 
 
 def _refuse_inputs_inside(target: str | Path, sources: Sources) -> None:

@@ -211,7 +211,7 @@ def _looked_into(
         else:
             log.unchecked += [*log.until_anew, NOT_ANEW]
         _graded(parts, anew is not None, log)
-        return str(parts.run.content["verdict"])
+        return parts.result.verdict.value
 
 
 def _fit_together(parts: Parts, log: Log) -> None:
@@ -227,8 +227,7 @@ def _fit_together(parts: Parts, log: Log) -> None:
 
 def _graded(parts: Parts, anew: bool, log: Log) -> None:
     """What the requirements are, and how the numbers of the results were checked."""
-    told = parts.run.content["requirements"]
-    log.requirements = tuple((row["name"], row["planner"], row["verdict"]) for row in told)
+    log.requirements = tuple((each.name, each.planner, each.verdict.value) for each in parts.result.requirements)
     results = (document.content for path, document in parts.documents.items() if path.startswith("results/"))
     count = sum(_numbers_in(content) for content in results)
     recomputed = count - log.proven if anew else log.recomputed

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
-from verifier.base.numbers import decimal_text
+from verifier.base.documents import read_document
 from verifier.checking.enclosure import AGREEMENT
 from verifier.evidence.bundle.certificates import Proven, check_point
 from verifier.evidence.bundle.frames import SAME_AS_THE_RUN, check_frame, check_same_frame
@@ -22,6 +21,7 @@ from verifier.evidence.findings import Finding, Kind, Log
 from verifier.language.expressions import to_text
 from verifier.perception.confusion.matrices import label_text
 from verifier.study.case import Study
+from verifier.study.results import Point, RunResult
 
 
 def check_contents(parts: Parts, found: Log) -> None:
@@ -102,7 +102,7 @@ def _required(parts: Parts, points: Mapping[tuple[int, int], Proven], found: Log
             {"requirement": asked, "answers": _asked_of(parts.rebuilt)},
             ", as in the spec",
         )
-        found.findings += _as_measured(path, content, parts.run.content)
+        found.findings += _as_measured(path, content, parts.result)
         _proven_recalls(path, number, content, parts, points, found)
     if count:
         found.checked.append((count, "documents of required recalls held against spec and run"))
@@ -128,45 +128,44 @@ def _proven_recalls(
         low, high = proven.lower[initial], proven.upper[initial]
         if low is None or high is None:
             continue
-        for where, said, expected in wrong_beside_proof(point, low, high, point.get("whatever_predicted")):
+        told = read_document(Point, point, path)
+        for where, said, expected in wrong_beside_proof(told, low, high, told.whatever_predicted):
             found.findings.append(Finding(path, pointer + where, said, expected, Kind.CONTENT))
-        found.proven += NUMBERS_OF_POINT * is_proven(point, low, high)
+        found.proven += NUMBERS_OF_POINT * is_proven(told, low, high)
 
 
 def _asked_of(rebuilt: Study) -> list[dict[str, Any]]:
     """Planner and swept constants of each answer about required recalls, in their order."""
     found: list[dict[str, Any]] = []
     for block in rebuilt.grid.blocks:
-        swept = {name: decimal_text(value) for name, value in block.swept.items()}
-        each = {"planner": block.planner.name, "constants": swept}
+        each = {"planner": block.planner.name, "constants": block.constants}
         if each not in found:
             found.append(each)
     return found
 
 
-def _as_measured(path: str, content: Mapping[str, Any], run: Mapping[str, Any]) -> list[Finding]:
+def _as_measured(path: str, content: Mapping[str, Any], run: RunResult) -> list[Finding]:
     """The probability with the measured matrices must be one that the run found."""
     findings = []
     for k, answer in enumerate(content["answers"]):
-        point = answer["measured"]
+        point = read_document(Point, answer["measured"], path)
         same = [
             each
-            for one in run["requirements"]
-            if (one["name"], one["planner"]) == (content["requirement"]["name"], answer["planner"])
-            for each in one["points"]
-            if all(each[name] == point[name] for name in ("environment", "constants", "initial"))
+            for one in run.requirements
+            if (one.name, one.planner) == (content["requirement"]["name"], answer["planner"])
+            for each in one.points
+            if each.place == point.place
         ]
         if not any(_overlap(each, point) for each in same):
-            said = repr(point["probability"])
-            wanted = repr(same[0]["probability"]) if same else "a scenario of the run"
+            said = repr(point.probability)
+            wanted = repr(same[0].probability) if same else "a scenario of the run"
             findings.append(
                 Finding(path, f"/answers/{k}/measured/probability", said, f"{wanted}, as in the run", Kind.CONTENT)
             )
     return findings
 
 
-def _overlap(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    low = max(Fraction(one["lower"]), Fraction(other["lower"]))
-    high = min(Fraction(one["upper"]), Fraction(other["upper"]))
-    values = (other["probability"], other["second_engine"])
-    return low <= high and all(abs(each - one["probability"]) <= AGREEMENT for each in values)
+def _overlap(one: Point, other: Point) -> bool:
+    values = (other.probability, other.second_engine)
+    close = all(abs(each - one.probability) <= AGREEMENT for each in values)
+    return close and max(one.lower, other.lower) <= min(one.upper, other.upper)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from verifier.base.errors import InputError, LimitError, Place, UsageError, unknown_name
 from verifier.base.files import document_text
@@ -14,6 +13,7 @@ from verifier.evidence.context import CaseContext
 from verifier.evidence.rates.document import rate_document
 from verifier.evidence.rates.hazard import EVERY, RateQuestion, hazard_rate
 from verifier.study.case import Study
+from verifier.study.results import RunResult
 
 RATES = "rates/"
 OMITTED_RATES = "rates/omitted.json"
@@ -56,10 +56,10 @@ def made_rates(parts: Parts) -> dict[str, str]:
     context, run = parts.context, parts.run
     texts: dict[str, str] = {}
     omitted: list[dict[str, str]] = []
-    exposures = context.exposures_for(run.content["settings"]["environments"])
-    for number, path in rate_paths(run.content).items() if exposures else ():
-        each = run.content["requirements"][number - 1]
-        asked = RateQuestion(each["name"], each["planner"], acceptance=context.acceptances.get(each["name"]))
+    exposures = context.exposures_for(parts.result.settings.environments)
+    for number, path in rate_paths(parts.result).items() if exposures else ():
+        each = parts.result.requirements[number - 1]
+        asked = RateQuestion(each.name, each.planner, acceptance=context.acceptances.get(each.name))
         try:
             found = hazard_rate(run, asked, exposures)
         except (UsageError, LimitError) as error:
@@ -69,12 +69,12 @@ def made_rates(parts: Parts) -> dict[str, str]:
     return texts | ({OMITTED_RATES: omitted_text(omitted)} if omitted else {})
 
 
-def rate_paths(run: Mapping[str, Any]) -> dict[int, str]:
+def rate_paths(run: RunResult) -> dict[int, str]:
     """Number in the document of a run, from 1 -> where the rate of a requirement with a target lies."""
     return {
-        number: numbered_file(RATES.rstrip("/"), number, each["name"])
-        for number, each in enumerate(run["requirements"], 1)
-        if each["target"] is not None
+        number: numbered_file(RATES.rstrip("/"), number, each.name)
+        for number, each in enumerate(run.requirements, 1)
+        if each.target is not None
     }
 
 

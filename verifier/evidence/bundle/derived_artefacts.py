@@ -59,16 +59,14 @@ class Basis:
                 claim.requirement for claim in each.claims if claim.run == self.parts.run.sha256
             ):
                 against.setdefault(name, []).append(f"{each.id} {each.title}")
-        rates = rate_paths(self.parts.run.content)
+        rates = rate_paths(self.parts.result)
         gone = read_omitted(self.made[OMITTED_RATES].encode(), OMITTED_RATES) if OMITTED_RATES in self.made else {}
         told = {
             k: path if path in self.made else f"omitted: {gone[path]}"
             for k, path in rates.items()
             if path in {**self.made, **gone}
         }
-        return Traced(
-            self.parts.rebuilt, self.parts.run.content, self.parts.hashes, self.parts.omitted, against, told
-        )
+        return Traced(self.parts.rebuilt, self.parts.result, self.parts.hashes, self.parts.omitted, against, told)
 
     @cached_property
     def page(self) -> Page:

@@ -11,12 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
+from verifier.base.documents import json_values
 from verifier.base.version import __version__
+from verifier.checking.verdicts import Decision, Verdict
 from verifier.evidence.differences import differing
 from verifier.evidence.findings import Finding, Kind
 from verifier.study.case import Study
 from verifier.study.options import RunOptions
 from verifier.study.provenance import grid_remarks, noted, program_versions, run_remarks, start_remarks
+from verifier.study.results import RunResult
 
 _NOT_OF_A_BUNDLE = ("command", "gates")
 """What documents have only if a command wrote them: of a bundle, `request.json` says what was typed."""
@@ -60,15 +63,12 @@ def check_frame(path: str, content: Mapping[str, Any], raw: bytes, rebuilt: Stud
     return wrong
 
 
-def check_remarks(
-    path: str, content: Mapping[str, Any], rebuilt: Study, options: RunOptions
-) -> tuple[list[Finding], int]:
+def check_remarks(path: str, run: RunResult, rebuilt: Study, options: RunOptions) -> tuple[list[Finding], int]:
     """Whether a run says all that follows from the inputs; and how many of its remarks do not follow from them."""
     expected = list(_expected_remarks(rebuilt, options))
-    found = content["remarks"]
-    missing = [each for each in expected if each not in found]
+    missing = [each for each in expected if each not in run.remarks]
     findings = [_finding(path, "/remarks", "nothing", f"the remark: {each}") for each in missing]
-    return findings, sum(each not in expected for each in found)
+    return findings, sum(each not in expected for each in run.remarks)
 
 
 def check_same_frame(
@@ -80,22 +80,16 @@ def check_same_frame(
     return differing(path, found, expected, ", as in the run")
 
 
-VERDICT = ("verdict", "basis", "condition", "reason")
-"""What a point says of its verdict, beside its numbers."""
-
-
-def check_same_points(path: str, content: Mapping[str, Any], run: Mapping[str, Any]) -> list[Finding]:
+def check_same_points(path: str, result: RunResult, run: RunResult) -> list[Finding]:
     """A run that differs in what decides a verdict only has the numbers of the run."""
-    return check_same_frame(
-        path, {"requirements": _numbers(content)}, {"requirements": _numbers(run)}, ["requirements"]
-    )
+    return check_same_frame(path, _numbers(result), _numbers(run), ["requirements"])
 
 
-def _numbers(content: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [
-        {"points": [{name: value for name, value in point.items() if name not in VERDICT} for point in one["points"]]}
-        for one in content["requirements"]
-    ]
+def _numbers(run: RunResult) -> dict[str, Any]:
+    """The points without their verdicts."""
+    nothing = Decision(Verdict.NO_TARGET)
+    points = [{"points": [json_values(point.decided(nothing)) for point in one.points]} for one in run.requirements]
+    return {"requirements": points}
 
 
 def _expected_remarks(rebuilt: Study, options: RunOptions) -> Iterator[str]:

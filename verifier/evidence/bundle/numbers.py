@@ -14,19 +14,20 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from verifier.analysis.channel_test import channel_document
+from verifier.analysis.channel_test import Channel
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.any_dependence import any_dependence
-from verifier.base.numbers import decimal_text
+from verifier.base.documents import fraction_text, json_values
 from verifier.checking.enclosure import AGREEMENT
 from verifier.evidence.bundle.certificates import Proven
 from verifier.evidence.differences import differing
 from verifier.evidence.findings import Finding, Kind
-from verifier.evidence.points import fraction_of
 from verifier.language.expressions import to_text
 from verifier.study.case import Case, Study
+from verifier.study.collection import target_of
 from verifier.study.options import RunOptions
 from verifier.study.provenance import input_files, matrices_record, run_settings
+from verifier.study.results import Point, RequirementResult, RunResult, Sureness
 
 _ROUNDING = Fraction(1, 2**52)
 _GIVEN = ", as inputs and request give it"
@@ -67,13 +68,12 @@ def check_head(
         with_confidence: whether the document's kind has intervals.
     """
     inputs = rebuilt.inputs
-    files = input_files(inputs.spec, inputs.model, inputs.confusion)
-    settings = run_settings(rebuilt.grid, options, rebuilt.data if with_confidence else None)
+    settings = json_values(run_settings(rebuilt.grid, options, rebuilt.data if with_confidence else None))
     expected = {
-        "inputs": [{"role": each.role, "name": each.name, "sha256": each.sha256} for each in files],
+        "inputs": json_values(input_files(inputs.spec, inputs.model, inputs.confusion)),
         "settings": settings,
-        "matrices": matrices_record(inputs.confusion),
-        "channel": channel_document(rebuilt.tests),
+        "matrices": json_values(matrices_record(inputs.confusion)),
+        "channel": json_values(Channel(classes=rebuilt.tests)),
     }
     found = {
         "inputs": content["inputs"],
@@ -84,23 +84,22 @@ def check_head(
     return differing(path, found, expected, _GIVEN)
 
 
-def check_scenarios(path: str, content: Mapping[str, Any], rebuilt: Study) -> list[Finding]:
+def check_scenarios(path: str, run: RunResult, rebuilt: Study) -> list[Finding]:
     """Requirements and scenarios of a run, which must be those that spec, model and request ask for."""
     expected = [_expected(planner, number, rebuilt) for planner, number in _rows(rebuilt)]
     found = [
         {
-            **{name: one[name] for name in ("name", "planner", "formula", "target")},
-            "strategies": _whether("strategies" in one),
+            **{name: json_values(getattr(one, name)) for name in ("name", "planner", "formula", "target")},
+            "strategies": _whether(one.strategies is not None),
             "points": [
                 {
-                    **{name: point[name] for name in (*_PLACE, "draws")},
-                    **{name: _whether(name in point) for name in _OPTIONAL},
-                    "vacuity": point.get("vacuity", []),
+                    **{name: json_values(getattr(point, name)) for name in (*_PLACE, "draws", "vacuity")},
+                    **{name: _whether(getattr(point, name) is not None) for name in _OPTIONAL},
                 }
-                for point in one["points"]
+                for point in one.points
             ],
         }
-        for one in content["requirements"]
+        for one in run.requirements
     ]
     return differing(path, {"requirements": found}, {"requirements": expected}, _GIVEN)
 
@@ -148,7 +147,7 @@ class Again:
             found.append(Enclosure(value, *ends, self.whatever[k], "the batch engine encloses anew"))
         return found
 
-    def wrong(self, point: Mapping[str, Any], k: int) -> list[tuple[str, str, str]]:
+    def wrong(self, point: Point, k: int) -> list[tuple[str, str, str]]:
         """(pointer, found, expected) of the numbers of a point that proof and batch engine contradict.
 
         The engine is asked where nothing is proven, and where what is stated is wider than it need be.
@@ -163,7 +162,7 @@ class Again:
 
 
 def wrong_beside_proof(
-    point: Mapping[str, Any], low: Fraction, high: Fraction, whatever: int | None
+    point: Point, low: Fraction, high: Fraction, whatever: int | None
 ) -> list[tuple[str, str, str]]:
     """(pointer, found, expected) of the numbers of a point that are not as close to what is proven as engines are.
 
@@ -177,31 +176,31 @@ def wrong_beside_proof(
     return [*wrong_of_proof(point, low, high), *_wrong_numbers(point, known)]
 
 
-def wrong_of_proof(point: Mapping[str, Any], low: Fraction, high: Fraction) -> Iterator[tuple[str, str, str]]:
+def wrong_of_proof(point: Point, low: Fraction, high: Fraction) -> Iterator[tuple[str, str, str]]:
     """(pointer, found, expected) of the numbers of a point that contradict what is proven."""
     proven = f"a value within {float(low)!r} to {float(high)!r}, as its certificate proves"
-    if "exact" in point:
-        if not low <= fraction_of(point["exact"]) <= high:
-            yield "/exact", point["exact"][:60], proven
-    elif Fraction(point["lower"]) > high:
-        yield "/lower", repr(point["lower"]), proven
-    elif Fraction(point["upper"]) < low:
-        yield "/upper", repr(point["upper"]), proven
+    if point.exact is not None:
+        if not low <= point.exact <= high:
+            yield "/exact", fraction_text(point.exact)[:60], proven
+    elif Fraction(point.lower) > high:
+        yield "/lower", repr(point.lower), proven
+    elif Fraction(point.upper) < low:
+        yield "/upper", repr(point.upper), proven
 
 
-def is_proven(point: Mapping[str, Any], low: Fraction | None, high: Fraction | None) -> bool:
+def is_proven(point: Point, low: Fraction | None, high: Fraction | None) -> bool:
     """Whether what certificates prove lies within the stated bounds; or agrees with the fraction, as far as doubles
     tell."""
     if low is None or high is None:
         return False
-    if "exact" in point:
-        return low <= fraction_of(point["exact"]) <= high and high - low <= _ROUNDING
-    return Fraction(point["lower"]) <= low and high <= Fraction(point["upper"])
+    if point.exact is not None:
+        return low <= point.exact <= high and high - low <= _ROUNDING
+    return Fraction(point.lower) <= low and high <= Fraction(point.upper)
 
 
 def check_points(
     path: str,
-    one: Mapping[str, Any],
+    one: RequirementResult,
     pointer: str,
     first: int,
     again: Again,
@@ -219,10 +218,10 @@ def check_points(
         tally: where to count.
     """
     for k, ends in enumerate(zip(*again.points, strict=True)):
-        point, at = one["points"][first + k], f"{pointer}/points/{first + k}"
+        point, at = one.points[first + k], f"{pointer}/points/{first + k}"
         wrong = again.wrong(point, k)
-        if "sureness" in point:
-            wrong += _wrong_bounds(point["sureness"], point["probability"], k, proven, again.rebuilt)
+        if point.sureness is not None:
+            wrong += _wrong_bounds(point.sureness, point.probability, k, proven, again.rebuilt)
             tally.bounds += 0 if proven is None else 2
         tally.points += 1
         tally.proven += is_proven(point, *ends)
@@ -254,22 +253,19 @@ def _rows(rebuilt: Study) -> list[tuple[str, int]]:
 
 def _expected(planner: str, number: int, rebuilt: Study) -> dict[str, Any]:
     requirement = rebuilt.grid.requirements[number]
-    target = None
-    if requirement.target is not None:
-        target = {"comparison": requirement.comparison, "probability": str(requirement.target)}
     return {
         "name": requirement.name,
         "planner": planner,
         "formula": to_text(requirement.formula, parenthesise=True),
-        "target": target,
+        "target": json_values(target_of(requirement)),
         "strategies": _whether(rebuilt.options.strategies and _synthesised(planner, rebuilt)),
         "points": [
             {
                 "environment": case.environment,
-                "constants": {name: decimal_text(value) for name, value in case.swept.items()},
+                "constants": case.constants,
                 "initial": initial,
                 "draws": list(case.draws),
-                "vacuity": [{"kind": why.kind, "text": why.text} for why in case.findings[number].vacuity[k]],
+                "vacuity": json_values(case.findings[number].vacuity[k]),
                 "sureness": _whether(rebuilt.bounded),
                 "exact": _whether(rebuilt.options.engines.exact),
             }
@@ -288,39 +284,39 @@ def _whether(there: bool) -> str:
     return "there" if there else "not there"
 
 
-def _wrong_numbers(point: Mapping[str, Any], again: Enclosure) -> Iterator[tuple[str, str, str]]:
+def _wrong_numbers(point: Point, again: Enclosure) -> Iterator[tuple[str, str, str]]:
     """(pointer, found, expected) of the numbers of a point that the second engine contradicts."""
     low, high = again.low, again.high
-    whatever = point.get("whatever_predicted")
+    whatever = point.whatever_predicted
     if whatever is not None and whatever != again.whatever:
         yield "/whatever_predicted", str(whatever), "nothing: it depends on what the detector predicts"
-    elif whatever is None and again.whatever == point["probability"]:
+    elif whatever is None and again.whatever == point.probability:
         yield "/whatever_predicted", "nothing", f"{again.whatever}, whatever the detector predicts"
     enclosure = f"a value within {low!r} to {high!r}, which {again.source}"
-    lower, upper, value = point["lower"], point["upper"], point["probability"]
+    lower, upper, value = point.lower, point.upper, point.probability
     if not low <= value <= high:
         yield "/probability", repr(value), enclosure
-    if not low <= point["second_engine"] <= high:
-        yield "/second_engine", repr(point["second_engine"]), f"{again.value!r}, which {again.source}"
+    if not low <= point.second_engine <= high:
+        yield "/second_engine", repr(point.second_engine), f"{again.value!r}, which {again.source}"
     if not lower <= value <= upper:
         yield "/probability", repr(value), f"a value within its own bounds {lower!r} to {upper!r}"
     if not low <= lower <= high:
         yield "/lower", repr(lower), enclosure
     if not low <= upper <= high:
         yield "/upper", repr(upper), enclosure
-    if "exact" in point and float(fraction_of(point["exact"])) != value:
-        yield "/exact", point["exact"][:60], f"the fraction that rounds to {value!r}"
+    if point.exact is not None and float(point.exact) != value:
+        yield "/exact", fraction_text(point.exact)[:60], f"the fraction that rounds to {value!r}"
 
 
 def _wrong_bounds(
-    sureness: Mapping[str, Any], probability: float, k: int, proven: Proven | None, rebuilt: Study
+    sureness: Sureness, probability: float, k: int, proven: Proven | None, rebuilt: Study
 ) -> Iterator[tuple[str, str, str]]:
     settings = rebuilt.options.confidence
-    if settings is not None and sureness["level"] != settings.level:
-        yield "/sureness/level", repr(sureness["level"]), repr(settings.level)
-    stated = sureness["confidence_bounds"]
-    for side, sign in (("lower", 1), ("upper", -1)):
-        where, number = f"/sureness/confidence_bounds/{side}", stated[side]
+    if settings is not None and sureness.level != settings.level:
+        yield "/sureness/level", repr(sureness.level), repr(settings.level)
+    stated = sureness.confidence_bounds
+    for side, sign, number in (("lower", 1, stated.lower), ("upper", -1, stated.upper)):
+        where = f"/sureness/confidence_bounds/{side}"
         if sign * (probability - number) < -AGREEMENT:
             yield where, repr(number), f"a bound of the probability {probability!r} beside it"
         if proven is None:

@@ -16,6 +16,7 @@ from verifier.evidence.bundle.system import Unpacked
 from verifier.evidence.context import CaseContext
 from verifier.evidence.documents import Document, checked_document
 from verifier.study.case import Study
+from verifier.study.results import RunResult
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +49,15 @@ class Parts:
         return self.documents[RUN_FILE]
 
     @property
+    def result(self) -> RunResult:
+        """What that run found."""
+        found: RunResult = self.run.result
+        return found
+
+    @property
     def title(self) -> str:
         """Of the bundle: what the matrices are, and the spec."""
-        return f"{self.run.content['title']}: {self.run.content['inputs'][0]['name']}"
+        return f"{self.result.title}: {self.result.inputs[0].name}"
 
     @property
     def hashes(self) -> dict[str, str]:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.recall.cells import RecallCells, counts_with_recall
-from verifier.base.numbers import decimal_text
 from verifier.evidence.bundle.certificates import Certified
 from verifier.evidence.bundle.layout import point_of_recall
 from verifier.perception.confusion import EMPTY
@@ -68,7 +67,7 @@ def certified_recalls(rebuilt: Study, number: int, content: Mapping[str, Any]) -
 def _place(rebuilt: Study, planner: str, point: Mapping[str, Any]) -> tuple[int, int] | None:
     """Number of a point's block, and of its initial state there; None where the grid has no such point."""
     for number, case in enumerate(rebuilt.cases):
-        constants = {name: decimal_text(value) for name, value in case.swept.items()}
+        constants = case.constants
         same = (case.planner.name, case.environment, constants) == (
             planner,
             point["environment"],

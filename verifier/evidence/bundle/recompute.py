@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
+from verifier.base.documents import fraction_text
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.layout import CERTIFICATES, RUN_FILE
@@ -12,7 +13,6 @@ from verifier.evidence.bundle.making import Progress, make_results
 from verifier.evidence.bundle.parts import Parts
 from verifier.evidence.differences import Difference, differences
 from verifier.evidence.findings import Finding, Kind, Log
-from verifier.evidence.points import fraction_of
 from verifier.pipeline import checked_study, result_of
 
 _NEARLY_NOTHING = 1e-13
@@ -97,22 +97,19 @@ def _exactly(parts: Parts, storm: StormProcess, found: Log) -> None:
         found.unchecked.append("exact probabilities: the transitions were rounded, so there are none")
         return
     exact = replace(options.point_alone(), engines=replace(options.engines, exact=True))
-    again = result_of(checked_study(parts.rebuilt.under(exact), storm), exact).document()
+    again = result_of(checked_study(parts.rebuilt.under(exact), storm), exact)
     count = 0
-    for row, one in enumerate(again["requirements"]):
-        for k, point in enumerate(one["points"]):
-            stated = parts.run.content["requirements"][row]["points"][k]
-            value = fraction_of(point["exact"])
+    for row, one in enumerate(again.requirements):
+        for k, point in enumerate(one.points):
+            stated, value = parts.result.requirements[row].points[k], point.value
             count += 1
-            if not Fraction(stated["lower"]) <= value <= Fraction(stated["upper"]) and stated.get("exact") is None:
-                bounds = f"bounds {stated['lower']!r} to {stated['upper']!r}"
+            if not Fraction(stated.lower) <= value <= Fraction(stated.upper) and stated.exact is None:
+                bounds = f"bounds {stated.lower!r} to {stated.upper!r}"
                 where = f"/requirements/{row}/points/{k}/lower"
                 found.findings.append(
                     Finding(RUN_FILE, where, bounds, f"bounds of the exact {float(value)!r}", Kind.CONTENT)
                 )
-            elif "exact" in stated and fraction_of(stated["exact"]) != value:
-                where = f"/requirements/{row}/points/{k}/exact"
-                found.findings.append(
-                    Finding(RUN_FILE, where, stated["exact"][:60], f"{point['exact'][:60]}", Kind.CONTENT)
-                )
+            elif stated.exact is not None and stated.exact != value:
+                where, told = f"/requirements/{row}/points/{k}/exact", fraction_text(stated.exact)
+                found.findings.append(Finding(RUN_FILE, where, told[:60], fraction_text(value)[:60], Kind.CONTENT))
     found.checked.append((count, "probabilities computed as exact fractions by Storm"))

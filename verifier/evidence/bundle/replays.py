@@ -27,6 +27,7 @@ from verifier.analysis.counterexamples.runs import (
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.adjoint import Values, state_values
 from verifier.analysis.sensitivity.priorities import corrected_probabilities
+from verifier.base.documents import fraction_of, read_document
 from verifier.base.errors import EngineError
 from verifier.chains.filled import filled_counts
 from verifier.checking.enclosure import AGREEMENT
@@ -34,10 +35,9 @@ from verifier.checking.requirements import AbstractFormula
 from verifier.evidence.bundle.layout import EXPLAIN_FILE
 from verifier.evidence.differences import differing
 from verifier.evidence.findings import Finding, Kind
-from verifier.evidence.points import fraction_of
 from verifier.language.ltl.progression import ACCEPT, REJECT
 from verifier.study.case import Study
-from verifier.study.results import Scenario
+from verifier.study.results import Point
 
 _TOLERANCE = 1e-11
 _MORE_PATTERNS = 3
@@ -100,9 +100,8 @@ class _Walked(NamedTuple):
 
     @classmethod
     def of(cls, each: Mapping[str, Any], rebuilt: Study) -> _Walked:
-        point, names = each["point"], [requirement.name for requirement in rebuilt.requirements]
-        swept = {name: Fraction(value) for name, value in point["constants"].items()}
-        case, start = rebuilt.place_of(Scenario(each["planner"], swept, point["environment"], point["initial"]))
+        names = [requirement.name for requirement in rebuilt.requirements]
+        case, start = rebuilt.place_of(each["planner"], read_document(Point, each["point"], EXPLAIN_FILE))
         number = names.index(each["name"])
         objective = case.objective(number)
         return cls(

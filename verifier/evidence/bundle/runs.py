@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from verifier.analysis.objective import Objective
 from verifier.evidence.bundle.certificates import Proven, certified, check_certificates, check_point, why_none
@@ -27,7 +28,7 @@ from verifier.evidence.bundle.numbers import (
 from verifier.evidence.bundle.parts import Parts
 from verifier.evidence.bundle.policies import alternatives, is_alike
 from verifier.evidence.findings import Finding, Kind, Log
-from verifier.evidence.stated import check_conclusions
+from verifier.evidence.resting import conclusions_apart
 from verifier.study.case import Study
 from verifier.study.options import RunOptions
 
@@ -62,10 +63,9 @@ def check_runs(parts: Parts, log: Log) -> dict[tuple[int, int], Proven]:
     for path, (name, options) in others.items():
         _check_alike(parts, rebuilt.under(options), {path: options}, tally, log, name)
     for path in (path for path in (*alike, *others) if path != RUN_FILE):
-        content = parts.documents[path].content
-        log.findings += check_same_frame(path, content, parts.run.content, ("versions",))
+        log.findings += check_same_frame(path, parts.documents[path].content, parts.run.content, ("versions",))
         if path in alike:
-            log.findings += check_same_points(path, content, parts.run.content)
+            log.findings += check_same_points(path, parts.documents[path].result, parts.result)
     log.findings += tally.findings
     log.proven += tally.bounds + NUMBERS_OF_POINT * tally.proven
     log.recomputed += NUMBERS_OF_POINT * (tally.points - tally.proven)
@@ -97,15 +97,15 @@ def _check_alike(
     bounded = rebuilt.bounded and not of
     fitting, points = [], dict[tuple[int, int], Proven]()
     for path, options in runs.items():
-        content = parts.documents[path].content
-        shape = check_head(path, content, rebuilt, options) + check_scenarios(path, content, rebuilt)
+        content, run = parts.documents[path].content, parts.documents[path].result
+        shape = check_head(path, content, rebuilt, options) + check_scenarios(path, run, rebuilt)
         log.findings += check_frame(path, content, parts.files[path], rebuilt)
-        missing, others = check_remarks(path, content, rebuilt, options)
+        missing, others = check_remarks(path, run, rebuilt, options)
         log.findings += missing
         if others:
             log.until_anew.append(f"{others} remarks of {path}, which only the model checker can have made")
-        asked = {**content["settings"], **{name: getattr(options, name) for name in DECIDING}}
-        log.findings += shape or check_conclusions(path, content, asked)
+        asked = replace(run.settings, **{name: getattr(options, name) for name in DECIDING})
+        log.findings += shape or conclusions_apart(path, run, asked)
         if not shape:
             fitting.append(path)
     if rebuilt.options.decimals is not None:
@@ -130,7 +130,7 @@ def _check_alike(
                 log.certificates.update(certificates.get((number, index), ()))
             again, (row, first) = Again(objective, rebuilt, points[number, index]), places[index]
             for path in fitting:
-                one, pointer = parts.documents[path].content["requirements"][row], f"/requirements/{row}"
+                one, pointer = parts.documents[path].result.requirements[row], f"/requirements/{row}"
                 check_points(path, one, pointer, first, again, proven, tally)
     for path in sorted(excused):
         said = f"a reason for having no certificates {path}"

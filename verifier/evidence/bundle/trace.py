@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from verifier.base.documents import fraction_text
 from verifier.base.files import csv_text
 from verifier.base.numbers import decimal_text
 from verifier.base.words import some_of
+from verifier.checking.verdicts import Verdict
 from verifier.evidence.bundle.layout import (
     EXPLAIN_FILE,
     RUN_FILE,
@@ -19,12 +20,12 @@ from verifier.evidence.bundle.layout import (
     certificates_of_pair,
     require_file,
 )
-from verifier.evidence.points import scenario_text
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import label_text
 from verifier.study.case import Study
+from verifier.study.results import RequirementResult, RunResult
 from verifier.telling.blocks import Paragraph, Section, Table
-from verifier.telling.grounds import reason_text, tier_of, told_verdict, vacuity_text
+from verifier.telling.grounds import reason_text, told_verdict, vacuity_text
 
 TRACE_COLUMNS = (
     "requirement",
@@ -62,7 +63,7 @@ class Traced:
 
     Attributes:
         rebuilt: the system and the spec.
-        run: the run's document.
+        run: what the run found.
         results: path -> SHA-256 of the results in the bundle.
         omitted: path -> why it is not there.
         defeaters: requirement -> the defeaters that speak against it, in words.
@@ -70,7 +71,7 @@ class Traced:
     """
 
     rebuilt: Study
-    run: Mapping[str, Any]
+    run: RunResult
     results: Mapping[str, str]
     omitted: Mapping[str, str]
     defeaters: Mapping[str, Sequence[str]]
@@ -88,13 +89,13 @@ def trace_rows(traced: Traced) -> list[dict[str, str]]:
             "as_written": each.text,
             "target": "P = ?" if each.target is None else f"P {each.comparison} {decimal_text(each.target)}",
         }
-        found = [(k, one) for k, one in enumerate(traced.run["requirements"], 1) if one["name"] == each.name]
+        found = [(k, one) for k, one in enumerate(traced.run.requirements, 1) if one.name == each.name]
         if not found:
             reason = NOT_RUN if each.name not in selected else "the run does not have it"
             rows.append({**about, "status": "not evidenced", "reason": reason})
         for k, one in found:
             place = selected.index(each.name)
-            rate = traced.rates.get(k, "no target" if one["target"] is None else NO_EXPOSURE)
+            rate = traced.rates.get(k, "no target" if one.target is None else NO_EXPOSURE)
             rows.append({**about, **_evidence(one, traced, number, place), "rate": rate})
     return [dict.fromkeys(TRACE_COLUMNS, "") | row for row in rows]
 
@@ -147,52 +148,45 @@ def counts_text(matrices: ConfusionMatrices) -> str:
     return csv_text(rows)
 
 
-def _evidence(one: Mapping[str, Any], traced: Traced, number: int, place: int) -> dict[str, str]:
+def _evidence(one: RequirementResult, traced: Traced, number: int, place: int) -> dict[str, str]:
     """The cells about a requirement under one planner: `number` in the spec, `place` among those run, from 0."""
-    worst = one["points"][one["worst"]]
-    bounds = worst["sureness"]["confidence_bounds"] if "sureness" in worst else {"lower": "", "upper": ""}
-    verdict = one["verdict"]
-    against = traced.defeaters.get(one["name"], ())
+    worst, verdict = one.worst_point, one.verdict
+    bounds = ("", "") if worst.sureness is None else tuple(map(str, worst.bounds("bounds")))
+    against = traced.defeaters.get(one.name, ())
     status, reason = "evidenced", ""
-    if verdict == "no target":
+    if verdict is Verdict.NO_TARGET:
         status, reason = "reported", "P = ? asks for a number and has no target"
-    elif verdict != "satisfied":
+    elif verdict is not Verdict.SATISFIED:
         status, reason = "not shown", f"the verdict is {told_verdict(one)}"
     elif against:
         status, reason = "defeated", "see defeated_by"
-    elif one["condition"] is not None:
-        status, reason = "evidenced on a condition", one["condition"]
+    elif one.condition is not None:
+        status, reason = "evidenced on a condition", one.condition
     pairs = [certificates_of_pair(block, place) for block in range(len(traced.rebuilt.grid.blocks))]
     proofs = sum(path.startswith(f"{pair}_") for path in traced.results for pair in pairs)
     gone = sum(pair in traced.omitted for pair in pairs)
     return {
         "status": status,
         "reason": reason,
-        "planner": one["planner"],
-        "verdict": verdict,
-        "condition": one["condition"] or "",
-        "basis": worst["basis"] or "",
-        "reason_of_verdict": reason_text(worst),
-        "vacuity": _vacuity(one["points"]),
-        "worst_scenario": scenario_text(worst),
-        "probability": worst.get("exact", repr(worst["probability"])),
-        "bounds_lower": str(bounds["lower"]),
-        "bounds_upper": str(bounds["upper"]),
-        "tier": tier_of(traced.run["settings"]),
+        "planner": one.planner,
+        "verdict": verdict.value,
+        "condition": one.condition or "",
+        "basis": worst.basis or "",
+        "reason_of_verdict": reason_text(worst.reason, worst.probability),
+        "vacuity": some_of([f"{point.scenario}: {vacuity_text(point)}" for point in one.points if point.vacuity]),
+        "worst_scenario": worst.scenario,
+        "probability": repr(worst.probability) if worst.exact is None else fraction_text(worst.exact),
+        "bounds_lower": bounds[0],
+        "bounds_upper": bounds[1],
+        "tier": traced.run.settings.tier,
         "defeated_by": "; ".join(against),
         "run": RUN_FILE,
         "explanation": _file(EXPLAIN_FILE, traced),
         "required_recall": "no target"
-        if verdict == "no target"
-        else _file(require_file(number, one["name"]), traced),
+        if verdict is Verdict.NO_TARGET
+        else _file(require_file(number, one.name), traced),
         "certificates": _proofs(proofs, place) + (f"; {gone} chains without: too large" if gone else ""),
     }
-
-
-def _vacuity(points: Sequence[Mapping[str, Any]]) -> str:
-    """Which scenarios say nothing about the system, and why."""
-    told = [f"{scenario_text(point)}: {vacuity_text(point)}" for point in points if vacuity_text(point)]
-    return some_of(told)
 
 
 def _proofs(count: int, place: int) -> str:

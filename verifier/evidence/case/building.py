@@ -82,7 +82,7 @@ def build_case(
             amlas="Stage 1, top claim of the scoping argument",
         )
     )
-    return draft.case(f"Assurance case: {name_text(context.system) if context.system else runs[0].content['title']}")
+    return draft.case(f"Assurance case: {name_text(context.system) if context.system else runs[0].result.title}")
 
 
 def _requirement_claims(
@@ -109,14 +109,14 @@ def _requirement_goals(
 ) -> list[tuple[str, Status]]:
     found = []
     for number, run in enumerate(runs, start=1):
-        for each in run.content["requirements"]:
-            if each["target"] is None:
+        for each in run.result.requirements:
+            if each.target is None:
                 continue  # reported in a context: it claims nothing
-            label = name_text(each["name"])
-            if len(run.content["settings"]["planners"]) > 1:
-                label += f" with planner {name_text(each['planner'])}"
+            label = name_text(each.name)
+            if len(run.result.settings.planners) > 1:
+                label += f" with planner {name_text(each.planner)}"
             if len(runs) > 1:
-                label += f" (run {number}: {name_text(run.content['title'])})"
+                label += f" (run {number}: {name_text(run.result.title)})"
             identifier = requirement_goal(draft, Argued(run, each, label, documents))
             found.append((identifier, draft.status(identifier)))
     return found
@@ -129,9 +129,7 @@ def _missing_rates(
     found = []
     for name, accepted in context.acceptances.items():
         verified = list(
-            dict.fromkeys(
-                each["planner"] for run in runs for each in run.content["requirements"] if each["name"] == name
-            )
+            dict.fromkeys(each.planner for run in runs for each in run.result.requirements if each.name == name)
         )
         held = {each.result.planner for each, run in rates if _is_held(each, run, name, accepted)}
         exposure = "" if context.exposures else f"; exposure: {NOT_STATED}"
@@ -153,7 +151,7 @@ def _is_held(rate: Document, run: Document, name: str, accepted: Acceptance) -> 
     if content.requirement != name or content.acceptance is None:
         return False
     requirement = requirement_of(run, name, content.planner)
-    fails = requirement["target"] is None or content.event == unwanted(requirement, None)
+    fails = requirement.target is None or content.event == unwanted(requirement, None)
     return fails and Fraction(content.acceptance.per_hour) <= accepted.per_hour
 
 
@@ -189,7 +187,7 @@ def _summary(goals: Sequence[tuple[str, Status]], left: Sequence[tuple[str, Stat
 def _conditions(runs: Sequence[Document]) -> str:
     """The conditions that verdicts of the runs carry."""
     texts = dict.fromkeys(
-        each["condition"] for run in runs for each in run.content["requirements"] if each["condition"] is not None
+        each.condition for run in runs for each in run.result.requirements if each.condition is not None
     )
     return f". Only {some_of([name_text(text, 300) for text in texts])}" if texts else ""
 

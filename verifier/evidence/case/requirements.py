@@ -12,19 +12,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from verifier.base.documents import Content
-from verifier.base.numbers import short_text, target_text
+from verifier.base.numbers import short_text
 from verifier.base.words import bounds_text, counted, name_text, probability_text, rate_interval_text, some_of
+from verifier.checking.verdicts import Verdict
 from verifier.evidence.case.drafting import Draft
 from verifier.evidence.case.elements import Element, Kind, Status, worst_status
 from verifier.evidence.defeaters.matrices import same_sources
 from verifier.evidence.defeaters.values import Claim, Defeater, is_rate_of
 from verifier.evidence.documents import Document
-from verifier.evidence.points import held_bounds, scenario_text
 from verifier.evidence.rates.document import RateResult
 from verifier.evidence.rates.hazard import EVERY
+from verifier.study.results import Point, RequirementResult
 from verifier.telling.causes import cause_lines
-from verifier.telling.grounds import bounds_name, reason_text, told_verdict, why
+from verifier.telling.grounds import Judged, reason_text, told_verdict, why
 
 _STATUS: Mapping[str, Status] = {
     "satisfied": Status.SUPPORTED,
@@ -50,18 +50,18 @@ class Argued:
     """
 
     run: Document
-    requirement: Mapping[str, Any]
+    requirement: RequirementResult
     label: str
     documents: Sequence[Document]
 
     @property
     def claim(self) -> Claim:
         """About all scenarios."""
-        return Claim(self.run.sha256, self.requirement["name"], self.requirement["planner"])
+        return Claim(self.run.sha256, self.requirement.name, self.requirement.planner)
 
     def claim_at(self, point: int) -> Claim:
         """About one scenario."""
-        return Claim(self.run.sha256, self.requirement["name"], self.requirement["planner"], point)
+        return Claim(self.run.sha256, self.requirement.name, self.requirement.planner, point)
 
 
 def requirement_goal(draft: Draft, argued: Argued) -> str:
@@ -70,7 +70,7 @@ def requirement_goal(draft: Draft, argued: Argued) -> str:
     identifier, strategy = draft.name(Kind.GOAL), draft.name(Kind.STRATEGY)
     defeaters = draft.against(argued.claim)
     inherited = [(identifier, defeater) for defeater in defeaters]
-    environments = list(dict.fromkeys(point["environment"] for point in each["points"]))
+    environments = list(dict.fromkeys(point.environment for point in each.points))
     children = [_environment_goal(draft, argued, name, inherited) for name in environments]
     worst = worst_status(*(status for _, status in children))
     listing = ", ".join(name_text(name) for name in environments[:8]) + (", ..." if len(environments) > 8 else "")
@@ -88,11 +88,11 @@ def requirement_goal(draft: Draft, argued: Argued) -> str:
         Element(
             identifier,
             Kind.GOAL,
-            f"{argued.label}: P {target_text(each['target'])} that {name_text(each['formula'], 240)}, planner "
-            f"{name_text(each['planner'])}, in every scenario{_on_condition(each)}",
-            _note(f"Worst: {_point_text(argued, each['points'][each['worst']])}", [], defeaters),
+            f"{argued.label}: P {each.target_text} that {name_text(each.formula, 240)}, planner "
+            f"{name_text(each.planner)}, in every scenario{_on_condition(each)}",
+            _note(f"Worst: {_point_text(argued, each.worst_point)}", [], defeaters),
             (strategy,),
-            (*draft.condition(each["condition"]), *_contexts(draft, argued)),
+            (*draft.condition(each.condition), *_contexts(draft, argued)),
             defeated=bool(defeaters),
             status=status,
             amlas="Stage 2, G2.1, for this requirement",
@@ -131,8 +131,8 @@ def rate_goal(draft: Draft, rate: Document, run: Document) -> tuple[str, Status]
             Kind.GOAL,
             f"The {_EVENTS[content.event]} of {name_text(content.requirement)} with planner "
             f"{name_text(content.planner)} is at most {short_text(accepted.per_hour)} per hour "
-            f"(worst scenario in every encounter){_on_condition(rate.content)}",
-            _note(f"{_rate_text(content)}: {_judged_text(rate.content)}{_left_out_text(content)}", inherited, own),
+            f"(worst scenario in every encounter){_on_condition(content)}",
+            _note(f"{_rate_text(content)}: {_judged_text(content)}{_left_out_text(content)}", inherited, own),
             (draft.solution(rate),) if supported else (),
             (
                 *draft.condition(content.condition),
@@ -178,7 +178,7 @@ def _environment_goal(
     draft: Draft, argued: Argued, environment: str, inherited: Sequence[tuple[str, Defeater]]
 ) -> tuple[str, Status]:
     """A goal for one scenario, or one over all scenarios of the environment."""
-    points = [k for k, point in enumerate(argued.requirement["points"]) if point["environment"] == environment]
+    points = [k for k, point in enumerate(argued.requirement.points) if point.environment == environment]
     if len(points) == 1:
         return _scenario_goal(draft, argued, points[0], inherited)
     identifier, strategy = draft.name(Kind.GOAL), draft.name(Kind.STRATEGY)
@@ -197,8 +197,7 @@ def _environment_goal(
         Element(
             identifier,
             Kind.GOAL,
-            f"In true environment {name_text(environment)}, {argued.label} holds: "
-            f"P {target_text(argued.requirement['target'])}",
+            f"In true environment {name_text(environment)}, {argued.label} holds: P {argued.requirement.target_text}",
             _note("", inherited, []),
             (strategy,),
             status=status,
@@ -210,9 +209,9 @@ def _environment_goal(
 def _scenario_goal(
     draft: Draft, argued: Argued, at: int, inherited: Sequence[tuple[str, Defeater]]
 ) -> tuple[str, Status]:
-    point, target = argued.requirement["points"][at], argued.requirement["target"]
+    point, target = argued.requirement.points[at], argued.requirement.target_text
     own = draft.against(argued.claim_at(at))
-    verdict = _STATUS[point["verdict"]]
+    verdict = _STATUS[point.verdict.value]
     status = worst_status(verdict, *([Status.DEFEATED] if own or inherited else []))
     identifier = draft.name(Kind.GOAL)
     holds = verdict is Status.SUPPORTED
@@ -220,11 +219,10 @@ def _scenario_goal(
         Element(
             identifier,
             Kind.GOAL,
-            f"In {name_text(scenario_text(point))}, {argued.label} holds: P {target_text(target)}"
-            f"{_on_condition(point)}",
+            f"In {name_text(point.scenario)}, {argued.label} holds: P {target}{_on_condition(point)}",
             _note(_judgement(argued, point), inherited, own),
             (draft.solution(argued.run),) if holds else (),
-            draft.condition(point["condition"]),
+            draft.condition(point.condition),
             undeveloped=not holds,
             defeated=bool(own) or verdict is Status.VIOLATED,
             status=status,
@@ -232,43 +230,42 @@ def _scenario_goal(
     )
     draft.goals[argued.claim_at(at)] = identifier
     if verdict is Status.VIOLATED:
-        draft.refute(identifier, f"{_bounds_text(argued, point)}, the target is P {target_text(target)}", argued.run)
+        draft.refute(identifier, f"{_bounds_text(argued, point)}, the target is P {target}", argued.run)
     draft.challenge(identifier, own)
     return identifier, status
 
 
-def _point_text(argued: Argued, point: Mapping[str, Any]) -> str:
-    scenario = name_text(scenario_text(point))
-    return f"{scenario}: {_judgement(argued, point)}"
+def _point_text(argued: Argued, point: Point) -> str:
+    return f"{name_text(point.scenario)}: {_judgement(argued, point)}"
 
 
-def _judgement(argued: Argued, point: Mapping[str, Any]) -> str:
+def _judgement(argued: Argued, point: Point) -> str:
     """The numbers and the verdict with its condition, and why it is open or vacuous."""
     reason = why(point)
-    basis = ", whatever the detector predicts" if point["basis"] == "any_dependence" else ""
+    basis = ", whatever the detector predicts" if point.basis == "any_dependence" else ""
     return f"{_bounds_text(argued, point)}: {told_verdict(point)}{basis}{f' ({reason})' if reason else ''}"
 
 
-def _on_condition(part: Mapping[str, Any]) -> str:
+def _on_condition(part: Judged) -> str:
     """The condition of what is satisfied, behind its claim; what is not satisfied is refuted or open anyway."""
-    return f", {part['condition']}" if part["condition"] is not None and part["verdict"] == "satisfied" else ""
+    return f", {part.condition}" if part.condition is not None and part.verdict is Verdict.SATISFIED else ""
 
 
-def _judged_text(rate: Content) -> str:
+def _judged_text(rate: RateResult) -> str:
     """The verdict of a rate, and why it is open."""
-    return told_verdict(rate) + (f" ({reason_text(rate)})" if reason_text(rate) else "")
+    return told_verdict(rate) + (f" ({reason_text(rate.reason)})" if reason_text(rate.reason) else "")
 
 
-def _bounds_text(argued: Argued, point: Mapping[str, Any]) -> str:
+def _bounds_text(argued: Argued, point: Point) -> str:
     """The probability, and the bounds that were held against the target."""
-    source, found = argued.run.content["settings"]["verdict_from"], point.get("sureness")
-    value = f"P = {probability_text(point['probability'])}"
+    settings, found = argued.run.result.settings, point.sureness
+    source, value = settings.verdict_from, f"P = {probability_text(point.probability)}"
     if found is None or source == "point":
         return f"{value}, the data's uncertainty left out"
-    ends = bounds_text(*held_bounds(point, source))
+    ends = bounds_text(*point.bounds(source))
     if source == "bounds":
-        return f"{value}, {bounds_name(argued.run.content['settings'])} {ends}"
-    return f"{value}, {found['interval']['kind']} {ends} at level {found['level']:g}"
+        return f"{value}, {settings.bounds_name} {ends}"
+    return f"{value}, {found.interval.kind} {ends} at level {found.level:g}"
 
 
 def _note(found: str, inherited: Sequence[tuple[str, Defeater]], own: Sequence[Defeater]) -> str:
@@ -288,20 +285,20 @@ def _contexts(draft: Draft, argued: Argued) -> Iterator[str]:
     for document in argued.documents:
         if document.kind == "explain" and same_sources(document, argued.run):
             for part in document.content["explanations"]:
-                if (part["name"], part["planner"]) == (each["name"], each["planner"]):
+                if (part["name"], part["planner"]) == (each.name, each.planner):
                     for line in itertools.islice(cause_lines(document.content, part), 1):
                         yield _file_context(draft, document, f"How it fails: {line}", "")
         if document.kind == "require" and same_sources(document, argued.run):
-            asked = document.content["requirement"]["name"] == each["name"]
+            asked = document.content["requirement"]["name"] == each.name
             for answer in document.content["answers"] if asked else ():
-                if answer["planner"] == each["planner"]:
+                if answer["planner"] == each.planner:
                     words = f"What it asks of the detector: {_recall(answer)}"
                     words += "" if answer["condition"] is None else f", {answer['condition']}"
                     yield _file_context(draft, document, words, "Stage 2, ML safety requirements [H]")
 
         if document.kind == "rate" and document.result.acceptance is None and is_rate_of(document, argued.run):
             about = document.result.requirement, document.result.planner
-            if about == (each["name"], each["planner"]):
+            if about == (each.name, each.planner):
                 yield _file_context(draft, document, f"How often it fails: {_rate_text(document.result)}", "")
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from verifier.base.numbers import target_text
 from verifier.base.words import counted, name_text, probability_text, some_of
 from verifier.evidence.case.drafting import Draft, undeveloped
 from verifier.evidence.case.elements import Element, Kind, Status
@@ -146,9 +145,7 @@ def _input_contexts(draft: Draft, runs: Sequence[Document], documents: Sequence[
         "model": ("System model: world, planners, scenarios", "Stage 1, system description [C]"),
         "confusion": ("Confusion matrices", "Stage 5, test results [Z]"),
     }
-    inputs = dict.fromkeys(
-        (each["role"], each["name"], each["sha256"]) for run in runs for each in run.content["inputs"]
-    )
+    inputs = dict.fromkeys((str(file.role), file.name, file.sha256) for run in runs for file in run.result.inputs)
     for role, name, digest in inputs:
         text, amlas = words.get(role, (role, ""))
         document = next((each for each in documents if each.sha256 == digest), None)
@@ -160,14 +157,14 @@ def _input_contexts(draft: Draft, runs: Sequence[Document], documents: Sequence[
 
 
 def _verdict_justification(draft: Draft, runs: Sequence[Document]) -> str:
-    sources = list(dict.fromkeys(run.content["settings"]["verdict_from"] for run in runs))
+    sources = list(dict.fromkeys(run.result.settings.verdict_from for run in runs))
     means = {
         "bounds": "confidence bounds, simultaneous over the run unless approximate, on the assumption of their tier",
         "interval": "the statistical interval, as far as its draws determine it",
         "point": "the probability for the given matrices alone",
     }
     text = "; ".join(f"{each}: {means[each]}" for each in sources)
-    alone = any(each.endswith(UNCONFIRMED) for run in runs for each in run.content["remarks"])
+    alone = any(each.endswith(UNCONFIRMED) for run in runs for each in run.result.remarks)
     confirmed = "confirmed by a second engine" + (" where nothing else is remarked" if alone else "")
     return draft.put(
         Element(
@@ -191,8 +188,8 @@ def _scenario_justification(draft: Draft) -> str:
 
 
 def _memory_status(runs: Sequence[Document], against: Sequence[Defeater]) -> str:
-    told = "; ".join(dict.fromkeys(line for run in runs for line in channel_lines(run.content["channel"])))
-    tests = {run.content["channel"]["test"] for run in runs}
+    told = "; ".join(dict.fromkeys(line for run in runs for line in channel_lines(run.result.channel)))
+    tests = {run.result.channel.test for run in runs}
     if "contradicted" in tests:
         status = "Contradicted by the data"
     elif "untested" in tests:
@@ -205,13 +202,12 @@ def _memory_status(runs: Sequence[Document], against: Sequence[Defeater]) -> str
 
 def _bounds_statuses(runs: Sequence[Document]) -> Iterator[tuple[str, str]]:
     """What the confidence bounds of each run assume, and how well that is known."""
-    settings = [run.content["settings"]["confidence"] for run in runs]
-    bounds = [each["bounds"] for each in settings if each is not None]
-    for found in {(each["name"], each["condition"], each["effective_drives"]): each for each in bounds}.values():
+    bounds = [basis for run in runs if (basis := run.result.settings.bounds) is not None]
+    for basis in {(each.name, each.condition, each.effective_drives): each for each in bounds}.values():
         known = "Not tested"
-        if found["effective_drives"] is not None:
-            known += f"; {counted(found['drives'], 'drive')}, effectively {found['effective_drives']:.3g}"
-        yield f"{found['name']}: {found['condition']}", known
+        if basis.drives is not None and basis.effective_drives is not None:
+            known += f"; {counted(basis.drives, 'drive')}, effectively {basis.effective_drives:.3g}"
+        yield f"{basis.name}: {basis.condition}", known
 
 
 def _matching_text(runs: Sequence[Document], documents: Sequence[Document]) -> str:
@@ -230,16 +226,16 @@ def _flat(policy: object) -> str:
 def _untargeted(runs: Sequence[Document]) -> Iterator[str]:
     """Probabilities that nothing was asked of."""
     for run in runs:
-        for each in run.content["requirements"]:
-            if each["target"] is None:
-                values = [point["probability"] for point in each["points"]]
+        for each in run.result.requirements:
+            if each.target is None:
+                values = [point.probability for point in each.points]
                 ends = f"{probability_text(min(values))} to {probability_text(max(values))}"
-                yield f"Reported without a target: {name_text(each['name'])}, P {target_text(None)}, {ends}"
+                yield f"Reported without a target: {name_text(each.name)}, P {each.target_text}, {ends}"
 
 
 def _unargued(runs: Sequence[Document], documents: Sequence[Document]) -> Iterator[str]:
     """Documents that nothing here argues from."""
-    argued = {each["sha256"] for run in runs for each in run.content["inputs"]}
+    argued = {file.sha256 for run in runs for file in run.result.inputs}
     rest = [
         f"{name_text(each.name)} ({each.kind}, SHA-256 {each.sha256[:12]}...)"
         for each in documents

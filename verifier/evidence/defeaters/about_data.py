@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from verifier.analysis.channel_test import channel_test
 from verifier.analysis.intervals.tiers import FEW_DRIVES
-from verifier.base.numbers import rounded, target_text
+from verifier.analysis.planning import EvidencePlan
+from verifier.base.numbers import rounded
 from verifier.base.words import counted, name_text, some_of
-from verifier.checking.verdicts import Test
+from verifier.checking.verdicts import Test, Verdict
 from verifier.evidence.context import CaseContext
 from verifier.evidence.defeaters.matrices import matrices_behind, same_sources, shared_sequences
 from verifier.evidence.defeaters.values import (
@@ -27,6 +27,7 @@ from verifier.evidence.documents import Document
 from verifier.evidence.rates.demonstration import encounters_needed
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.matrices import ConfusionMatrices, label_text
+from verifier.study.results import RequirementResult, RunResult, Target
 from verifier.telling.grounds import channel_lines, needed_text
 
 CONFIDENCE = Fraction(19, 20)
@@ -46,35 +47,34 @@ def thin_columns(run: Document, documents: Sequence[Document]) -> Iterator[Doubt
     """
     matrices = matrices_behind(run, documents)
     for claim, each in requirements_with_targets(run):
-        if run.content["settings"]["verdict_from"] == "bounds":
-            if "evidence_needed" in each:
-                yield from _undecided(claim, each)
+        if run.result.settings.verdict_from == "bounds":
+            if each.evidence_needed is not None:
+                yield from _undecided(claim, each.worst, each.evidence_needed)
         elif matrices is not None:
             yield from _too_thin(claim, each, run, documents, matrices)
 
 
-def _undecided(claim: Claim, each: Mapping[str, Any]) -> Iterator[Doubt]:
-    needed = each["evidence_needed"]
+def _undecided(claim: Claim, worst: int, needed: EvidencePlan) -> Iterator[Doubt]:
     parts = [
-        f"{column['items']} items with true {name_text(column['true'])} in {name_text(column['bin'])}, "
-        f"{column['further']} more needed"
-        for column in needed["columns"]
+        f"{column.items} items with true {name_text(column.true)} in {name_text(column.bin)}, "
+        f"{column.further} more needed"
+        for column in needed.columns
     ]
     yield from doubt(
         "thin_columns",
         f"{name_text(claim.requirement)}: the data do not decide{f': {some_of(parts)}' if parts else ''}",
-        (Claim(claim.run, claim.requirement, claim.planner, each["worst"]),),
+        (Claim(claim.run, claim.requirement, claim.planner, worst),),
         f"about {needed_text(needed)}{' in these columns' if parts else ''}, if the rates stay what they are",
     )
 
 
 def _too_thin(
-    claim: Claim, each: Mapping[str, Any], run: Document, documents: Sequence[Document], matrices: Document
+    claim: Claim, each: RequirementResult, run: Document, documents: Sequence[Document], matrices: Document
 ) -> Iterator[Doubt]:
     claims = _unconfirmed(claim, each)
-    if not claims or run.content["settings"]["canonical"]:  # which is a doubt of its own
+    if not claims or each.target is None or run.result.settings.canonical:  # which is a doubt of its own
         return
-    needed, table = items_needed(each["target"]), _matrices(matrices, run)
+    needed, table = items_needed(each.target), _matrices(matrices, run)
     explained = _columns_that_matter(claim, run, documents)
     matter = None if _has_unseen(table) else explained
     thin = []
@@ -90,21 +90,20 @@ def _too_thin(
         )
         yield from doubt(
             "thin_columns",
-            f"{name_text(claim.requirement)}: {asked} P {target_text(each['target'])}, and there are {some_of(thin)}"
-            f"{known}",
+            f"{name_text(claim.requirement)}: {asked} P {each.target}, and there are {some_of(thin)}{known}",
             claims,
             "more labelled items in these columns, or a verdict from the confidence bounds, which allow for them",
         )
 
 
-def _unconfirmed(claim: Claim, each: Mapping[str, Any]) -> tuple[Claim, ...]:
+def _unconfirmed(claim: Claim, each: RequirementResult) -> tuple[Claim, ...]:
     """Scenarios that are called satisfied and that the confidence bounds do not confirm."""
     found = [
         k
-        for k, point in enumerate(each["points"])
-        if point["verdict"] == "satisfied" and not confirmed(point, each["target"])
+        for k, point in enumerate(each.points)
+        if point.verdict is Verdict.SATISFIED and not confirmed(point, each.target)
     ]
-    if len(found) == len(each["points"]):
+    if len(found) == len(each.points):
         return (claim,)
     return tuple(Claim(claim.run, claim.requirement, claim.planner, k) for k in found)
 
@@ -114,20 +113,19 @@ def _has_unseen(table: ConfusionMatrices) -> bool:
     return bool(np.any((table.counts == 0) & (table.counts.sum(axis=1, keepdims=True) > 0)))
 
 
-def items_needed(target: Mapping[str, Any]) -> int | None:
+def items_needed(target: Target) -> int | None:
     """Items without an error from which on a column can show a target; None where no number can."""
-    probability = Fraction(target["probability"])
-    error = 1 - probability if target["comparison"] in (">=", ">") else probability
+    error = target.probability if target.is_upper else 1 - target.probability
     return encounters_needed(error, CONFIDENCE) if error > Fraction(1, 10**12) else None
 
 
 def _matrices(document: Document, run: Document) -> ConfusionMatrices:
     """The matrices as the run used them; errors as `verifier.perception.confusion.read_confusion`."""
-    settings = run.content["settings"]
+    settings = run.result.settings
     counts = DocumentReader(document.name).counts(dict(document.content))
     if counts.thresholds is not None:
-        counts = counts.member(settings["score_threshold"])
-    return counts.matrices(settings["where"])
+        counts = counts.member(settings.score_threshold)
+    return counts.matrices(settings.where)
 
 
 def _columns(table: ConfusionMatrices) -> set[tuple[int, str]]:
@@ -176,18 +174,18 @@ def _about_channel(
     kind: str, run: Document, documents: Sequence[Document], test: Test, remedy: str
 ) -> Iterator[Doubt]:
     """The doubt about the scenarios whose chains draw classes with this outcome of the test."""
-    classes = run.content["channel"]["classes"]
+    result: RunResult = run.result
     points = {
-        (each["name"], each["planner"], k)
-        for each in run.content["requirements"]
-        for k, point in enumerate(each["points"])
-        if channel_test(classes, point["draws"]).test == test
+        (each.name, each.planner, k)
+        for each in result.requirements
+        for k, point in enumerate(each.points)
+        if channel_test(result.channel.classes, point.draws).test == test
     }
     claims = claims_on(run, documents, perceived=True, among=points)
     told = [
         line
-        for line, each in zip(channel_lines(run.content["channel"]), classes, strict=True)
-        if each["test"] == test
+        for line, each in zip(channel_lines(result.channel), result.channel.classes, strict=True)
+        if each.test == test
     ]
     yield from doubt(
         kind, f"a memoryless detector is assumed: {some_of([name_text(line, 300) for line in told])}", claims, remedy
@@ -196,16 +194,16 @@ def _about_channel(
 
 def few_drives(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
     """Bounds over so few drives that hardly any outcome could show a high rate."""
-    bounds = (run.content["settings"]["confidence"] or {}).get("bounds", {})
-    if bounds.get("drives") is not None and bounds["drives"] < FEW_DRIVES:
+    bounds = run.result.settings.bounds
+    if bounds is not None and bounds.drives is not None and bounds.drives < FEW_DRIVES:
         limit = (
             ""
-            if bounds["ceiling"] is None
-            else f": no outcome of them could show a rate above {rounded(bounds['ceiling'], up=True)}"
+            if bounds.ceiling is None
+            else f": no outcome of them could show a rate above {rounded(bounds.ceiling, up=True)}"
         )
         yield from doubt(
             "few_drives",
-            f"a needed column has items from {counted(bounds['drives'], 'drive')} only{limit}",
+            f"a needed column has items from {counted(bounds.drives, 'drive')} only{limit}",
             claims_on(run, documents, perceived=True),
             f"data from at least {FEW_DRIVES} independent drives",
         )
@@ -213,7 +211,7 @@ def few_drives(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
 
 def stale(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
     """Data that changed after the result was made: a file of the same name with another hash."""
-    used = {(each["role"], each["name"]): each["sha256"] for each in run.content["inputs"]}
+    used = {(file.role, file.name): file.sha256 for file in run.result.inputs}
     for document in documents:
         if document.sha256 == run.sha256:
             continue

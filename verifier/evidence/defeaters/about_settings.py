@@ -15,8 +15,8 @@ NO_ALARMS = "so the model contains no false positives"
 
 def no_false_alarms(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
     """Matrices, or a choice, by which the detector never reports what is not there."""
-    reason = next((each for each in run.content["remarks"] if each.endswith(NO_ALARMS)), None)
-    if run.content["settings"]["false_alarms"] == "ignore":
+    reason = next((each for each in run.result.remarks if each.endswith(NO_ALARMS)), None)
+    if run.result.settings.false_alarms == "ignore":
         reason = f"false alarms were ignored by choice, {NO_ALARMS}"
     if reason is not None:
         yield from doubt(
@@ -29,7 +29,7 @@ def no_false_alarms(run: Document, documents: Sequence[Document]) -> Iterator[Do
 
 def distance_ignored(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
     """One matrix for all distances."""
-    if run.content["settings"]["canonical"]:
+    if run.result.settings.canonical:
         yield from doubt(
             "distance_ignored",
             "the matrices of all distances were added up: the detector is taken to be equally good at every distance",
@@ -40,9 +40,9 @@ def distance_ignored(run: Document, documents: Sequence[Document]) -> Iterator[D
 
 def assumed_rates(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
     """Rates that a policy made up for columns without items; intervals and confidence bounds do not lean on them."""
-    if run.content["settings"]["verdict_from"] != "point":
+    if run.result.settings.verdict_from != "point":
         return
-    for remark in run.content["remarks"]:
+    for remark in run.result.remarks:
         if ASSUMED in remark:
             yield from doubt(
                 "assumed_rates",
@@ -54,7 +54,7 @@ def assumed_rates(run: Document, documents: Sequence[Document]) -> Iterator[Doub
 
 def rounded(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
     """Transition probabilities that were rounded, as the archive of the published numbers did."""
-    decimals = run.content["settings"]["round_transitions"]
+    decimals = run.result.settings.round_transitions
     if decimals is not None:
         yield from doubt(
             "rounded",
@@ -67,7 +67,7 @@ def rounded(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
 
 def endless(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
     """Terminal states left out."""
-    if run.content["settings"]["endless"]:
+    if run.result.settings.endless:
         yield from doubt(
             "endless",
             "the model's terminal states were left out: the probabilities are of runs that never end, not of "
@@ -79,7 +79,7 @@ def endless(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
 
 def left_out(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
     """True environments that the spec asks for and the command left out."""
-    names = run.content["settings"].get("environments_left_out", ())
+    names = run.result.settings.environments_left_out
     if names:
         yield from doubt(
             "scenarios_left_out",

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
-from verifier.base.numbers import target_text
 from verifier.base.words import bounds_text, counted, name_text, probability_text
+from verifier.checking.verdicts import Verdict
 from verifier.evidence.defeaters.values import Claim, Doubt, claimed, confirmed, doubt, requirements_with_targets
 from verifier.evidence.documents import Document
-from verifier.evidence.points import held_bounds, scenario_text
+from verifier.study.results import Point
 from verifier.telling.grounds import needed_text, reason_text, told_verdict, vacuity_text
 
 LESS_INDEPENDENT = "the two are less independent here"
@@ -21,22 +20,21 @@ UNCONFIRMED = "is Storm's alone, not confirmed"
 
 def straddles_target(run: Document) -> Iterator[Doubt]:
     """Bounds on both sides of the target."""
-    source = run.content["settings"]["verdict_from"]
+    source = run.result.settings.verdict_from
     for claim, each in requirements_with_targets(run):
         points = [
             k
-            for k, point in enumerate(each["points"])
-            if point["verdict"] == "inconclusive" and not reason_text(point)
+            for k, point in enumerate(each.points)
+            if point.verdict is Verdict.INCONCLUSIVE and not reason_text(point.reason)
         ]
         if points:
-            shown = each["worst"] if each["worst"] in points else points[0]
-            point = each["points"][shown]
-            needed = each.get("evidence_needed")
+            point = each.points[each.worst if each.worst in points else points[0]]
+            needed = each.evidence_needed
             yield from doubt(
                 "straddles_target",
                 f"{name_text(claim.requirement)}: {counted(len(points), 'scenario')} undecided; in "
-                f"{name_text(scenario_text(point))} P lies in {bounds_text(*held_bounds(point, source))}, which "
-                f"straddles P {target_text(each['target'])}",
+                f"{name_text(point.scenario)} P lies in {bounds_text(*point.bounds(source))}, which "
+                f"straddles P {each.target_text}",
                 tuple(Claim(claim.run, claim.requirement, claim.planner, k) for k in points),
                 "more data" if needed is None else f"about {needed_text(needed)}, as verify run says",
             )
@@ -44,22 +42,19 @@ def straddles_target(run: Document) -> Iterator[Doubt]:
 
 def no_bounds(run: Document) -> Iterator[Doubt]:
     """Verdicts from the probability alone, or satisfied ones that the confidence bounds do not confirm."""
-    settings = run.content["settings"]
-    if settings["verdict_from"] != "point":
+    if run.result.settings.verdict_from != "point":
         return
     for claim, each in requirements_with_targets(run):
-        for k, point in enumerate(each["points"]):
-            sureness, target = point.get("sureness"), each["target"]
-            if point["verdict"] != "satisfied" or confirmed(point, target):
+        for k, point in enumerate(each.points):
+            if point.verdict is not Verdict.SATISFIED or confirmed(point, each.target):
                 continue
             how = "and no bounds were computed"
-            if sureness is not None:
-                bounds = sureness["confidence_bounds"]
-                how = f"and the confidence bounds are {bounds_text(bounds['lower'], bounds['upper'])}"
+            if point.sureness is not None:
+                how = f"and the confidence bounds are {bounds_text(*point.bounds('bounds'))}"
             yield from doubt(
                 "no_bounds",
-                f"{name_text(claim.requirement)}, {name_text(scenario_text(point))}: P = "
-                f"{probability_text(point['probability'])} alone was compared with P {target_text(target)}, {how}",
+                f"{name_text(claim.requirement)}, {name_text(point.scenario)}: P = "
+                f"{probability_text(point.probability)} alone was compared with P {each.target_text}, {how}",
                 (Claim(claim.run, claim.requirement, claim.planner, k),),
                 "a verdict from the confidence bounds (--verdict-from bounds)",
             )
@@ -73,16 +68,16 @@ def policy_sensitive(run: Document, alternatives: Mapping[str, Document]) -> Ite
         alternatives: policy in words -> the document of a run of the same inputs under it.
     """
     for policy, other in alternatives.items():
-        theirs = {(each["name"], each["planner"]): each for each in other.content["requirements"]}
+        theirs = {(each.name, each.planner): each for each in other.result.requirements}
         for claim, each in requirements_with_targets(run):
             found = theirs.get((claim.requirement, claim.planner))
             if found is None:
                 continue
-            verdicts = {_key(point): point for point in found["points"]}
+            verdicts = {point.place: point for point in found.points}
             changed = [
-                (k, point, verdicts[_key(point)])
-                for k, point in enumerate(each["points"])
-                if _key(point) in verdicts and verdicts[_key(point)]["verdict"] != point["verdict"]
+                (k, point, verdicts[point.place])
+                for k, point in enumerate(each.points)
+                if point.place in verdicts and verdicts[point.place].verdict is not point.verdict
             ]
             if changed:
                 _, mine, yours = changed[0]
@@ -90,20 +85,20 @@ def policy_sensitive(run: Document, alternatives: Mapping[str, Document]) -> Ite
                     "policy_sensitive",
                     f"{name_text(claim.requirement)}: under the policy '{name_text(policy)}' "
                     f"{counted(len(changed), 'scenario')} would be judged otherwise: in "
-                    f"{name_text(scenario_text(mine))} {_judged(yours)}, not {_judged(mine)}",
+                    f"{name_text(mine.scenario)} {_judged(yours)}, not {_judged(mine)}",
                     tuple(Claim(claim.run, claim.requirement, claim.planner, k) for k, _, _ in changed),
                     "a reason for the policy, or data for which it makes no difference",
                 )
 
 
-def _judged(point: Mapping[str, Any]) -> str:
-    return f"{told_verdict(point)} (P = {probability_text(point['probability'])})"
+def _judged(point: Point) -> str:
+    return f"{told_verdict(point)} (P = {probability_text(point.probability)})"
 
 
 def one_engine(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
     """Requirements for which Storm and the second engine did not work independently of each other."""
     for claim, _ in claimed(run, documents):
-        for remark in run.content["remarks"]:
+        for remark in run.result.remarks:
             about = remark.startswith(f"{claim.requirement}: ")
             if about and remark.endswith((LESS_INDEPENDENT, ALONE, STORM_ALONE, UNCONFIRMED)):
                 yield from doubt(
@@ -118,7 +113,7 @@ def vacuous(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
     """Scenarios in which the check of a requirement says nothing about the system."""
     told: dict[tuple[str, str], list[Claim]] = {}
     for claim, each in claimed(run, documents):
-        for k, point in enumerate(each["points"]):
+        for k, point in enumerate(each.points):
             text = vacuity_text(point)
             if text:
                 told.setdefault((claim.requirement, text), []).append(
@@ -131,7 +126,3 @@ def vacuous(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
             tuple(claims),
             "scenarios from which the requirement can be violated and met, or another requirement",
         )
-
-
-def _key(point: Mapping[str, Any]) -> tuple[Any, ...]:
-    return point["environment"], *(tuple(sorted(point[part].items())) for part in ("constants", "initial"))

@@ -23,7 +23,7 @@ def same_sources(document: Document, run: Document) -> bool:
 
 def matrices_behind(run: Document, documents: Sequence[Document]) -> Document | None:
     """The confusion document that a run was made with, by its hash; None where it is not among the documents."""
-    wanted = {each["sha256"] for each in run.content["inputs"] if each["role"] == "confusion"}
+    wanted = {file.sha256 for file in run.result.inputs if file.role == "confusion"}
     return next((each for each in documents if each.kind == "confusion" and each.sha256 in wanted), None)
 
 

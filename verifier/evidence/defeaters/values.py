@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any
 
 from verifier.checking.verdicts import Verdict, verdict_of
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateResult
+from verifier.study.results import Point, RequirementResult, Target
 
 
 @dataclass(frozen=True, order=True)
@@ -98,11 +97,11 @@ KINDS: Mapping[str, str] = {
 """Kind of doubt -> what it says."""
 
 
-def requirements_with_targets(run: Document) -> Iterator[tuple[Claim, Mapping[str, Any]]]:
+def requirements_with_targets(run: Document) -> Iterator[tuple[Claim, RequirementResult]]:
     """The claim about all scenarios of every requirement that has a target, and what the run says about it."""
-    for each in run.content["requirements"]:
-        if each["target"] is not None:
-            yield Claim(run.sha256, each["name"], each["planner"]), each
+    for each in run.result.requirements:
+        if each.target is not None:
+            yield Claim(run.sha256, each.name, each.planner), each
 
 
 def is_rate_of(rate: Document, run: Document) -> bool:
@@ -111,16 +110,16 @@ def is_rate_of(rate: Document, run: Document) -> bool:
     return any(each.role == "result" and each.sha256 == run.sha256 for each in made.inputs)
 
 
-def claimed(run: Document, documents: Sequence[Document]) -> Iterator[tuple[Claim, Mapping[str, Any]]]:
+def claimed(run: Document, documents: Sequence[Document]) -> Iterator[tuple[Claim, RequirementResult]]:
     """As `requirements_with_targets`, and those whose rate is held against an acceptance criterion."""
     rated = {
         (each.result.requirement, each.result.planner)
         for each in documents
         if each.kind == "rate" and each.result.acceptance is not None and is_rate_of(each, run)
     }
-    for each in run.content["requirements"]:
-        if each["target"] is not None or (each["name"], each["planner"]) in rated:
-            yield Claim(run.sha256, each["name"], each["planner"]), each
+    for each in run.result.requirements:
+        if each.target is not None or (each.name, each.planner) in rated:
+            yield Claim(run.sha256, each.name, each.planner), each
 
 
 def claims_on(
@@ -143,21 +142,19 @@ def claims_on(
     for claim, each in claimed(run, documents):
         open_points = [
             k
-            for k, point in enumerate(each["points"])
-            if not (perceived and "whatever_predicted" in point)
+            for k, point in enumerate(each.points)
+            if not (perceived and point.whatever_predicted is not None)
             and (among is None or (claim.requirement, claim.planner, k) in among)
         ]
-        if len(open_points) == len(each["points"]):
+        if len(open_points) == len(each.points):
             found.append(claim)
         else:
             found += [Claim(claim.run, claim.requirement, claim.planner, k) for k in open_points]
     return tuple(found)
 
 
-def confirmed(point: Mapping[str, Any], target: Mapping[str, Any]) -> bool:
+def confirmed(point: Point, target: Target | None) -> bool:
     """Whether the confidence bounds of a scenario, where it has any, show by themselves that the target is met."""
-    if point.get("sureness") is None:
+    if point.sureness is None or target is None:
         return False
-    ends = point["sureness"]["confidence_bounds"]
-    found = verdict_of(ends["lower"], ends["upper"], target["comparison"], Fraction(target["probability"]))
-    return found is Verdict.SATISFIED
+    return verdict_of(*point.bounds("bounds"), target.comparison, target.probability) is Verdict.SATISFIED

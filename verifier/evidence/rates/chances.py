@@ -7,16 +7,16 @@ is that it holds. `P = ?` does not say, and then the event must be named.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, get_args
+from typing import get_args
 
 from verifier.base.errors import UsageError, unknown_name
 from verifier.evidence.documents import Document
-from verifier.evidence.points import fraction_of, held_ends, scenario_text
 from verifier.evidence.settings import Event
 from verifier.study.options import VerdictSource
+from verifier.study.results import Point, RequirementResult, RunResult
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Chance:
     vacuous: bool
 
 
-def requirement_of(run: Document, name: str, planner: str | None) -> Mapping[str, Any]:
+def requirement_of(run: Document, name: str, planner: str | None) -> RequirementResult:
     """The requirement of a run document, by its name and, where there are several, by planner.
 
     Raises:
@@ -50,22 +50,22 @@ def requirement_of(run: Document, name: str, planner: str | None) -> Mapping[str
     """
     if run.kind != "run":
         raise UsageError(f"{run.name} is the result of verify {run.kind}; a rate is made from that of verify run")
-    everything: Sequence[Mapping[str, Any]] = run.content["requirements"]
-    named = [each for each in everything if each["name"] == name]
+    result: RunResult = run.result
+    named = [each for each in result.requirements if each.name == name]
     if not named:
-        message, hint = unknown_name("requirement", name, [each["name"] for each in everything])
+        message, hint = unknown_name("requirement", name, [each.name for each in result.requirements])
         raise UsageError(f"{message}\n  hint: {hint}")
-    planners = [each["planner"] for each in named]
+    planners = [each.planner for each in named]
     if planner is None and len(named) > 1:
         raise UsageError(f"{name} was checked under several planners; name one of {', '.join(planners)} (--planner)")
-    chosen = [each for each in named if planner in (None, each["planner"])]
+    chosen = [each for each in named if planner in (None, each.planner)]
     if not chosen:
         message, hint = unknown_name("planner", str(planner), planners)
         raise UsageError(f"{message}\n  hint: {hint}")
     return chosen[0]
 
 
-def unwanted(requirement: Mapping[str, Any], event: Event | None) -> Event:
+def unwanted(requirement: RequirementResult, event: Event | None) -> Event:
     """Which event is meant: the one that is named, or the one that the target is about.
 
     Raises:
@@ -73,33 +73,31 @@ def unwanted(requirement: Mapping[str, Any], event: Event | None) -> Event:
     """
     if event is not None:
         return event
-    target = requirement["target"]
-    if target is None:
+    if requirement.target is None:
         raise UsageError(
-            f"{requirement['name']} has no target, so it does not say what is unwanted\n"
+            f"{requirement.name} has no target, so it does not say what is unwanted\n"
             "  hint: --event violated, or --event satisfied"
         )
-    return "violated" if target["comparison"] in (">=", ">") else "satisfied"
+    return "satisfied" if requirement.is_upper else "violated"
 
 
-def chances(requirement: Mapping[str, Any], event: Event) -> tuple[Chance, ...]:
+def chances(requirement: RequirementResult, event: Event) -> tuple[Chance, ...]:
     """The probability of the event in each scenario, in the order of the document."""
-    return tuple(_chance(point, event) for point in requirement["points"])
+    return tuple(_chance(point, event) for point in requirement.points)
 
 
-def _chance(point: Mapping[str, Any], event: Event) -> Chance:
+def _chance(point: Point, event: Event) -> Chance:
     def of_event(low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
         return (low, high) if event == "satisfied" else (1 - high, 1 - low)
 
-    known = point.get("whatever_predicted")
-    probability = fraction_of(point["exact"]) if "exact" in point else Fraction(point["probability"])
-    sources: tuple[VerdictSource, ...] = get_args(VerdictSource) if "sureness" in point else ("point",)
+    known = point.whatever_predicted
+    sources: tuple[VerdictSource, ...] = ("point",) if point.sureness is None else get_args(VerdictSource)
     return Chance(
-        point["environment"],
-        scenario_text(point),
-        probability if event == "satisfied" else 1 - probability,
-        {source: of_event(*held_ends(point, source)) for source in sources},
+        point.environment,
+        point.scenario,
+        point.value if event == "satisfied" else 1 - point.value,
+        {source: of_event(*point.ends(source)) for source in sources},
         of_event(Fraction(known or 0), Fraction(1 if known is None else known)),
-        tuple(point["draws"]),
-        "vacuity" in point,
+        point.draws,
+        bool(point.vacuity),
     )

@@ -2,40 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 from verifier.analysis.channel_test import channel_condition, channel_test
-from verifier.checking.verdicts import Decision, VerdictRule, decide, verdict_of
+from verifier.checking.verdicts import Decision, decide, verdict_of
 from verifier.evidence.rates.chances import Chance
 from verifier.study.options import VerdictSource
-from verifier.study.provenance import data_assumption
+from verifier.study.results import RunResult
 
 
 class Grounds:
     """What the run says about the data and the detector behind some of its scenarios."""
 
-    def __init__(self, run: Mapping[str, Any], used: Sequence[Chance]) -> None:
-        """`run` is the document of the run, `used` the scenarios that a rate is made from."""
-        self._settings = run["settings"]
-        self._rule = VerdictRule(self._settings["strict"], self._settings["assume_memoryless"])
+    def __init__(self, run: RunResult, used: Sequence[Chance]) -> None:
+        """`used` are the scenarios of the run that a rate is made from."""
+        self._settings = run.settings
         self._vacuous = all(each.vacuous for each in used)
         drawn = sorted({name for each in used if each.whatever[0] < each.whatever[1] for name in each.draws})
-        self._channel = channel_test(run["channel"]["classes"], drawn)
-
-    def _assumption(self, source: VerdictSource) -> str | None:
-        return data_assumption({**self._settings, "verdict_from": source})
+        self._channel = channel_test(run.channel.classes, drawn)
 
     def assumes(self, source: VerdictSource) -> tuple[str, ...]:
         """What an interval assumes about data and detector."""
-        found = []
-        if source == "bounds":
-            found.append(str(self._settings["confidence"]["bounds"]["condition"]))
-        elif self._assumption(source) is not None:
-            found.append(str(self._assumption(source)))
-        condition = channel_condition(self._channel)
-        return (*found, *([] if condition is None else [condition.removeprefix("if ")]))
+        rests_on, condition = self._settings.bounds, channel_condition(self._channel)
+        found = rests_on.condition if source == "bounds" and rests_on else self._settings.assumption(source)
+        return tuple(text for text in (found, condition and condition.removeprefix("if ")) if text)
 
     def decision(
         self,
@@ -56,7 +47,7 @@ class Grounds:
             verdict_of(*bounds, "<=", limit),
             verdict_of(*whatever, "<=", limit),
             self._channel,
-            self._assumption(source),
-            self._rule,
+            self._settings.assumption(source),
+            self._settings.rule,
             vacuous=self._vacuous,
         )

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, get_args
+from typing import get_args
 
 from verifier.base.errors import UsageError, unknown_name
 from verifier.checking.verdicts import Decision, Verdict
@@ -35,6 +35,8 @@ from verifier.evidence.rates.exposure import Exposure
 from verifier.evidence.rates.grounds import Grounds
 from verifier.evidence.settings import Event
 from verifier.study.options import VerdictSource
+from verifier.study.records import SettingsRecord
+from verifier.study.results import RunResult
 
 EVERY = "every"
 """Name of an exposure to encounters of any environment; each is taken to be of the worst."""
@@ -205,11 +207,12 @@ def hazard_rate(run: Document, asked: RateQuestion, exposures: Mapping[str, Expo
     event = unwanted(requirement, asked.event)
     found = chances(requirement, event)
     grouped = _grouped(found, asked.environments, exposures)
-    settings = run.content["settings"]
-    level = None if settings["confidence"] is None else Fraction(repr(settings["confidence"]["level"]))
+    result: RunResult = run.result
+    settings = result.settings
+    level = None if settings.confidence is None else Fraction(repr(settings.confidence.level))
     everything = [chance for group in grouped.values() for chance in group]
     sources = [source for source in get_args(VerdictSource) if all(source in each.bounds for each in everything)]
-    chosen: VerdictSource = settings["verdict_from"] if settings["verdict_from"] in sources else "point"
+    chosen: VerdictSource = settings.verdict_from if settings.verdict_from in sources else "point"
     used = [exposures[name] for name in grouped]
     errors = {
         each: _errors(_chances_to_miss(everything, each, settings), used, each, level, asked.confidence)
@@ -217,7 +220,7 @@ def hazard_rate(run: Document, asked: RateQuestion, exposures: Mapping[str, Expo
     }
     _check_reachable(chosen, errors[chosen])
     terms = tuple(_term(name, group, exposures[name], errors[chosen].share) for name, group in grouped.items())
-    grounds = Grounds(run.content, everything)
+    grounds = Grounds(result, everything)
     bounds = {
         each: replace(_bounds(grouped, exposures, each, errors[each]), assumes=grounds.assumes(each))
         for each in sources
@@ -226,8 +229,8 @@ def hazard_rate(run: Document, asked: RateQuestion, exposures: Mapping[str, Expo
     whatever = _summed(grouped, exposures, errors[chosen].share, lambda chance: chance.whatever)
     return HazardRate(
         (run.name, run.sha256),
-        requirement["name"],
-        requirement["planner"],
+        requirement.name,
+        requirement.planner,
         event,
         terms,
         _best(terms),
@@ -283,12 +286,12 @@ class _Errors:
     reachable: bool
 
 
-def _chances_to_miss(everything: Sequence[Chance], source: VerdictSource, settings: Mapping[str, Any]) -> int:
+def _chances_to_miss(everything: Sequence[Chance], source: VerdictSource, settings: SettingsRecord) -> int:
     """How many times the level of single intervals can fail: confidence bounds fail together, unless they are from
     resampled drives."""
     if source == "point":
         return 1
-    resampled = settings["confidence"]["bounds"]["tier"] == "approximate"
+    resampled = settings.tier == "approximate"
     if source == "bounds" and not resampled:
         return 1
     known = [each.whatever if resampled else each.bounds["bounds"] for each in everything]

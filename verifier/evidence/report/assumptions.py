@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
-from verifier.base.documents import Content
+from verifier.analysis.channel_test import Channel
+from verifier.base.documents import Content, read_document
 from verifier.base.numbers import level_text, rounded
 from verifier.base.words import counted, some_of
 from verifier.evidence.documents import Document
@@ -13,6 +13,7 @@ from verifier.evidence.report.matrices import plain
 from verifier.evidence.report.subjects import confusion_inputs, matrices_of
 from verifier.evidence.report.wording import difference_text, name_text, scenario_text, sentence
 from verifier.perception.confusion.sanity import remark_texts
+from verifier.study.records import ConfidenceRecord, SettingsRecord
 from verifier.telling.blocks import Block, Cell, Listing, Paragraph, Section, Table
 from verifier.telling.grounds import channel_lines, looks_text, vacuity_text
 
@@ -83,9 +84,10 @@ def _remarks(document: Document) -> Iterator[str]:
 
 
 def _assumptions(document: Document, given: Mapping[str, Document]) -> Iterator[Assumption]:
-    settings = document.content["settings"]
+    settings = read_document(SettingsRecord, document.content["settings"], document.name)
+    channel = read_document(Channel, document.content["channel"], document.name)
     files = [_said_of(each["sha256"], document, given) for each in confusion_inputs(document)]
-    yield _memory(document)
+    yield _memory(channel, assumed=settings.assume_memoryless)
     yield (
         "What stands in the way does not change during an episode",
         "by construction",
@@ -96,25 +98,25 @@ def _assumptions(document: Document, given: Mapping[str, Document]) -> Iterator[
         "left to persons",
         "no result can say whether the data are like the operational domain",
     )
-    yield _independence(settings["confidence"])
-    yield from _confidence_bounds(settings)
+    yield _independence(settings.confidence)
+    yield from _confidence_bounds(settings.confidence)
     yield from _vacuous(document)
     yield _matching(files)
-    yield _false_alarms(settings["false_alarms"], files)
-    policy = settings["empty_columns"]
+    yield _false_alarms(settings.false_alarms, files)
+    policy = settings.empty_columns
     if policy == "error":
         yield ("Every matrix column that is used has items", "checked", "an empty one would have been an error")
     else:
         yield ("Columns without items", "assumed", f"their rates are set by the policy '{policy}'")
-    if settings["round_transitions"] is not None:
+    if settings.round_transitions is not None:
         yield (
             "Transition probabilities are rounded",
             "weakens the result",
-            f"to {settings['round_transitions']} decimals; the values are no probabilities of the system",
+            f"to {settings.round_transitions} decimals; the values are no probabilities of the system",
         )
-    if settings["endless"]:
+    if settings.endless:
         yield ("Runs never end", "as asked", "after every stop the next misdetection counts")
-    if settings["canonical"]:
+    if settings.canonical:
         yield ("The rates do not depend on the distance", "assumed", "the matrices were summed over distance")
     difference = document.content["engines"]["largest_difference"]
     yield ("The model checker is right", "checked", f"two engines agree; {difference_text(difference)}")
@@ -128,64 +130,61 @@ def _said_of(sha256: str, document: Document, given: Mapping[str, Document]) -> 
     return said
 
 
-def _memory(document: Document) -> Assumption:
+def _memory(channel: Channel, *, assumed: bool) -> Assumption:
     what = "Detection errors are independent between time steps and between objects (memoryless detector)"
-    channel, assumed = document.content["channel"], document.content["settings"]["assume_memoryless"]
     told = "; ".join(channel_lines(channel)) or "no column of the matrices is used"
-    by_name = "; accepted by name (--assume-memoryless)" if assumed and channel["test"] != "not_contradicted" else ""
-    if channel["test"] == "contradicted":
+    by_name = "; accepted by name (--assume-memoryless)" if assumed and channel.test != "not_contradicted" else ""
+    if channel.test == "contradicted":
         return (
             what,
             "contradicted",
             f"{told}{by_name or '; probabilities and bounds may be wrong in either direction'}",
         )
-    if channel["test"] == "untested":
+    if channel.test == "untested":
         return what, "not tested", f"{told}{by_name}"
     return what, "tested", told
 
 
-def _independence(found: Mapping[str, Any] | None) -> Assumption:
+def _independence(found: ConfidenceRecord | None) -> Assumption:
     what = "Items of the data are independent"
     if found is None:
         return what, "not used", "no interval was asked for: the numbers are those of the measured rates alone"
-    reason, items = found["reason"], found["bounds"]["tier"] == "independent_items"
-    if found["interval"] == "bootstrap":
+    reason, items = found.reason, found.bounds.tier == "independent_items"
+    if found.interval == "bootstrap":
         alone = "; the confidence bounds assume it" if items else ""
         return what, "not tested" if items else "not used", f"the interval resamples drives ({reason}){alone}"
     both = "the credible interval and the confidence bounds both assume it" if items else "the credible interval does"
     return what, "not tested", f"{both} ({reason}); frames of one drive are correlated"
 
 
-def _confidence_bounds(settings: Mapping[str, Any]) -> Iterator[Assumption]:
+def _confidence_bounds(found: ConfidenceRecord | None) -> Iterator[Assumption]:
     """What the confidence bounds rest on, in the words of their tier, and how far few drives reach."""
-    found = settings["confidence"]
     if found is None:
         return
-    bounds = found["bounds"]
+    bounds = found.bounds
     same = {"every_state": "the matrix may differ from state to state", "one_matrix": "one matrix holds throughout"}
     how = (
-        f"then simultaneous coverage of {bounds['chances']} bounded rates is at least {level_text(found['level'])} "
-        f"(Bonferroni); {same[found['semantics']]}"
+        f"then simultaneous coverage of {bounds.chances} bounded rates is at least {level_text(found.level)} "
+        f"(Bonferroni); {same[found.semantics]}"
     )
-    if bounds["tier"] == "approximate":
-        how = f"then each covers with about {level_text(found['level'])}, shown by simulation; none holds with others"
-    yield f"{bounds['name']}: {bounds['condition']}", "not tested", f"{how}; they hold {looks_text(bounds)}"
-    if bounds["drives"] is not None and bounds["ceiling"] is not None:
+    if bounds.tier == "approximate":
+        how = f"then each covers with about {level_text(found.level)}, shown by simulation; none holds with others"
+    yield f"{bounds.name}: {bounds.condition}", "not tested", f"{how}; they hold {looks_text(bounds)}"
+    if bounds.drives is not None and bounds.ceiling is not None:
         yield (
-            f"{counted(bounds['drives'], 'drive')} with items in a needed column",
+            f"{counted(bounds.drives, 'drive')} with items in a needed column",
             "few drives",
-            f"with so few drives no outcome could show a rate above {rounded(bounds['ceiling'], up=True)}",
+            f"with so few drives no outcome could show a rate above {rounded(bounds.ceiling, up=True)}",
         )
 
 
 def _vacuous(document: Document) -> Iterator[Assumption]:
     """Scenarios in which a check says nothing about the system."""
     told: dict[tuple[str, str], list[str]] = {}
-    for each in document.content.get("requirements", ()):
-        for point in each["points"]:
-            text = vacuity_text(point)
-            if text:
-                told.setdefault((each["name"], text), []).append(scenario_text(point))
+    for each in document.result.requirements if document.kind == "run" else ():
+        for point in each.points:
+            if point.vacuity:
+                told.setdefault((each.name, vacuity_text(point)), []).append(scenario_text(point))
     for (name, text), scenarios in told.items():
         yield f"{name_text(name)} says something in {some_of(scenarios)}", "vacuous", text
 

@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from verifier.base.documents import Content
+from verifier.analysis.channel_test import Channel
+from verifier.analysis.intervals.tiers import BoundsBasis
+from verifier.base.documents import Content, read_document
 from verifier.base.numbers import decimal_text, interval_text, level_text, number_text, target_text
 from verifier.base.words import listed
+from verifier.checking.verdicts import verdict_text
 from verifier.evidence.documents import Document
 from verifier.evidence.report.gates import drops_table, regression_sentence
 from verifier.evidence.report.pictures import Line, plot
-from verifier.evidence.report.wording import name_text, probability_text, scenario_text, target_fraction
+from verifier.evidence.report.wording import name_text, scenario_text
+from verifier.study.gates import DropGate
+from verifier.study.results import Point
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Section, Table
-from verifier.telling.grounds import bounds_told, channel_lines, told_verdict
+from verifier.telling.grounds import bounds_told, channel_lines
+from verifier.telling.run import probability_text
 
 MOST_LINES = 8
 MOST_ROWS = 400
@@ -29,7 +35,8 @@ def compare_section(document: Document, anchor: str) -> Section:
             blocks += _requirement(each, spec, content)
         blocks += _pareto(spec)
     if content["gate"] is not None:
-        blocks.append(drops_table(content["gate"], f"Drop against {name_text(content['gate']['baseline']['name'])}"))
+        gate = read_document(DropGate, content["gate"], document.name, "/gate")
+        blocks.append(drops_table(gate, f"Drop against {name_text(gate.baseline.name)}"))
     blocks.append(
         Paragraph(f"Chances and intervals are from {content['draws']} common draws of the matrices.", "note")
     )
@@ -41,12 +48,12 @@ def _assumptions(content: Content) -> Iterator[str]:
     """What verdicts and chances assume of each detector."""
     for spec in content["specs"]:
         for drawn in spec["drawn"]:
-            told = "; ".join(channel_lines(drawn["channel"]))
+            told = "; ".join(channel_lines(read_document(Channel, drawn["channel"], "")))
             if told:
                 where = f"{name_text(spec['spec'])}, {name_text(drawn['detector'])}"
                 yield f"{where}: assumes a memoryless detector. Test of successive frames: {told}."
     names = dict.fromkeys(
-        f"Verdicts use the {bounds_told(each)}."
+        f"Verdicts use the {bounds_told(read_document(BoundsBasis, each['confidence']['bounds'], ''))}."
         for spec in content["settings"]["specs"].values()
         for each in spec.values()
         if each["verdict_from"] == "bounds"
@@ -62,7 +69,7 @@ def compare_sentences(document: Document) -> Iterator[tuple[str, str]]:
                 continue
             yield f"Comparison {document.name}, {name_text(each['name'])}: {_ahead(each['entries'])}.", ""
     if document.content["gate"] is not None:
-        yield regression_sentence(document, document.content["gate"])
+        yield regression_sentence(document, read_document(DropGate, document.content["gate"], document.name))
 
 
 def _ahead(entries: Sequence[Content]) -> str:
@@ -72,7 +79,9 @@ def _ahead(entries: Sequence[Content]) -> str:
     if len(best) > 1:
         return f"{len(best)} of {len(entries)} contenders are equally good"
     p = number_text(best[0]["points"][best[0]["worst"]]["probability"])
-    verdict = "" if best[0]["verdict"] == "no target" else f", {told_verdict(best[0])}"
+    verdict = (
+        "" if best[0]["verdict"] == "no target" else f", {verdict_text(best[0]['verdict'], best[0]['condition'])}"
+    )
     return f"{_contender(best[0])} is the best with chance {top:.2g}: P {p}{verdict}"
 
 
@@ -83,21 +92,21 @@ def _contender(entry: Content) -> str:
 def _requirement(each: Content, spec: Content, content: Content) -> Iterator[Block]:
     yield Paragraph(f"{name_text(spec['spec'])}, {name_text(each['name'])}:", "lead")
     yield Paragraph(f"P {target_text(each['target'])} [ {each['formula']} ]", "formula")
-    target = target_fraction(each["target"])
+    target = None if each["target"] is None else Fraction(each["target"]["probability"])
     interval = f"{level_text(content['level'])} interval"
     header = ("detector", "planner", "P", interval, "chance to be best", "worst scenario", "verdict")
     rows: list[Row] = []
     for entry in each["entries"]:
-        worst, ends = entry["points"][entry["worst"]], entry["interval"]
+        worst, ends = read_document(Point, entry["points"][entry["worst"]], ""), entry["interval"]
         rows.append(
             (
                 name_text(entry["detector"]),
                 name_text(entry["planner"]),
-                Cell(probability_text(worst, target), worst["probability"]),
+                Cell(probability_text(worst, target), worst.probability),
                 Cell(interval_text(ends["lower"], ends["upper"]), ends["lower"]),
                 Cell(f"{entry['best']:.3g}", entry["best"], heat=entry["best"]),
                 scenario_text(worst),
-                Cell(told_verdict(entry), verdict=entry["verdict"]),
+                Cell(verdict_text(entry["verdict"], entry["condition"]), verdict=entry["verdict"]),
             )
         )
     yield Table(f"Contenders for {name_text(each['name'])}", header, tuple(rows), sortable=True)

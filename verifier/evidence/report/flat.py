@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from verifier.base.documents import Content
+from verifier.base.documents import Content, fraction_text, json_values, read_document
 from verifier.base.files import csv_text
 from verifier.base.numbers import decimal_text
 from verifier.evidence.documents import Document
 from verifier.evidence.report.subjects import confusion_inputs
-from verifier.telling.grounds import reason_text, tier_of, vacuity_text
+from verifier.study.records import SettingsRecord
+from verifier.study.results import Point, RunResult, Target
+from verifier.telling.grounds import reason_text, vacuity_text
 
 COLUMNS = (
     "document", "kind", "sha256", "requirement", "detector", "planner", "state", "environment", "constants",
@@ -34,68 +36,75 @@ def _document_rows(document: Document) -> Iterator[dict[str, Any]]:
 
 def _rows(document: Document) -> Iterator[dict[str, Any]]:
     content = document.content
+
+    def point(told: Content) -> Point:
+        return read_document(Point, told, document.name)
+
     if document.kind == "run":
-        for each in content["requirements"]:
-            for point in each["points"]:
-                yield _about(each) | _point(point, content["settings"])
+        run: RunResult = document.result
+        for one in run.requirements:
+            about = {"requirement": one.name, "planner": one.planner, **_target(one.target)}
+            yield from (about | _point(each, run.settings) for each in one.points)
     elif document.kind == "explain":
+        settings = read_document(SettingsRecord, content["settings"], document.name)
         for each in content["explanations"]:
-            yield _about(each) | _point(each["point"], content["settings"])
+            yield _about(each) | _point(point(each["point"]), settings)
     elif document.kind == "require":
-        yield from _require_rows(content)
+        asked = content["requirement"]
+        for answer in content["answers"]:
+            about = {"requirement": asked["name"], "planner": answer["planner"], **_told_target(asked)}
+            for state in ("measured", "at_place", "perfect"):
+                if answer[state] is not None:
+                    row = {**about, "state": state.replace("at_place", "required")} | _point(point(answer[state]))
+                    free = state == "perfect" or "whatever_predicted" in answer[state]
+                    yield row | ({} if free else {"condition": answer["condition"] or ""})
     elif document.kind == "compare":
-        yield from _compare_rows(content)
-
-
-def _require_rows(content: Content) -> Iterator[dict[str, Any]]:
-    asked = content["requirement"]
-    for answer in content["answers"]:
-        about = {"requirement": asked["name"], "planner": answer["planner"], **_target(asked)}
-        for state in ("measured", "at_place", "perfect"):
-            if answer[state] is not None:
-                row = {**about, "state": state.replace("at_place", "required")} | _point(answer[state])
-                free = state == "perfect" or "whatever_predicted" in answer[state]
-                yield row | ({} if free else {"condition": answer["condition"] or ""})
-
-
-def _compare_rows(content: Content) -> Iterator[dict[str, Any]]:
-    for spec in content["specs"]:
-        for each in spec["requirements"]:
-            for entry in each["entries"]:
-                about = _about({**each, "planner": entry["planner"]}) | {"detector": entry["detector"]}
-                for point in entry["points"]:
-                    yield about | _point(point)
+        for spec in content["specs"]:
+            for each in spec["requirements"]:
+                for entry in each["entries"]:
+                    about = _about({**each, "planner": entry["planner"]}) | {"detector": entry["detector"]}
+                    yield from (about | _point(point(told)) for told in entry["points"])
 
 
 def _about(found: Content) -> dict[str, Any]:
-    return {"requirement": found["name"], "planner": found["planner"], **_target(found["target"])}
+    return {"requirement": found["name"], "planner": found["planner"], **_told_target(found["target"])}
 
 
-def _target(target: Content | None) -> dict[str, str]:
-    if target is None:
+def _told_target(told: Content | None) -> dict[str, str]:
+    if told is None:
         return {}
-    return {"comparison": target["comparison"], "target": decimal_text(target["probability"])}
+    return {"comparison": told["comparison"], "target": decimal_text(told["probability"])}
 
 
-def _point(point: Content, settings: Content | None = None) -> dict[str, Any]:
-    found = {
-        name: point[name] for name in ("environment", "probability", "lower", "upper", "second_engine", "verdict")
+def _target(target: Target | None) -> dict[str, str]:
+    return _told_target(json_values(target))
+
+
+def _point(point: Point, settings: SettingsRecord | None = None) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        name: getattr(point, name) for name in ("environment", "probability", "lower", "upper", "second_engine")
     }
     found |= {
-        name: " ".join(f"{key}={value}" for key, value in point[name].items()) for name in ("constants", "initial")
+        name: " ".join(f"{key}={value}" for key, value in getattr(point, name).items())
+        for name in ("constants", "initial")
     }
-    found["exact"] = point.get("exact", "")
-    found |= {name: point.get(name) or "" for name in ("condition", "basis")}
-    found |= {"reason": reason_text(point), "vacuity": vacuity_text(point)}
-    sure = point.get("sureness")
+    found |= {
+        "exact": "" if point.exact is None else fraction_text(point.exact),
+        "verdict": point.verdict.value,
+        "condition": point.condition or "",
+        "basis": point.basis or "",
+        "reason": reason_text(point.reason, point.probability),
+        "vacuity": vacuity_text(point),
+    }
+    sure = point.sureness
     if sure is None or settings is None:
         return found
     return found | {
-        "tier": tier_of(settings),
-        "level": sure["level"],
-        "interval": sure["interval"]["kind"],
-        "interval_lower": sure["interval"]["lower"],
-        "interval_upper": sure["interval"]["upper"],
-        "bounds_lower": sure["confidence_bounds"]["lower"],
-        "bounds_upper": sure["confidence_bounds"]["upper"],
+        "tier": settings.tier,
+        "level": sure.level,
+        "interval": sure.interval.kind,
+        "interval_lower": sure.interval.lower,
+        "interval_upper": sure.interval.upper,
+        "bounds_lower": sure.confidence_bounds.lower,
+        "bounds_upper": sure.confidence_bounds.upper,
     }

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from verifier.base.documents import Content
+from verifier.base.documents import Content, read_document
 from verifier.base.numbers import decimal_text, level_text, number_text
 from verifier.base.words import listed, percent
-from verifier.checking.verdicts import verdict_text
+from verifier.checking.verdicts import Verdict, verdict_text
 from verifier.evidence.documents import Document
 from verifier.evidence.report.subjects import Subject
-from verifier.evidence.report.wording import name_text, probability_text, scenario_text, sentence, target_fraction
+from verifier.evidence.report.wording import name_text, scenario_text, sentence
+from verifier.study.results import Point
 from verifier.telling.blocks import Block, Cell, Paragraph, Table
 from verifier.telling.causes import deviation_text
+from verifier.telling.run import probability_text
 
 MOST_ROWS = 10
 
@@ -39,7 +41,7 @@ def improving_sentence(subject: Subject) -> str | None:
                 f"If true {name_text(best['true'])} in {where} were never reported as {name_text(best['reported'])}, "
                 f"P would be {number_text(best['probability'])}."
             )
-        elif subject.verdict == "violated":
+        elif subject.verdict is Verdict.VIOLATED:
             perfect = number_text(part["perfect_perception"])
             sentences.append(
                 f"No single kind of wrong report changes P; with perfect perception it would be {perfect}."
@@ -97,7 +99,7 @@ def answer_blocks(document: Document, answer: Content) -> Iterator[Block]:
     """What recall the requirement asks of the detector."""
     swept = "".join(f", {name_text(name)} = {name_text(value)}" for name, value in answer["constants"].items())
     yield Paragraph(f"{sentence(_headline(document, answer))}{swept}{_on_condition(answer)} ({document.name}).")
-    target = target_fraction(document.content["requirement"])
+    target = Fraction(document.content["requirement"]["probability"])
     rows = [("as measured", answer["measured"])]
     if answer["at_place"] is not None:
         rows.append(("as required" if answer["outcome"] == "found" else "closest", answer["at_place"]))
@@ -108,11 +110,12 @@ def answer_blocks(document: Document, answer: Content) -> Iterator[Block]:
         tuple(
             (
                 name,
-                Cell(probability_text(point, target), point["probability"]),
+                Cell(probability_text(point, target), point.probability),
                 scenario_text(point),
-                Cell(_told(answer, name, point), verdict=point["verdict"]),
+                Cell(_told(answer, name, told), verdict=point.verdict.value),
             )
-            for name, point in rows
+            for name, told in rows
+            for point in [read_document(Point, told, document.name)]
         ),
     )
     if answer["outcome"] != "found" and not answer["met_as_measured"]:

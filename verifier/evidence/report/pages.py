@@ -62,13 +62,13 @@ def report_page(documents: Sequence[Document], title: str | None = None) -> Page
     documents = _told_apart(documents)
     subjects = subjects_of(documents)
     others = [each for each in documents if each.kind not in OF_REQUIREMENTS]
-    gated = [each for each in documents if each.kind == "run" and "gates" in each.content]
-    sentences = [pair for each in gated for pair in gate_sentences(each)]
+    gated = [each for each in documents if each.kind == "run" and each.result.gates is not None]
+    sentences = [pair for each in gated for pair in gate_sentences(each, each.result.gates)]
     sentences += [pair for each in others for pair in SENTENCES.get(each.kind, wing_sentences)(each)]
     sections = [summary_section(documents, subjects, sentences)]
     sections += _requirement_sections(subjects)
     sections += answers_section(list(unattached_answers(documents, subjects)))
-    sections += [gates_section(each, f"g{k}") for k, each in enumerate(gated, start=1)]
+    sections += [gates_section(each, each.result.gates, f"g{k}") for k, each in enumerate(gated, start=1)]
     for k, each in enumerate(others, start=1):
         sections.append(SECTIONS.get(each.kind, wing_section)(each, f"d{k}"))
     sections += [matrices_section(documents), assumptions_section(documents), provenance_section(documents)]
@@ -87,12 +87,12 @@ def _requirement_sections(subjects: Sequence[Subject]) -> Iterator[Section]:
     if not subjects:
         return
     documents = {id(each.document) for each in subjects}
-    several = len({each.found["planner"] for each in subjects}) > 1
+    several = len({each.planner for each in subjects}) > 1
     sections = []
     for each in subjects:
-        heading = name_text(each.found["name"])
+        heading = name_text(each.name)
         if several:
-            heading += f", planner {name_text(each.found['planner'])}"
+            heading += f", planner {name_text(each.planner)}"
         if len(documents) > 1:
             heading += f" ({each.document.name})"
         sections.append(requirement_section(each, heading))

@@ -41,12 +41,12 @@ def rate_section(document: Document, anchor: str) -> Section:
         *_demonstration(content.demonstration),
     ]
     title = f"Event rate: {document.name}"
-    return Section(title, tuple(blocks), id=anchor, verdict=told_verdict(document.content))
+    return Section(title, tuple(blocks), id=anchor, verdict=told_verdict(document.result))
 
 
 def rate_sentences(document: Document) -> Iterator[tuple[str, str]]:
     """The rate in one sentence, and its verdict."""
-    yield _sentence(document), told_verdict(document.content)
+    yield _sentence(document), told_verdict(document.result)
 
 
 def _sentence(document: Document) -> str:
@@ -61,7 +61,7 @@ def _sentence(document: Document) -> str:
     if asked is None:
         return f"{text}; no rate was named as acceptable.{_assumes(content)}"
     source = f" ({name_text(asked.source)})" if asked.source else ""
-    reason = reason_text(document.content)
+    reason = reason_text(content.reason)
     why = f" The criterion is not decided: {reason}." if reason else ""
     limit = short_text(asked.per_hour)
     return f"{text}; acceptable are at most {limit} per hour{source}.{why}{_assumes(content)}"

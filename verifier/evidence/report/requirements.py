@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
 from verifier.analysis.channel_test import channel_test
+from verifier.analysis.intervals.tiers import BoundsBasis
 from verifier.base.documents import Content
 from verifier.base.numbers import interval_text, level_text, number_text, rounded, target_text
 from verifier.base.words import counted, some_of
-from verifier.evidence.points import held_bounds
+from verifier.checking.verdicts import Verdict
 from verifier.evidence.report.failing import failing_sections
 from verifier.evidence.report.improving import answer_blocks, improving_blocks
 from verifier.evidence.report.pictures import Line, plot, ruler
 from verifier.evidence.report.subjects import Subject
-from verifier.evidence.report.wording import asked_text, name_text, probability_text, scenario_text, target_fraction
+from verifier.evidence.report.wording import asked_text, name_text, scenario_text
+from verifier.study.records import SettingsRecord
+from verifier.study.results import Point, Sureness
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Section, Table, facts
 from verifier.telling.grounds import (
-    bounds_name,
     marked_verdict,
     needed_text,
     reason_text,
@@ -26,6 +28,7 @@ from verifier.telling.grounds import (
     vacuity_text,
     why,
 )
+from verifier.telling.run import probability_text
 
 MOST_OPEN = 20
 """Scenarios up to which their table is open."""
@@ -33,10 +36,9 @@ MOST_OPEN = 20
 
 def requirement_section(subject: Subject, heading: str) -> Section:
     """Everything that the documents say of one requirement."""
-    found = subject.found
     blocks: list[Block] = [
         Paragraph(verdict_sentence(subject)),
-        Paragraph(f"P {target_text(found['target'])} [ {found['formula']} ]", "formula"),
+        Paragraph(f"P {subject.target_text} [ {subject.formula} ]", "formula"),
         Figure(_ruler(subject), _ruler_caption(subject)),
         _numbers(subject),
         *(Paragraph(text, "note") for text in _sentences(subject)),
@@ -56,42 +58,40 @@ def _titled(title: str, blocks: list[Block]) -> Iterator[Section]:
 
 def verdict_sentence(subject: Subject, whose: str = "") -> str:
     """The verdict and what it rests on, in words; `whose` follows the requirement's name."""
-    found, worst = subject.found, subject.worst
-    name, asked = name_text(found["name"]) + whose, found["target"]
+    name, asked, worst = name_text(subject.name) + whose, subject.target, subject.worst
     if asked is None:
         return f"{name} has no target. {_range_sentence(subject)}"
     measured = (
         f"{name} must have a probability of {asked_text(asked)}. With the rates as measured it is "
-        f"{probability_text(worst, target_fraction(asked))} {_in_scenario(subject)}"
+        f"{probability_text(worst, asked.probability)} {_in_scenario(subject)}"
     )
     bounds = held_against(subject.settings, worst)
-    reason = why(worst) if subject.verdict in ("inconclusive", "vacuous") else ""
-    if worst["basis"] == "any_dependence":
+    reason = why(worst) if subject.verdict in (Verdict.INCONCLUSIVE, Verdict.VACUOUS) else ""
+    if worst.basis == "any_dependence":
         return f"{measured}; that holds whatever the detector predicts{f'. Vacuous: {reason}' if reason else ''}."
     if reason:
-        return f"{measured}. It is {subject.verdict}: {reason}."
+        return f"{measured}. It is {subject.verdict.value}: {reason}."
     if bounds is None:
         return f"{measured}{_on_condition(subject)}."
     lower, upper, decided, open_still = bounds
-    if subject.verdict == "inconclusive":
+    if subject.verdict is Verdict.INCONCLUSIVE:
         return f"{measured}; {open_still} {interval_text(lower, upper)}, which does not decide it."
-    least = asked["comparison"] in (">=", ">")
-    end, side = (lower, "at least") if (subject.verdict == "satisfied") == least else (upper, "at most")
-    shown = rounded(end, up=side == "at most", target=target_fraction(asked))
+    from_below = (subject.verdict is Verdict.SATISFIED) != asked.is_upper
+    end, side = (lower, "at least") if from_below else (upper, "at most")
+    shown = rounded(end, up=not from_below, target=asked.probability)
     return f"{measured}; {decided} {side} {shown}{_on_condition(subject)}."
 
 
 def _on_condition(subject: Subject) -> str:
     """The condition of a verdict, to end a sentence with."""
-    condition = subject.found["condition"]
-    return "" if condition is None else f", {condition}"
+    return "" if subject.condition is None else f", {subject.condition}"
 
 
 def vacuous_sentences(subject: Subject) -> Iterator[str]:
     """Which scenarios say nothing about the system, and why."""
     told: dict[str, list[str]] = {}
     for point in subject.points:
-        if vacuity_text(point):
+        if point.vacuity:
             told.setdefault(vacuity_text(point), []).append(scenario_text(point))
     for text, scenarios in told.items():
         yield f"Vacuous in {some_of(scenarios)}: {text}."
@@ -101,7 +101,7 @@ def _sentences(subject: Subject) -> Iterator[str]:
     """What is vacuous, what would decide, and how wrong the assumptions may be before the verdict falls."""
     yield from vacuous_sentences(subject)
     yield from deciding_sentences(subject)
-    yield from (f"In the worst scenario: {text}." for text in tipping_sentences(subject.found))
+    yield from (f"In the worst scenario: {text}." for text in tipping_sentences(subject.tipping))
 
 
 def _in_scenario(subject: Subject) -> str:
@@ -111,9 +111,9 @@ def _in_scenario(subject: Subject) -> str:
 
 
 def _range_sentence(subject: Subject) -> str:
-    values = sorted(subject.points, key=lambda point: point["probability"])
+    values = sorted(subject.points, key=lambda point: point.probability)
     low, high = values[0], values[-1]
-    if low["probability"] == high["probability"]:
+    if low.probability == high.probability:
         return f"P is {probability_text(low)} in {counted(len(values), 'scenario')}."
     return (
         f"P goes from {probability_text(low)} ({scenario_text(low)}) to {probability_text(high)} "
@@ -121,56 +121,47 @@ def _range_sentence(subject: Subject) -> str:
     )
 
 
-def held_against(settings: Mapping[str, Any], point: Content) -> tuple[float, float, str, str] | None:
+def held_against(settings: SettingsRecord, point: Point) -> tuple[float, float, str, str] | None:
     """The bounds that were held against the target, and how a sentence names them where they decide and where not.
 
     None: P itself was held against it.
     """
-    sure, kind = point.get("sureness"), settings["verdict_from"]
+    sure, kind = point.sureness, settings.verdict_from
     if sure is None or kind == "point":
         return None
-    lower, upper = held_bounds(point, kind)
-    level = level_text(sure["level"])
+    lower, upper = point.bounds(kind)
+    level = level_text(sure.level)
     if kind == "interval":
-        name = f"the {level} {sure['interval']['kind']} interval, with what its draws leave open,"
+        name = f"the {level} {sure.interval.kind} interval, with what its draws leave open,"
         return lower, upper, f"by {name} it is", f"{name} is"
-    return lower, upper, f"with {level} confidence it is", f"the {bounds_name(settings)} are"
+    return lower, upper, f"with {level} confidence it is", f"the {settings.bounds_name} are"
 
 
 def deciding_sentences(subject: Subject) -> Iterator[str]:
     """What would decide an inconclusive requirement."""
-    needed = subject.found.get("evidence_needed")
-    if subject.verdict != "inconclusive" or reason_text(subject.worst):
+    needed = subject.needed
+    if subject.verdict is not Verdict.INCONCLUSIVE or reason_text(subject.worst.reason):
         return
     if needed is None:
-        if subject.settings["verdict_from"] == "bounds":
+        if subject.settings.verdict_from == "bounds":
             yield (
                 "No amount of further data is known to decide it: P is too close to the target, or the chain is too "
                 "large to plan for."
             )
         return
-    if needed["drives"] is not None:
-        decided = interval_text(needed["lower"], needed["upper"])
-        yield (
-            f"About {needed_text(needed)} would decide it, if the rates stay what they are. The confidence bounds "
-            f"would be {decided}, and the requirement {needed['verdict']}."
+    would = f"About {needed_text(needed)} would decide it, if the rates stay what they are"
+    if needed.drives is None:
+        would += ": " + ", ".join(
+            f"{column.further} with true {name_text(column.true)} in {name_text(column.bin)} (now {column.items})"
+            for column in needed.columns
         )
-        return
-    where = ", ".join(
-        f"{column['further']} with true {name_text(column['true'])} in {name_text(column['bin'])} "
-        f"(now {column['items']})"
-        for column in needed["columns"]
-    )
-    yield (
-        f"About {needed_text(needed)} would decide it, if the rates stay what they are: {where}. The confidence "
-        f"bounds would be {interval_text(needed['lower'], needed['upper'])}, and the requirement {needed['verdict']}."
-    )
+    decided = interval_text(needed.lower, needed.upper)
+    yield f"{would}. The confidence bounds would be {decided}, and the requirement {needed.verdict.value}."
 
 
 def _numbers(subject: Subject) -> Table:
-    worst, sure = subject.worst, subject.worst.get("sureness")
-    target = target_fraction(subject.found["target"])
-    widest = max(worst["upper"] - worst["probability"], worst["probability"] - worst["lower"])
+    worst, rests_on = subject.worst, subject.settings.bounds
+    widest = max(worst.upper - worst.probability, worst.probability - worst.lower)
     margin = (
         "nothing: decided on the graph of these matrices"
         if widest == 0
@@ -178,71 +169,63 @@ def _numbers(subject: Subject) -> Table:
     )
     return facts(
         "Numbers of the worst scenario",
-        ("Target", f"P {target_text(subject.found['target'])}"),
-        ("P", probability_text(worst, target)),
-        ("Numerically off by", "nothing: exact" if "exact" in worst else margin),
-        ("Second engine", number_text(worst["second_engine"])),
-        None if sure is None else (
-            f"{level_text(sure['level'])} {sure['interval']['kind']} interval",
-            f"{interval_text(sure['interval']['lower'], sure['interval']['upper'])} "
-            f"({sure['interval']['draws']} draws)",
-        ),
-        None if sure is None else (
-            bounds_name(subject.settings),
-            interval_text(sure["confidence_bounds"]["lower"], sure["confidence_bounds"]["upper"])
-            + (" (known to be wider than needed)" if sure["confidence_bounds"]["conservative"] else ""),
-        ),
-        None if sure is None else (
-            "Attained by single matrices",
-            interval_text(sure["confidence_bounds"]["attained_lower"], sure["confidence_bounds"]["attained_upper"]),
-        ),
-        None if sure is None else (
-            "The bounds assume", str(subject.settings["confidence"]["bounds"]["condition"])
-        ),
+        ("Target", f"P {subject.target_text}"),
+        ("P", probability_text(worst, subject.threshold)),
+        ("Numerically off by", margin if worst.exact is None else "nothing: exact"),
+        ("Second engine", number_text(worst.second_engine)),
+        *([] if worst.sureness is None or rests_on is None else _sureness_facts(worst.sureness, rests_on)),
         ("Verdict", marked_verdict(worst)),
-        None if worst["basis"] is None else ("It rests on", _basis_text(subject)),
-        ("Planner", name_text(subject.found["planner"])),
+        None if worst.basis is None else ("It rests on", _basis_text(subject)),
+        ("Planner", name_text(subject.planner)),
         ("Worst scenario", scenario_text(worst)),
         _strategies(subject),
         ("From", subject.document.name),
-    )  # fmt: skip
+    )
+
+
+def _sureness_facts(sure: Sureness, rests_on: BoundsBasis) -> Iterator[tuple[str, str]]:
+    interval, bounds = sure.interval, sure.confidence_bounds
+    wider = " (known to be wider than needed)" if bounds.conservative else ""
+    yield (
+        f"{level_text(sure.level)} {interval.kind} interval",
+        f"{interval_text(interval.lower, interval.upper)} ({interval.draws} draws)",
+    )
+    yield rests_on.name, interval_text(bounds.lower, bounds.upper) + wider
+    yield "Attained by single matrices", interval_text(bounds.attained_lower, bounds.attained_upper)
+    yield "The bounds assume", rests_on.condition
 
 
 def _basis_text(subject: Subject) -> str:
     """What the verdict of the worst scenario rests on, for people."""
-    basis = subject.worst["basis"]
+    basis = subject.worst.basis
     if basis == "any_dependence":
         return "no assumption about the detector: it holds whatever is predicted"
-    test = channel_test(subject.document.content["channel"]["classes"], subject.worst["draws"]).test
+    test = channel_test(subject.channel.classes, subject.worst.draws).test
     known = {"contradicted": "which these data contradict", "untested": "which these data do not test"}
     said = known.get(test, "which these data do not contradict")
     return f"a memoryless detector, {said}{'; assumed by name' if basis == 'assumed' else ''}"
 
 
 def _strategies(subject: Subject) -> tuple[str, str] | None:
-    found = subject.found.get("strategies")
-    if not found or "worst" not in subject.found:
-        return None
-    ends = found[subject.found["worst"]]
-    return "Over every winning strategy", interval_text(ends["smallest"], ends["largest"])
+    ends = subject.strategies
+    return None if ends is None else ("Over every winning strategy", interval_text(ends.smallest, ends.largest))
 
 
 def _ruler(subject: Subject) -> str:
-    worst, sure = subject.worst, subject.worst.get("sureness")
-    target = target_fraction(subject.found["target"])
+    worst, sure, target = subject.worst, subject.worst.sureness, subject.threshold
     interval = bounds = None
     if sure is not None:
-        interval = sure["interval"]["lower"], sure["interval"]["upper"]
-        bounds = sure["confidence_bounds"]["lower"], sure["confidence_bounds"]["upper"]
-    label = f"P {number_text(worst['probability'])}, target {target_text(subject.found['target'])}"
-    return ruler(worst["probability"], interval, bounds, None if target is None else float(target), label)
+        interval = sure.interval.lower, sure.interval.upper
+        bounds = sure.confidence_bounds.lower, sure.confidence_bounds.upper
+    label = f"P {number_text(worst.probability)}, target {subject.target_text}"
+    return ruler(worst.probability, interval, bounds, None if target is None else float(target), label)
 
 
 def _ruler_caption(subject: Subject) -> str:
     parts = ["Dot: P."]
-    if "sureness" in subject.worst:
+    if subject.worst.sureness is not None:
         parts.append("Dark bar: interval. Light bar: confidence bounds.")
-    if subject.found["target"] is not None:
+    if subject.target is not None:
         parts.append("Dashed: target.")
     return " ".join(parts)
 
@@ -264,27 +247,27 @@ def _scenario_blocks(subject: Subject) -> Iterator[Block]:
 
 def scenario_table(subject: Subject) -> Table:
     """One row per scenario."""
-    target = target_fraction(subject.found["target"])
-    sure = next((point["sureness"] for point in subject.points if "sureness" in point), None)
+    sure = next((point.sureness for point in subject.points if point.sureness is not None), None)
     header = ["scenario", "P"]
     if sure is not None:
-        header += [f"{level_text(sure['level'])} {sure['interval']['kind']}", bounds_name(subject.settings)]
+        header += [f"{level_text(sure.level)} {sure.interval.kind}", subject.settings.bounds_name]
     rows = []
     for point in subject.points:
-        row = [Cell(scenario_text(point)), Cell(probability_text(point, target), point["probability"])]
+        row = [Cell(scenario_text(point)), Cell(probability_text(point, subject.threshold), point.probability)]
         if sure is not None:
             row += sureness_cells(point)
-        rows.append((*row, Cell(marked_verdict(point), verdict=point["verdict"])))
+        rows.append((*row, Cell(marked_verdict(point), verdict=point.verdict.value)))
     return Table("Scenarios", (*header, "verdict"), tuple(rows), sortable=True)
 
 
-def sureness_cells(point: Content) -> list[Cell]:
+def sureness_cells(point: Point) -> list[Cell]:
     """Interval and confidence bounds of a point, empty where it has none."""
-    sure = point.get("sureness")
+    sure = point.sureness
     if sure is None:
         return [Cell("none"), Cell("none")]
-    ends = [(sure[name]["lower"], sure[name]["upper"]) for name in ("interval", "confidence_bounds")]
-    return [Cell(interval_text(*each), each[0]) for each in ends]
+    return [
+        Cell(interval_text(ends.lower, ends.upper), ends.lower) for ends in (sure.interval, sure.confidence_bounds)
+    ]
 
 
 def _course(subject: Subject) -> Figure | None:
@@ -293,24 +276,21 @@ def _course(subject: Subject) -> Figure | None:
     if found is None:
         return None
     name, value_of, others = found
-    lines: dict[str, list[tuple[float, Content]]] = {}
+    lines: dict[str, list[tuple[float, Point]]] = {}
     for point in subject.points:
-        label = ", ".join([name_text(point["environment"]), *(f"{key}={get(point)}" for key, get in others)])
+        label = ", ".join([name_text(point.environment), *(f"{key}={get(point)}" for key, get in others)])
         lines.setdefault(label, []).append((value_of(point), point))
     drawn = [_line(label, sorted(points, key=lambda pair: pair[0])) for label, points in lines.items()]
     if max(len(line.points) for line in drawn) < 2:
         return None
-    target = target_fraction(subject.found["target"])
-    title = f"P of {name_text(subject.found['name'])} against {name}"
-    picture = plot(drawn, (name, "P"), title, None if target is None else float(target))
+    title = f"P of {name_text(subject.name)} against {name}"
+    picture = plot(drawn, (name, "P"), title, None if subject.threshold is None else float(subject.threshold))
     return Figure(picture, f"{title}; bands: interval where there is one. The numbers are in the table of scenarios.")
 
 
-def _differing(points: Sequence[Content]) -> Any:
+def _differing(points: Sequence[Point]) -> Any:
     """What differs between points with several numbers: (name, getter, other names with getters)."""
-    kinds = [("initial", name) for name in points[0]["initial"]] + [
-        ("constants", name) for name in points[0]["constants"]
-    ]
+    kinds = [("initial", name) for name in points[0].initial] + [("constants", name) for name in points[0].constants]
     varying = []
     for kind, name in kinds:
         values = {_value(point, kind, name) for point in points}
@@ -326,21 +306,18 @@ def _differing(points: Sequence[Content]) -> Any:
     return getters[0][0], getters[0][1], getters[1:]
 
 
-def _value(point: Content, kind: str, name: str) -> float | None:
+def _value(point: Point, kind: str, name: str) -> float | None:
     """A value as a number, also where it is a fraction in words; None where the point has none or it is no number."""
     try:
-        return float(Fraction(point[kind][name]))
+        return float(Fraction(getattr(point, kind)[name]))
     except (KeyError, TypeError, ValueError, OverflowError, ZeroDivisionError):
         return None
 
 
-def _line(label: str, points: list[tuple[float, Content]]) -> Line:
-    band = [
-        (x, point["sureness"]["interval"]["lower"], point["sureness"]["interval"]["upper"])
-        for x, point in points
-        if "sureness" in point
-    ]
-    return Line(label, [(x, point["probability"]) for x, point in points], band if len(band) == len(points) else ())
+def _line(label: str, points: list[tuple[float, Point]]) -> Line:
+    sure = [(x, point.sureness.interval) for x, point in points if point.sureness is not None]
+    band = [(x, interval.lower, interval.upper) for x, interval in sure]
+    return Line(label, [(x, point.probability) for x, point in points], band if len(band) == len(points) else ())
 
 
 def answers_section(pairs: Sequence[tuple[Any, Content]]) -> Iterator[Section]:

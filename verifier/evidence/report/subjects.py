@@ -6,17 +6,24 @@ target, the constants and, for an explanation, the very scenario and number that
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from fractions import Fraction
+from typing import Any, TypeVar
 
-from verifier.base.documents import Content
+from verifier.analysis.channel_test import Channel
+from verifier.analysis.planning import EvidencePlan
+from verifier.analysis.tipping import TippingPoints
+from verifier.base.documents import Content, json_values, read_document
 from verifier.base.numbers import number_text
+from verifier.checking.verdicts import Verdict
 from verifier.evidence.documents import Document
 from verifier.evidence.report.wording import name_text, scenario_text
+from verifier.study.records import SettingsRecord
+from verifier.study.results import Point, RequirementResult, RunResult, StrategyEnds, Target
 from verifier.telling.grounds import told_verdict
 
+T = TypeVar("T")
 CHOICES = (
     "constants", "where", "score_threshold", "canonical", "empty_columns", "false_alarms", "endless",
     "round_transitions",
@@ -26,43 +33,57 @@ CLOSE = 1e-9
 """Two engines' answers to one question may differ by rounding, by no more than this."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Subject:
     """One requirement under one planner, with everything the documents say of it.
 
     Attributes:
         id: of its section.
         document: the run or, without one, the explanation its numbers are from.
-        found: its part of that document: name, planner, formula, target, verdict and maybe evidence_needed.
+        name, planner, formula, target: of the requirement.
+        verdict, condition: over all scenarios.
         points: of all scenarios; of an explanation alone only the worst.
         worst: the worst of them.
+        settings, channel: of the run it was verified in.
+        needed: what would decide it, where that is known.
+        tipping: how wrong the assumptions of its bounds may be, where that is known.
+        strategies: the range over all winning strategies in the worst scenario, where that was asked for.
         explained: (document, explanation) of its worst scenario.
         answers: (document, answer) to what recall it asks for.
     """
 
     id: str
     document: Document
-    found: Content
-    points: tuple[Content, ...]
-    worst: Content
+    name: str
+    planner: str
+    formula: str
+    target: Target | None
+    verdict: Verdict
+    condition: str | None
+    points: tuple[Point, ...]
+    worst: Point
+    settings: SettingsRecord
+    channel: Channel
+    needed: EvidencePlan | None
+    tipping: TippingPoints | None
+    strategies: StrategyEnds | None
     explained: tuple[tuple[Document, Content], ...]
     answers: tuple[tuple[Document, Content], ...]
 
     @property
-    def verdict(self) -> str:
-        """Its verdict over all scenarios."""
-        return str(self.found["verdict"])
-
-    @property
     def told(self) -> str:
         """Its verdict with its condition."""
-        return told_verdict(self.found)
+        return told_verdict(self)
 
     @property
-    def settings(self) -> Content:
-        """Of the run it was verified in."""
-        settings: Content = self.document.content["settings"]
-        return settings
+    def threshold(self) -> Fraction | None:
+        """The probability that is asked for."""
+        return None if self.target is None else self.target.probability
+
+    @property
+    def target_text(self) -> str:
+        """The target for people: `>= 0.95`."""
+        return "= ?" if self.target is None else str(self.target)
 
 
 def subjects_of(documents: Sequence[Document]) -> tuple[Subject, ...]:
@@ -75,45 +96,86 @@ def subjects_of(documents: Sequence[Document]) -> tuple[Subject, ...]:
     explained = _by_requirement(told)
     answers = _by_requirement(asked)
     for run in runs:
-        for each in run.content["requirements"]:
-            key = _key(run, each["name"], each["planner"])
-            points = tuple(each["points"])
-            mine = tuple(pair for pair in explained.get(key, ()) if _explains(pair, run, each))
+        result: RunResult = run.result
+        for each in result.requirements:
+            key = _key(run, each.name, each.planner)
+            mine = tuple(pair for pair in explained.get(key, ()) if _explains(pair, each))
             used |= {id(part) for _, part in mine}
-            theirs = tuple(pair for pair in answers.get(key, ()) if _answers(pair, run, each))
-            found.append(Subject(f"r{len(found) + 1}", run, each, points, points[each["worst"]], mine, theirs))
+            theirs = tuple(pair for pair in answers.get(key, ()) if _answers(pair, each.formula, each.target))
+            about = {name: getattr(each, name) for name in ("name", "planner", "formula", "target", "verdict")}
+            found.append(
+                Subject(
+                    id=f"r{len(found) + 1}",
+                    document=run,
+                    **about,
+                    condition=each.condition,
+                    points=each.points,
+                    worst=each.worst_point,
+                    settings=result.settings,
+                    channel=result.channel,
+                    needed=each.evidence_needed,
+                    tipping=each.tipping_points,
+                    strategies=None if each.strategies is None else each.strategies[each.worst],
+                    explained=mine,
+                    answers=theirs,
+                )
+            )
     for document, part in told:
         if id(part) not in used:
-            key = _key(document, part["name"], part["planner"])
-            theirs = tuple(pair for pair in answers.get(key, ()) if _answers(pair, document, part))
-            point = part["point"]
-            name = f"r{len(found) + 1}"
-            found.append(Subject(name, document, part, (point,), point, ((document, part),), theirs))
+            found.append(_explained_alone(f"r{len(found) + 1}", document, part, answers))
     return tuple(found)
+
+
+def _explained_alone(identity: str, document: Document, part: Content, answers: Mapping[Any, Any]) -> Subject:
+    """A requirement that only an explanation speaks of."""
+
+    def read(kind: type[T], told: Any) -> T | None:
+        return None if told is None else read_document(kind, told, document.name)
+
+    name, planner, formula = part["name"], part["planner"], part["formula"]
+    target, point = read(Target, part["target"]), read_document(Point, part["point"], document.name)
+    asked = answers.get(_key(document, name, planner), ())
+    return Subject(
+        id=identity,
+        document=document,
+        name=name,
+        planner=planner,
+        formula=formula,
+        target=target,
+        verdict=Verdict(part["verdict"]),
+        condition=part["condition"],
+        points=(point,),
+        worst=point,
+        settings=read_document(SettingsRecord, document.content["settings"], document.name),
+        channel=read_document(Channel, document.content["channel"], document.name),
+        needed=read(EvidencePlan, part.get("evidence_needed")),
+        tipping=read(TippingPoints, part.get("tipping_points")),
+        strategies=None,
+        explained=((document, part),),
+        answers=tuple(pair for pair in asked if _answers(pair, formula, target)),
+    )
 
 
 def disagreements(subjects: Sequence[Subject]) -> Iterator[str]:
     """Documents that name the same inputs and settings and tell another probability of the same scenario."""
-    first: dict[Any, tuple[Document, Content]] = {}
+    first: dict[Any, tuple[Document, Point]] = {}
     for each in subjects:
-        key = _key(each.document, each.found["name"], each.found["planner"]), each.found["formula"], _choices(each)
+        key = _key(each.document, each.name, each.planner), each.formula, _choices(each)
         for point in each.points:
-            scenario = json.dumps([point[name] for name in ("environment", "constants", "initial")], sort_keys=True)
-            other, told = first.setdefault((key, scenario), (each.document, point))
-            if abs(told["probability"] - point["probability"]) > CLOSE:
-                tell, tells = (number_text(found["probability"]) for found in (told, point))
+            other, told = first.setdefault((key, point.place), (each.document, point))
+            if abs(told.probability - point.probability) > CLOSE:
+                tell, tells = (number_text(found.probability) for found in (told, point))
                 yield (
-                    f"Contradiction: of {name_text(each.found['name'])} in {scenario_text(point)}, {other.name} "
+                    f"Contradiction: of {name_text(each.name)} in {scenario_text(point)}, {other.name} "
                     f"tells P = {tell} and {each.document.name} P = {tells}, from the same inputs and settings; one "
                     "is wrong."
                 )
 
 
-def _choices(subject: Subject) -> tuple[str, ...]:
+def _choices(subject: Subject) -> tuple[object, ...]:
     """What else decides a probability."""
     settings = subject.settings
-    planner = settings["planners"].get(subject.found["planner"])
-    return repr(planner), repr(settings["synthesised_from"]), repr(settings["set"]), repr(settings["initial"])
+    return settings.planners.get(subject.planner), settings.synthesised_from, repr(settings.set_), settings.initial
 
 
 def unattached_answers(
@@ -142,24 +204,20 @@ def _key(document: Document, name: str, planner: str) -> Any:
     return hashes, name, planner, tuple(repr(settings.get(choice)) for choice in CHOICES)
 
 
-def _explains(pair: tuple[Document, Content], run: Document, found: Content) -> bool:
+def _explains(pair: tuple[Document, Content], found: RequirementResult) -> bool:
     """Whether an explanation is of this requirement's worst scenario."""
-    _, part = pair
-    if part["formula"] != found["formula"] or part["target"] != found["target"]:
+    document, part = pair
+    if part["formula"] != found.formula or part["target"] != json_values(found.target):
         return False
-    return _same_point(part["point"], found["points"][found["worst"]])
+    told, worst = read_document(Point, part["point"], document.name), found.worst_point
+    return told.place == worst.place and abs(told.probability - worst.probability) <= CLOSE
 
 
-def _same_point(first: Content, second: Content) -> bool:
-    same = all(first[name] == second[name] for name in ("environment", "constants", "initial"))
-    return same and abs(first["probability"] - second["probability"]) <= CLOSE
-
-
-def _answers(pair: tuple[Document, Content], document: Document, found: Content) -> bool:
-    asked, target = pair[0].content["requirement"], found["target"]
-    if target is None or asked["formula"] != found["formula"]:
+def _answers(pair: tuple[Document, Content], formula: str, target: Target | None) -> bool:
+    asked = pair[0].content["requirement"]
+    if target is None or asked["formula"] != formula:
         return False
-    return bool(asked["comparison"] == target["comparison"] and asked["probability"] == target["probability"])
+    return bool({name: asked[name] for name in ("comparison", "probability")} == json_values(target))
 
 
 def matrices_of(documents: Sequence[Document]) -> dict[str, Document]:

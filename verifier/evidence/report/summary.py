@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from verifier.base.numbers import level_text, target_text
+from verifier.base.numbers import level_text
 from verifier.base.words import counted, listed
 from verifier.checking.verdicts import SEVERITY, Verdict, condition_over, verdict_text, worst_verdict
 from verifier.evidence.documents import Document
@@ -13,14 +13,15 @@ from verifier.evidence.report.failing import failing_sentence
 from verifier.evidence.report.improving import improving_sentence
 from verifier.evidence.report.requirements import deciding_sentences, sureness_cells, verdict_sentence
 from verifier.evidence.report.subjects import Subject, confusion_inputs, disagreements, matrices_of
-from verifier.evidence.report.wording import name_text, probability_text, scenario_text, target_fraction
+from verifier.evidence.report.wording import name_text, scenario_text
 from verifier.telling.blocks import Block, Cell, Listing, Paragraph, Row, Section, Table
-from verifier.telling.grounds import bounds_name, bounds_told
+from verifier.telling.grounds import bounds_told
+from verifier.telling.run import probability_text
 
 MOST_TOLD = 12
 """Requirements that are told in sentences; the table has all of them."""
 MOST_TITLES = 4
-WORST_FIRST = tuple(each.value for each in reversed(SEVERITY))
+WORST_FIRST = tuple(reversed(SEVERITY))
 
 
 def summary_section(
@@ -53,20 +54,20 @@ def summary_section(
 
 
 def _overall(subjects: Sequence[Subject]) -> Iterator[Block]:
-    verdict = worst_verdict(Verdict(each.verdict) for each in subjects)
-    condition = condition_over(verdict, ((Verdict(each.verdict), each.found["condition"]) for each in subjects))
-    counts = {name: sum(each.verdict == name for each in subjects) for name in WORST_FIRST}
+    verdict = worst_verdict(each.verdict for each in subjects)
+    condition = condition_over(verdict, ((each.verdict, each.condition) for each in subjects))
+    counts = {name.value: sum(each.verdict is name for each in subjects) for name in WORST_FIRST}
     words = {"no target": "without a target"}
     parts = [f"{count} {words.get(name, name)}" for name, count in counts.items() if count]
-    conditional = sum(each.found["condition"] is not None for each in subjects)
+    conditional = sum(each.condition is not None for each in subjects)
     on_condition = f" ({conditional} on a condition)" if conditional else ""
-    planners = {each.found["planner"] for each in subjects}
+    planners = {each.planner for each in subjects}
     titles = sorted({name_text(each.document.content["title"]) for each in subjects})
     more = f" and {len(titles) - MOST_TITLES} more" if len(titles) > MOST_TITLES else ""
     probabilities = sum(len(each.points) for each in subjects)
     yield Paragraph("Overall verdict:", "overall", verdict_text(verdict.value, condition))
     yield Paragraph(
-        f"{counted(len({each.found['name'] for each in subjects}), 'requirement')} with "
+        f"{counted(len({each.name for each in subjects}), 'requirement')} with "
         f"{counted(len(planners), 'planner')}, "
         f"{counted(probabilities, 'verified probability', 'verified probabilities')}: {listed(parts)}{on_condition}. "
         f"The data: {'; '.join(titles[:MOST_TITLES])}{more}. {_specs(subjects)}"
@@ -87,17 +88,18 @@ def _specs(subjects: Sequence[Subject]) -> str:
 
 def _reading(subjects: Sequence[Subject]) -> Iterator[str]:
     """What the numbers of the table are, and by what rule the verdicts follow from them."""
-    sure = [found for each in subjects if (found := each.worst.get("sureness")) is not None]
+    sure = [found for each in subjects if (found := each.worst.sureness) is not None]
     text = "P is the probability that a requirement is met, with the rates of the matrices as they were measured."
     if sure:
-        kinds = {found["interval"]["kind"] for found in sure}
-        taken = {"credible": "items are independent", "bootstrap": "drives are independent"}
+        kinds = {found.interval.kind for found in sure}
+        taken: dict[str, str] = {"credible": "items are independent", "bootstrap": "drives are independent"}
         whose = listed([f"{taken[kind]} ({kind})" for kind in sorted(kinds)], "or")
         text += f" The interval says how far the data leave P open; it assumes that {whose}."
     yield text
-    for told in dict.fromkeys(bounds_told(each.settings) for each in subjects if "sureness" in each.worst):
+    bounds = [each.settings.bounds for each in subjects if each.worst.sureness is not None]
+    for told in dict.fromkeys(bounds_told(basis) for basis in bounds if basis is not None):
         yield f"P lies within the bounds for all rates that the data do not rule out: {told}."
-    for what, verb, again in sorted({_rule(each) for each in subjects if each.found["target"] is not None}):
+    for what, verb, again in sorted({_rule(each) for each in subjects if each.target is not None}):
         yield (
             f"A requirement is satisfied where {what} {verb} wholly on the right side of its target in every "
             f"scenario, violated where {again} {verb} wholly on the wrong side in any, and inconclusive otherwise. "
@@ -105,7 +107,7 @@ def _reading(subjects: Sequence[Subject]) -> Iterator[str]:
             "verdict is inconclusive, unless it holds whatever the detector predicts or the assumption was accepted "
             "by name."
         )
-    if any(point.get("vacuity") for each in subjects for point in each.points):
+    if any(point.vacuity for each in subjects for point in each.points):
         yield (
             "A scenario is vacuous where the check says nothing about the system; such scenarios do not count for a "
             "requirement, and it is vacuous if all of them are."
@@ -114,8 +116,8 @@ def _reading(subjects: Sequence[Subject]) -> Iterator[str]:
 
 def _rule(subject: Subject) -> tuple[str, str, str]:
     """What is held against a target, with its verb and its pronoun."""
-    kind = subject.settings["verdict_from"]
-    if kind == "point" or "sureness" not in subject.worst:
+    kind = subject.settings.verdict_from
+    if kind == "point" or subject.worst.sureness is None:
         return "P as measured, with its numerical bounds,", "lies", "it"
     if kind == "bounds":
         return "the confidence bounds", "lie", "they"
@@ -127,7 +129,7 @@ def _sentences(subjects: Sequence[Subject]) -> Iterator[Block]:
     ordered = sorted(subjects, key=lambda each: WORST_FIRST.index(each.verdict))
     for each in ordered[:MOST_TOLD]:
         yield Paragraph(verdict_sentence(each, _whose(each, subjects)), "verdict", each.told)
-        if each.verdict == "satisfied":
+        if each.verdict is Verdict.SATISFIED:
             continue
         more = [sentence for sentence in (failing_sentence(each), improving_sentence(each)) if sentence is not None]
         more += deciding_sentences(each)
@@ -140,8 +142,8 @@ def _sentences(subjects: Sequence[Subject]) -> Iterator[Block]:
 def _whose(subject: Subject, subjects: Sequence[Subject]) -> str:
     """Planner and result, as far as there are several."""
     parts = []
-    if len({each.found["planner"] for each in subjects}) > 1:
-        parts.append(f"planner {name_text(subject.found['planner'])}")
+    if len({each.planner for each in subjects}) > 1:
+        parts.append(f"planner {name_text(subject.planner)}")
     if len({id(each.document) for each in subjects}) > 1:
         parts.append(name_text(subject.document.name))
     return f" ({', '.join(parts)})" if parts else ""
@@ -166,7 +168,7 @@ def _matrices_notes(documents: Sequence[Document]) -> Iterator[Block]:
 
 
 def _table(subjects: Sequence[Subject]) -> Table:
-    several_planners = len({each.found["planner"] for each in subjects}) > 1
+    several_planners = len({each.planner for each in subjects}) > 1
     several_documents = len({id(each.document) for each in subjects}) > 1
     header = ["requirement", "verdict"]
     header += ["planner"] if several_planners else []
@@ -179,9 +181,9 @@ def _table(subjects: Sequence[Subject]) -> Table:
 def _sureness_header(subjects: Sequence[Subject]) -> list[str]:
     """Two columns where any point has intervals; their levels and kinds are named where all have the same."""
     found = {
-        (sure["level"], sure["interval"]["kind"], bounds_name(each.settings))
+        (sure.level, sure.interval.kind, each.settings.bounds_name)
         for each in subjects
-        if (sure := each.worst.get("sureness")) is not None
+        if (sure := each.worst.sureness) is not None
     }
     if not found:
         return []
@@ -193,19 +195,19 @@ def _sureness_header(subjects: Sequence[Subject]) -> list[str]:
 
 def _table_verdict(subject: Subject) -> str:
     """The verdict with its condition, and how many scenarios say nothing."""
-    vacuous = sum("vacuity" in point for point in subject.points)
+    vacuous = sum(bool(point.vacuity) for point in subject.points)
     many = f"; {vacuous} of {counted(len(subject.points), 'scenario')} vacuous" if vacuous else ""
-    return subject.told + (many if subject.verdict != "vacuous" else "")
+    return subject.told + (many if subject.verdict is not Verdict.VACUOUS else "")
 
 
 def _row(subject: Subject, planner: bool, document: bool, width: int) -> Row:
-    found, worst = subject.found, subject.worst
-    target = target_fraction(found["target"])
-    cells = [Cell(name_text(found["name"]), link=subject.id), Cell(_table_verdict(subject), verdict=subject.verdict)]
-    cells += [Cell(name_text(found["planner"]))] if planner else []
+    worst, target = subject.worst, subject.threshold
+    cells = [Cell(name_text(subject.name), link=subject.id)]
+    cells.append(Cell(_table_verdict(subject), verdict=subject.verdict.value))
+    cells += [Cell(name_text(subject.planner))] if planner else []
     cells += [Cell(name_text(subject.document.name))] if document else []
-    cells.append(Cell(target_text(found["target"]), None if target is None else float(target)))
-    cells.append(Cell(probability_text(worst, target), worst["probability"]))
+    cells.append(Cell(subject.target_text, None if target is None else float(target)))
+    cells.append(Cell(probability_text(worst, target), worst.probability))
     if width - len(cells) > 1:
         cells += sureness_cells(worst)
     return (*cells, Cell(scenario_text(worst)))

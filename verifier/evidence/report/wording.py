@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
 from typing import Any
 
-from verifier.base.numbers import decimal_text, exact_or_number
+from verifier.base.numbers import decimal_text
+from verifier.study.results import Numbers, Target
 
 LONGEST_NAME = 120
 """Characters of a name that are shown where it is used; longer ones are listed in full at the end of the page."""
-LONGEST_EXACT = 40
-"""Characters from which on an exact probability is no longer read, only its decimals."""
 SHOWN_IN_FULL = frozenset({"formula", "remarks", "reason", "notes", "synthesised_from"})
 """Keys of documents whose texts are sentences or formulas: they are never shortened."""
 
@@ -50,25 +48,10 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
-def target_fraction(target: Mapping[str, str] | None) -> Fraction | None:
-    """The probability asked for, or None."""
-    return None if target is None else Fraction(target["probability"])
-
-
-def asked_text(target: Mapping[str, str]) -> str:
+def asked_text(target: Target) -> str:
     """The target in words: `at least 0.95`."""
     words = {">=": "at least", ">": "more than", "<=": "at most", "<": "less than"}
-    return f"{words[target['comparison']]} {decimal_text(target['probability'])}"
-
-
-def probability_text(point: Mapping[str, Any], target: Fraction | None = None) -> str:
-    """P of a point: exact where it is a short fraction, else with the digits that tell it from the target and from 1.
-
-    >>> probability_text({"probability": 0.75, "exact": "3/4"}), probability_text({"probability": 0.9999999})
-    ('3/4 = 0.75', '0.9999999')
-    """
-    short = "exact" in point and len(point["exact"]) < LONGEST_EXACT
-    return exact_or_number(point["probability"], Fraction(point["exact"]) if short else None, target)
+    return f"{words[target.comparison]} {decimal_text(target.probability)}"
 
 
 def difference_text(difference: float) -> str:
@@ -80,12 +63,11 @@ def difference_text(difference: float) -> str:
     return "they do not differ" if difference == 0 else f"they differ by at most {difference:.1e}"
 
 
-def scenario_text(point: Mapping[str, Any]) -> str:
+def scenario_text(point: Numbers) -> str:
     """Environment, swept constants and initial state of a point."""
-    parts = [name_text(point["environment"])]
-    parts += [f"{name_text(name)}={name_text(value)}" for name, value in point["constants"].items()]
-    parts += [f"{name_text(name)}={value}" for name, value in point["initial"].items()]
-    return " ".join(parts)
+    values = {**point.constants, **point.initial}
+    parts = (f"{name_text(name)}={name_text(value)}" for name, value in values.items())
+    return " ".join([name_text(point.environment), *parts])
 
 
 def state_text(values: Mapping[str, int]) -> str:

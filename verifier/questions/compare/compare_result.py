@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from verifier.base.documents import json_values
 from verifier.base.errors import ExitCode
 from verifier.base.files import document_text
 from verifier.base.numbers import decimal_text
@@ -68,7 +69,7 @@ class CompareResult(Result):
     @property
     def largest_difference(self) -> float:
         """Between the two engines, over all points."""
-        return max(abs(point.probability - point.second) for point in self._points())
+        return max(abs(point.probability - point.second_engine) for point in self._points())
 
     @property
     def exit_code(self) -> ExitCode:
@@ -90,7 +91,7 @@ class CompareResult(Result):
             "detectors": [
                 {"name": each.name, "title": each.title, "matrices": dict(each.matrices)} for each in self.detectors
             ],
-            "settings": dict(self.settings),
+            "settings": json_values(self.settings),
             "versions": dict(self.versions),
             "engines": {"reported": "storm", "second": "batch", "largest_difference": self.largest_difference},
             "draws": self.draws,

@@ -17,18 +17,18 @@ from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 
 from verifier.analysis.channel_test import (
-    channel_document,
+    Channel,
 )
 from verifier.analysis.confidence import Data, bounds_of_chain
 from verifier.analysis.objective import Objective
 from verifier.analysis.robust.solutions import Effort, RobustBounds
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.budget import memory_limit
+from verifier.base.documents import json_values
 from verifier.base.errors import InputError, UsageError
 from verifier.base.numbers import decimal_text
 from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import verdict_of
-from verifier.language.specs import Requirement
 from verifier.pipeline import check_case
 from verifier.questions.compare.compare_result import CompareResult, Detector
 from verifier.questions.compare.draws import check_enough_draws, drawn_probabilities, shared_draws
@@ -137,7 +137,9 @@ def compare(
     return CompareResult(
         inputs=_input_files(tasks),
         detectors=tuple(
-            Detector(name, study.inputs.confusion.matrices.title, matrices_record(study.inputs.confusion))
+            Detector(
+                name, study.inputs.confusion.matrices.title, json_values(matrices_record(study.inputs.confusion))
+            )
             for name, study in tasks[0].studies.items()
         ),
         settings={**_settings(asked), "specs": {each.comparison.spec: each.settings for each in found}},
@@ -233,7 +235,7 @@ class _Task:
                 self.name,
                 contenders,
                 tuple(
-                    Drawn(name, each.choice.kind, each.choice.reason, channel_document(self.studies[name].tests))
+                    Drawn(name, each.choice.kind, each.choice.reason, Channel(classes=self.studies[name].tests))
                     for name, each in data.items()
                 ),
                 requirements,
@@ -257,14 +259,14 @@ class _Task:
         case, study = checked.case, checked.case.study
         objectives = case.objectives
         where = places_of(case, objectives[0].skeleton)
-        judging = Judging.of(run_settings(self.grid, self.options, data), self.options, study.tests)
+        judging = Judging(run_settings(self.grid, self.options, data), study.tests)
         results = collected(study.requirements, [checked], [None], judging)
         held = self._held_against(objectives, data, settings)
         for index, (result, objective) in enumerate(zip(results, objectives, strict=True)):
-            sign = -1 if result.comparison in ("<=", "<") else 1
+            sign = -1 if result.is_upper else 1
             judged = result.points
             if held is not None:
-                judged = tuple(_judged(judging, study.requirements[index], checked, result, held[index]))
+                judged = tuple(_judged(judging, result, held[index]))
             points.setdefault((index, contender), []).extend(judged)
             scores.add_points(index, contender, sign, where, result.points)
             drawn = drawn_probabilities(objective, data, settings)
@@ -287,21 +289,12 @@ class _Task:
             yield from (before + text for text in said)
 
 
-def _judged(
-    judging: Judging, requirement: Requirement, checked: CheckedCase, result: RequirementResult, bounds: RobustBounds
-) -> Iterator[Point]:
+def _judged(judging: Judging, result: RequirementResult, bounds: RobustBounds) -> Iterator[Point]:
     """The points with the verdicts that the bounds give."""
+    target = result.target
     for point, lower, upper in zip(result.points, bounds.lower.tolist(), bounds.upper.tolist(), strict=True):
-        model = verdict_of(lower, upper, requirement.comparison, requirement.target)
-        vacuous = bool(point.vacuity)
-        decision = judging.decision(model, requirement, checked, point.whatever_predicted, vacuous=vacuous)
-        yield replace(
-            point,
-            verdict=decision.verdict,
-            basis=decision.basis,
-            condition=decision.condition,
-            reason=decision.reason,
-        )
+        model = None if target is None else verdict_of(lower, upper, target.comparison, target.probability)
+        yield point.decided(judging.decision(point, target, model))
 
 
 def _input_files(tasks: Sequence[_Task]) -> tuple[InputFile, ...]:

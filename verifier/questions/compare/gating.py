@@ -90,7 +90,7 @@ def gate_of_run(baseline: Baseline, max_drop: Fraction, run: RunResult, selectio
         if (requirement, planner) not in results:
             raise InputError("the baseline has a requirement or planner that is not in this run", place)
         found = results[requirement, planner]
-        larger = found.comparison not in ("<=", "<")
+        larger = not found.is_upper
         now = worst_of_points([point_document(each) for each in found.points], larger, found.formula)
         _check_comparable(before, now, place)
         drop, failed = drop_of(before, now, max_drop)

@@ -5,12 +5,13 @@ In all tables of a spec the contenders stand in the same order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from verifier.analysis.channel_test import Channel
 from verifier.analysis.comparison import Flip
+from verifier.base.documents import json_values
 from verifier.base.numbers import decimal_text
 from verifier.checking.verdicts import Verdict, condition_over, verdict_over, verdict_text
 from verifier.study.results import Point, point_document
@@ -35,13 +36,13 @@ class Drawn:
         detector: its name.
         kind: "credible" (posterior) or "bootstrap" (drives resampled).
         reason: why.
-        channel: the test of the memoryless detector, see `analysis.channel_test.channel_document`.
+        channel: the test of the memoryless detector.
     """
 
     detector: str
     kind: str
     reason: str
-    channel: Mapping[str, Any]
+    channel: Channel
 
 
 @dataclass(frozen=True)
@@ -167,7 +168,12 @@ class SpecComparison:
             "spec": self.spec,
             "contenders": [{"detector": each.detector, "planner": each.planner} for each in self.contenders],
             "drawn": [
-                {"detector": each.detector, "kind": each.kind, "reason": each.reason, "channel": dict(each.channel)}
+                {
+                    "detector": each.detector,
+                    "kind": each.kind,
+                    "reason": each.reason,
+                    "channel": json_values(each.channel),
+                }
                 for each in self.drawn
             ],
             "requirements": [_requirement_document(each) for each in self.requirements],

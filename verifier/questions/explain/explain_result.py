@@ -16,10 +16,11 @@ from verifier.analysis.counterexamples.explanation import Explanation, Kind, Ste
 from verifier.analysis.counterexamples.moves import Alternatives, WrongReport
 from verifier.analysis.counterexamples.replay import Replay
 from verifier.analysis.sensitivity.state_map import StateMap
+from verifier.base.documents import fraction_text
 from verifier.base.files import document_text
 from verifier.base.result import Result
 from verifier.perception.confusion.matrices import Label, label_text
-from verifier.study.results import InputFile, Point, RequirementResult, RunResult, fraction_text
+from verifier.study.results import InputFile, Point, RequirementResult, RunResult
 
 SCHEMA_NAME = "verifier.explain"
 SCHEMA_VERSION = 1
@@ -137,7 +138,7 @@ class ExplainResult(Result):
 
     def document(self) -> dict[str, Any]:
         """The JSON document."""
-        found = self.run.document()
+        found: dict[str, Any] = self.run.document()
         requirements = found.pop("requirements")
         found |= {"schema": SCHEMA_NAME, "version": SCHEMA_VERSION}
         if self.record is not None:

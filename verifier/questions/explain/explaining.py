@@ -138,7 +138,7 @@ def _explain_worst(
     number = [requirement.name for requirement in study.requirements].index(result.name)
     tied, widest = _tied(result, study), -1.0
     for candidate in tied:
-        placed, initial = study.place_of(candidate.scenario)
+        placed, initial = study.place_of(result.planner, candidate)
         spread = _deviation(placed.objective(number), initial, data, settings) if len(tied) > 1 else 0.0
         if spread > widest:
             point, case, start, widest = candidate, placed, initial, spread
@@ -148,7 +148,7 @@ def _explain_worst(
         data,
         case.counts,
         start,
-        satisfying=result.comparison in ("<=", "<"),
+        satisfying=result.is_upper,
         settings=settings,
         max_states=study.options.engines.product_states,
     )
@@ -166,11 +166,11 @@ def _tied(result: RequirementResult, study: Study) -> list[Point]:
     As bad is what the numerical bounds cannot tell from the worst.
     """
     found: dict[Case, Point] = {}
-    worst = result.worst
+    worst = result.worst_point
     for point in [worst, *result.points]:
         as_bad = point.lower <= worst.upper and point.upper >= worst.lower
         if as_bad and point.verdict is worst.verdict:
-            found.setdefault(study.place_of(point.scenario)[0], point)
+            found.setdefault(study.place_of(result.planner, point)[0], point)
     return list(found.values())[:MOST_TIED]
 
 

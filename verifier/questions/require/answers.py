@@ -94,7 +94,7 @@ class Situation:
         checked = [check_case(case, storm) for case in chosen]
         (result,) = collected(study.requirements, checked, [None] * len(checked))
         remarks = tuple(text for each in checked for text in each.remarks)
-        return result.worst, (*remarks, *noted((each.case, each.notes) for each in checked))
+        return result.worst_point, (*remarks, *noted((each.case, each.notes) for each in checked))
 
 
 @dataclass(frozen=True, eq=False)

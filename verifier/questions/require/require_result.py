@@ -11,6 +11,8 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
+from verifier.analysis.channel_test import Channel
+from verifier.base.documents import json_values
 from verifier.base.errors import ExitCode
 from verifier.base.files import document_text
 from verifier.base.numbers import decimal_text
@@ -186,7 +188,7 @@ class RequireResult(Result):
         versions: of this program and of what it computed with.
         remarks: what a reader must know to read the numbers rightly.
         matrices: what the matrices are and how they were made.
-        channel: the test of the memoryless channel, see `verifier.analysis.channel_test.channel_document`.
+        channel: the test of the memoryless channel.
     """
 
     title: str
@@ -201,7 +203,7 @@ class RequireResult(Result):
     versions: Mapping[str, str]
     remarks: tuple[str, ...]
     matrices: Mapping[str, Any]
-    channel: Mapping[str, Any]
+    channel: Channel
 
     TOLD = "verifier.telling.require:require_table"
 
@@ -219,7 +221,7 @@ class RequireResult(Result):
     def largest_difference(self) -> float:
         """Between the two engines, over all points."""
         points = [point for each in self.answers for point in (each.measured, each.at_place, each.perfect)]
-        return max(abs(each.probability - each.second) for each in points if each is not None)
+        return max(abs(each.probability - each.second_engine) for each in points if each is not None)
 
     @property
     def exit_code(self) -> ExitCode:
@@ -229,7 +231,7 @@ class RequireResult(Result):
         return max((self._exit_code(each) for each in self.answers), key=severity.index)
 
     def _exit_code(self, answer: Answer) -> ExitCode:
-        contradicted = answer.condition is not None and self.channel["test"] == "contradicted"
+        contradicted = answer.condition is not None and self.channel.test == "contradicted"
         refused = self.settings["strict"] or (contradicted and not self.settings["assume_memoryless"])
         independent = answer.outcome is Outcome.INDEPENDENT and answer.measured.whatever_predicted is not None
         if answer.condition is not None and refused and not answer.planner_is_limit and not independent:
@@ -244,7 +246,7 @@ class RequireResult(Result):
             "title": self.title,
             "inputs": [{"role": each.role, "name": each.name, "sha256": each.sha256} for each in self.inputs],
             "matrices": dict(self.matrices),
-            "channel": dict(self.channel),
+            "channel": json_values(self.channel),
             "settings": dict(self.settings),
             "versions": dict(self.versions),
             "engines": {"reported": "storm", "second": "batch", "largest_difference": self.largest_difference},

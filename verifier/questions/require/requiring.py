@@ -15,12 +15,13 @@ from pathlib import Path as FilePath
 from typing import TypeAlias
 
 from verifier.analysis.channel_test import (
+    Channel,
     channel_condition,
-    channel_document,
     channel_test,
     drawn_together,
 )
 from verifier.base.budget import memory_limit
+from verifier.base.documents import json_values
 from verifier.base.errors import UsageError
 from verifier.base.numbers import decimal_text
 from verifier.checking.process import StormProcess
@@ -94,7 +95,7 @@ def required(study: Study, question: Question, storm: StormProcess, progress: Pr
     return RequireResult(
         title=inputs.title,
         inputs=input_files(inputs.spec, inputs.model, inputs.confusion),
-        settings={**run_settings(study.grid, options, None), **_settings(question)},
+        settings={**json_values(run_settings(study.grid, options, None)), **_settings(question)},
         requirement=name,
         formula=to_text(requirement.formula, parenthesise=True),
         comparison=requirement.comparison,
@@ -105,8 +106,8 @@ def required(study: Study, question: Question, storm: StormProcess, progress: Pr
         ),
         versions={**program_versions(), "storm": storm.storm_version()},
         remarks=run_remarks(inputs.confusion.matrices, options, assumed, said, None, study.tests),
-        matrices=matrices_record(inputs.confusion),
-        channel=channel_document(study.tests),
+        matrices=json_values(matrices_record(inputs.confusion)),
+        channel=Channel(classes=study.tests),
     )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path, PurePath
 
 import numpy as np
 
+from verifier.base.documents import json_values
 from verifier.base.errors import InputError, Place
 from verifier.base.numbers import exact_text
 from verifier.checking.process import StormProcess
@@ -79,10 +80,10 @@ def degradation_of(
         inputs += [{"role": each.role, "name": each.name, "sha256": each.sha256} for each in files]
         remarks += dict.fromkeys(each for result in results for each in result.remarks)
         settings = {
-            **results[0].settings,
+            **json_values(results[0].settings),
             "storm": results[0].versions["storm"],
             "engines": engines_record(results),
-            "matrices": [dict(each.matrices) for each in results],
+            "matrices": [json_values(each.matrices) for each in results],
         }
     if asked.collision is not None:
         found, sources = _collision(asked, asked.collision, folder)
@@ -158,11 +159,11 @@ def _requirements(results: Sequence[RunResult]) -> Iterator[Criterion]:
     """Each requirement with a target, under each planner, in its worst scenario."""
     planners = {each.planner for each in results[0].requirements}
     for number, first in enumerate(results[0].requirements):
-        target = first.target
+        target = first.threshold
         if target is None:
             continue
         series = [result.requirements[number] for result in results]
-        upper = first.comparison in ("<=", "<")
+        upper = first.is_upper
         values = [_probability(each) for each in series]
         margins = [float(target - value if upper else value - target) for value in values]
         yield Criterion(
@@ -173,23 +174,22 @@ def _requirements(results: Sequence[RunResult]) -> Iterator[Criterion]:
             tuple(margins),
             tuple(each.verdict for each in series),
             tuple(_bounds(each) for each in series),
-            strict=first.comparison in ("<", ">"),
+            strict=first.target is not None and first.target.comparison in ("<", ">"),
         )
 
 
 def _probability(each: RequirementResult) -> Fraction:
     """The worst over the scenarios: the least, or the greatest where the target is an upper limit."""
-    pick = max if each.comparison in ("<=", "<") else min
-    return pick(Fraction(point.probability) if point.exact is None else point.exact for point in each.points)
+    return each.points[each.least(range(len(each.points)))].value
 
 
 def _bounds(each: RequirementResult) -> tuple[float, float] | None:
     """The confidence bounds of the worst over the scenarios: what the verdict is from."""
-    known = [point.sureness for point in each.points if point.sureness is not None]
+    known = [point.sureness.confidence_bounds for point in each.points if point.sureness is not None]
     if not known:
         return None
-    pick = max if each.comparison in ("<=", "<") else min
-    return pick(one.bounds_lower for one in known), pick(one.bounds_upper for one in known)
+    pick = max if each.is_upper else min
+    return pick(bounds.lower for bounds in known), pick(bounds.upper for bounds in known)
 
 
 def _collision(asked: Degradation, limit: CollisionLimit, folder: Path) -> tuple[Criterion, list[Mapping[str, str]]]:

@@ -103,10 +103,9 @@ def _draw_map(figure: Figure, axis: Axes, each: Explained) -> None:
     if found is None:
         axis.set_visible(False)
         return
-    block = each.point.scenario
-    swept = "".join(f", {name} = {value}" for name, value in block.swept.items())
+    swept = "".join(f", {name} = {value}" for name, value in each.point.constants.items())
     note = "worst over the other variables" if len(found.variables) == 1 else "grey: no run comes here"
-    where = f"{block.environment}{swept}; {note}"
+    where = f"{each.point.environment}{swept}; {note}"
     axis.set_title(f"{each.result.name}: P for runs that start in a state\n{where}", fontsize="small")
     if len(found.variables) == 1:
         axis.plot(found.values[0], found.probability, marker="o", markersize=4, linestyle=":", linewidth=0.8)

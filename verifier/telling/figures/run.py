@@ -7,6 +7,7 @@ maximal speed, the distance-free (canonical) matrix beside those by distance.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -69,8 +70,8 @@ def run_figure(panels: Sequence[tuple[str, RunResult]], scale: str = "linear") -
 
 
 def _y_label(result: RunResult) -> str:
-    found = result.settings["confidence"]
-    return "P (worst environment)" + (f", {level_text(found['level'])} interval" if found else "")
+    found = result.settings.confidence
+    return "P (worst environment)" + (f", {level_text(found.level)} interval" if found else "")
 
 
 def _draw(axis: Axes, each: RequirementResult, title: str) -> None:
@@ -82,14 +83,14 @@ def _draw(axis: Axes, each: RequirementResult, title: str) -> None:
         places = [place for place, _ in points]
         values = [point.probability for _, point in points]
         axis.plot(places, values, marker="o", markersize=4, linewidth=1.2, label=label, color=colour)
-        sure = [point.sureness for _, point in points if point.sureness is not None]
+        sure = [point.sureness.interval for _, point in points if point.sureness is not None]
         if len(sure) == len(points):
             ends = [each.lower for each in sure], [each.upper for each in sure]
             axis.fill_between(places, *ends, color=colour, alpha=0.15, linewidth=0)
             axis.vlines(places, *ends, color=colour, alpha=0.5, linewidth=1)
-    if each.target is not None:
-        axis.axhline(float(each.target), color="0.4", linestyle="--", linewidth=0.9)
-        axis.text(0.01, float(each.target), f" {each.target_text}", transform=axis.get_yaxis_transform(), va="bottom",
+    if each.threshold is not None:
+        axis.axhline(float(each.threshold), color="0.4", linestyle="--", linewidth=0.9)
+        axis.text(0.01, float(each.threshold), f" {each.target_text}", transform=axis.get_yaxis_transform(), va="bottom",
                   fontsize="x-small", color="0.3")  # fmt: skip
     axis.set_title(title, fontsize="small")
     axis.grid(True, linewidth=0.3)
@@ -103,11 +104,11 @@ def _colours(count: int) -> list[Any]:
 
 
 def _initial_value(name: str, point: Point) -> float:
-    return float(point.scenario.initial[name])
+    return float(point.initial[name])
 
 
 def _swept_value(name: str, point: Point) -> float:
-    return float(point.scenario.swept[name])
+    return float(Fraction(point.constants[name]))
 
 
 def _axes_of(each: RequirementResult) -> list[tuple[str, Callable[[Point], float]]]:
@@ -115,10 +116,10 @@ def _axes_of(each: RequirementResult) -> list[tuple[str, Callable[[Point], float
 
     The first is the x axis; every combination of the others is a line.
     """
-    first = each.points[0].scenario
+    first = each.points[0]
     getters: list[tuple[str, Callable[[Point], float]]] = [
         *((f"initial {name}", partial(_initial_value, name)) for name in first.initial),
-        *((name, partial(_swept_value, name)) for name in first.swept),
+        *((name, partial(_swept_value, name)) for name in first.constants),
     ]
     varying = [(name, get) for name, get in getters if len({get(point) for point in each.points}) > 1]
     return varying or getters[:1]
@@ -127,7 +128,7 @@ def _axes_of(each: RequirementResult) -> list[tuple[str, Callable[[Point], float
 def _lines(each: RequirementResult) -> dict[str, list[tuple[float, Point]]]:
     """Label -> (place on the x axis, point of the worst environment), in order."""
     (_, place), *others = _axes_of(each)
-    sign = -1 if each.comparison in ("<=", "<") else 1
+    sign = -1 if each.is_upper else 1
     lines: dict[str, dict[float, Point]] = {}
     for point in each.points:
         label = ", ".join(f"{name} = {get(point):g}" for name, get in others)

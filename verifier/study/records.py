@@ -1,0 +1,156 @@
+"""What a result records of the choices and the matrices it was made with, as its document has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from verifier.analysis.intervals.intervals import Kind
+from verifier.analysis.intervals.tiers import RESAMPLED, BoundsBasis
+from verifier.analysis.settings import Prior, Semantics
+from verifier.base.documents import Count, Level, Limits, MisfitError
+from verifier.checking.verdicts import INDEPENDENT_ITEMS, VerdictRule
+from verifier.perception.settings import EmptyColumns, Labelling
+from verifier.study.options import VerdictSource
+from verifier.systems.model import PlannerKind
+from verifier.systems.settings import FalseAlarms
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatricesRecord:
+    """What the matrices are, and in the words of their own file how they were made, as far as it says that.
+
+    Attributes:
+        bins: of distance.
+        items: in all columns together.
+        sequences: that are counted apart; None where none are.
+        matching: the policy that decided which detection explains which object.
+        false_alarms: what became of unmatched detections.
+        grouping: which objects were grouped.
+        score_threshold, where: the member of a family, and the bins, that were chosen.
+        dependence: whether successive frames depend on each other.
+    """
+
+    labelling: Labelling
+    labels: tuple[str, ...]
+    bins: tuple[str, ...]
+    items: Count
+    sequences: Count | None
+    distance: Any = None
+    matching: Any = None
+    false_alarms: Literal["dropped", "counted"] | None = None
+    grouping: Any = None
+    score_threshold: Any = None
+    where: Any = None
+    mix: Any = None
+    dependence: Any = None
+    remarks: Any = None
+    source: Any = None
+
+
+@dataclass(frozen=True)
+class PlannerRecord:
+    """How a planner was made, and which of several winning moves a synthesised one takes."""
+
+    kind: PlannerKind
+    pick: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfidenceRecord:
+    """How intervals and confidence bounds were made.
+
+    Attributes:
+        reason: why this interval.
+        prior: weight of each label, by name or as a number.
+        draws: matrices drawn for the interval.
+        events: rates that are bounded, all at once.
+        bounds: what the confidence bounds rest on.
+    """
+
+    level: Level
+    interval: Kind
+    reason: str
+    prior: Prior
+    draws: Annotated[int, Limits(ge=1)]
+    seed: int
+    semantics: Semantics
+    events: Count
+    bounds: BoundsBasis
+
+    def __post_init__(self) -> None:
+        if self.bounds.level != self.level:
+            raise MisfitError(
+                ["bounds", "level"], f"expected {self.level}, that of the intervals, got {self.bounds.level}"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettingsRecord:
+    """Every choice of a run that can change a number.
+
+    Attributes:
+        environments_left_out: true environments that the spec asks for and the command left out.
+        set_: what the spec and the command line set.
+        constants: those that are the same in every scenario.
+        synthesised_from: the formula of synthesised planners without one of their own.
+        round_transitions: decimals of the transition probabilities; None for all.
+        verdict_from: what is compared with the targets.
+        strict: a verdict that would carry a condition is inconclusive.
+        assume_memoryless: the memoryless channel is assumed where the data do not test or even contradict it.
+        confidence: None for no intervals and bounds.
+    """
+
+    environments_left_out: tuple[str, ...] = ()
+    planners: Mapping[str, PlannerRecord]
+    environments: tuple[str, ...]
+    set_: Mapping[str, str]
+    constants: Mapping[str, str]
+    synthesised_from: str | None
+    initial: str | None
+    where: Mapping[str, str]
+    score_threshold: float | None
+    canonical: bool
+    empty_columns: EmptyColumns
+    false_alarms: FalseAlarms
+    endless: bool
+    round_transitions: int | None
+    exact: bool
+    verdict_from: VerdictSource
+    strict: bool
+    assume_memoryless: bool
+    confidence: ConfidenceRecord | None
+
+    @property
+    def rule(self) -> VerdictRule:
+        """Which assumptions a verdict may rest on."""
+        return VerdictRule(self.strict, self.assume_memoryless)
+
+    @property
+    def bounds(self) -> BoundsBasis | None:
+        """What the confidence bounds rest on; None where there are none."""
+        return None if self.confidence is None else self.confidence.bounds
+
+    @property
+    def tier(self) -> str:
+        """That of the confidence bounds; empty where there are none."""
+        return "" if self.bounds is None else self.bounds.tier
+
+    @property
+    def bounds_name(self) -> str:
+        """The confidence bounds for people, with level and tier; empty where there are none."""
+        return "" if self.bounds is None else self.bounds.name
+
+    def assumption(self, source: VerdictSource | None = None) -> str | None:
+        """What the numbers that decide verdicts assume about the data, where that is a condition of the verdicts.
+
+        Args:
+            source: what decides; that of the run if left out.
+        """
+        found, source = self.confidence, source or self.verdict_from
+        if found is None or source == "point":
+            return None
+        if source == "interval":
+            return INDEPENDENT_ITEMS if found.interval == "credible" else RESAMPLED
+        return found.bounds.condition if found.bounds.conditional else None
