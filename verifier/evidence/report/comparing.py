@@ -10,10 +10,10 @@ from verifier.base.numbers import decimal_text, interval_text, level_text, numbe
 from verifier.base.words import listed
 from verifier.evidence.documents import Document
 from verifier.evidence.report.gates import drops_table, regression_sentence
-from verifier.evidence.report.pictures import Line, plot
-from verifier.evidence.report.wording import name_text, probability_text, scenario_text, target_fraction
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Section, Table
 from verifier.telling.grounds import bounds_told, channel_lines, told_verdict
+from verifier.telling.pictures import Line, plot
+from verifier.telling.wording import name_text, probability_text, scenario_text, target_fraction
 
 MOST_LINES = 8
 MOST_ROWS = 400

@@ -12,9 +12,7 @@ from verifier.base.documents import Content
 from verifier.base.numbers import number_text
 from verifier.base.words import listed
 from verifier.evidence.documents import Document
-from verifier.evidence.report.pictures import Line, chart, plot
 from verifier.evidence.report.subjects import Subject
-from verifier.evidence.report.wording import name_text, sentence, state_text
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Section, Table
 from verifier.telling.causes import (
     HOW_CAUSES_COUNT,
@@ -25,6 +23,8 @@ from verifier.telling.causes import (
     report_text,
     violation_text,
 )
+from verifier.telling.pictures import Line, chart, plot
+from verifier.telling.wording import name_text, sentence, state_text
 
 MOST_FRAMES = 20
 MOST_MAP_ROWS = 400

@@ -11,9 +11,9 @@ from verifier.base.words import listed, percent
 from verifier.checking.verdicts import verdict_text
 from verifier.evidence.documents import Document
 from verifier.evidence.report.subjects import Subject
-from verifier.evidence.report.wording import name_text, probability_text, scenario_text, sentence, target_fraction
 from verifier.telling.blocks import Block, Cell, Paragraph, Table
 from verifier.telling.causes import deviation_text
+from verifier.telling.wording import name_text, probability_text, scenario_text, sentence, target_fraction
 
 MOST_ROWS = 10
 

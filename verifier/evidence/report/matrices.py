@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from verifier.base.words import listed, percent
 from verifier.evidence.documents import Document
 from verifier.evidence.report.subjects import confusion_inputs, matrices_of
-from verifier.evidence.report.wording import name_text
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.matrices import label_text
 from verifier.telling.blocks import Block, Cell, Fold, Paragraph, Section, Table, facts
+from verifier.telling.wording import name_text
 
 MOST_OPEN = 4
 """Matrices of a document that are open; the others are shown on request."""

@@ -21,10 +21,10 @@ from verifier.evidence.report.rating import rate_section, rate_sentences
 from verifier.evidence.report.requirements import answers_section, requirement_section
 from verifier.evidence.report.subjects import Subject, subjects_of, unattached_answers
 from verifier.evidence.report.summary import summary_section
-from verifier.evidence.report.wording import name_text
 from verifier.telling.blocks import Page, Section
 from verifier.telling.html import html_text
 from verifier.telling.markdown import markdown_text
+from verifier.telling.wording import name_text
 
 OF_REQUIREMENTS = frozenset({"run", "explain", "require", "confusion"})
 """Kinds of documents that tell of requirements and their matrices; the others have sections of their own."""

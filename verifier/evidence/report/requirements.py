@@ -13,9 +13,7 @@ from verifier.base.words import counted, some_of
 from verifier.evidence.points import held_bounds
 from verifier.evidence.report.failing import failing_sections
 from verifier.evidence.report.improving import answer_blocks, improving_blocks
-from verifier.evidence.report.pictures import Line, plot, ruler
 from verifier.evidence.report.subjects import Subject
-from verifier.evidence.report.wording import asked_text, name_text, probability_text, scenario_text, target_fraction
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Section, Table, facts
 from verifier.telling.grounds import (
     bounds_name,
@@ -26,6 +24,8 @@ from verifier.telling.grounds import (
     vacuity_text,
     why,
 )
+from verifier.telling.pictures import Line, plot, ruler
+from verifier.telling.wording import asked_text, name_text, probability_text, scenario_text, target_fraction
 
 MOST_OPEN = 20
 """Scenarios up to which their table is open."""

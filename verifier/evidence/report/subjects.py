@@ -14,8 +14,8 @@ from typing import Any
 from verifier.base.documents import Content
 from verifier.base.numbers import number_text
 from verifier.evidence.documents import Document
-from verifier.evidence.report.wording import name_text, scenario_text
 from verifier.telling.grounds import told_verdict
+from verifier.telling.wording import name_text, scenario_text
 
 CHOICES = (
     "constants", "where", "score_threshold", "canonical", "empty_columns", "false_alarms", "endless",

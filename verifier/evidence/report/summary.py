@@ -13,9 +13,9 @@ from verifier.evidence.report.failing import failing_sentence
 from verifier.evidence.report.improving import improving_sentence
 from verifier.evidence.report.requirements import deciding_sentences, sureness_cells, verdict_sentence
 from verifier.evidence.report.subjects import Subject, confusion_inputs, disagreements, matrices_of
-from verifier.evidence.report.wording import name_text, probability_text, scenario_text, target_fraction
 from verifier.telling.blocks import Block, Cell, Listing, Paragraph, Row, Section, Table
 from verifier.telling.grounds import bounds_name, bounds_told
+from verifier.telling.wording import name_text, probability_text, scenario_text, target_fraction
 
 MOST_TOLD = 12
 """Requirements that are told in sentences; the table has all of them."""
