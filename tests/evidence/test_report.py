@@ -211,7 +211,8 @@ def test_documents_of_other_settings_are_not_joined():
         )
         for each in sentences(root)
     )
-    assert "stops_for_pedestrians: P >= 0.95, planner published" in section(root, "asked").text
+    assert "stops_for_pedestrians: P >= 0.95" in section(root, "asked").text
+    assert "Planner published: this requirement asks for a recall" in section(root, "asked").text
 
 
 def nudged(each):

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 class Result:
-    """The base of results; a class says where it is told, drawn and made a document (or its text), as
-    MODULE:FUNCTION.
+    """The base of results; a class says where it is told and drawn, as MODULE:FUNCTION, and where it is made a
+    document (or its text) unless it is one itself.
 
     `print(result)` shows what the command prints, with every condition and remark; so does a notebook.
     """
@@ -25,7 +25,7 @@ class Result:
     remarks: tuple[str, ...]
     TOLD: ClassVar[str]
     DRAWN: ClassVar[str]
-    WRITTEN: ClassVar[str]
+    WRITTEN: ClassVar[str] = ""
 
     @property
     def headline(self) -> str:
@@ -38,12 +38,12 @@ class Result:
 
     def document(self) -> Any:
         """What the JSON document holds, without the command that made it."""
-        made = _called(self.WRITTEN, self)
+        made = _called(self.WRITTEN, self) if self.WRITTEN else self
         return json.loads(made) if isinstance(made, str) else made
 
     def json_text(self) -> str:
         """The document as text."""
-        made = _called(self.WRITTEN, self)
+        made = _called(self.WRITTEN, self) if self.WRITTEN else self
         return made if isinstance(made, str) else document_text(made)
 
     def frame(self) -> Any:

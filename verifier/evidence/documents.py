@@ -27,7 +27,6 @@ SCHEMAS: Mapping[str, str] = MappingProxyType(
     {
         "verifier.run": "study/run.schema.json",
         "verifier.explain": "questions/explain/explain.schema.json",
-        "verifier.require": "questions/require/require.schema.json",
         "verifier.compare": "questions/compare/compare.schema.json",
         "verifier.confusion": "perception/confusion/confusion.schema.json",
     }
@@ -40,6 +39,7 @@ TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "verifier.curves": ("verifier.closedloop.curvefiles", "Curves"),
         "verifier.trade_offs": ("verifier.closedloop.trade_offs", "TradeOffsResult"),
         "verifier.mutate": ("verifier.robustness.mutators.batch_result", "MutateResult"),
+        "verifier.require": ("verifier.questions.require.require_result", "RequireResult"),
         "verifier.rate": ("verifier.evidence.rates.document", "RateResult"),
     }
 )

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
 
 from verifier.base.documents import Content
-from verifier.base.numbers import decimal_text, level_text, number_text
-from verifier.base.words import listed, percent
-from verifier.checking.verdicts import verdict_text
+from verifier.base.numbers import level_text, number_text
+from verifier.base.words import percent
 from verifier.evidence.documents import Document
 from verifier.evidence.report.subjects import Subject
 from verifier.telling.blocks import Block, Cell, Paragraph, Table
 from verifier.telling.causes import deviation_text
-from verifier.telling.wording import name_text, probability_text, scenario_text, sentence, target_fraction
+from verifier.telling.require import answer_blocks, answer_text
+from verifier.telling.wording import name_text, sentence
 
 MOST_ROWS = 10
 
@@ -24,7 +23,7 @@ def improving_blocks(subject: Subject) -> Iterator[Block]:
         yield from _fixes(document, part)
         yield from _label_more(document, part)
     for document, answer in subject.answers:
-        yield from answer_blocks(document, answer)
+        yield from answer_blocks(document.result, answer, document.name)
 
 
 def improving_sentence(subject: Subject) -> str | None:
@@ -45,7 +44,7 @@ def improving_sentence(subject: Subject) -> str | None:
                 f"No single kind of wrong report changes P; with perfect perception it would be {perfect}."
             )
     for document, answer in subject.answers[:1]:
-        sentences.append(f"{sentence(_headline(document, answer))}{_on_condition(answer)}.")
+        sentences.append(f"{sentence(answer_text(document.result, answer))}.")
     return " ".join(sentences) or None
 
 
@@ -91,110 +90,3 @@ def _label_more(document: Document, part: Content) -> Iterator[Block]:
 
 def _more(rows: list[Content]) -> str:
     return f" (first {MOST_ROWS} of {len(rows)})" if len(rows) > MOST_ROWS else ""
-
-
-def answer_blocks(document: Document, answer: Content) -> Iterator[Block]:
-    """What recall the requirement asks of the detector."""
-    swept = "".join(f", {name_text(name)} = {name_text(value)}" for name, value in answer["constants"].items())
-    yield Paragraph(f"{sentence(_headline(document, answer))}{swept}{_on_condition(answer)} ({document.name}).")
-    target = target_fraction(document.content["requirement"])
-    rows = [("as measured", answer["measured"])]
-    if answer["at_place"] is not None:
-        rows.append(("as required" if answer["outcome"] == "found" else "closest", answer["at_place"]))
-    rows.append(("all perfect", answer["perfect"]))
-    yield Table(
-        "P with the detector",
-        ("detector", "P", "worst scenario", "verdict"),
-        tuple(
-            (
-                name,
-                Cell(probability_text(point, target), point["probability"]),
-                scenario_text(point),
-                Cell(_told(answer, name, point), verdict=point["verdict"]),
-            )
-            for name, point in rows
-        ),
-    )
-    if answer["outcome"] != "found" and not answer["met_as_measured"]:
-        yield Paragraph(_limit(answer), "note")
-    if answer["cells"]:
-        yield _cell_table(answer)
-    if answer["gaps"]:
-        yield Paragraph(
-            "Also met from "
-            + listed([f"{decimal_text(low)} to {decimal_text(high)}" for low, high in answer["gaps"][:MOST_ROWS]])
-            + ", but not right above.",
-            "note",
-        )
-    if answer["box"] is not None:
-        yield Paragraph(_floor_text(document, answer), "note")
-
-
-def _on_condition(answer: Content) -> str:
-    """What an answer assumes of the detector, to end a sentence with."""
-    return "" if answer["condition"] is None else f", {answer['condition']}"
-
-
-def _told(answer: Content, name: str, point: Content) -> str:
-    """The verdict with its condition; neither perfect perception nor what holds whatever is predicted has one."""
-    free = name == "all perfect" or "whatever_predicted" in point
-    return verdict_text(point["verdict"], None if free else answer["condition"])
-
-
-def _headline(document: Document, answer: Content) -> str:
-    match answer["outcome"]:
-        case "independent":
-            return "the recalls in question make no difference to this requirement"
-        case "infeasible":
-            return "no recall in question meets this requirement"
-        case "only in gaps":
-            return "this requirement is met for some recalls, but not up to perfect recall"
-    place = decimal_text(answer["place"] or "0")
-    match document.content["mode"]:
-        case "factor":
-            return f"this requirement asks for every miss rate times {place} at most"
-        case "cost":
-            return f"the cheapest improvement found that meets this requirement has the price {place}"
-    many = " in every cell in question" if len(answer["cells"]) > 1 else ""
-    return f"this requirement asks for a recall of at least {place}{many}"
-
-
-def _limit(answer: Content) -> str:
-    if answer["planner_is_limit"]:
-        value = number_text(answer["perfect"]["probability"])
-        return f"The limit is the planner: with perfect perception P is {value} at the worst."
-    if answer["others"]:
-        names = [name_text(each) for each in answer["others"][:MOST_ROWS]]
-        return f"The limit is what was not in question: {listed(names)}."
-    return "Perfect perception meets it, but not on the way that was searched."
-
-
-def _cell_table(answer: Content) -> Table:
-    floors = (answer["box"] or {}).get("floors")
-    header = ("true", "distance", "measured recall", "items", "required", "to gain")
-    rows = []
-    for k, each in enumerate(answer["cells"]):
-        measured, required = each["measured"], each["required"]
-        exact = Fraction(measured["hits"], measured["items"])
-        gain = None if required is None else Fraction(required) - exact
-        row = [
-            Cell(name_text(each["label"])),
-            Cell(name_text(each["bin"]), k),
-            Cell(f"{float(exact):.4f}", float(exact)),
-            Cell(f"{measured['hits']} of {measured['items']}", measured["items"]),
-            Cell("none found") if required is None else Cell(decimal_text(required), float(Fraction(required))),
-            Cell("-") if gain is None else Cell("met" if gain <= 0 else f"+{float(gain):.4f}", float(gain)),
-        ]
-        rows.append((*row, Cell(decimal_text(floors[k]), float(Fraction(floors[k])))) if floors else tuple(row))
-    return Table("Recall by cell", (*header, "certified floor") if floors else header, tuple(rows), sortable=True)
-
-
-def _floor_text(document: Document, answer: Content) -> str:
-    box, asked = answer["box"], document.content["requirement"]
-    side = "at most" if asked["comparison"] in ("<=", "<") else "at least"
-    rest = "everything else free" if box["rest"] == "free" else "all other columns as measured"
-    held = "checked in rational arithmetic" if box["checked"] else "not checked in rational arithmetic"
-    proof = f"P is {side} {number_text(box['proven'])} ({held})"
-    if box["floors"] is None:
-        return f"Certified floor: none. Even with recall 1, {rest}, only this is known: {proof}."
-    return f"Certified floor: for every detector with recalls from the floors in the table on, {rest}, {proof}."

@@ -10,10 +10,12 @@ from verifier.analysis.channel_test import channel_test
 from verifier.base.documents import Content
 from verifier.base.numbers import interval_text, level_text, number_text, rounded, target_text
 from verifier.base.words import counted, some_of
+from verifier.evidence.documents import Document
 from verifier.evidence.points import held_bounds
 from verifier.evidence.report.failing import failing_sections
-from verifier.evidence.report.improving import answer_blocks, improving_blocks
+from verifier.evidence.report.improving import improving_blocks
 from verifier.evidence.report.subjects import Subject
+from verifier.questions.require.require_result import Answer
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Section, Table, facts
 from verifier.telling.grounds import (
     bounds_name,
@@ -25,6 +27,7 @@ from verifier.telling.grounds import (
     why,
 )
 from verifier.telling.pictures import Line, plot, ruler
+from verifier.telling.require import answer_blocks
 from verifier.telling.wording import asked_text, name_text, probability_text, scenario_text, target_fraction
 
 MOST_OPEN = 20
@@ -343,13 +346,13 @@ def _line(label: str, points: list[tuple[float, Content]]) -> Line:
     return Line(label, [(x, point["probability"]) for x, point in points], band if len(band) == len(points) else ())
 
 
-def answers_section(pairs: Sequence[tuple[Any, Content]]) -> Iterator[Section]:
+def answers_section(pairs: Sequence[tuple[Document, Answer]]) -> Iterator[Section]:
     """What recall requirements ask for that no run among the documents verifies."""
     if not pairs:
         return
     blocks: list[Block] = []
     for document, answer in pairs:
-        asked = document.content["requirement"]
-        name = f"{name_text(asked['name'])}: P {target_text(asked)}, planner {name_text(answer['planner'])}"
-        blocks += [Paragraph(name, "lead"), *answer_blocks(document, answer)]
+        asked = document.result.requirement
+        blocks.append(Paragraph(f"{name_text(asked.name)}: {asked.text}", "lead"))
+        blocks += answer_blocks(document.result, answer, document.name)
     yield Section("What recall is asked for", tuple(blocks), id="asked")

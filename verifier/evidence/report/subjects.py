@@ -7,16 +7,18 @@ target, the constants and, for an explanation, the very scenario and number that
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from verifier.base.documents import Content
 from verifier.base.numbers import number_text
 from verifier.evidence.documents import Document
+from verifier.questions.require.require_result import Answer
 from verifier.telling.grounds import told_verdict
 from verifier.telling.wording import name_text, scenario_text
 
+T = TypeVar("T")
 CHOICES = (
     "constants", "where", "score_threshold", "canonical", "empty_columns", "false_alarms", "endless",
     "round_transitions",
@@ -46,7 +48,7 @@ class Subject:
     points: tuple[Content, ...]
     worst: Content
     explained: tuple[tuple[Document, Content], ...]
-    answers: tuple[tuple[Document, Content], ...]
+    answers: tuple[tuple[Document, Answer], ...]
 
     @property
     def verdict(self) -> str:
@@ -69,23 +71,23 @@ def subjects_of(documents: Sequence[Document]) -> tuple[Subject, ...]:
     """Every requirement of every run, then those that only explanations speak of, in the order of the documents."""
     runs = [each for each in documents if each.kind == "run"]
     told = [(each, part) for each in documents if each.kind == "explain" for part in each.content["explanations"]]
-    asked = [(each, part) for each in documents if each.kind == "require" for part in each.content["answers"]]
+    asked = [(each, answer) for each in documents if each.kind == "require" for answer in each.result.answers]
     found: list[Subject] = []
     used: set[int] = set()
-    explained = _by_requirement(told)
-    answers = _by_requirement(asked)
+    explained = _by_requirement((*pair, pair[1]["name"], pair[1]["planner"]) for pair in told)
+    answers = _by_requirement((*pair, pair[0].result.requirement.name, pair[1].planner) for pair in asked)
     for run in runs:
         for each in run.content["requirements"]:
             key = _key(run, each["name"], each["planner"])
             points = tuple(each["points"])
             mine = tuple(pair for pair in explained.get(key, ()) if _explains(pair, run, each))
             used |= {id(part) for _, part in mine}
-            theirs = tuple(pair for pair in answers.get(key, ()) if _answers(pair, run, each))
+            theirs = tuple(pair for pair in answers.get(key, ()) if _answers(pair[0], each))
             found.append(Subject(f"r{len(found) + 1}", run, each, points, points[each["worst"]], mine, theirs))
     for document, part in told:
         if id(part) not in used:
             key = _key(document, part["name"], part["planner"])
-            theirs = tuple(pair for pair in answers.get(key, ()) if _answers(pair, document, part))
+            theirs = tuple(pair for pair in answers.get(key, ()) if _answers(pair[0], part))
             point = part["point"]
             name = f"r{len(found) + 1}"
             found.append(Subject(name, document, part, (point,), point, ((document, part),), theirs))
@@ -118,19 +120,19 @@ def _choices(subject: Subject) -> tuple[str, ...]:
 
 def unattached_answers(
     documents: Sequence[Document], subjects: Sequence[Subject]
-) -> Iterator[tuple[Document, Content]]:
+) -> Iterator[tuple[Document, Answer]]:
     """Answers of `verify require` to requirements that no other document verifies."""
-    used = {id(part) for each in subjects for _, part in each.answers}
+    used = {id(answer) for subject in subjects for _, answer in subject.answers}
     for document in documents:
         if document.kind == "require":
-            yield from ((document, part) for part in document.content["answers"] if id(part) not in used)
+            yield from ((document, answer) for answer in document.result.answers if id(answer) not in used)
 
 
-def _by_requirement(pairs: Sequence[tuple[Document, Content]]) -> dict[Any, list[tuple[Document, Content]]]:
-    found: dict[Any, list[tuple[Document, Content]]] = {}
-    for document, part in pairs:
-        name = part["name"] if document.kind == "explain" else document.content["requirement"]["name"]
-        found.setdefault(_key(document, name, part["planner"]), []).append((document, part))
+def _by_requirement(parts: Iterable[tuple[Document, T, str, str]]) -> dict[Any, list[tuple[Document, T]]]:
+    """Parts of documents, by inputs, requirement, planner and choices; each comes with the names of the two."""
+    found: dict[Any, list[tuple[Document, T]]] = {}
+    for document, part, name, planner in parts:
+        found.setdefault(_key(document, name, planner), []).append((document, part))
     return found
 
 
@@ -155,11 +157,12 @@ def _same_point(first: Content, second: Content) -> bool:
     return same and abs(first["probability"] - second["probability"]) <= CLOSE
 
 
-def _answers(pair: tuple[Document, Content], document: Document, found: Content) -> bool:
-    asked, target = pair[0].content["requirement"], found["target"]
-    if target is None or asked["formula"] != found["formula"]:
+def _answers(document: Document, found: Content) -> bool:
+    """Whether answers are to this requirement."""
+    asked, target = document.result.requirement, found["target"]
+    if target is None or asked.formula != found["formula"]:
         return False
-    return bool(asked["comparison"] == target["comparison"] and asked["probability"] == target["probability"])
+    return bool(asked.comparison == target["comparison"] and asked.probability == target["probability"])
 
 
 def matrices_of(documents: Sequence[Document]) -> dict[str, Document]:

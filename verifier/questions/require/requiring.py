@@ -26,9 +26,10 @@ from verifier.base.numbers import decimal_text
 from verifier.checking.process import StormProcess
 from verifier.language.expressions import to_text
 from verifier.language.specs import Requirement
+from verifier.questions.parts import Engines, MatricesRecord, QuestionInput
 from verifier.questions.require.answers import Situation, answer
 from verifier.questions.require.question import Question
-from verifier.questions.require.require_result import Answer, RequireResult
+from verifier.questions.require.require_result import Answer, AskedRequirement, RequireResult
 from verifier.study.case import Case, Study, clock_of, read_inputs
 from verifier.study.options import MIX_ELSEWHERE, RunOptions
 from verifier.study.provenance import (
@@ -81,32 +82,32 @@ def required(study: Study, question: Question, storm: StormProcess, progress: Pr
     assumed: list[str] = []
     said = list(grid_remarks(study.grid, options.false_alarms))
     clock = clock_of(study.options, len(study.cases))
-    planners = _by_planner(study)
-    for cases in progress(planners):
+    for cases in progress(_by_planner(study)):
         with clock.running(f"the search for what {name} requires"):
             situation = Situation.of(cases)
             as_measured, remarks = situation.check(situation.counts, storm)
-            answers.append(answer(situation, question, chosen, as_measured, storm))
+            condition = channel_condition(channel_test(study.tests, drawn_together(case.draws for case in cases)))
+            answers.append(answer(situation, question, chosen, as_measured, storm, condition))
         assumed += [text for case in cases for text in case.assumed]
         said += remarks
-    drawn = [drawn_together(case.draws for case in cases) for cases in planners]
-    conditions = [channel_condition(channel_test(study.tests, draws)) for draws in drawn]
+    files = input_files(inputs.spec, inputs.model, inputs.confusion)
     return RequireResult(
         title=inputs.title,
-        inputs=input_files(inputs.spec, inputs.model, inputs.confusion),
-        settings={**run_settings(study.grid, options, None), **_settings(question)},
-        requirement=name,
-        formula=to_text(requirement.formula, parenthesise=True),
-        comparison=requirement.comparison,
-        target=requirement.target or Fraction(0),
-        mode=question.mode,
-        answers=tuple(
-            replace(found, condition=condition) for found, condition in zip(answers, conditions, strict=True)
-        ),
-        versions={**program_versions(), "storm": storm.storm_version()},
-        remarks=run_remarks(inputs.confusion.matrices, options, assumed, said, None, study.tests),
-        matrices=matrices_record(inputs.confusion),
+        inputs=tuple(QuestionInput(**vars(file)) for file in files),
+        matrices=MatricesRecord(**matrices_record(inputs.confusion)),
         channel=channel_document(study.tests),
+        settings={**run_settings(study.grid, options, None), **_settings(question)},
+        versions={**program_versions(), "storm": storm.storm_version()},
+        engines=Engines.of(tuple(point for found in answers for point in found.points)),
+        remarks=run_remarks(inputs.confusion.matrices, options, assumed, said, None, study.tests),
+        requirement=AskedRequirement(
+            name=name,
+            formula=to_text(requirement.formula, parenthesise=True),
+            comparison=requirement.comparison,
+            probability=str(requirement.target),
+        ),
+        mode=question.mode,
+        answers=tuple(answers),
     )
 
 
