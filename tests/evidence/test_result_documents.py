@@ -17,6 +17,7 @@ WRITTEN = {
     "verifier.trade_offs": "robroc",
     "verifier.mutate": "mutate",
     "verifier.rate": "rate",
+    "verifier.explain": "explain",
     "verifier.require": "require",
 }
 """Schema -> a document of `report_documents`."""

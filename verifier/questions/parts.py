@@ -143,6 +143,12 @@ class PointRecord:
         return cls(**{**point_document(point), **typed})
 
     @property
+    def scenario(self) -> str:
+        """Environment, swept constants and initial state: `ped vmax=1 x=1 v=1`."""
+        values = (*self.constants.items(), *self.initial.items())
+        return " ".join([self.environment, *(f"{name}={value}" for name, value in values)])
+
+    @property
     def verdict_text(self) -> str:
         """The verdict with its condition, for people."""
         return verdict_text(self.verdict.value, self.condition)

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from verifier.analysis.intervals.tiers import UNITS
+from verifier.analysis.planning import EvidencePlan
 from verifier.base.errors import one_line
 from verifier.base.numbers import level_text
 from verifier.base.words import counted
 from verifier.checking.values import ONE_ENGINE
 from verifier.checking.verdicts import Verdict, WithinBounds
+from verifier.questions.parts import PointRecord
 from verifier.study.provenance import DROPPED, data_assumption
 from verifier.study.results import Point, RequirementResult, RunResult, point_document
 from verifier.telling.grounds import looks_text, tipping_sentences, why
@@ -72,33 +74,35 @@ def evidence_lines(result: RunResult) -> list[str]:
     """
     if result.settings["verdict_from"] != "bounds":
         return []
-    assumption = data_assumption(result.settings)
-    assumed = "assuming unchanged rates" + ("" if assumption is None else f" and that {assumption}")
-    lines: list[str] = []
-    for each in result.requirements:
-        if each.verdict is not Verdict.INCONCLUSIVE or _other_reason(each.worst):
-            continue
-        plan = each.evidence
-        if plan is None:
-            reason = _unplanned(result)
-            lines.append(f"To decide {_where(each)}: the amount of data was not estimated; {reason}.")
-        elif plan.drives is not None:
-            lines.append(f"To decide {_where(each)}: about {plan.drives} more drives like these, {assumed}.")
-        else:
-            wanted = [f"with true class {true} in {at} (now {now})" for true, at, now, _ in plan.columns[:3]]
-            if len(plan.columns) > 1:
-                wanted = [f"{column[3]} {text}" for column, text in zip(plan.columns, wanted, strict=False)]
-            more = f" and in {len(plan.columns) - 3} more columns" if len(plan.columns) > 3 else ""
-            items = f"about {plan.total} more items{':' if len(wanted) > 1 else ''} {', '.join(wanted)}{more}"
-            lines.append(f"To decide {_where(each)}: {items}, {assumed}.")
+    lines = [
+        evidence_line(_where(requirement), requirement.evidence, result.settings, mixed="mix" in result.matrices)
+        for requirement in result.requirements
+        if requirement.verdict is Verdict.INCONCLUSIVE and not _other_reason(requirement.worst)
+    ]
     return ["", *lines] if lines else []
 
 
-def _unplanned(result: RunResult) -> str:
+def evidence_line(where: str, plan: EvidencePlan | None, settings: Mapping[str, Any], *, mixed: bool) -> str:
+    """How much more data would decide a requirement; `where` names it, `mixed` is whether matrices were mixed."""
+    assumption = data_assumption(settings)
+    assumed = "assuming unchanged rates" + ("" if assumption is None else f" and that {assumption}")
+    if plan is None:
+        return f"To decide {where}: the amount of data was not estimated; {_unplanned(settings, mixed)}."
+    if plan.drives is not None:
+        return f"To decide {where}: about {plan.drives} more drives like these, {assumed}."
+    wanted = [f"with true class {true} in {at} (now {now})" for true, at, now, _ in plan.columns[:3]]
+    if len(plan.columns) > 1:
+        wanted = [f"{column[3]} {text}" for column, text in zip(plan.columns, wanted, strict=False)]
+    more = f" and in {len(plan.columns) - 3} more columns" if len(plan.columns) > 3 else ""
+    items = f"about {plan.total} more items{':' if len(wanted) > 1 else ''} {', '.join(wanted)}{more}"
+    return f"To decide {where}: {items}, {assumed}."
+
+
+def _unplanned(settings: Mapping[str, Any], mixed: bool) -> str:
     """Why no amount of data is known."""
-    if result.settings["confidence"]["bounds"]["tier"] == "approximate":
+    if settings["confidence"]["bounds"]["tier"] == "approximate":
         return "bounds from resampled drives have no plan"
-    if "mix" in result.matrices:
+    if mixed:
         return "mixed matrices have no plan"
     return "P is too close to the target, or the chain is too large"
 
@@ -158,7 +162,7 @@ def _numerical_line(result: RunResult) -> str:
     return f"Numerical error: at most {off:.1e}."
 
 
-def farthest(point: Point) -> float:
+def farthest(point: Point | PointRecord) -> float:
     """How far the probability of a point can be off numerically."""
     return max(point.upper - point.probability, point.probability - point.lower)
 

@@ -12,8 +12,7 @@ from verifier.base.numbers import interval_text, level_text, number_text, rounde
 from verifier.base.words import counted, some_of
 from verifier.evidence.documents import Document
 from verifier.evidence.points import held_bounds
-from verifier.evidence.report.failing import failing_sections
-from verifier.evidence.report.improving import improving_blocks
+from verifier.evidence.report.explained import explained_sections
 from verifier.evidence.report.subjects import Subject
 from verifier.questions.require.require_result import Answer
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Section, Table, facts
@@ -45,16 +44,7 @@ def requirement_section(subject: Subject, heading: str) -> Section:
         *(Paragraph(text, "note") for text in _sentences(subject)),
         *_scenario_blocks(subject),
     ]
-    sections = [
-        *failing_sections(subject),
-        *_titled("What to improve", list(improving_blocks(subject))),
-    ]
-    return Section(heading, tuple(blocks), tuple(sections), subject.id, subject.told)
-
-
-def _titled(title: str, blocks: list[Block]) -> Iterator[Section]:
-    if blocks:
-        yield Section(title, tuple(blocks), listed=False)
+    return Section(heading, tuple(blocks), tuple(explained_sections(subject)), subject.id, subject.told)
 
 
 def verdict_sentence(subject: Subject, whose: str = "") -> str:

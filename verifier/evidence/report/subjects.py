@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from verifier.base.documents import Content
+from verifier.base.documents import Content, json_values
 from verifier.base.numbers import number_text
 from verifier.evidence.documents import Document
+from verifier.questions.explain.explain_result import Explained
 from verifier.questions.require.require_result import Answer
 from verifier.telling.grounds import told_verdict
 from verifier.telling.wording import name_text, scenario_text
@@ -47,7 +48,7 @@ class Subject:
     found: Content
     points: tuple[Content, ...]
     worst: Content
-    explained: tuple[tuple[Document, Content], ...]
+    explained: tuple[tuple[Document, Explained], ...]
     answers: tuple[tuple[Document, Answer], ...]
 
     @property
@@ -70,27 +71,27 @@ class Subject:
 def subjects_of(documents: Sequence[Document]) -> tuple[Subject, ...]:
     """Every requirement of every run, then those that only explanations speak of, in the order of the documents."""
     runs = [each for each in documents if each.kind == "run"]
-    told = [(each, part) for each in documents if each.kind == "explain" for part in each.content["explanations"]]
+    told = [(each, part) for each in documents if each.kind == "explain" for part in each.result.explanations]
     asked = [(each, answer) for each in documents if each.kind == "require" for answer in each.result.answers]
     found: list[Subject] = []
     used: set[int] = set()
-    explained = _by_requirement((*pair, pair[1]["name"], pair[1]["planner"]) for pair in told)
+    explained = _by_requirement((*pair, pair[1].name, pair[1].planner) for pair in told)
     answers = _by_requirement((*pair, pair[0].result.requirement.name, pair[1].planner) for pair in asked)
     for run in runs:
         for each in run.content["requirements"]:
             key = _key(run, each["name"], each["planner"])
             points = tuple(each["points"])
-            mine = tuple(pair for pair in explained.get(key, ()) if _explains(pair, run, each))
+            mine = tuple(pair for pair in explained.get(key, ()) if _explains(pair[1], each))
             used |= {id(part) for _, part in mine}
             theirs = tuple(pair for pair in answers.get(key, ()) if _answers(pair[0], each))
             found.append(Subject(f"r{len(found) + 1}", run, each, points, points[each["worst"]], mine, theirs))
     for document, part in told:
         if id(part) not in used:
-            key = _key(document, part["name"], part["planner"])
-            theirs = tuple(pair for pair in answers.get(key, ()) if _answers(pair[0], part))
-            point = part["point"]
+            key, alone = _key(document, part.name, part.planner), json_values(part)
+            theirs = tuple(pair for pair in answers.get(key, ()) if _answers(pair[0], alone))
+            point = alone["point"]
             name = f"r{len(found) + 1}"
-            found.append(Subject(name, document, part, (point,), point, ((document, part),), theirs))
+            found.append(Subject(name, document, alone, (point,), point, ((document, part),), theirs))
     return tuple(found)
 
 
@@ -144,12 +145,11 @@ def _key(document: Document, name: str, planner: str) -> Any:
     return hashes, name, planner, tuple(repr(settings.get(choice)) for choice in CHOICES)
 
 
-def _explains(pair: tuple[Document, Content], run: Document, found: Content) -> bool:
+def _explains(part: Explained, found: Content) -> bool:
     """Whether an explanation is of this requirement's worst scenario."""
-    _, part = pair
-    if part["formula"] != found["formula"] or part["target"] != found["target"]:
+    if part.formula != found["formula"] or json_values(part.target) != found["target"]:
         return False
-    return _same_point(part["point"], found["points"][found["worst"]])
+    return _same_point(json_values(part.point), found["points"][found["worst"]])
 
 
 def _same_point(first: Content, second: Content) -> bool:
