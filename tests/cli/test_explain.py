@@ -170,7 +170,7 @@ def test_what_fails_whatever_is_reported_says_so(run, street):
     assert "The formula fails whatever the detector reports." in out
     told = "no wrong report; the planner and the dynamics lose (with perfect perception P would be 0)"
     assert f"* Cause of 100 % of the violation: {told}." in out
-    assert "  1. probability 1, 100 % of it: no wrong report counted" in out
+    assert "1. Probability 1, 100 % of it: no wrong report counted." in out
 
 
 def test_what_an_error_fails_in_the_end_is_lost_by_the_error(run):
@@ -179,7 +179,7 @@ def test_what_an_error_fails_in_the_end_is_lost_by_the_error(run):
     assert code == ExitCode.VIOLATED
     missed = "ped in [0, 10) m reported as empty"
     assert f"* Cause of 100 % of the violation: {missed} (if correct, P would be 1)." in out.splitlines()
-    assert f"  1. probability 1, 100 % of it: {missed}" in out.splitlines()
+    assert f"1. Probability 1, 100 % of it: {missed}." in out.splitlines()
 
 
 def test_with_an_upper_limit_the_runs_on_which_the_formula_holds_are_told(run, spec_of):
@@ -189,8 +189,8 @@ def test_with_an_upper_limit_the_runs_on_which_the_formula_holds_are_told(run, s
     assert "The formula holds with probability 0.803797." in out
     told = "ped in [0, 10) m reported as empty (if correct, P would be 0)"
     assert f"* Cause of 100 % of the violation: {told}." in out
-    assert "ped   [0, 10) m  empty     0.8038  0               -0.804" in out
-    assert "With perfect perception P = 0." in out
+    assert "ped   [0, 10) m  empty        0.8038  0               -0.804" in out
+    assert "With perfect perception P would be 0." in out
 
 
 def test_runs_that_end_in_a_bottom_component_are_replayed_too(run, spec_of):
@@ -208,7 +208,7 @@ def test_runs_that_end_in_a_bottom_component_are_replayed_too(run, spec_of):
         (BY_CLASS, ["--false-alarms", "background"]),
     ],
 )
-def test_other_matrices_and_scenarios(run, schema, cm, options):
+def test_other_matrices_and_scenarios(run, cm, options):
     found = document(run, "--planner", "published", *FAST, *options, cm=cm)
     read_back(found)
     for each in found["explanations"]:

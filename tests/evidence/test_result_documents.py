@@ -17,6 +17,7 @@ WRITTEN = {
     "verifier.trade_offs": "robroc",
     "verifier.mutate": "mutate",
     "verifier.rate": "rate",
+    "verifier.compare": "compare",
     "verifier.explain": "explain",
     "verifier.require": "require",
 }

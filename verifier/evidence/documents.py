@@ -26,7 +26,6 @@ from verifier.base.libraries import library
 SCHEMAS: Mapping[str, str] = MappingProxyType(
     {
         "verifier.run": "study/run.schema.json",
-        "verifier.compare": "questions/compare/compare.schema.json",
         "verifier.confusion": "perception/confusion/confusion.schema.json",
     }
 )
@@ -38,6 +37,7 @@ TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "verifier.curves": ("verifier.closedloop.curvefiles", "Curves"),
         "verifier.trade_offs": ("verifier.closedloop.trade_offs", "TradeOffsResult"),
         "verifier.mutate": ("verifier.robustness.mutators.batch_result", "MutateResult"),
+        "verifier.compare": ("verifier.questions.compare.compare_result", "CompareResult"),
         "verifier.explain": ("verifier.questions.explain.explain_result", "ExplainResult"),
         "verifier.require": ("verifier.questions.require.require_result", "RequireResult"),
         "verifier.rate": ("verifier.evidence.rates.document", "RateResult"),

@@ -62,7 +62,7 @@ def explain_table(result: ExplainResult) -> str:
             lines += ["", *found] if found else []
     lines += _evidence_lines(result)
     difference = difference_text(result.engines.largest_difference)
-    lines += ["", f"Probabilities by Storm {result.versions['storm']}; of the two engines, {difference}."]
+    lines += ["", f"Probabilities by Storm {result.versions['storm']} and by a second engine; {difference}."]
     lines += remark_lines(result.remarks)
     return "\n".join([*lines, f"verdict: {one_line(result.verdict_text)}"]) + "\n"
 

@@ -30,13 +30,14 @@ from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import verdict_of
 from verifier.language.specs import Requirement
 from verifier.pipeline import check_case
-from verifier.questions.compare.compare_result import CompareResult, Detector
+from verifier.questions.compare.compare_result import CompareResult, Detector, GateRecord
 from verifier.questions.compare.draws import check_enough_draws, drawn_probabilities, shared_draws
 from verifier.questions.compare.gate import Baseline
 from verifier.questions.compare.gating import gate_of
 from verifier.questions.compare.scores import Scores, places_of
 from verifier.questions.compare.summary import pareto_view, requirement_comparison
 from verifier.questions.compare.tables import Contender, Drawn, SpecComparison
+from verifier.questions.parts import Engines, MatricesRecord, QuestionInput
 from verifier.study.case import Case, Study, clock_of, read_inputs
 from verifier.study.collection import CheckedCase, Judging, collected
 from verifier.study.options import MIX_ELSEWHERE, RunOptions
@@ -134,18 +135,25 @@ def compare(
         hashes = {name: study.inputs.confusion.sha256 for name, study in tasks[0].studies.items()}
         compared = [(each.comparison, each.scores) for each in found]
         gate = gate_of(asked.baseline, asked.max_drop, asked.least_chance, compared, hashes, options.selection)
+    compared_specs = tuple(each.comparison for each in found)
+    entries = [entry for spec in compared_specs for requirement in spec.requirements for entry in requirement.entries]
     return CompareResult(
-        inputs=_input_files(tasks),
+        inputs=tuple(QuestionInput(**vars(file)) for file in _input_files(tasks)),
         detectors=tuple(
-            Detector(name, study.inputs.confusion.matrices.title, matrices_record(study.inputs.confusion))
+            Detector(
+                name,
+                study.inputs.confusion.matrices.title,
+                MatricesRecord(**matrices_record(study.inputs.confusion)),
+            )
             for name, study in tasks[0].studies.items()
         ),
         settings={**_settings(asked), "specs": {each.comparison.spec: each.settings for each in found}},
+        versions={**program_versions(), "storm": version},
+        engines=Engines.of(tuple(point for entry in entries for point in entry.points)),
         draws=count,
         level=settings.level,
-        specs=tuple(each.comparison for each in found),
-        gate=gate,
-        versions={**program_versions(), "storm": version},
+        specs=compared_specs,
+        gate=None if gate is None else GateRecord.of(gate),
         remarks=tuple(dict.fromkeys(text for each in found for text in each.remarks)),
     )
 
