@@ -96,10 +96,11 @@ def _requirement(result: CompareResult, spec: SpecComparison, requirement: Requi
     yield Paragraph(requirement.formula, "formula")
     target = None if requirement.target is None else requirement.target.fraction
     rows = []
-    for contender, entry in zip(spec.contenders, requirement.entries, strict=True):
+    for entry in requirement.entries:
         worst, ends = entry.worst_point, entry.interval
         row: Row = (
-            *_parts(spec.contenders, contender),
+            name_text(entry.detector),
+            name_text(entry.planner),
             Cell(probability_text(worst, target), worst.probability),
             Cell(interval_text(ends.lower, ends.upper), ends.lower),
             Cell(chance_text(entry.best), entry.best, heat=entry.best),
@@ -108,7 +109,7 @@ def _requirement(result: CompareResult, spec: SpecComparison, requirement: Requi
         )
         rows.append(row)
     interval = f"{level_text(result.level)} interval"
-    header = (*_differing(spec.contenders), "P", interval, "chance to be best", "worst scenario", "verdict")
+    header = ("detector", "planner", "P", interval, "chance to be best", "worst scenario", "verdict")
     yield Table(f"Contenders for {name_text(requirement.name)}", header, tuple(rows), sortable=True)
 
 
@@ -121,19 +122,11 @@ def chance_text(chance: float) -> str:
     return f"{chance:.2f}" if 0 < chance < 1 else f"{chance:g}"
 
 
-def _differing(contenders: Sequence[Contender]) -> tuple[str, ...]:
-    """What tells the contenders apart: "detector", "planner" or both."""
-    kinds = ("detector", "planner")
-    return tuple(kind for kind in kinds if len({getattr(each, kind) for each in contenders}) > 1) or kinds[:1]
-
-
-def _parts(contenders: Sequence[Contender], mine: Contender) -> tuple[str, ...]:
-    return tuple(name_text(getattr(mine, kind)) for kind in _differing(contenders))
-
-
 def short_name(contenders: Sequence[Contender], contender: int) -> str:
     """Detector and planner, as far as they differ among the contenders."""
-    return one_line(", ".join(_parts(contenders, contenders[contender])))
+    kinds = ("detector", "planner")
+    differing = [kind for kind in kinds if len({getattr(each, kind) for each in contenders}) > 1] or kinds[:1]
+    return one_line(", ".join(name_text(getattr(contenders[contender], kind)) for kind in differing))
 
 
 def _pairs(spec: SpecComparison, requirement: RequirementComparison) -> Iterator[Block]:
