@@ -12,6 +12,7 @@ import pytest
 
 from verifier.base.errors import ExitCode
 from verifier.cli import main
+from verifier.evidence.documents import schema_of
 from verifier.perception.confusion.document import read_counts
 from verifier.pipeline import verify_spec
 from verifier.study.options import RunOptions
@@ -95,9 +96,7 @@ obs in [10, 20) m (2), ped in [10, 20) m (0), empty in [10, 20) m (1)
 """
     )
     document = json.loads((tmp_path / "results.json").read_text())
-    jsonschema.validate(
-        document, json.loads((root / "verifier/perception/confusion/confusion.schema.json").read_text())
-    )
+    jsonschema.validate(document, schema_of("verifier.confusion"))
     assert [each["counts"] for each in document["bins"]] == [
         [[0, 0, 0], [0, 1, 0], [0, 1, 2]],
         [[1, 0, 0], [1, 0, 0], [0, 0, 1]],

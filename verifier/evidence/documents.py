@@ -26,7 +26,6 @@ from verifier.base.libraries import library
 SCHEMAS: Mapping[str, str] = MappingProxyType(
     {
         "verifier.run": "study/run.schema.json",
-        "verifier.confusion": "perception/confusion/confusion.schema.json",
     }
 )
 """Where the schema of each kind of document lies in this package."""
@@ -37,6 +36,7 @@ TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "verifier.curves": ("verifier.closedloop.curvefiles", "Curves"),
         "verifier.trade_offs": ("verifier.closedloop.trade_offs", "TradeOffsResult"),
         "verifier.mutate": ("verifier.robustness.mutators.batch_result", "MutateResult"),
+        "verifier.confusion": ("verifier.perception.confusion.document_types", "ConfusionDocument"),
         "verifier.compare": ("verifier.questions.compare.compare_result", "CompareResult"),
         "verifier.explain": ("verifier.questions.explain.explain_result", "ExplainResult"),
         "verifier.require": ("verifier.questions.require.require_result", "RequireResult"),
