@@ -5,7 +5,7 @@ the report, the assurance case and a manifest. Whoever gets it checks it offline
 made again and compared, proofs and counterexamples are checked on the system rebuilt from the copies. Then one digit
 of one count is altered, and the check says which.
 
-It needs the extra evidence. Run it from anywhere: python examples/14_evidence_bundle.py [BUNDLE.zip]
+Run it from anywhere: python examples/14_evidence_bundle.py [BUNDLE.zip]
 """
 
 import csv

@@ -4,7 +4,7 @@ The counts below are those of example 05: PointRCNN (lidar) and RRC (camera) aga
 tracking benchmark, drives 0001, 0004, 0007 and 0015, of which PointRCNN's training set holds no frame. They are
 counts only; nothing of the data set is repeated. With the annotations and the published detections, as for example
 05, they are counted anew, and the bundle is about the same numbers drive by drive: then its bounds assume independent
-drives only, and it says that four drives are few. It needs the extra evidence.
+drives only, and it says that four drives are few.
 
   python examples/15_evidence_for_kitti.py LABEL_02 DET_POINTRCNN DET_RRC2D
 """

@@ -5,7 +5,6 @@ import json
 from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 
 import jsonschema
 import numpy as np
@@ -18,6 +17,7 @@ from scipy.stats import binomtest, kstest
 
 from verifier.analysis.channel_test import class_tests
 from verifier.base.errors import InputError
+from verifier.evidence.documents import schema_of
 from verifier.perception.confusion import dependence as module
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.counting import count_and_observe
@@ -42,7 +42,7 @@ from verifier.perception.confusion.track_outcomes import (
 from verifier.perception.detections import Reading, class_map, read_detections
 from verifier.perception.matching import MatchingPolicy
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "verifier/perception/confusion/confusion.schema.json").read_text())
+SCHEMA = schema_of("verifier.confusion")
 
 
 def outcomes_of(tracks, strata=None, labels=None, thresholds=1):

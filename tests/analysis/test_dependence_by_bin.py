@@ -1,11 +1,9 @@
 """The test of each distance bin: by hand, against the same data without other bins, its size, what chains use."""
 
 import copy
-import json
 import math
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 
 import jsonschema
 import numpy as np
@@ -15,13 +13,14 @@ from scipy.stats import binomtest, combine_pvalues, kstest
 from verifier.analysis.channel_test import channel_test, class_tests, drawn_together
 from verifier.base.errors import InputError
 from verifier.checking.verdicts import ChannelTest
+from verifier.evidence.documents import schema_of
 from verifier.perception.confusion import dependence as module
 from verifier.perception.confusion.bins import Bins, Variable
 from verifier.perception.confusion.dependence import BinDependence, Outcomes, dependence
 from verifier.perception.confusion.document_dependence import combined_dependence, fisher
 from verifier.perception.confusion.document_reader import DocumentReader
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "verifier/perception/confusion/confusion.schema.json").read_text())
+SCHEMA = schema_of("verifier.confusion")
 
 
 def simulated(rng, sticky=(), tracks=40, frames=24, bins=3, missed=0.4):

@@ -6,10 +6,10 @@ import re
 import subprocess
 import sys
 
-import jsonschema
 import numpy as np
 import pytest
 from scipy import integrate, stats
+from typed_documents import read_back
 
 from verifier.analysis import kernel
 from verifier.base.errors import ExitCode
@@ -220,7 +220,8 @@ def test_the_order_changes_with_the_initial_distance(compare, looks, tmp_path):
     assert flip["second_ahead"] > 0.99
     _, out, _ = compare("--planner", "all", "--draws", "1000", cm=(cm,), spec=spec)
     assert (
-        "order changes: hasty is ahead at initial distance 2 m (chance 1), patient at initial distance 7 m (1)" in out
+        "The order changes: hasty is ahead at initial distance 2 m (chance 1), patient at initial distance 7 m (1)."
+        in out
     )
 
 
@@ -297,9 +298,9 @@ def test_a_drop_closes_the_gate_and_is_named(compare, baseline, worse):
     code, out, _ = compare(*arguments, cm=(worse,))
     assert code == ExitCode.VIOLATED
     assert "stops_for_pedestrians dropped by 0.101266, from 0.196203 to 0.0949367 (worse, published)" in out
-    assert "gate: failed" in out
+    assert "Gate: failed" in out
     code, out, _ = compare(*GATE, "--baseline", baseline, "--max-drop", "0.11", cm=(worse,))
-    assert (code, "gate: passed" in out) == (ExitCode.SATISFIED, True)
+    assert (code, "Gate: passed" in out) == (ExitCode.SATISFIED, True)
     # The other way round it is a gain.
     code, _, _ = compare(*GATE, "--baseline", baseline, "--max-drop", "0")
     assert code == ExitCode.SATISFIED
@@ -332,11 +333,11 @@ def test_a_drop_is_judged_by_the_named_rule(compare, baseline, worse):
     arguments = (*GATE, "--requirement", "stops_for_pedestrians", "--baseline", baseline, "--max-drop", "0.1")
     for rule, code in (("point", ExitCode.VIOLATED), ("chance:0.9", ExitCode.SATISFIED)):
         found, out, _ = compare(*arguments, "--drop-from", rule, cm=both)
-        assert (found, "gate: failed" in out) == (code, code == ExitCode.VIOLATED)
+        assert (found, "Gate: failed" in out) == (code, code == ExitCode.VIOLATED)
         _, found = document(compare, *arguments, "--drop-from", rule, cm=both)
         assert found["gate"]["drop_from"] == rule
         assert 0.3 < found["gate"]["drops"][0]["chance"] < 0.7
-    assert "a drop counts where the chance of that is 0.9 or more, by common draws of the matrices" in out
+    assert "A drop counts where the chance of that is 0.9 or more, by common draws of the matrices" in out
     code, out, err = compare(*arguments, "--drop-from", "chance:0.9", cm=(worse,))
     assert (code, out) == (ExitCode.BAD_INPUT, "")
     assert "takes draws of the earlier matrices as well, and they are not compared here" in err
@@ -432,14 +433,13 @@ def test_a_baseline_with_a_probability_that_is_none_is_refused(compare, baseline
 
 
 def test_the_document_matches_its_schema_and_is_stable(compare, root, tmp_path, baseline):
-    schema = json.loads((root / "verifier/questions/compare/compare.schema.json").read_text())
     arguments = (*GATE, "--pareto", "stops_for_pedestrians,never_stalls_early")
     cms = (f"class={BY_CLASS}", f"set={BY_SET}")
     _, first, _ = compare(*arguments, "--json", "--sweep", "vmax=1..2", cm=cms)
     outputs = ("--output", tmp_path / "a.json", "--csv", tmp_path / "a.csv")
     _, again, _ = compare(*arguments, "--json", "--sweep", "vmax=1..2", *outputs, cm=cms)
     assert first == again == (tmp_path / "a.json").read_text()
-    jsonschema.validate(json.loads(first), schema)
+    read_back(json.loads(first))
     assert str(root) not in first
     rows = list(csv.DictReader((tmp_path / "a.csv").open()))
     assert len(rows) == 4 * 2
@@ -447,7 +447,7 @@ def test_the_document_matches_its_schema_and_is_stable(compare, root, tmp_path, 
         set() if any(row["pareto"] == "dominated" for row in rows) else {"dominated"}
     )
     _, gated = document(compare, *GATE, "--exact", "--baseline", baseline, "--max-drop", "0.5")
-    jsonschema.validate(gated, schema)
+    read_back(gated)
 
 
 def test_chances_depend_on_the_seed_only(compare):
@@ -472,7 +472,7 @@ def test_several_specs_are_told_apart(compare, looks, tmp_path):
     assert [each["spec"] for each in found["specs"]] == ["looks.ltl", "two.ltl"]
     assert [worst(requirement(found, "stops", k)["entries"][0]) for k in range(2)] == pytest.approx([0.5, 0.81])
     _, out, _ = compare("--draws", "300", cm=(cm,), spec=(one, two))
-    assert "spec two.ltl" in out
+    assert "two.ltl, stops: P >= 0.9" in out
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])

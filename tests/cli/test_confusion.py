@@ -12,6 +12,7 @@ import pytest
 
 from verifier.base.errors import ExitCode
 from verifier.cli import main
+from verifier.evidence.documents import schema_of
 from verifier.perception.confusion.document import read_counts
 from verifier.pipeline import verify_spec
 from verifier.study.options import RunOptions
@@ -76,28 +77,34 @@ matching: centre_bev <= 2.0, greedy, any class, unmatched drop, duplicates drop;
 distance: euclidean_3d of the true object
 3 frames, 4 annotations, 4 detections, 3 matched, 1 unmatched, 0 duplicates, 0 ignored, 0 outside bins
 
-[0, 10) m  obs  ped        empty
----------  ---  ---------  ---------
-obs        0    0 (0.000)  0 (0.000)
-ped        0    1 (0.500)  0 (0.000)
-empty      0    1 (0.500)  2 (1.000)
-items      0    2          2
+Reported as what it is, by true label and distance: rate (count of items)
+distance    obs            ped            empty
+----------  -------------  -------------  --------------
+[0, 10) m   no items       50 % (1 of 2)  100 % (2 of 2)
+[10, 20) m  50 % (1 of 2)  no items       100 % (1 of 1)
 
-[10, 20) m  obs        ped  empty
-----------  ---------  ---  ---------
-obs         1 (0.500)  0    0 (0.000)
-ped         1 (0.500)  0    0 (0.000)
-empty       0 (0.000)  0    1 (1.000)
-items       2          0    1
+[0, 10) m: count (rate) of each report
+reported  true obs      true ped  true empty
+--------  ------------  --------  ----------
+obs       0 (no items)  0 (0)     0 (0)
+ped       0 (no items)  1 (0.5)   0 (0)
+empty     0 (no items)  1 (0.5)   2 (1)
+items     0             2         2
+
+[10, 20) m: count (rate) of each report
+reported  true obs  true ped      true empty
+--------  --------  ------------  ----------
+obs       1 (0.5)   0 (no items)  0 (0)
+ped       1 (0.5)   0 (no items)  0 (0)
+empty     0 (0)     0 (no items)  1 (1)
+items     2         0             1
 
 note: 6 columns with fewer than 30 items: obs in [0, 10) m (0), ped in [0, 10) m (2), empty in [0, 10) m (2), \
 obs in [10, 20) m (2), ped in [10, 20) m (0), empty in [10, 20) m (1)
 """
     )
     document = json.loads((tmp_path / "results.json").read_text())
-    jsonschema.validate(
-        document, json.loads((root / "verifier/perception/confusion/confusion.schema.json").read_text())
-    )
+    jsonschema.validate(document, schema_of("verifier.confusion"))
     assert [each["counts"] for each in document["bins"]] == [
         [[0, 0, 0], [0, 1, 0], [0, 1, 2]],
         [[1, 0, 0], [1, 0, 0], [0, 0, 1]],

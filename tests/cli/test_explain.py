@@ -5,10 +5,10 @@ import json
 import math
 from fractions import Fraction
 
-import jsonschema
 import numpy as np
 import pytest
 from drive_tables import write_drives
+from typed_documents import read_back
 
 from verifier.base.errors import ExitCode
 from verifier.cli import main
@@ -32,12 +32,6 @@ def run(root, monkeypatch, capfd):
         return code, captured.out, captured.err
 
     return call
-
-
-@pytest.fixture
-def schema(root):
-    """The published schema."""
-    return json.loads((root / "verifier/questions/explain/explain.schema.json").read_text())
 
 
 @pytest.fixture
@@ -73,27 +67,28 @@ def test_how_it_fails_in_words(run):
     assert number.endswith("in the worst scenario, ped x=1 v=3")
     at = lines.index("The formula fails with probability 0.992447.")
     missed = "ped in [0, 10) m reported as empty"
-    assert lines[at + 1] == f"  Cause of 100 % of the violation: {missed} (if correct, P would be 1)"
+    assert lines[at + 1] == f"* Cause of 100 % of the violation: {missed} (if correct, P would be 1)."
     assert lines[at + 2].startswith("A wrong report counts where, with the correct one in its place, ")
-    assert lines[at + 4 : at + 12] == [
-        "Losing runs, whenever it happened: 1 pattern",
-        f"  1. probability 0.992447, 100 % of it: {missed}",
-        "     a run, probability 0.803797 = 127/158:",
-        "     start     x=1 v=3",
-        "     1-16      x=49 v=3   whatever is reported",
-        "     step 17   x=52 v=3   ped in [0, 10) m; reported: no ped (0.8038)",
-        "     lost: nothing can help any more; most likely",
-        "     18-19     x=58 v=3   ped in [0, 10) m; reported: no ped (0.8038 each)",
+    assert lines[at + 4 : at + 10] == [
+        "Losing runs, whenever it happened: 1 pattern.",
+        f"1. Probability 0.992447, 100 % of it: {missed}.",
+        "A run of it, with probability 0.803797 = 127/158, from x = 1, v = 3:",
+        "* Steps 1 to 16: what is reported makes no difference. Then x = 49, v = 3.",
+        "* Step 17: ped in [0, 10) m is there, and no ped is reported (chance 0.803797). Then x = 52, v = 3. From "
+        "here nothing can help any more; the steps below are the most likely ones.",
+        "* Steps 18 to 19: ped in [0, 10) m is there, and no ped is reported (chance 0.803797 in each step). Then x "
+        "= 58, v = 3.",
     ]
     assert not any("3937/24964" in line for line in lines)  # the same at another moment
-    assert "     a run, probability 0.157707 = 3937/24964:" in run(*FEEDBACK, *FAST, "--members", "9")[1].splitlines()
-    assert "With perfect perception P = 1." in out
+    all_runs = run(*FEEDBACK, *FAST, "--members", "9")[1].splitlines()
+    assert "A run of it, with probability 0.157707 = 3937/24964, from x = 1, v = 3:" in all_runs
+    assert "With perfect perception P would be 1." in lines
     assert lines[-1] == "verdict: violated, if the detector is memoryless (not tested)"
 
 
 def test_whole_runs_are_told_apart_up_to_the_violation(run):
     _, out, _ = run(*FEEDBACK, *FAST, "--whole-runs")
-    assert "     a run, probability 0.519326:" in out  # (127/158)^3
+    assert "A run of it, with probability 0.519326, from x = 1, v = 3:" in out  # (127/158)^3
 
 
 def test_intervals_stand_beside_the_number(run):
@@ -103,9 +98,9 @@ def test_intervals_stand_beside_the_number(run):
     assert lines[at + 2].startswith("95 % confidence bounds (if items are independent) [0.00")
 
 
-def test_the_document_follows_its_schema_and_its_numbers_are_exact(run, schema):
+def test_the_document_follows_its_schema_and_its_numbers_are_exact(run):
     found = document(run, *FEEDBACK, *FAST, "--exact", "--members", "9")
-    jsonschema.validate(found, schema)
+    read_back(found)
     (each,) = found["explanations"]
     r = Fraction(31, 158)
     assert Fraction(each["point"]["exact"]) == r**3
@@ -140,12 +135,12 @@ def test_the_document_follows_its_schema_and_its_numbers_are_exact(run, schema):
     assert each["map"]["variables"] == ["x", "v"]
 
 
-def test_equal_inputs_give_equal_bytes(run, tmp_path, root, schema):
+def test_equal_inputs_give_equal_bytes(run, tmp_path, root):
     asked = ("--planner", "published", "--planner", "correct", "--draws", "200", "--env", "ped", "--json")
     _, first, _ = run(*asked)
     _, again, _ = run(*asked, "--output", tmp_path / "e.json")
     assert first == again == (tmp_path / "e.json").read_text()
-    jsonschema.validate(json.loads(first), schema)
+    read_back(json.loads(first))
     assert str(root) not in first
 
 
@@ -174,8 +169,8 @@ def test_what_fails_whatever_is_reported_says_so(run, street):
     assert code == ExitCode.VIOLATED
     assert "The formula fails whatever the detector reports." in out
     told = "no wrong report; the planner and the dynamics lose (with perfect perception P would be 0)"
-    assert f"  Cause of 100 % of the violation: {told}" in out
-    assert "  1. probability 1, 100 % of it: no wrong report counted" in out
+    assert f"* Cause of 100 % of the violation: {told}." in out
+    assert "1. Probability 1, 100 % of it: no wrong report counted." in out
 
 
 def test_what_an_error_fails_in_the_end_is_lost_by_the_error(run):
@@ -183,8 +178,8 @@ def test_what_an_error_fails_in_the_end_is_lost_by_the_error(run):
     code, out, _ = run("--endless", "--requirement", "stops_for_pedestrians", "--env", "ped", *FAST)
     assert code == ExitCode.VIOLATED
     missed = "ped in [0, 10) m reported as empty"
-    assert f"  Cause of 100 % of the violation: {missed} (if correct, P would be 1)" in out.splitlines()
-    assert f"  1. probability 1, 100 % of it: {missed}" in out.splitlines()
+    assert f"* Cause of 100 % of the violation: {missed} (if correct, P would be 1)." in out.splitlines()
+    assert f"1. Probability 1, 100 % of it: {missed}." in out.splitlines()
 
 
 def test_with_an_upper_limit_the_runs_on_which_the_formula_holds_are_told(run, spec_of):
@@ -193,9 +188,9 @@ def test_with_an_upper_limit_the_runs_on_which_the_formula_holds_are_told(run, s
     assert code == ExitCode.VIOLATED
     assert "The formula holds with probability 0.803797." in out
     told = "ped in [0, 10) m reported as empty (if correct, P would be 0)"
-    assert f"  Cause of 100 % of the violation: {told}" in out
-    assert "ped   [0, 10) m  empty     0.8038  0               -0.804" in out
-    assert "With perfect perception P = 0." in out
+    assert f"* Cause of 100 % of the violation: {told}." in out
+    assert "ped   [0, 10) m  empty        0.8038  0               -0.804" in out
+    assert "With perfect perception P would be 0." in out
 
 
 def test_runs_that_end_in_a_bottom_component_are_replayed_too(run, spec_of):
@@ -213,9 +208,9 @@ def test_runs_that_end_in_a_bottom_component_are_replayed_too(run, spec_of):
         (BY_CLASS, ["--false-alarms", "background"]),
     ],
 )
-def test_other_matrices_and_scenarios(run, schema, cm, options):
+def test_other_matrices_and_scenarios(run, cm, options):
     found = document(run, "--planner", "published", *FAST, *options, cm=cm)
-    jsonschema.validate(found, schema)
+    read_back(found)
     for each in found["explanations"]:
         assert each["violation"]["probability"] == pytest.approx(1 - each["point"]["probability"], abs=1e-9)
         total = each["violation"]["probability"]
@@ -340,7 +335,7 @@ def test_explanation_report_and_assurance_case_say_the_same(run, street, tmp_pat
         "Cause of 100 % of the violation: ped in [0, 10) m reported as empty and truck in [10, 20) m reported as "
         "empty together (if all were correct, P would be 1; if only one of them, 1 or 1)"
     )
-    assert f"  {told}" in out.splitlines()
+    assert f"* {told}." in out.splitlines()
     spec, cm = (str(street[name]) for name in ("spec", "cm"))
     main(["run", spec, "--cm", cm, "--planner", "either", *FAST, "-o", str(tmp_path / "run.json")])
     main(["report", str(tmp_path / "run.json"), str(tmp_path / "explain.json"), "-o", str(tmp_path / "page.md")])
@@ -405,13 +400,16 @@ def recorded(folder, missed=127):
     return folder / "record.csv"
 
 
-def test_wrong_reports_come_with_their_frames(run, tmp_path, schema):
+def test_wrong_reports_come_with_their_frames(run, tmp_path):
     record = recorded(tmp_path)
     _, out, _ = run(*FEEDBACK, *FAST, "--record", record)
-    assert "  ped in [0, 10) m reported as empty: 127 in the record" in out
-    assert "    drive/000031, 5.0 m, truth/labels.txt:32" in out
+    assert "Frames with ped in [0, 10) m reported as empty: 127 in the record" in out
+    assert any(
+        line.split() == ["drive", "drive/000031", "5.0", "m", "truth/labels.txt:32", "none"]
+        for line in out.splitlines()
+    )
     found = document(run, *FEEDBACK, *FAST, "--record", record)
-    jsonschema.validate(found, schema)
+    read_back(found)
     assert [each["role"] for each in found["inputs"]] == ["spec", "model", "confusion", "record"]
     (cell,) = found["explanations"][0]["violation"]["wrong_reports"]
     assert cell["in_record"] == cell["items"] == 127

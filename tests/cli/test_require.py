@@ -5,10 +5,10 @@ import json
 from dataclasses import replace
 from fractions import Fraction
 
-import jsonschema
 import numpy as np
 import pytest
 from run_documents import channel
+from typed_documents import read_back
 
 from verifier.analysis.channel_test import channel_condition, channel_test
 from verifier.base.errors import ExitCode
@@ -16,9 +16,9 @@ from verifier.checking.verdicts import Verdict, verdict_text
 from verifier.cli import main
 from verifier.perception.confusion import read_confusion
 from verifier.pipeline import verify_spec
-from verifier.questions.require.require_result import Answer, Outcome, RequireResult
+from verifier.questions.parts import Engines, PointRecord
+from verifier.questions.require.require_result import Answer, AskedRequirement, Outcome, RequireResult
 from verifier.study.options import RunOptions
-from verifier.study.results import Point, Scenario
 from verifier.study.scenarios import Selection
 
 SPEC = "specs/car_pedestrian.ltl"
@@ -229,7 +229,7 @@ def test_a_blind_planner_is_the_limit(require, scene):
     assert found["planner_is_limit"]
     _, out, _ = require(spec=spec)
     assert "the recalls in question make no difference to this requirement" in out
-    assert "the limit is planner blind: with perfect perception P = 0 at the worst" in out
+    assert "The limit is planner blind: with perfect perception P = 0 at the worst" in out
 
 
 def test_an_infeasible_requirement_names_planner_and_best_value(require, scene):
@@ -242,8 +242,8 @@ def test_an_infeasible_requirement_names_planner_and_best_value(require, scene):
     assert found["planner_is_limit"]
     code, out, _ = require("--box", spec=spec)
     assert code == ExitCode.VIOLATED
-    assert "the limit is planner blind: with perfect perception P = 0 at the worst" in out
-    assert "certified floor: none" in out
+    assert "The limit is planner blind: with perfect perception P = 0 at the worst" in out
+    assert "Certified floor: none" in out
 
 
 def test_what_is_not_in_question_may_be_the_limit(require, scene, tmp_path, root):
@@ -260,7 +260,7 @@ def test_what_is_not_in_question_may_be_the_limit(require, scene, tmp_path, root
     assert found["at_place"]["exact"] == "9/10"
     assert found["perfect"]["exact"] == "1"
     _, out, _ = require(spec=spec, cm=cm)
-    assert "the limit is what was not in question: empty in [0, 10) m" in out
+    assert "The limit is what was not in question: empty in [0, 10) m" in out
 
 
 def test_what_stays_as_it_is_may_lie_exactly_on_the_target(require, scene, tmp_path, root):
@@ -285,7 +285,7 @@ def test_targets_0_and_1(require):
     assert (code, found["outcome"]) == (ExitCode.VIOLATED, "infeasible")
     for target, side in (("> 1", "above 1"), ("< 0", "below 0")):  # neither planner nor perception is to blame
         _, out, _ = require(*STOPS, "--planner", "correct", "--target", target)
-        assert f"the limit is the target: no probability is {side}\n" in out
+        assert f"The limit is the target: no probability is {side}.\n" in out
     # Large probabilities are the bad ones now, and every recall but perfect recall keeps P below 1.
     code, found = answer(require, *STOPS, "--planner", "correct", "--env", "ped", "--target", "< 1")
     assert (code, found["outcome"]) == (ExitCode.VIOLATED, "only in gaps")
@@ -296,19 +296,18 @@ def test_targets_0_and_1(require):
 
 
 def test_the_document_matches_its_schema_and_is_stable(require, root, tmp_path):
-    schema = json.loads((root / "verifier/questions/require/require.schema.json").read_text())
     arguments = [*STOPS, "--planner", "all", "--set", "vmax=2", "--box"]
     _, first, _ = require(*arguments, "--json")
     _, again, _ = require(*arguments, "--json", "--output", tmp_path / "a.json", "--csv", tmp_path / "a.csv")
     assert first == again == (tmp_path / "a.json").read_text()
-    jsonschema.validate(json.loads(first), schema)
+    read_back(json.loads(first))
     assert str(root) not in first
     rows = list(csv.DictReader((tmp_path / "a.csv").open()))
     assert {row["planner"] for row in rows} == {"published", "feedback", "correct", "cautious"}
     assert all(Fraction(row["required_recall"]) <= Fraction(row["certified_floor"]) for row in rows)
     for mode in ("factor", "cost"):
         _, found = document(require, *STOPS, "--mode", mode)
-        jsonschema.validate(found, schema)
+        read_back(found)
 
 
 def test_the_curve_is_that_of_the_matrices_along_the_search(require, scene):
@@ -419,11 +418,51 @@ def test_an_answer_on_a_contradicted_channel_decides_nothing_unless_it_is_assume
     tests = channel(p_value)
     condition = channel_condition(channel_test(tests["classes"]))
     assert (condition is None) == (p_value == 0.4)
-    point = Point(Scenario("p", {}, "ped", {}), 0.96, 0.96, 0.96, None, 0.96, Verdict.SATISFIED, draws=("ped",))
-    answer = Answer("p", {}, Outcome.FOUND, (), Fraction(9, 10), (), (), point, point, point, None, (), condition)
-    settings = {"strict": False, "assume_memoryless": False} | chosen
-    found = RequireResult("t", (), settings, "r", "a", ">=", Fraction(9, 10), "common", (answer,), {}, (), {}, tests)
+    point = PointRecord(
+        environment="ped",
+        constants={},
+        initial={},
+        probability=0.96,
+        lower=0.96,
+        upper=0.96,
+        second_engine=0.96,
+        verdict=Verdict.SATISFIED,
+        basis=None,
+        condition=None,
+        reason=None,
+        draws=("ped",),
+    )
+    perfect = replace(point)
+    answer = Answer(
+        planner="p",
+        constants={},
+        outcome=Outcome.FOUND,
+        condition=condition,
+        met_as_measured=True,
+        planner_is_limit=False,
+        place="0.9",
+        cells=(),
+        gaps=(),
+        curve=(),
+        measured=point,
+        at_place=point,
+        perfect=perfect,
+        box=None,
+        others=(),
+    )
+    found = RequireResult(
+        title="t",
+        inputs=(),
+        channel=tests,
+        settings={"strict": False, "assume_memoryless": False} | chosen,
+        versions={},
+        engines=Engines.of(answer.points),
+        remarks=(),
+        requirement=AskedRequirement("r", "a", ">=", "9/10"),
+        mode="common",
+        answers=(answer,),
+    )
     assert found.exit_code is code
-    free = replace(point, whatever_predicted=1)
-    assert answer.told(free) == "satisfied"
-    assert answer.told(replace(point)) == verdict_text("satisfied", condition)
+    assert answer.told(replace(point, whatever_predicted=1)) == "satisfied"
+    assert answer.told(perfect) == "satisfied"
+    assert answer.told(point) == verdict_text("satisfied", condition)

@@ -117,14 +117,6 @@ def test_the_column_is_that_of_the_name(tmp_path, root):
     assert requirement_places(read_spec(path)) == {"one": (5, 3), "two": (6, 1)}
 
 
-def test_what_cannot_be_validated_is_refused_before_anything_is_computed(root, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(root)
-    monkeypatch.setitem(sys.modules, "jsonschema", None)
-    monkeypatch.setattr("verifier.cli.run.verified", None)
-    assert main(["run", SPEC, "--cm", CM, "--junit", str(tmp_path / "a.xml")]) == ExitCode.USAGE
-    assert "'.[evidence]'" in capsys.readouterr().err
-
-
 def step(workflow, name):
     """The shell lines of a step of a workflow file."""
     lines = workflow.split("\n")

@@ -299,7 +299,6 @@ def test_the_same_matrices_and_runs_without_draws_compare_points(run):
 
 
 def test_a_closed_gate_is_in_every_output(run, tmp_path):
-    pytest.importorskip("jsonschema")
     names = {"--junit": "j.xml", "--sarif": "s.sarif", "--in-toto": "i.json"}
     outputs = [each for option, name in names.items() for each in (option, tmp_path / name)]
     code, _, _ = run("--requirement", "all_three", "--env", "ped", "--fail-under", "0.5", *outputs)

@@ -11,10 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from verifier.base.numbers import decimal_text, interval_text, number_text, rounded
-from verifier.evidence.report.pictures import Line, chart, plot, ruler
-from verifier.evidence.report.wording import asked_text, long_names, name_text, probability_text
 from verifier.telling.html import escaped
 from verifier.telling.markdown import escaped as in_markdown
+from verifier.telling.pictures import Line, chart, plot, ruler
+from verifier.telling.wording import asked_text, long_names, name_text, probability_text
 
 PROBABILITIES = st.floats(0, 1, allow_nan=False)
 NEAR_ONE = st.floats(0, 1e-3).map(lambda gap: 1 - gap)

@@ -17,6 +17,10 @@ WRITTEN = {
     "verifier.trade_offs": "robroc",
     "verifier.mutate": "mutate",
     "verifier.rate": "rate",
+    "verifier.compare": "compare",
+    "verifier.confusion": "by_set",
+    "verifier.explain": "explain",
+    "verifier.require": "require",
 }
 """Schema -> a document of `report_documents`."""
 
@@ -31,7 +35,7 @@ def test_what_is_written_is_read_as_it_was(name):
     assert type(document.result) is type_of(name)
     written = json.loads(document_text(document.result))
     assert read_document(type_of(name), written, "written.json") == document.result
-    if name != "verifier.curves":  # a person wrote it
+    if name not in ("verifier.curves", "verifier.confusion"):  # people wrote these
         assert written == document.content
 
 

@@ -15,7 +15,9 @@ A field that has a default is left out of the JSON where it has that value, ever
 word of Python ends in an underscore, which its key does not: `from_` is the key "from". What must hold beyond a type
 is said with `Limits`; what follows from other fields, such as a verdict from those of all scenarios, is a field made
 by `derived` in a class with `Derives`: it is there for readers of the JSON, and no value of the class contradicts it.
-A class with `schema` and `version` as class variables is a whole document, whose first two keys they are.
+A class with `schema` as a class variable is a whole document: its first key is that, and its second one `version`, a
+class variable too, or a field where several versions are read. What no type can say, as that one key belongs to
+another, its class method `rules` adds to the JSON Schema, in the words of that.
 
 Reading and schemas are by pydantic, which is imported there only: writing does not need it.
 """
@@ -201,7 +203,6 @@ class Whole(Protocol):
     """A dataclass that is a whole document."""
 
     schema: ClassVar[str]
-    version: ClassVar[int]
 
 
 def json_values(value: Any) -> Any:
@@ -211,8 +212,7 @@ def json_values(value: Any) -> Any:
     'run.json'
     """
     if is_dataclass(value) and not isinstance(value, type):
-        head = {name: getattr(value, name) for name in HEAD} if _is_whole(type(value)) else {}
-        return head | {key: json_values(getattr(value, each.name)) for key, each in _written(value)}
+        return _head(type(value)) | {key: json_values(getattr(value, each.name)) for key, each in _written(value)}
     if isinstance(value, Mapping):
         return {name: json_values(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -235,7 +235,12 @@ def _key(name: str) -> str:
 
 
 def _is_whole(kind: type) -> bool:
-    return hasattr(kind, "schema") and hasattr(kind, "version")
+    return hasattr(kind, "schema")
+
+
+def _head(kind: type) -> dict[str, Any]:
+    """The first keys of a whole document, as far as they are the same in all of its kind."""
+    return {name: getattr(kind, name) for name in HEAD if hasattr(kind, name)} if _is_whole(kind) else {}
 
 
 def read_document(kind: type[T], content: Any, file: str, pointer: str = "") -> T:
@@ -271,8 +276,7 @@ def _faults_of_head(kind: Any, content: Any) -> Iterator[Fault]:
     if not isinstance(content, dict):
         yield [], f"{shown(content)} is not of type 'object'"
         return
-    for name in HEAD:
-        expected = getattr(kind, name)
+    for name, expected in _head(kind).items():
         if name not in content:
             yield [], f"'{name}' is a required property"
         elif content[name] != expected or type(content[name]) is not type(expected):
@@ -282,7 +286,8 @@ def _faults_of_head(kind: Any, content: Any) -> Iterator[Fault]:
 def _validated(kind: type[T], content: Any) -> tuple[T | None, list[Fault]]:
     from pydantic import ValidationError
 
-    body = {key: value for key, value in content.items() if key not in HEAD} if _is_whole(kind) else content
+    head = _head(kind)
+    body = {key: value for key, value in content.items() if key not in head} if head else content
     reader: Any = _adapter(kind)  # type: ignore[arg-type]  # a class is hashable
     try:
         return reader.validate_json(json.dumps(body)), []
@@ -345,10 +350,14 @@ def schema_of(kind: Any) -> dict[str, Any]:
     found = _adapter(kind).json_schema()
     definitions = found.pop("$defs", {})
     own = definitions.pop(kind.__name__)
-    if _is_whole(kind):
-        head = {name: {"const": getattr(kind, name)} for name in HEAD}
-        own = own | {"properties": head | own["properties"], "required": [*HEAD, *own.get("required", ())]}
-    name = {"$id": f"{kind.schema}.v{kind.version}"} if _is_whole(kind) else {}
+    head = {name: {"const": value} for name, value in _head(kind).items()}
+    if head:
+        own = own | {"properties": head | own["properties"], "required": [*head, *own.get("required", ())]}
+    name = {"$id": ".v".join(str(value) for value in _head(kind).values())} if head else {}
+    rules = kind.rules() if hasattr(kind, "rules") else {}
+    for key, more in rules.get("properties", {}).items():
+        own["properties"][key] |= more
+    own |= {key: more for key, more in rules.items() if key != "properties"}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **name, **own, "$defs": definitions}
 
 

@@ -10,7 +10,6 @@ from verifier.base.errors import UsageError
 EXTRAS = {
     "PIL": "images",
     "cv2": "images",
-    "jsonschema": "evidence",
     "networkx": "graphs",
     "onnxruntime": "onnx",
     "orjson": "detections",

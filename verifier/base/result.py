@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 class Result:
-    """The base of results; a class says where it is told, drawn and made a document (or its text), as
-    MODULE:FUNCTION. One that does not say where it is made a document is one.
+    """The base of results; a class says where it is told and drawn, as MODULE:FUNCTION, and where it is made a
+    document (or its text) unless it is one itself.
 
     `print(result)` shows what the command prints, with every condition and remark; so does a notebook.
     """

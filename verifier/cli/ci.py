@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from verifier.base.libraries import library
 from verifier.evidence.junit import junit_xml, suite_name
 from verifier.language.specs import Specification
 from verifier.questions.settings import RunSettings
@@ -38,12 +37,6 @@ class Stopwatch:
                 self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
 
         return timed
-
-
-def check_ci_libraries(arguments: RunSettings) -> None:
-    """Refuse before anything is computed where what validates documents is missing; UsageError."""
-    if any(getattr(arguments, name) is not None for name in CI_OUTPUTS):
-        library("jsonschema")
 
 
 def ci_texts(

@@ -36,4 +36,4 @@ def explain_command(arguments: ExplanationSettings, command: Command) -> int:
     if arguments.plot is not None:
         write_bytes(arguments.plot, picture)
     print(document if arguments.json else explain_table(result), end="")
-    return int(result.run.verdict.exit_code)
+    return int(result.verdict.exit_code)

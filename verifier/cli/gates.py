@@ -137,6 +137,7 @@ def _verified_baseline(inputs: Inputs, options: RunOptions, storm: StormProcess)
 def _paired(asked: Asked, baseline: Baseline, arguments: RunSettings) -> Gate:
     """Both files of matrices drawn together, as `verify compare` does."""
     from verifier.questions.compare.comparing import CompareOptions, compare
+    from verifier.questions.compare.gate import Gate
 
     plain = replace(arguments.options, verdict_from="point", strategies=False)
     gated = CompareOptions(baseline=baseline, max_drop=asked.max_drop or Fraction(0), least_chance=asked.least_chance)
@@ -144,7 +145,8 @@ def _paired(asked: Asked, baseline: Baseline, arguments: RunSettings) -> Gate:
     found = compare([arguments.spec], files, gated, plain).gate
     if found is None:
         raise ValueError("a comparison with a baseline has a gate")
-    return replace(found, drops=tuple(replace(each, detector="") for each in found.drops))
+    drops = tuple(replace(drop, detector="") for drop in found.drops)
+    return Gate(baseline.file, gated.max_drop, gated.least_chance, drops)
 
 
 def _matrices_of(result: RunResult) -> str:

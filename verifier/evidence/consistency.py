@@ -12,9 +12,10 @@ from typing import Any
 from verifier.analysis.channel_test import Channel, channel_condition, channel_test
 from verifier.analysis.planning import EvidencePlan
 from verifier.analysis.tipping import TippingPoints
+from verifier.base import documents
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_json
-from verifier.evidence.documents import Document, checked_document, first_fault, schema_of
+from verifier.evidence.documents import Document, checked_document
 from verifier.evidence.measured import (
     check_collision,
     check_confusion,
@@ -40,6 +41,7 @@ from verifier.evidence.resting import (
     refuse,
     stated_fraction,
 )
+from verifier.perception.confusion.document_types import Dependence
 from verifier.study.collection import Judging
 from verifier.study.records import SettingsRecord
 from verifier.study.results import Engines, Point, RequirementResult, RunResult, Target
@@ -54,7 +56,6 @@ def read_document(path: str | Path) -> Document:
     Raises:
         InputError: the file cannot be read, is no JSON, is no document of this program, does not keep to its schema,
             or contradicts itself; the message names the offending element.
-        UsageError: the library jsonschema is missing.
     """
     content, raw = read_json(path)
     document = checked_document(content, raw, str(path))
@@ -76,10 +77,7 @@ def check_document(document: Document, file: str | None = None) -> None:
     _check_numbers(document)
     said = document.content.get("matrices", {})
     if "dependence" in said:
-        schema = schema_of("verifier.confusion")
-        fault = first_fault(said["dependence"], {"$defs": schema["$defs"], **schema["properties"]["dependence"]})
-        if fault is not None:
-            refuse(document, f"/matrices/dependence{fault[0]}", fault[1])
+        documents.read_document(Dependence, said["dependence"], document.name, "/matrices/dependence")
     CHECKS.get(document.kind, _nothing)(document)
 
 

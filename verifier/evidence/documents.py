@@ -1,37 +1,24 @@
 """Reading the documents that this program writes: whatever makes evidence of them has them validated first.
 
-Every document names its schema and version. The schemas are published beside the parts that write the documents; one
-that is not listed in `SCHEMAS` is refused, and so is a document that its schema does not accept.
+Every document names its schema and version. One that is not listed in `TYPES` is refused, and so is a document that
+its type does not accept.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
 
 from verifier.base import documents
-from verifier.base.documents import REMAKE, pointer_part, read_document
+from verifier.base.documents import read_document
 from verifier.base.errors import InputError, Place, nearest_name, shown
-from verifier.base.libraries import library
 
-SCHEMAS: Mapping[str, str] = MappingProxyType(
-    {
-        "verifier.explain": "questions/explain/explain.schema.json",
-        "verifier.require": "questions/require/require.schema.json",
-        "verifier.compare": "questions/compare/compare.schema.json",
-        "verifier.confusion": "perception/confusion/confusion.schema.json",
-    }
-)
-"""Where the schema of each kind of document lies in this package."""
 TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "verifier.assess": ("verifier.robustness.assessment.document", "AssessResult"),
@@ -39,6 +26,10 @@ TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
         "verifier.curves": ("verifier.closedloop.curvefiles", "Curves"),
         "verifier.trade_offs": ("verifier.closedloop.trade_offs", "TradeOffsResult"),
         "verifier.mutate": ("verifier.robustness.mutators.batch_result", "MutateResult"),
+        "verifier.confusion": ("verifier.perception.confusion.document_types", "ConfusionDocument"),
+        "verifier.compare": ("verifier.questions.compare.compare_result", "CompareResult"),
+        "verifier.explain": ("verifier.questions.explain.explain_result", "ExplainResult"),
+        "verifier.require": ("verifier.questions.require.require_result", "RequireResult"),
         "verifier.rate": ("verifier.evidence.rates.document", "RateResult"),
         "verifier.run": ("verifier.study.results", "RunResult"),
     }
@@ -52,7 +43,7 @@ OTHER_TYPES: Mapping[str, tuple[str, str]] = MappingProxyType(
     }
 )
 """Likewise for what is written about bundles, of which no report is made."""
-SCHEMA_NAMES = tuple(sorted((*SCHEMAS, *TYPES)))
+SCHEMA_NAMES = tuple(sorted(TYPES))
 
 
 @dataclass(frozen=True)
@@ -87,20 +78,13 @@ def checked_document(content: Any, raw: bytes, file: str) -> Document:
 
     Raises:
         InputError: no document of this program, or it does not keep to its schema; the message names the element.
-        UsageError: the library jsonschema is missing.
     """
     name = content.get("schema") if isinstance(content, dict) else None
     if not isinstance(name, str) or name not in SCHEMA_NAMES:
         _refuse_unknown(name, file)
-    result = read_document(type_of(name), content, file) if name in TYPES else None
-    fault = None if name in TYPES else first_fault(content, schema_of(name))
-    if fault is not None:
-        pointer, message = fault
-        raise InputError(f"not a document of schema {name}: {message}", Place(file, path=pointer or "/"), REMAKE)
-    digest = hashlib.sha256(raw).hexdigest()
-    document = Document(Path(file).name, name.removeprefix("verifier."), content, digest)
-    if name in TYPES:
-        vars(document)["result"] = result  # it is not read again
+    result: Any = read_document(type_of(name), content, file)
+    document = Document(Path(file).name, name.removeprefix("verifier."), content, hashlib.sha256(raw).hexdigest())
+    vars(document)["result"] = result  # it is not read again
     return document
 
 
@@ -111,37 +95,9 @@ def type_of(name: str) -> type:
     return found
 
 
-def first_fault(value: Any, schema: Mapping[str, Any]) -> tuple[str, str] | None:
-    """JSON pointer and message of the first place where a value does not keep to a schema; None where it does."""
-    errors = sorted(_validator(schema).iter_errors(value), key=lambda error: list(map(str, error.absolute_path)))
-    if not errors:
-        return None
-    pointer = "".join(f"/{pointer_part(part)}" for part in errors[0].absolute_path)
-    return pointer, shown(errors[0].message, 300)
-
-
-def _validator(schema: Mapping[str, Any]) -> Any:
-    """What holds values against a schema; a whole number is one without a decimal point, so that it can count.
-
-    JSON Schema takes 3.0 and 1e308 for integers; whatever is written as an integer here is written without a point.
-    NaN, infinities and what overflows to them, which Python reads as numbers, are none.
-    """
-    usual = library("jsonschema").Draft202012Validator
-    types = usual.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
-    types = types.redefine("number", _is_finite)
-    return library("jsonschema").validators.extend(usual, type_checker=types)(schema)
-
-
-def _is_finite(_: Any, value: Any) -> bool:
-    return type(value) is int or (isinstance(value, float) and math.isfinite(value))
-
-
 def schema_of(name: str) -> dict[str, Any]:
     """The JSON Schema called `name`, such as "verifier.run"."""
-    if name not in SCHEMAS:
-        return documents.schema_of(type_of(name))
-    schema: dict[str, Any] = json.loads((files("verifier") / SCHEMAS[name]).read_text("utf-8"))
-    return schema
+    return documents.schema_of(type_of(name))
 
 
 def _refuse_unknown(name: object, file: str) -> NoReturn:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from verifier.analysis.channel_test import Channel
 from verifier.analysis.intervals.intervals import Kind
@@ -221,11 +221,14 @@ class Finished(Numbers, _Under):
     """A scenario of a requirement without an answer that was finished, for the measured matrix alone."""
 
 
+Comparison: TypeAlias = Literal[">=", ">", "<=", "<"]
+
+
 @dataclass(frozen=True)
 class Target:
     """What is asked of a probability: `P >= 19/20`."""
 
-    comparison: Literal[">=", ">", "<=", "<"]
+    comparison: Comparison
     probability: Exact
 
     def __post_init__(self) -> None:
@@ -358,7 +361,8 @@ class Engines:
     largest_difference: Magnitude
 
 
-def _engines(points: Iterable[Numbers]) -> Engines:
+def engines_of(points: Iterable[Numbers]) -> Engines:
+    """Those of some points, at least one."""
     return Engines("storm", "batch", max(point.difference for point in points))
 
 
@@ -396,7 +400,7 @@ class RunResult(Derives, Result):
     settings: SettingsRecord
     channel: Channel
     versions: Mapping[str, str]
-    engines: Engines = derived(lambda run: _engines(point for each in run.requirements for point in each.points))
+    engines: Engines = derived(lambda run: engines_of(point for each in run.requirements for point in each.points))
     remarks: tuple[str, ...]
     requirements: Annotated[tuple[RequirementResult, ...], Limits(min_length=1)]
     unanswered: Annotated[tuple[Unanswered, ...], Limits(min_length=1)] = ()
@@ -457,7 +461,7 @@ def _sureness_columns(sureness: Sureness | None) -> dict[str, float]:
 def engines_record(results: Iterable[RunResult]) -> dict[str, Any]:
     """Those of several runs, as JSON values."""
     requirements = [each for run in results for each in run.requirements]
-    made: dict[str, Any] = json_values(_engines(point for each in requirements for point in each.points))
+    made: dict[str, Any] = json_values(engines_of(point for each in requirements for point in each.points))
     return made
 
 

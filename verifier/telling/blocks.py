@@ -86,7 +86,7 @@ class Figure:
     """A picture.
 
     Attributes:
-        svg: an `<svg>` element made by `verifier.evidence.report.pictures`, its texts escaped.
+        svg: an `<svg>` element made by `verifier.telling.pictures`, its texts escaped.
         caption: what it shows; where there is no picture, this stands alone.
     """
 

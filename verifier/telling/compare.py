@@ -1,23 +1,31 @@
-"""Comparisons as tables that a person reads."""
+"""Comparisons, told once: which planner and which detector is better, how sure that is, and what the gate says."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from verifier.base.errors import one_line
-from verifier.base.numbers import decimal_text, interval_text, level_text
-from verifier.base.words import counted
-from verifier.questions.compare.compare_result import CompareResult
-from verifier.questions.compare.gate import Gate, rule_words
-from verifier.questions.compare.tables import Contender, Course, RequirementComparison, SpecComparison
+from verifier.base.numbers import decimal_text, interval_text, level_text, number_text
+from verifier.base.words import counted, listed
+from verifier.questions.compare.compare_result import CompareResult, GateRecord
+from verifier.questions.compare.gate import Drop, rule_words
+from verifier.questions.compare.tables import Contender, Course, Entry, RequirementComparison, SpecComparison
+from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Section, Table
 from verifier.telling.grounds import bounds_told, channel_lines
+from verifier.telling.pictures import Line, plot
 from verifier.telling.run import probability_text
 from verifier.telling.run_summary import remark_lines
-from verifier.telling.terminal import aligned
+from verifier.telling.terminal import blocks_lines
+from verifier.telling.wording import difference_text, name_text, scenario_text
 
 MOST_FLIPS = 6
 MOST_PAIRS = 12
+MOST_LINES = 8
+MOST_ROWS = 400
+"""Points of a picture up to which they are also given as a table."""
+MOST_SENTENCES = 4
+"""Requirements of a spec of which a summary says who is ahead."""
 
 
 def compare_table(result: CompareResult, *, pairs: bool = False) -> str:
@@ -27,175 +35,252 @@ def compare_table(result: CompareResult, *, pairs: bool = False) -> str:
         result: what was found.
         pairs: also the chances of all pairs.
     """
-    lines = [", ".join(one_line(each.name) for each in result.inputs)]
+    lines = [", ".join(one_line(file.name) for file in result.inputs)]
     for spec in result.specs:
-        if len(result.specs) > 1:
-            lines += ["", f"spec {spec.spec}"]
-        for each in spec.requirements:
-            lines += ["", f"{each.name}: P {each.target_text}", *_contender_table(each, result.level)]
+        for requirement in spec.requirements:
+            lines += ["", *blocks_lines(_requirement(result, spec, requirement))]
             if pairs:
-                lines += ["", *_pair_table(spec, each)]
-            lines += list(_flip_lines(spec, each))
-        lines += list(_pareto_lines(spec))
+                lines += ["", *blocks_lines(_pairs(spec, requirement))]
+            lines += blocks_lines(_flips(spec, requirement))
+        found = list(blocks_lines(_pareto(spec)))
+        lines += ["", *found] if found else []
     if result.gate is not None:
-        lines += ["", *_gate_lines(result.gate, len(result.specs) > 1)]
-    return "\n".join([*lines, "", *_notes(result)]) + "\n"
+        lines += ["", *blocks_lines(_gate(result.gate))]
+    lines += ["", *(one_line(note) for note in _notes(result)), *remark_lines(result.remarks)]
+    return "\n".join(lines) + "\n"
 
 
-def _contender_table(each: RequirementComparison, level: float) -> list[str]:
-    planners = {entry.contender.planner for entry in each.entries}
-    detectors = {entry.contender.detector for entry in each.entries}
-    header = [
-        *(["detector"] if len(detectors) > 1 or len(planners) == 1 else []),
-        *(["planner"] if len(planners) > 1 else []),
-        "P",
-        f"{level_text(level)} interval",
-        "best",
-        "worst scenario",
-        "verdict",
-    ]
+def compare_section(result: CompareResult, file: str, anchor: str) -> Section:
+    """The section of a report: as the terminal says it, with the courses as pictures."""
+    blocks: list[Block] = []
+    for spec in result.specs:
+        for requirement in spec.requirements:
+            blocks += _requirement(result, spec, requirement)
+            for course in requirement.courses:
+                blocks += _course(spec, requirement, course)
+            blocks += _flips(spec, requirement)
+            blocks.append(Fold("Chances of pairs", tuple(_pairs(spec, requirement))))
+        blocks += _pareto(spec)
+    if result.gate is not None:
+        blocks += _gate(result.gate)
+    blocks += [Paragraph(note, "note") for note in _notes(result)]
+    return Section(f"Comparison: {file}", tuple(blocks), id=anchor)
+
+
+def compare_sentences(result: CompareResult, file: str) -> Iterator[tuple[str, str]]:
+    """Who is ahead in each requirement, and whether the gate failed: sentences with a verdict, for a summary."""
+    for spec in result.specs:
+        for requirement in spec.requirements[:MOST_SENTENCES]:
+            if requirement.entries:
+                yield f"Comparison {file}, {name_text(requirement.name)}: {_ahead(requirement.entries)}.", ""
+    if result.gate is not None:
+        yield f"Gate of {file}: {_gate_text(result.gate)}", "violated" if result.gate.failed else "satisfied"
+
+
+def _ahead(entries: Sequence[Entry]) -> str:
+    """The contender with the best chance of being the best; none where several have the same."""
+    top = max(entry.best for entry in entries)
+    best = [entry for entry in entries if entry.best == top]
+    if len(best) > 1:
+        return f"{len(best)} of {len(entries)} contenders are equally good"
+    verdict = "" if best[0].verdict.value == "no target" else f", {best[0].verdict_text}"
+    name = f"{name_text(best[0].detector)}, planner {name_text(best[0].planner)}"
+    p = number_text(best[0].worst_point.probability)
+    return f"{name} is the best with chance {chance_text(top)}: P {p}{verdict}"
+
+
+def _requirement(result: CompareResult, spec: SpecComparison, requirement: RequirementComparison) -> Iterator[Block]:
+    """The contenders under one requirement."""
+    before = f"{name_text(spec.spec)}, " if len(result.specs) > 1 else ""
+    yield Paragraph(f"{before}{name_text(requirement.name)}: {requirement.target_text}", "lead")
+    yield Paragraph(requirement.formula, "formula")
+    target = None if requirement.target is None else requirement.target.probability
     rows = []
-    for entry in each.entries:
-        names = {"detector": one_line(entry.contender.detector), "planner": one_line(entry.contender.planner)}
-        rows.append(
-            [
-                *(names[name] for name in header if name in names),
-                probability_text(entry.worst_point, each.target),
-                interval_text(entry.lower, entry.upper),
-                chance_text(entry.best),
-                str(entry.worst_point.scenario),
-                entry.verdict_text,
-            ]
+    for entry in requirement.entries:
+        worst, ends = entry.worst_point, entry.interval
+        row: Row = (
+            name_text(entry.detector),
+            name_text(entry.planner),
+            Cell(probability_text(worst, target), worst.probability),
+            Cell(interval_text(ends.lower, ends.upper), ends.lower),
+            Cell(chance_text(entry.best), entry.best, heat=entry.best),
+            scenario_text(worst),
+            Cell(entry.verdict_text, verdict=entry.verdict.value),
         )
-    return aligned(header, rows)
+        rows.append(row)
+    interval = f"{level_text(result.level)} interval"
+    header = ("detector", "planner", "P", interval, "chance to be best", "worst scenario", "verdict")
+    yield Table(f"Contenders for {name_text(requirement.name)}", header, tuple(rows), sortable=True)
 
 
 def chance_text(chance: float) -> str:
-    """A chance with two decimals; `<.01` and `>.99` where it is not quite 0 or 1."""
+    """A chance with two decimals; `<0.01` and `>0.99` where it is not quite 0 or 1."""
     if 0 < chance < 0.01:
-        return "<.01"
+        return "<0.01"
     if 0.99 < chance < 1:
-        return ">.99"
-    return f"{chance:.2f}".lstrip("0") if 0 < chance < 1 else f"{chance:g}"
+        return ">0.99"
+    return f"{chance:.2f}" if 0 < chance < 1 else f"{chance:g}"
 
 
-def _pair_table(spec: SpecComparison, each: RequirementComparison) -> list[str]:
+def short_name(contenders: Sequence[Contender], contender: int) -> str:
+    """Detector and planner, as far as they differ among the contenders."""
+    kinds = ("detector", "planner")
+    differing = [kind for kind in kinds if len({getattr(each, kind) for each in contenders}) > 1] or kinds[:1]
+    return one_line(", ".join(name_text(getattr(contenders[contender], kind)) for kind in differing))
+
+
+def _pairs(spec: SpecComparison, requirement: RequirementComparison) -> Iterator[Block]:
+    """The chance that the contender of a row is better than that of a column."""
     count = len(spec.contenders)
     if count > MOST_PAIRS:
-        return [f"chances of pairs: {count} contenders are too many to show; they are in the JSON document"]
-    header = ["better than", *(f"{k + 1}" for k in range(count))]
-    rows = [
-        [f"{k + 1} {_name(spec, k)}", *("" if k == at else chance_text(value) for at, value in enumerate(row))]
-        for k, row in enumerate(each.better)
-    ]
-    return aligned(header, rows)
+        yield Paragraph(
+            f"Chances of pairs: {count} contenders are too many to show; they are in the JSON document.", "note"
+        )
+        return
+    rows = tuple(
+        (
+            f"{number} {short_name(spec.contenders, number - 1)}",
+            *("" if at == number else chance_text(value) for at, value in enumerate(row, 1)),
+        )
+        for number, row in enumerate(requirement.better, 1)
+    )
+    yield Table(
+        f"Chances of pairs for {name_text(requirement.name)}",
+        ("better than", *(str(number + 1) for number in range(count))),
+        rows,
+    )
 
 
-def _name(spec: SpecComparison, contender: int) -> str:
-    return short_name(spec.contenders, contender)
-
-
-def short_name(contenders: tuple[Contender, ...], contender: int) -> str:
-    """Detector and planner, as far as they differ among the contenders."""
-    mine = contenders[contender]
-    detectors, planners = ({getattr(each, kind) for each in contenders} for kind in ("detector", "planner"))
-    parts = [*([mine.detector] if len(detectors) > 1 else []), *([mine.planner] if len(planners) > 1 else [])]
-    return one_line(", ".join(parts) or mine.detector)
-
-
-def _flip_lines(spec: SpecComparison, each: RequirementComparison) -> Iterator[str]:
-    found = [(course, flip) for course in each.courses for flip in course.flips]
+def _flips(spec: SpecComparison, requirement: RequirementComparison) -> Iterator[Block]:
+    """Where two contenders change places, the most certain changes first."""
+    found = [(course, flip) for course in requirement.courses for flip in course.flips]
     found.sort(key=lambda pair: -min(pair[1].first_ahead, pair[1].second_ahead))
     for course, flip in found[:MOST_FLIPS]:
-        first = f"{_name(spec, flip.first)} is ahead at {_place(course, flip.before)}"
-        second = f"{_name(spec, flip.second)} at {_place(course, flip.after)}"
+        first = f"{short_name(spec.contenders, flip.first)} is ahead at {_place_text(course, flip.before)}"
+        second = f"{short_name(spec.contenders, flip.second)} at {_place_text(course, flip.after)}"
         chances = chance_text(flip.first_ahead), chance_text(flip.second_ahead)
-        yield f"order changes: {first} (chance {chances[0]}), {second} ({chances[1]})"
+        yield Paragraph(f"The order changes: {first} (chance {chances[0]}), {second} ({chances[1]}).", "note")
     if len(found) > MOST_FLIPS:
-        yield f"and {len(found) - MOST_FLIPS} less certain changes of order, in the JSON document"
+        more = len(found) - MOST_FLIPS
+        yield Paragraph(f"And {more} less certain changes of order, in the JSON document.", "note")
 
 
-def _place(course: Course, place: int) -> str:
-    value: Fraction = course.places[place]
+def _place_text(course: Course, place: int) -> str:
+    value = Fraction(course.places[place])
     if course.axis.endswith("(m)"):
         return f"{course.axis.removesuffix(' (m)')} {float(value):g} m"
-    return f"{course.axis} = {decimal_text(value)}"
+    return f"{name_text(course.axis)} = {decimal_text(value)}"
 
 
-def _pareto_lines(spec: SpecComparison) -> Iterator[str]:
+def _course(spec: SpecComparison, requirement: RequirementComparison, course: Course) -> Iterator[Block]:
+    """P of every contender along what was swept, as a picture and as a table."""
+    lines = []
+    columns = (zip(*table, strict=True) for table in (course.probability, course.lower, course.upper))
+    places = [float(Fraction(place)) for place in course.places]
+    for contender, (p, low, high) in enumerate(zip(*columns, strict=True)):
+        known = [(x, *ends) for x, *ends in zip(places, p, low, high, strict=True) if None not in ends]
+        band = [(x, lower, upper) for x, _, lower, upper in known]
+        lines.append(Line(short_name(spec.contenders, contender), [(x, value) for x, value, _, _ in known], band))
+    axis = name_text(course.axis)
+    title = f"P of {name_text(requirement.name)} against {axis}"
+    more = f" The first {MOST_LINES} of {len(lines)} contenders." if len(lines) > MOST_LINES else ""
+    target = None if requirement.target is None else float(requirement.target.probability)
+    yield Figure(plot(lines[:MOST_LINES], (axis, "P"), title, target), f"{title}; bands: intervals.{more}")
+    rows = tuple(
+        (line.name, Cell(f"{x:.6g}", x), Cell(number_text(p), p), Cell(interval_text(low, high), low))
+        for line in lines
+        for (x, p), (_, low, high) in zip(line.points, line.band, strict=True)
+    )
+    if len(rows) <= MOST_ROWS:
+        table = Table(f"{title}: the points", ("contender", axis, "P", "interval"), rows, sortable=True)
+        yield Fold("The picture as a table", (table,), printed=False)
+
+
+def _pareto(spec: SpecComparison) -> Iterator[Block]:
     pareto = spec.pareto
     if pareto is None:
         return
-    known = {each.name: each for each in spec.requirements}
+    known = {requirement.name: requirement for requirement in spec.requirements}
     first, second = known[pareto.first], known[pareto.second]
-    header = ["contender", pareto.first, pareto.second, "non-dominated", "chance"]
-    rows = [
-        [
-            _name(spec, k),
-            probability_text(first.entries[k].worst_point),
-            probability_text(second.entries[k].worst_point),
-            "yes" if pareto.non_dominated[k] else "-",
-            chance_text(pareto.chances[k]),
-        ]
-        for k in range(len(spec.contenders))
-    ]
-    yield ""
-    yield f"both at once: {pareto.first} and {pareto.second}"
-    yield from aligned(header, rows)
-
-
-def _gate_lines(gate: Gate, many_specs: bool) -> Iterator[str]:
-    header = ["requirement", "detector", "planner", "before", "now", "drop", "gate"]
+    count = len(spec.contenders)
+    good = [short_name(spec.contenders, k) for k in range(count) if pareto.non_dominated[k]]
+    both = f"{name_text(pareto.first)} and {name_text(pareto.second)}"
+    yield Paragraph(f"{both} together: not dominated {'is' if len(good) == 1 else 'are'} {listed(good)}.")
     rows = []
-    for each in gate.drops:
-        name = f"{each.spec}: {each.requirement}" if many_specs else each.requirement
-        chance = "" if each.chance is None else f" (chance {chance_text(each.chance)})"
-        drop = "0" if each.drop == 0 else f"{each.drop:+.3g}"
-        state = "FAILED" if each.failed else "passed"
-        names = [one_line(each.detector), one_line(each.planner)]
-        rows.append([name, *names, f"{each.before:.6g}", f"{each.now:.6g}", drop, state + chance])
-    yield f"against {one_line(gate.baseline.name)}, largest drop allowed {decimal_text(gate.max_drop)}"
-    yield from aligned(header, rows)
-    yield f"a drop counts {rule_words(gate.least_chance)}"
-    failed = [each for each in gate.drops if each.failed]
-    for each in failed:
-        yield (
-            f"{each.requirement} dropped by {each.drop:.6g}, from {each.before:.6g} to {each.now:.6g} "
-            f"({one_line(each.detector)}, {one_line(each.planner)})"
+    for k in range(count):
+        points = (found.entries[k].worst_point for found in (first, second))
+        row: Row = (
+            short_name(spec.contenders, k),
+            *(Cell(probability_text(point), point.probability) for point in points),
+            "yes" if pareto.non_dominated[k] else "-",
+            Cell(chance_text(pareto.chances[k]), pareto.chances[k]),
         )
-    yield f"gate: {'failed' if failed else 'passed'}"
+        rows.append(row)
+    header = ("contender", name_text(pareto.first), name_text(pareto.second), "not dominated", "chance")
+    yield Table(f"Both at once: {both}", header, tuple(rows), sortable=True)
+
+
+def _gate(gate: GateRecord) -> Iterator[Block]:
+    """What each requirement was and is, and whether that is too large a drop."""
+    rows = tuple(
+        (
+            name_text(drop.spec),
+            name_text(drop.requirement),
+            f"{name_text(drop.detector)}, {name_text(drop.planner)}",
+            Cell(number_text(drop.before), drop.before),
+            Cell(number_text(drop.now), drop.now),
+            Cell("0" if drop.drop == 0 else f"{drop.drop:+.3g}", drop.drop),
+            Cell("not known" if drop.chance is None else chance_text(drop.chance), drop.chance),
+            Cell("failed" if drop.failed else "passed", verdict="violated" if drop.failed else "satisfied"),
+        )
+        for drop in gate.drops
+    )
+    header = ("spec", "requirement", "of", "before", "now", "drop", "chance of more than allowed", "gate")
+    caption = f"Drop against {name_text(gate.baseline.name)}; allowed is {decimal_text(gate.max_drop)}"
+    yield Table(caption, header, rows, sortable=True)
+    chance = gate.drop_from.partition(":")[2]
+    yield Paragraph(f"A drop counts {rule_words(Fraction(chance) if chance else None)}.", "note")
+    for drop in gate.drops:
+        if drop.failed:
+            yield Paragraph(f"{_dropped(drop)}.")
+    yield Paragraph(f"Gate: {_gate_text(gate)}", "verdict", "violated" if gate.failed else "satisfied")
+
+
+def _dropped(drop: Drop) -> str:
+    return (
+        f"{name_text(drop.requirement)} dropped by {drop.drop:.6g}, from {number_text(drop.before)} to "
+        f"{number_text(drop.now)} ({name_text(drop.detector)}, {name_text(drop.planner)})"
+    )
+
+
+def _gate_text(gate: GateRecord) -> str:
+    failed = sum(drop.failed for drop in gate.drops)
+    many = f"{failed or 'none'} of {counted(len(gate.drops), 'result')} {'are' if failed > 1 else 'is'}"
+    against = f"worse by more than {decimal_text(gate.max_drop)} against {name_text(gate.baseline.name)}"
+    return f"{'failed' if gate.failed else 'passed'}, {many} {against}."
 
 
 def _notes(result: CompareResult) -> Iterator[str]:
-    count = sum(len(entry.points) for spec in result.specs for each in spec.requirements for entry in each.entries)
-    yield (
-        f"{counted(count, 'probability', 'probabilities')} by Storm {result.versions['storm']}; "
-        f"the second engine differs by at most {result.largest_difference:.1e}."
-    )
+    """Which engines, how many draws, and what verdicts and chances assume of each detector."""
+    entries = [entry for spec in result.specs for asked in spec.requirements for entry in asked.entries]
+    many = counted(sum(len(entry.points) for entry in entries), "probability", "probabilities")
+    difference = difference_text(result.engines.largest_difference)
+    yield f"{many} by Storm {result.versions['storm']} and by a second engine; {difference}."
     yield (
         f"Chances and intervals are from {result.draws} common draws of the matrices; a chance is off by about "
         f"{1 / result.draws**0.5:.1g} at most."
     )
-    yield from _verdicts_from(result)
-    drawn = (each for spec in result.specs for each in spec.drawn)
-    yield from dict.fromkeys(f"{one_line(each.detector)}: {each.reason}." for each in drawn)
-    yield from remark_lines(result.remarks)
-
-
-def _verdicts_from(result: CompareResult) -> Iterator[str]:
-    """What is compared with the targets, and what that assumes of each detector's data."""
-    settings = [each for spec in result.settings["specs"].values() for each in spec.values()]
+    settings = [mine for spec in result.settings.specs.values() for mine in spec.values()]
     if settings[0].verdict_from == "point":
         yield "Verdicts use the point estimates alone."
     else:
-        bounds = [each.bounds for each in settings if each.bounds is not None]
-        yield from dict.fromkeys(f"Verdicts use the {one_line(bounds_told(each))}." for each in bounds)
-    tests = dict.fromkeys(
-        f"{one_line(each.detector)}: {one_line(line)}"
-        for spec in result.specs
-        for each in spec.drawn
-        for line in channel_lines(each.channel)
+        bounds = [mine.bounds for mine in settings if mine.bounds is not None]
+        yield from dict.fromkeys(f"Verdicts use the {bounds_told(basis)}." for basis in bounds)
+    drawn = [each for spec in result.specs for each in spec.drawn]
+    tests = ((name_text(each.detector), "; ".join(channel_lines(each.channel))) for each in drawn)
+    yield from dict.fromkeys(
+        f"{detector}: assumes a memoryless detector. Test of successive frames: {told}."
+        for detector, told in tests
+        if told
     )
-    if tests:
-        yield "Assumes a memoryless detector. Test of successive frames:"
-        yield from (f"  {line}" for line in tests)
+    yield from dict.fromkeys(f"{name_text(each.detector)}: {each.reason}." for each in drawn)

@@ -1,10 +1,14 @@
-"""Confusion counts and matching audits as tables that a person reads."""
+"""Confusion counts and matching audits, told once: on the terminal of `verify confusion` and in reports."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+import numpy as np
+
+from verifier.base.errors import one_line
+from verifier.base.words import percent
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.dependence import classes_tested, dependence_remark
 from verifier.perception.confusion.matrices import ConfusionMatrices, label_text
@@ -12,7 +16,9 @@ from verifier.perception.confusion.recall import THIN_COLUMN, recalls, thin_colu
 from verifier.perception.confusion.sanity import remark_texts
 from verifier.perception.confusion.weights import WORTH_SAYING, rate_differences
 from verifier.questions.audit import Audited
-from verifier.telling.terminal import aligned
+from verifier.telling.blocks import Cell, Row, Table
+from verifier.telling.terminal import aligned, block_lines
+from verifier.telling.wording import name_text
 
 MOST_THIN = 6
 MOST_DIFFERENCES = 12
@@ -20,14 +26,59 @@ MOST_DIFFERENCES = 12
 
 def counts_table(counts: ConfusionCounts) -> str:
     """One matrix per bin with counts and rates; of a family the lowest threshold, and recall at each threshold."""
-    lines = [counts.title] if counts.title else []
+    lines = [one_line(counts.title)] if counts.title else []
     lines += _head_lines(counts)
     shown = counts if counts.thresholds is None else counts.member(counts.thresholds[0])
     if counts.thresholds is not None:
         lines += ["", *_family_lines(counts), "", f"matrices at score threshold {counts.thresholds[0]:g}"]
-    for index in range(counts.bins.count):
-        lines += ["", *_matrix_lines(shown, index)]
+    for block in matrix_blocks(shown):
+        lines += ["", *block_lines(block)]
     return "\n".join([*lines, "", *_weight_lines(shown), *_notes(shown)]) + "\n"
+
+
+def matrix_blocks(counts: ConfusionCounts, most: int | None = None) -> Iterator[Table]:
+    """Recall of every true label by bin, then every matrix, or so many of them; of a family of its lowest threshold.
+
+    In each matrix the rows are reports and the columns true labels; a column's rates sum to 1.
+    """
+    yield _recall_table(counts)
+    for index in range(counts.bins.count if most is None else min(most, counts.bins.count)):
+        yield _matrix_table(counts, index)
+
+
+def _recall_table(counts: ConfusionCounts) -> Table:
+    """Hits by items of every true label, by bin."""
+    hits, items = np.diagonal(counts.counts[0], axis1=1, axis2=2).tolist(), counts.counts[0].sum(axis=1).tolist()
+    rows = tuple(
+        (Cell(name_text(counts.bins.text(at)), at), *map(_rate_cell, hits[at], items[at]))
+        for at in range(counts.bins.count)
+    )
+    header = ("distance", *(name_text(label_text(label)) for label in counts.labels))
+    return Table("Reported as what it is, by true label and distance: rate (count of items)", header, rows, True)
+
+
+def _rate_cell(hits: int, total: int) -> Cell:
+    if total == 0:
+        return Cell("no items", -1.0)
+    rate = hits / total
+    return Cell(f"{percent(rate, 3)} ({hits} of {total})", rate, heat=rate)
+
+
+def _matrix_table(counts: ConfusionCounts, index: int) -> Table:
+    """One matrix: a row per report, a column per true label; columns sum to 1."""
+    names = [name_text(label_text(label)) for label in counts.labels]
+    table = counts.counts[0, index]
+    items = table.sum(axis=0).tolist()
+    rows: list[Row] = [(name, *map(_count_cell, row, items)) for name, row in zip(names, table.tolist(), strict=True)]
+    rows.append(("items", *(Cell(str(total)) for total in items)))
+    caption = f"{name_text(counts.bins.text(index))}: count (rate) of each report"
+    return Table(caption, ("reported", *(f"true {name}" for name in names)), tuple(rows), side=True)
+
+
+def _count_cell(count: int, total: int) -> Cell:
+    if total == 0:
+        return Cell("0 (no items)")
+    return Cell(f"{count} ({count / total:.4g})", heat=count / total)
 
 
 def _head_lines(counts: ConfusionCounts) -> list[str]:
@@ -55,21 +106,6 @@ def matching_text(matching: dict[str, object]) -> str:
         classes,
     ]
     return ", ".join([*parts, f"unmatched {matching.get('unmatched')}", f"duplicates {matching.get('duplicates')}"])
-
-
-def _matrix_lines(counts: ConfusionCounts, index: int) -> list[str]:
-    table = counts.counts[0, index]
-    items = table.sum(axis=0)
-    names = [label_text(label) for label in counts.labels]
-    rows = []
-    for at, name in enumerate(names):
-        cells = [
-            f"{number} ({number / total:.3f})" if total else str(number)
-            for number, total in zip(table[at].tolist(), items.tolist(), strict=True)
-        ]
-        rows.append([name, *cells])
-    rows.append(["items", *map(str, items.tolist())])
-    return aligned([counts.bins.text(index), *names], rows)
 
 
 def _family_lines(counts: ConfusionCounts) -> list[str]:

@@ -1,248 +1,399 @@
-"""Explanations as text that a person reads."""
+"""Why requirements are lost and what would help, told once: terminal, report and assurance case say the same."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
-from fractions import Fraction
+from collections.abc import Iterator, Sequence
 
-from verifier.analysis.counterexamples.explanation import Explanation, Step, ToldRun
-from verifier.analysis.counterexamples.replay import Replay
-from verifier.base.documents import Content
+import numpy as np
+
 from verifier.base.errors import one_line
-from verifier.base.numbers import interval_text, level_text
-from verifier.perception.confusion.matrices import Label, label_text
-from verifier.questions.explain.explain_result import Counted, Explained, ExplainResult, Frame
-from verifier.study.results import Point
-from verifier.telling.causes import (
-    HOW_CAUSES_COUNT,
-    cause_lines,
-    correction_text,
-    deviation_text,
-    pattern_text,
-    patterns_text,
-    report_text,
-    violation_text,
+from verifier.base.numbers import interval_text, level_text, number_text
+from verifier.base.words import counted, listed, percent
+from verifier.checking.verdicts import Verdict, WithinBounds
+from verifier.questions.explain.explain_result import (
+    CauseRecord,
+    CorrectionRecord,
+    Explained,
+    ExplainResult,
+    Frame,
+    MapRecord,
+    PatternRecord,
+    RunRecord,
+    StepRecord,
+    WrongReports,
 )
+from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Section, Table
 from verifier.telling.grounds import bounds_told, marked_verdict, reason_text, vacuity_text
+from verifier.telling.pictures import Line, chart, plot
 from verifier.telling.run import bound_text, choices_made, probability_text
-from verifier.telling.run_summary import evidence_lines, remark_lines
-from verifier.telling.terminal import aligned
+from verifier.telling.run_summary import evidence_line, remark_lines
+from verifier.telling.terminal import blocks_lines, section_lines
+from verifier.telling.wording import difference_text, name_text, scenario_text, sentence, state_text
 
 LARGEST_DENOMINATOR = 10**6
-MOST_FRAMES = 3
-"""Frames that are printed for each kind of wrong report; the JSON document names more."""
+MOST_FRAMES = 20
+MOST_MAP_ROWS = 400
+"""Cells of a state map up to which its numbers are also given as a table."""
+HOW_CAUSES_COUNT = (
+    "A wrong report counts where, with the correct one in its place, losing was less probable (on average of the "
+    "measured detector and a perfect one from there on). Each losing run counts once, for all wrong reports that "
+    "counted on it together."
+)
 
 
 def explain_table(result: ExplainResult) -> str:
-    """Everything that was found, requirement by requirement."""
-    run = result.run
-    planners = list(dict.fromkeys(each.planner for each in run.requirements))
-    lines = [one_line(run.title), *choices_made(run, planners)]
-    content = result.document()
-    for each, part in zip(result.explained, content["explanations"], strict=True):
-        lines += ["", *_requirement_lines(each, result, content, part)]
-    lines += evidence_lines(run)
-    lines += ["", f"Probabilities by Storm {run.versions['storm']}; the second engine differs by at most "]
-    lines[-1] += f"{run.engines.largest_difference:.1e}."
-    lines += remark_lines(run.remarks)
-    return "\n".join([*lines, f"verdict: {one_line(run.verdict_text)}"]) + "\n"
+    """The output of `verify explain`, requirement by requirement; the maps are in its picture."""
+    planners = list(dict.fromkeys(explained.planner for explained in result.explanations))
+    lines = [one_line(result.title), *choices_made(result, planners)]
+    for explained in result.explanations:
+        lines += ["", *section_lines(_headed(result, explained))]
+        for blocks in (
+            cause_blocks(result, explained),
+            pattern_blocks(result, explained),
+            _fixes(result, explained),
+            _label_more(result, explained),
+            _moves(result, explained),
+        ):
+            found = list(blocks_lines(blocks))
+            lines += ["", *found] if found else []
+    lines += _evidence_lines(result)
+    difference = difference_text(result.engines.largest_difference)
+    lines += ["", f"Probabilities by Storm {result.versions['storm']} and by a second engine; {difference}."]
+    lines += remark_lines(result.remarks)
+    return "\n".join([*lines, f"verdict: {one_line(result.verdict_text)}"]) + "\n"
 
 
-def _requirement_lines(each: Explained, result: ExplainResult, content: Content, part: Content) -> list[str]:
-    point, target = each.point, each.result.threshold
-    asked = "P = ?" if target is None else f"P {each.result.target_text}"
-    head = f"{each.result.name}, planner {each.result.planner}: {asked}, {one_line(marked_verdict(point))}"
-    number = f"P = {probability_text(point, target)} ({bound_text(point)}) in the worst scenario, {point.scenario}"
-    lines = [
-        head,
-        "=" * len(head),
-        number,
-        *_sureness_lines(point, result),
-        *_why_lines(point),
-        "",
-        *_failure_lines(each, content, part),
-    ]
-    lines += _fix_lines(each.explanation, result)
-    lines += _column_lines(each.explanation, result, deviation_text(part))
-    return [*lines, *_move_lines(each.explanation, result)]
-
-
-def _why_lines(point: Point) -> list[str]:
-    """What the verdict rests on beside its numbers, and why it is open or vacuous."""
-    lines = (
-        [f"not decided by these numbers: {one_line(text)}"]
-        if (text := reason_text(point.reason, point.probability))
-        else []
+def _headed(result: ExplainResult, explained: Explained) -> Section:
+    """The requirement, its probability, and what its verdict rests on."""
+    point, target = explained.point, explained.target
+    asked = "P = ?" if target is None else f"P {target}"
+    number = probability_text(point, None if target is None else target.probability)
+    texts = [f"P = {number} ({bound_text(point)}) in the worst scenario, {scenario_text(point)}"]
+    sure, rests_on = point.sureness, result.settings.bounds
+    if sure is not None and rests_on is not None:
+        interval, bounds = (interval_text(ends.lower, ends.upper) for ends in (sure.interval, sure.confidence_bounds))
+        name, gap, assumed = bounds_told(rests_on).partition("; ")
+        texts += [f"{level_text(sure.level)} {sure.interval.kind} interval {interval}"]
+        texts += [f"{name} {bounds}{gap}{assumed}"]
+    texts += (
+        [f"not decided by these numbers: {text}"] if (text := reason_text(point.reason, point.probability)) else []
     )
-    lines += [f"vacuous: {one_line(text)}"] if (text := vacuity_text(point)) else []
-    return lines + (["it holds whatever the detector predicts"] if point.basis == "any_dependence" else [])
+    texts += [f"vacuous: {text}"] if (text := vacuity_text(point)) else []
+    texts += ["it holds whatever the detector predicts"] if point.basis == "any_dependence" else []
+    head = f"{explained.name}, planner {explained.planner}: {asked}, {marked_verdict(point)}"
+    return Section(head, tuple(map(Paragraph, texts)))
 
 
-def _sureness_lines(point: Point, result: ExplainResult) -> list[str]:
-    found = point.sureness
-    rests_on = result.run.settings.bounds
-    if found is None or rests_on is None:
-        return []
-    interval, bounds = (interval_text(ends.lower, ends.upper) for ends in (found.interval, found.confidence_bounds))
-    name, gap, assumed = bounds_told(rests_on).partition("; ")
-    return [
-        f"{level_text(found.level)} {found.interval.kind} interval {interval}",
-        f"{name} {bounds}{gap}{assumed}",
-    ]
+def _evidence_lines(result: ExplainResult) -> list[str]:
+    """What would decide each requirement that the confidence bounds leave open, a blank line first."""
+    lines = []
+    for explained in result.explanations:
+        reason, plan = explained.point.reason, explained.evidence_needed
+        if explained.verdict is Verdict.INCONCLUSIVE and (reason is None or isinstance(reason, WithinBounds)):
+            where = f"{explained.name}, planner {explained.planner}, {explained.point.scenario}"
+            mixed = result.matrices is not None and result.matrices.mix is not None
+            lines.append(evidence_line(where, plan, result.settings, mixed=mixed))
+    return ["", *lines] if lines and result.settings.verdict_from == "bounds" else []
 
 
-def _failure_lines(each: Explained, content: Content, part: Content) -> list[str]:
-    found = each.explanation
+def failing_blocks(result: ExplainResult, explained: Explained) -> Iterator[Block]:
+    """How a requirement fails: its causes, the patterns of losing runs in words, and the state map."""
+    yield from cause_blocks(result, explained)
+    yield from pattern_blocks(result, explained)
+    if explained.map is not None:
+        yield from _map(explained, explained.map)
+
+
+def improving_blocks(result: ExplainResult, explained: Explained) -> Iterator[Block]:
+    """What would help: kinds of wrong reports to fix, columns to label more, and what P hangs on."""
+    yield from _fixes(result, explained)
+    yield from _label_more(result, explained)
+    yield from _moves(result, explained)
+
+
+def improving_sentence(result: ExplainResult, explained: Explained) -> str | None:
+    """What would help most, in one sentence; None where nothing is wrong."""
+    if explained.fixes:
+        best = explained.fixes[0]
+        return (
+            f"If true {name_text(best.true)} in {name_text(result.bins[best.bin])} were never reported as "
+            f"{name_text(best.reported)}, P would be {number_text(best.probability)}."
+        )
+    if explained.verdict is not Verdict.VIOLATED:
+        return None
+    perfect = number_text(explained.perfect_perception)
+    return f"No single kind of wrong report changes P; with perfect perception it would be {perfect}."
+
+
+def cause_blocks(result: ExplainResult, explained: Explained) -> Iterator[Block]:
+    """The violation and its causes, with the frames in which wrong reports really happened."""
+    yield Paragraph(_violation_text(explained))
+    lines = tuple(f"{line}." for line in cause_lines(result, explained))
+    if not lines:
+        return
+    yield Listing(lines)
+    yield Paragraph(HOW_CAUSES_COUNT, "note")
+    if best := _correction_text(result, explained):
+        yield Paragraph(best)
+    for kind in explained.violation.wrong_reports:
+        if kind.in_record:
+            summary = f"Frames with {_report_text(result, kind)}: {kind.in_record} in the record"
+            yield Fold(summary, (_frames(kind.frames or ()),))
+
+
+def _violation_text(explained: Explained) -> str:
+    """How probable the violation is, as a sentence."""
+    found = explained.violation
+    verb = "holds" if found.satisfies_the_formula else "fails"
     if not found.patterns:
-        return [violation_text(part)]
-    lines = [violation_text(part), *(f"  {line}" for line in cause_lines(content, part)), HOW_CAUSES_COUNT]
-    lines += [f"{best}."] if (best := correction_text(content, part)) else []
-    for counted, kind in zip(each.counted, part["violation"]["wrong_reports"], strict=True):
-        lines += _frame_lines(counted, report_text(content, kind))
-    lines += ["", patterns_text(part)]
-    for number, (told, pattern) in enumerate(zip(found.patterns, part["violation"]["patterns"], strict=True), 1):
-        lines.append(f"  {number}. {pattern_text(content, part, pattern)}")
-        for run in told.members:
-            lines += _run_lines(run, found.asked, content, alone=told.complete and len(told.members) == 1)
-    if any(run.replayed is not Replay.WHOLE for told in found.patterns for run in told.members):
-        lines.append("Some runs are too long for the formula to be evaluated on them once more; their steps were.")
-    return lines
+        return f"There is no run on which the formula {verb}: with these matrices none has a positive probability."
+    if found.is_certain:
+        return f"The formula {verb} whatever the detector reports."
+    return f"The formula {verb} with probability {number_text(found.probability)}."
 
 
-def _run_lines(run: ToldRun, asked: frozenset[str], content: Content, *, alone: bool) -> list[str]:
-    kind = "the only run" if alone else "a run"
-    lines = [f"     {kind}, probability {run.probability:.6g}{_fraction_text(run.exact)}:"]
-    lines.append(f"     {'start':<10}{_state_text(run.initial)}")
+def cause_lines(result: ExplainResult, explained: Explained) -> Iterator[str]:
+    """One line for each cause, the most probable first; their shares add up to the whole violation."""
+    found = explained.violation
+    for cause in found.causes:
+        yield f"Cause of {percent(cause.share)} of the violation: {_cause_text(result, explained, cause)}"
+    if found.rest > 0:
+        share = percent(found.rest / found.probability)
+        yield f"Cause of {share} of the violation: other sets of wrong reports, each less probable"
+
+
+def _cause_text(result: ExplainResult, explained: Explained, cause: CauseRecord) -> str:
+    kinds = _kinds(explained, cause)
+    if not kinds and not cause.others:
+        perfect = number_text(explained.perfect_perception)
+        return f"no wrong report; the planner and the dynamics lose (with perfect perception P would be {perfect})"
+    told = [_report_text(result, kind) for kind in kinds] + ["further wrong reports"] * cause.others
+    corrected = number_text(cause.corrected)
+    if len(told) == 1:
+        return f"{told[0]} (if correct, P would be {corrected})"
+    alone = listed([number_text(kind.corrected) for kind in kinds], "or")
+    single = f"; if only {'the first' if len(kinds) == 1 else 'one of them'}, {alone}" if kinds else ""
+    return f"{listed(told)} together (if all were correct, P would be {corrected}{single})"
+
+
+def _correction_text(result: ExplainResult, explained: Explained) -> str | None:
+    """Which correction of one kind, of two, and so on gains most; None where more than one kind gains no more."""
+    best = explained.violation.corrections
+    told = [
+        f"{'one kind' if len(one.wrong_reports) == 1 else counted(len(one.wrong_reports), 'kind')}, "
+        f"{listed([_report_text(result, kind) for kind in _kinds(explained, one)])}: P would be "
+        f"{number_text(one.corrected)}"
+        for one in best
+    ]
+    return f"Corrections that gain most. Of {'; of '.join(told)}." if len(best) > 1 else None
+
+
+def _kinds(explained: Explained, named: CauseRecord | CorrectionRecord) -> list[WrongReports]:
+    return [explained.violation.wrong_reports[number] for number in named.wrong_reports]
+
+
+def _report_text(result: ExplainResult, kind: WrongReports, reported: str = "") -> str:
+    """A kind of wrong report: `ped in [0, 10) m reported as empty`."""
+    where = name_text(result.bins[kind.bin])
+    return f"{name_text(kind.true)} in {where} reported as {reported or name_text(kind.reported)}"
+
+
+def _frames(frames: Sequence[Frame]) -> Table:
+    header = ("sequence", "frame", "distance", "annotation", "detection")
+    rows = tuple(
+        (
+            name_text(frame.sequence),
+            name_text(frame.frame),
+            "not known" if frame.distance_m is None else f"{frame.distance_m:.1f} m",
+            f"{name_text(frame.file)}:{frame.line}" if frame.file else "none",
+            f"{name_text(frame.report_file)}:{frame.report_line}" if frame.report_file else "none",
+        )
+        for frame in frames[:MOST_FRAMES]
+    )
+    more = f"; {len(frames) - MOST_FRAMES} more in the document" if len(frames) > MOST_FRAMES else ""
+    return Table(f"Frames{more}", header, rows)
+
+
+def pattern_blocks(result: ExplainResult, explained: Explained) -> Iterator[Block]:
+    """The patterns of losing runs, each with its runs step by step."""
+    found = explained.violation
+    if not found.patterns:
+        return
+    yield Paragraph(f"{_patterns_text(explained)}.")
+    for number, pattern in enumerate(found.patterns, start=1):
+        yield Paragraph(f"{number}. {sentence(_pattern_text(result, explained, pattern))}.")
+        for run in pattern.members:
+            alone = pattern.complete and len(pattern.members) == 1
+            exact = run.exact
+            short = exact is not None and 1 < exact.denominator <= LARGEST_DENOMINATOR
+            probability = f"{number_text(run.probability)}{f' = {exact}' if short else ''}"
+            start = f"with probability {probability}, from {state_text(run.initial)}"
+            yield Paragraph(f"{'The only run' if alone else 'A run'} of it, {start}:")
+            yield Listing(tuple(_run_items(result, explained, run)))
+    if any(run.replayed != "whole" for pattern in found.patterns for run in pattern.members):
+        yield Paragraph(
+            "Some runs are too long for the formula to be evaluated on them once more; their steps were.", "note"
+        )
+
+
+def _patterns_text(explained: Explained) -> str:
+    """How many patterns are listed, and what share of the violation they are."""
+    found = explained.violation
+    many = counted(len(found.patterns), "pattern")
+    if found.complete:
+        return f"Losing runs, whenever it happened: {many}"
+    which = "most probable" if found.ranked else "probable (others may be more so)"
+    return f"Losing runs, whenever it happened: the {which} {many}, {percent(found.covered or 0.0)} of the violation"
+
+
+def _pattern_text(result: ExplainResult, explained: Explained, pattern: PatternRecord) -> str:
+    """A pattern with its total probability: what counted on its steps, in order."""
+    kinds = explained.violation.wrong_reports
+    steps = [_counted_text(result, [[kinds[k] for k in reports] for reports in step]) for step in pattern.steps]
+    told = ", then ".join(steps) or "no wrong report counted"
+    return f"probability {number_text(pattern.probability)}, {percent(pattern.share)} of it: {told}"
+
+
+def _counted_text(result: ExplainResult, alternatives: Sequence[Sequence[WrongReports]]) -> str:
+    """What may have counted on a step; one object reported in one of several wrong ways is told at once."""
+    single = [reports[0] for reports in alternatives if len(reports) == 1]
+    if len({(kind.bin, kind.true) for kind in single}) == 1 and len(single) == len(alternatives):
+        return _report_text(result, single[0], listed([name_text(kind.reported) for kind in single], "or"))
+    return " or ".join(
+        listed([_report_text(result, kind) for kind in reports]) or "no wrong report" for reports in alternatives
+    )
+
+
+def _run_items(result: ExplainResult, explained: Explained, run: RunRecord) -> Iterator[str]:
+    if run.irrevocable_after == 0:
+        yield "From the start nothing can help."
     at = 0
-    for length, step in _stretches(run):
-        first = at + 1
-        at += length
-        when = f"step {at}" if length == 1 else f"{first}-{at}"
-        told = _report_text(step[0], asked, length > 1, content)
-        lines.append(f"     {when:<10}{_state_text(step[1].after)}   {told}")
-        if at == run.irrevocable:
-            lines.append("     lost: nothing can help any more" + ("; most likely" if at < len(run.steps) else ""))
-    return lines
+    for steps in _stretches(run):
+        first, at = at + 1, at + len(steps)
+        when = f"Step {at}" if len(steps) == 1 else f"Steps {first} to {at}"
+        lost = " From here nothing can help any more" if at == run.irrevocable_after else ""
+        likely = "; the steps below are the most likely ones" if lost and at < len(run.steps) else ""
+        told = _stretch_text(result, explained, steps)
+        yield f"{when}: {told} Then {state_text(steps[-1].after)}.{lost}{likely}{'.' if lost else ''}"
 
 
-def _stretches(run: ToldRun) -> list[tuple[int, tuple[Step, Step]]]:
-    """Steps in which the same was there and was reported, as one: their number, the first and the last of them.
-
-    A step on which nothing hung is like every other such step, whatever was reported.
-    """
-    keys = [
-        (k >= run.irrevocable, step.matters, (step.there, step.told) if step.matters else None)
-        for k, step in enumerate(run.steps)
-    ]
-    found = []
-    for _, group in itertools.groupby(zip(keys, run.steps, strict=True), key=lambda pair: pair[0]):
-        steps = [step for _, step in group]
-        found.append((len(steps), (steps[0], steps[-1])))
-    return found
+def _stretches(run: RunRecord) -> Iterator[list[StepRecord]]:
+    """Steps in which the same was there and was reported, as one; a step on which nothing hung is like any other."""
+    for _, group in itertools.groupby(enumerate(run.steps), key=lambda pair: _alike(run, *pair)):
+        yield [step for _, step in group]
 
 
-def _report_text(step: Step, asked: frozenset[str], several: bool, content: Content) -> str:
-    if not step.matters:
-        return "whatever is reported" if step.there else "nobody looks"
-    there = " and ".join(f"{_thing_text(label)} in {content['bins'][at]}" for label, at in step.there)
-    told = " / ".join(_told_text(label, asked) for label, _ in step.told)
-    rate = sum(rate for _, rate in step.told)
-    return f"{there}; reported: {told} ({rate:.4g}{' each' if several else ''})"
+def _alike(run: RunRecord, at: int, step: StepRecord) -> tuple[object, ...]:
+    what = (step.there, step.reported) if step.matters else None
+    return at >= run.irrevocable_after, step.matters, what
 
 
-def _thing_text(label: Label) -> str:
-    return "nothing" if not label else " and ".join(sorted(label))
+def _stretch_text(result: ExplainResult, explained: Explained, steps: Sequence[StepRecord]) -> str:
+    first = steps[0]
+    if not first.matters:
+        return "what is reported makes no difference." if first.there else "the detector is not asked."
+    things = [f"{name_text(thing.label)} in {name_text(result.bins[thing.bin])}" for thing in first.there]
+    told = listed([_classes_text(explained, report.classes) for report in first.reported], "or")
+    rate = sum(report.probability for report in first.reported)
+    often = " in each step" if len(steps) > 1 else ""
+    return f"{listed(things) or 'nothing'} is there, and {told} is reported (chance {number_text(rate)}{often})."
 
 
-def _told_text(label: Label, asked: frozenset[str]) -> str:
+def _classes_text(explained: Explained, classes: Sequence[str]) -> str:
     """What the planner was told of the classes that it asks about."""
-    return " and ".join(sorted(label)) if label else f"no {' or '.join(sorted(asked))}"
+    if classes:
+        return listed([name_text(name) for name in classes])
+    return f"no {listed([name_text(name) for name in explained.asks_about], 'or')}"
 
 
-def _state_text(values: Mapping[str, int]) -> str:
-    return " ".join(f"{name}={value}" for name, value in values.items())
+def _fixes(result: ExplainResult, explained: Explained) -> Iterator[Block]:
+    perfect = f"With perfect perception P would be {number_text(explained.perfect_perception)}."
+    if not explained.fixes:
+        yield Paragraph(f"No single kind of wrong report changes P. {perfect}")
+        return
+    rows = tuple(
+        (
+            *_place(result, fix.true, fix.bin),
+            name_text(fix.reported),
+            Cell(f"{fix.rate:.4g}", fix.rate),
+            Cell(number_text(fix.probability), fix.probability),
+            Cell(f"{fix.first_order:+.3g}{' (may jump)' if fix.jumps else ''}", fix.first_order),
+        )
+        for fix in explained.fixes
+    )
+    yield Paragraph(perfect)
+    header = ("true", "distance", "reported as", "rate", "P if corrected", "change of P to first order")
+    yield Table("What to fix first", header, rows, sortable=True)
 
 
-def _fraction_text(exact: Fraction | None) -> str:
-    if exact is None or exact.denominator == 1 or exact.denominator > LARGEST_DENOMINATOR:
-        return ""
-    return f" = {exact}"
+def _label_more(result: ExplainResult, explained: Explained) -> Iterator[Block]:
+    columns, most = explained.label_more, result.explain.moves
+    if not columns:
+        yield Paragraph("Where to label more: no column with data has an influence to first order.")
+        return
+    rows = tuple(
+        (
+            *_place(result, column.true, column.bin),
+            Cell(str(column.items), column.items),
+            Cell(percent(column.share_of_variance), column.share_of_variance),
+            Cell(f"{column.swing:.3g} ({name_text(column.swing_of)})", column.swing),
+        )
+        for column in columns[:most]
+    )
+    level = level_text(result.explain.level)
+    header = ("true", "distance", "items", "share of variance", f"P over the {level} interval of a cell")
+    more = f" (first {most} of {len(columns)})" if len(columns) > most else ""
+    deviation = f"P has a standard deviation of about {explained.posterior_deviation:.3g}, to first order"
+    assumed = explained.posterior_deviation_assumes
+    yield Table(f"Where to label more{more}: {deviation}, {assumed}", header, rows, sortable=True)
 
 
-def _frame_lines(counted: Counted, what: str) -> list[str]:
-    if counted.occurrences is None:
-        return []
-    frames = (f"    {_frame_text(each)}" for each in counted.frames[:MOST_FRAMES])
-    return [f"  {what}: {counted.occurrences} in the record", *frames]
+def _moves(result: ExplainResult, explained: Explained) -> Iterator[Block]:
+    if not explained.moves:
+        yield Paragraph("What it hangs on: P does not change with the matrices, to first order.")
+        return
+    rows = tuple(
+        (
+            *_place(result, move.true, move.bin),
+            f"{name_text(move.from_)} -> {name_text(move.to)}",
+            Cell(f"{move.slope:+.4g}{' (may jump)' if move.jumps else ''}", move.slope),
+            Cell(f"{move.rate_from:.4g}", move.rate_from),
+            Cell(f"{move.rate_to:.4g}", move.rate_to),
+        )
+        for move in explained.moves
+    )
+    header = ("true", "distance", "reports moved", "dP per unit", "rate from", "rate to")
+    yield Table("What it hangs on: dP per unit of mass moved within a column", header, rows, sortable=True)
 
 
-def _frame_text(frame: Frame) -> str:
-    parts = [frame.frame]
-    parts += [] if frame.distance_m is None else [f"{frame.distance_m:.1f} m"]
-    parts += [f"{frame.file}:{frame.line}"] if frame.file else []
-    parts += [f"{frame.report_file}:{frame.report_line}"] if frame.report_file else []
-    return one_line(", ".join(parts))
+def _place(result: ExplainResult, true: str, at: int) -> tuple[str, Cell]:
+    return name_text(true), Cell(name_text(result.bins[at]), at)
 
 
-def _fix_lines(found: Explanation, result: ExplainResult) -> list[str]:
-    perfect = f"With perfect perception P = {found.fixes.perfect:.6g}."
-    most = int(result.settings["moves"])
-    rows = [
-        [
-            *_place(fix.true, fix.bin, result),
-            label_text(result.labels[fix.predicted]),
-            f"{fix.rate:.4g}",
-            f"{fix.probability:.6g}",
-            f"{fix.first_order:+.3g}",
-            "may jump" if fix.jumps else "",
-        ]
-        for fix in found.fixes.single[:most]
-    ]
-    if not rows:
-        return ["", f"What to fix first: no single kind of wrong report changes P. {perfect}"]
-    header = ["true", "bin", "reported", "rate", "P if corrected", "to first order", ""]
-    return [
-        "",
-        f"What to fix first: P if one kind of wrong report were correct instead. {perfect}",
-        *aligned(header, rows),
-    ]
+def _map(explained: Explained, found: MapRecord) -> Iterator[Block]:
+    names = [name_text(name) for name in found.variables]
+    worst = "largest" if found.worst_is_largest else "smallest"
+    title = f"P for runs that start in a state, by {listed(names)}, in {name_text(explained.point.environment)}"
+    table = np.array(found.probability, dtype=float)  # None becomes NaN
+    if len(names) == 1:
+        points = [(float(x), float(p)) for x, p in zip(found.values[0], table, strict=True) if not np.isnan(p)]
+        yield Figure(plot([Line("P", points)], (names[0], "P"), title), f"{title}. Of several states the {worst} P.")
+        return
+    across, up = found.values
+    picture = chart(table, (across, up), (names[0], names[1]), title, worst_is_largest=found.worst_is_largest)
+    yield Figure(picture, f"{title}. Grey: no run comes here. Of several states the {worst} P is shown.")
+    if table.size <= MOST_MAP_ROWS:
+        yield Fold("The map as a table", (_map_table(found, names, table.tolist()),), printed=False)
 
 
-def _column_lines(found: Explanation, result: ExplainResult, deviation: str) -> list[str]:
-    columns, most = found.columns, int(result.settings["moves"])
-    if not len(columns.bins):
-        return ["", "Where to label more: no column with data has an influence to first order."]
-    rows = [
-        [
-            *_place(int(columns.columns[k]), int(columns.bins[k]), result),
-            str(int(columns.items[k])),
-            f"{100 * columns.share[k]:.3g} %",
-            f"{columns.swing[k]:.3g} ({label_text(result.labels[columns.cell[k]])})",
-        ]
-        for k in range(min(most, len(columns.bins)))
-    ]
-    level = level_text(float(result.settings["level"]))
-    header = ["true", "bin", "items", "share of variance", f"P over the {level} interval of a cell"]
-    return ["", f"Where to label more: {deviation}", *aligned(header, rows)]
+def _map_table(found: MapRecord, names: Sequence[str], table: Sequence[Sequence[float]]) -> Table:
+    header = (f"{names[0]} \\ {names[1]}", *map(str, found.values[1]))
+    rows: tuple[Row, ...] = tuple(
+        (str(value), *(_map_cell(found, p) for p in row)) for value, row in zip(found.values[0], table, strict=True)
+    )
+    return Table("P by state; the darker, the worse", header, rows)
 
 
-def _move_lines(found: Explanation, result: ExplainResult) -> list[str]:
-    if not found.moves:
-        return ["", "What it hangs on: P does not change with the matrices, to first order."]
-    rows = [
-        [
-            *_place(move.true, move.bin, result),
-            f"{label_text(result.labels[move.source])} -> {label_text(result.labels[move.target])}",
-            f"{move.slope:+.4g}" + (", may jump" if move.jumps else ""),
-            f"{move.available:.4g}",
-            f"{move.returning:.4g}",
-        ]
-        for move in found.moves
-    ]
-    header = ["true", "bin", "reports moved", "dP per unit", "rate from", "rate to"]
-    return ["", "What it hangs on: dP per unit of mass moved within a column", *aligned(header, rows)]
-
-
-def _place(true: int, at: int, result: ExplainResult) -> tuple[str, str]:
-    return label_text(result.labels[true]), result.bins[at]
+def _map_cell(found: MapRecord, p: float) -> Cell:
+    return Cell("none") if np.isnan(p) else Cell(f"{p:.4g}", p, heat=p if found.worst_is_largest else 1 - p)

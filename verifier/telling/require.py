@@ -1,4 +1,4 @@
-"""What perception must do, as text that a person reads."""
+"""What perception must do, told once: on the terminal of `verify require` and in reports."""
 
 from __future__ import annotations
 
@@ -6,118 +6,148 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from verifier.base.errors import one_line
-from verifier.base.numbers import decimal_text
+from verifier.base.numbers import decimal_text, number_text
+from verifier.base.words import listed, some_of
 from verifier.questions.require.require_result import Answer, Outcome, RequireResult
 from verifier.study.results import Point
+from verifier.telling.blocks import Block, Cell, Paragraph, Row, Table
 from verifier.telling.grounds import channel_lines
 from verifier.telling.run import probability_text
 from verifier.telling.run_summary import remark_lines
-from verifier.telling.terminal import aligned
+from verifier.telling.terminal import blocks_lines
+from verifier.telling.wording import name_text, scenario_text, sentence
 
-MOST_GAPS = 4
+MOST_LISTED = 10
 
 
 def require_table(result: RequireResult) -> str:
     """The output of `verify require`: per planner the answer in words, and a table of its cells."""
-    lines = [one_line(result.title), ", ".join(one_line(each.name) for each in result.inputs), ""]
-    lines.append(f"{result.requirement}: {result.target_text} [ {result.formula} ]")
-    for each in result.answers:
-        lines += ["", *_answer_lines(result, each)]
+    lines = [one_line(result.title), ", ".join(one_line(file.name) for file in result.inputs), ""]
+    lines.append(
+        one_line(f"{result.requirement.name}: P {result.requirement.target} [ {result.requirement.formula} ]")
+    )
+    for answer in result.answers:
+        lines += ["", *blocks_lines(answer_blocks(result, answer))]
     lines += ["", *_notes(result)]
     return "\n".join(lines) + "\n"
 
 
-def _answer_lines(result: RequireResult, answer: Answer) -> Iterator[str]:
-    swept = "".join(f", {name} = {decimal_text(value)}" for name, value in answer.swept.items())
-    condition = "" if answer.condition is None else f", {one_line(answer.condition)}"
-    yield f"planner {answer.planner}{swept}: {_headline(result, answer)}{condition}"
-    yield f"  as measured   {_point_text(result, answer, answer.measured)}"
-    if answer.at_place is not None:
-        kind = "as required   " if answer.outcome is Outcome.FOUND else "closest       "
-        yield f"  {kind}{_point_text(result, answer, answer.at_place)}"
-    yield f"  all perfect   {_point_text(result, answer, answer.perfect)}"
+def answer_blocks(result: RequireResult, answer: Answer, file: str = "") -> Iterator[Block]:
+    """What recall a requirement asks of the detector under one planner; `file` is where that is said."""
+    yield Paragraph(f"{_planner_text(answer)}: {answer_text(result, answer)}{f' ({file})' if file else ''}.")
+    yield _points_table(result, answer)
     if answer.outcome is not Outcome.FOUND and not answer.met_as_measured:
-        yield f"  {_limit(result, answer)}"
-    for low, high in answer.gaps[:MOST_GAPS]:
-        what = "factors" if result.mode == "factor" else "recalls"
-        yield f"  also met for {what} from {decimal_text(low)} to {decimal_text(high)}, but not right above"
-    if len(answer.gaps) > MOST_GAPS:
-        yield f"  and in {len(answer.gaps) - MOST_GAPS} further stretches"
+        yield Paragraph(f"{sentence(_limit_text(result, answer))}.", "note")
     if answer.cells:
-        yield from ("  " + line for line in _cell_table(answer))
+        yield _cell_table(answer)
+    if answer.gaps:
+        yield Paragraph(_gaps_text(result, answer), "note")
     if answer.box is not None:
-        yield f"  {_box_text(result, answer)}"
+        yield Paragraph(_floor_text(result, answer), "note")
+
+
+def answer_text(result: RequireResult, answer: Answer) -> str:
+    """What the requirement asks for, with what that assumes of the detector."""
+    condition = "" if answer.condition is None else f", {answer.condition}"
+    return f"{_headline(result, answer)}{condition}"
+
+
+def _planner_text(answer: Answer) -> str:
+    swept = "".join(f", {name_text(name)} = {value}" for name, value in answer.constants.items())
+    return f"Planner {name_text(answer.planner)}{swept}"
 
 
 def _headline(result: RequireResult, answer: Answer) -> str:
-    place = None if answer.place is None else decimal_text(answer.place)
     match answer.outcome:
         case Outcome.INDEPENDENT:
             return "the recalls in question make no difference to this requirement"
         case Outcome.INFEASIBLE:
-            return "no recall in question meets the requirement"
+            return "no recall in question meets this requirement"
         case Outcome.ONLY_IN_GAPS:
-            return "met for some recalls, but not up to perfect recall"
-    if result.mode == "factor":
-        return f"every miss rate times {place} at most"
-    if result.mode == "cost":
-        return f"cheapest improvement found, price {place}"
-    return f"recall {place} at least" + (" in every cell" if len(answer.cells) > 1 else "")
+            return "this requirement is met for some recalls, but not up to perfect recall"
+    match result.mode:
+        case "factor":
+            return f"this requirement asks for every miss rate times {answer.place} at most"
+        case "cost":
+            return f"the cheapest improvement found that meets this requirement has the price {answer.place}"
+    many = " in every cell in question" if len(answer.cells) > 1 else ""
+    return f"this requirement asks for a recall of at least {answer.place}{many}"
 
 
-def _limit(result: RequireResult, answer: Answer) -> str:
-    """Why there is no answer."""
-    if (result.comparison == ">" and result.target == 1) or (result.comparison == "<" and result.target == 0):
-        return f"the limit is the target: no probability is {'above 1' if result.target else 'below 0'}"
-    if answer.planner_is_limit:
-        value = probability_text(answer.perfect)
-        return f"the limit is planner {answer.planner}: with perfect perception P = {value} at the worst"
-    if answer.others:
-        return f"the limit is what was not in question: {_listed(answer.others)}"
-    return "perfect perception meets it, but not on the way that was searched"
+def _points_table(result: RequireResult, answer: Answer) -> Table:
+    found = answer.outcome is Outcome.FOUND
+    closest = () if answer.at_place is None else (("as required" if found else "closest", answer.at_place),)
+    points = (("as measured", answer.measured), *closest, ("all perfect", answer.perfect))
+    rows = tuple(_point_row(result, answer, name, point) for name, point in points)
+    return Table("P with the detector", ("detector", "P", "by", "worst scenario", "verdict"), rows)
 
 
-def _listed(texts: tuple[str, ...], most: int = 6) -> str:
-    more = f" and {len(texts) - most} more" if len(texts) > most else ""
-    return ", ".join(one_line(each) for each in texts[:most]) + more
-
-
-def _point_text(result: RequireResult, answer: Answer, point: Point) -> str:
-    how = "exact" if point.exact is not None else "Storm"
+def _point_row(result: RequireResult, answer: Answer, name: str, point: Point) -> Row:
     return (
-        f"P = {probability_text(point, result.target)} ({how}) {one_line(answer.told(point))}; worst {point.scenario}"
+        name,
+        Cell(probability_text(point, result.requirement.probability), point.probability),
+        "exact" if point.exact is not None else "Storm",
+        scenario_text(point),
+        Cell(answer.told(point), verdict=point.verdict.value),
     )
 
 
-def _cell_table(answer: Answer) -> list[str]:
-    floors = answer.box.floors if answer.box is not None else None
-    header = ["bin", "true", "measured", "required", "to gain", *(["certified"] if floors is not None else [])]
+def _limit_text(result: RequireResult, answer: Answer) -> str:
+    """Why there is no answer."""
+    asked = result.requirement
+    for comparison, end, side in ((">", 1, "above 1"), ("<", 0, "below 0")):
+        if asked.comparison == comparison and asked.probability == end:
+            return f"the limit is the target: no probability is {side}"
+    if answer.planner_is_limit:
+        value = probability_text(answer.perfect)
+        return f"the limit is planner {name_text(answer.planner)}: with perfect perception P = {value} at the worst"
+    if answer.others:
+        return f"the limit is what was not in question: {some_of(list(map(name_text, answer.others)), MOST_LISTED)}"
+    return "perfect perception meets it, but not on the way that was searched"
+
+
+def _gaps_text(result: RequireResult, answer: Answer) -> str:
+    what = "factors" if result.mode == "factor" else "recalls"
+    shown = listed([f"{low} to {high}" for low, high in answer.gaps[:MOST_LISTED]])
+    more = len(answer.gaps) - MOST_LISTED
+    rest = f" and in {more} further stretches" if more > 0 else ""
+    return f"Also met for {what} from {shown}{rest}, but not right above."
+
+
+def _cell_table(answer: Answer) -> Table:
+    floors = None if answer.box is None else answer.box.floors
     rows = []
-    for k, each in enumerate(answer.cells):
-        required = "-" if each.required is None else decimal_text(each.required)
-        gain = "-" if each.required is None else _signed(each.required - each.measured)
-        floor = [] if floors is None else [decimal_text(floors[k])]
-        share = f"{float(each.measured):.4f} ({each.hits} of {each.items})"
-        rows.append([each.bin, one_line(each.label), share, required, gain, *floor])
-    return aligned(header, rows)
+    for at, cell in enumerate(answer.cells):
+        measured, gain = cell.measured, cell.gain
+        row = [
+            Cell(name_text(cell.label)),
+            Cell(name_text(cell.bin), at),
+            Cell(f"{measured.recall:.4f}", measured.recall),
+            Cell(f"{measured.hits} of {measured.items}", measured.items),
+            _number_cell(cell.required, "none found"),
+            Cell("-") if gain is None else Cell("met" if gain <= 0 else f"+{float(gain):.4f}", float(gain)),
+        ]
+        rows.append((*row, _number_cell(floors[at])) if floors else tuple(row))
+    header = ("true", "distance", "measured recall", "items", "required", "to gain")
+    return Table("Recall by cell", (*header, "certified floor") if floors else header, tuple(rows), sortable=True)
 
 
-def _signed(value: Fraction) -> str:
-    return "met" if value <= 0 else f"+{float(value):.4f}"
+def _number_cell(text: str | None, none: str = "-") -> Cell:
+    return Cell(none) if text is None else Cell(decimal_text(text), float(Fraction(text)))
 
 
-def _box_text(result: RequireResult, answer: Answer) -> str:
+def _floor_text(result: RequireResult, answer: Answer) -> str:
     box = answer.box
     assert box is not None
     rest = "everything else free" if box.rest == "free" else "all other columns as measured"
-    side = "at most" if result.comparison in ("<=", "<") else "at least"
+    side = "at most" if result.requirement.target.is_upper else "at least"
     held = "checked in rational arithmetic" if box.checked else "not checked in rational arithmetic"
-    proof = f"P is {side} {box.proven:.6g} ({held})"
+    proof = f"P is {side} {number_text(box.proven)} ({held})"
     if box.floors is None:
-        return f"certified floor: none; even with recall 1, {rest}, only this is known: {proof}"
-    floors = {decimal_text(each) for each in box.floors}
-    what = f"recall >= {floors.pop()} in every cell" if len(floors) == 1 else "every recall above its floor"
-    return f"certified floor: for every matrix with {what}, {rest}, {proof}"
+        return f"Certified floor: none. Even with recall 1, {rest}, only this is known: {proof}."
+    floors = dict.fromkeys(box.floors)
+    what = f"recall >= {box.floors[0]} in every cell" if len(floors) == 1 else "every recall above its floor"
+    return f"Certified floor: for every matrix with {what}, {rest}, {proof}."
 
 
 def _notes(result: RequireResult) -> Iterator[str]:

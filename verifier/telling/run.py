@@ -8,6 +8,7 @@ from fractions import Fraction
 from verifier.base.errors import one_line
 from verifier.base.numbers import exact_or_number, interval_text, level_text
 from verifier.checking.verdicts import Verdict
+from verifier.questions.explain.explain_result import ExplainResult
 from verifier.study.results import Point, RequirementResult, RunResult
 from verifier.telling.run_summary import decision_lines, evidence_lines, farthest, summary_lines, tipping_lines
 from verifier.telling.terminal import aligned
@@ -82,7 +83,7 @@ def _bounds(point: Point) -> list[str]:
     return [interval_text(ends.lower, ends.upper) for ends in (found.interval, found.confidence_bounds)]
 
 
-def choices_made(result: RunResult, planners: Sequence[str]) -> list[str]:
+def choices_made(result: RunResult | ExplainResult, planners: Sequence[str]) -> list[str]:
     """The files that went in, and every choice that is not the default."""
     word = "planner" if len(planners) == 1 else "planners"
     lines = [f"{', '.join(one_line(each.name) for each in result.inputs)}; {word} {', '.join(planners)}"]

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 
 from verifier.analysis.channel_test import Channel, Tested, Untested
 from verifier.analysis.intervals.tiers import UNITS
+from verifier.analysis.planning import EvidencePlan
 from verifier.base.errors import one_line
 from verifier.base.numbers import level_text
 from verifier.base.words import counted
 from verifier.checking.values import ONE_ENGINE
 from verifier.checking.verdicts import Verdict, WithinBounds
 from verifier.study.provenance import DROPPED
-from verifier.study.records import ConfidenceRecord
+from verifier.study.records import ConfidenceRecord, SettingsRecord
 from verifier.study.results import Point, RequirementResult, RunResult
 from verifier.telling.grounds import looks_text, tipping_sentences, why
 
@@ -73,33 +74,36 @@ def evidence_lines(result: RunResult) -> list[str]:
     """
     if result.settings.verdict_from != "bounds":
         return []
-    assumption = result.settings.assumption()
-    assumed = "assuming unchanged rates" + ("" if assumption is None else f" and that {assumption}")
-    lines: list[str] = []
-    for each in result.requirements:
-        if each.verdict is not Verdict.INCONCLUSIVE or _other_reason(each.worst_point):
-            continue
-        plan = each.evidence_needed
-        if plan is None:
-            reason = _unplanned(result)
-            lines.append(f"To decide {_where(each)}: the amount of data was not estimated; {reason}.")
-        elif plan.drives is not None:
-            lines.append(f"To decide {_where(each)}: about {plan.drives} more drives like these, {assumed}.")
-        else:
-            wanted = [f"with true class {each.true} in {each.bin} (now {each.items})" for each in plan.columns[:3]]
-            if len(plan.columns) > 1:
-                wanted = [f"{column.further} {text}" for column, text in zip(plan.columns, wanted, strict=False)]
-            more = f" and in {len(plan.columns) - 3} more columns" if len(plan.columns) > 3 else ""
-            items = f"about {plan.total} more items{':' if len(wanted) > 1 else ''} {', '.join(wanted)}{more}"
-            lines.append(f"To decide {_where(each)}: {items}, {assumed}.")
+    mixed = result.matrices is not None and result.matrices.mix is not None
+    lines = [
+        evidence_line(_where(requirement), requirement.evidence_needed, result.settings, mixed=mixed)
+        for requirement in result.requirements
+        if requirement.verdict is Verdict.INCONCLUSIVE and not _other_reason(requirement.worst_point)
+    ]
     return ["", *lines] if lines else []
 
 
-def _unplanned(result: RunResult) -> str:
+def evidence_line(where: str, plan: EvidencePlan | None, settings: SettingsRecord, *, mixed: bool) -> str:
+    """How much more data would decide a requirement; `where` names it, `mixed` is whether matrices were mixed."""
+    assumption = settings.assumption()
+    assumed = "assuming unchanged rates" + ("" if assumption is None else f" and that {assumption}")
+    if plan is None:
+        return f"To decide {where}: the amount of data was not estimated; {_unplanned(settings, mixed)}."
+    if plan.drives is not None:
+        return f"To decide {where}: about {plan.drives} more drives like these, {assumed}."
+    wanted = [f"with true class {column.true} in {column.bin} (now {column.items})" for column in plan.columns[:3]]
+    if len(plan.columns) > 1:
+        wanted = [f"{column.further} {text}" for column, text in zip(plan.columns, wanted, strict=False)]
+    more = f" and in {len(plan.columns) - 3} more columns" if len(plan.columns) > 3 else ""
+    items = f"about {plan.total} more items{':' if len(wanted) > 1 else ''} {', '.join(wanted)}{more}"
+    return f"To decide {where}: {items}, {assumed}."
+
+
+def _unplanned(settings: SettingsRecord, mixed: bool) -> str:
     """Why no amount of data is known."""
-    if result.settings.tier == "approximate":
+    if settings.tier == "approximate":
         return "bounds from resampled drives have no plan"
-    if result.matrices is not None and result.matrices.mix is not None:
+    if mixed:
         return "mixed matrices have no plan"
     return "P is too close to the target, or the chain is too large"
 

@@ -4,7 +4,6 @@ import copy
 import json
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import jsonschema
 import numpy as np
@@ -13,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verifier.base.errors import InputError, UsageError
+from verifier.evidence.documents import schema_of
 from verifier.perception.confusion import EMPTY
 from verifier.perception.confusion.bins import Bins, Variable
 from verifier.perception.confusion.counts import ConfusionCounts, Sequences
@@ -27,7 +27,7 @@ from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.merging import merge
 from verifier.perception.confusion.tally import Tally
 
-SCHEMA = json.loads((Path(__file__).parents[3] / "verifier/perception/confusion/confusion.schema.json").read_text())
+SCHEMA = schema_of("verifier.confusion")
 PED, OBS = frozenset({"ped"}), frozenset({"obs"})
 OCCLUDED = Variable("occluded", groups=(("low", ("0", "1")), ("high", ("2",))))
 SPEED = Variable("speed", edges=(-math.inf, 2.0, math.inf))

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verifier.base.errors import ExitCode, InputError
+from verifier.evidence.documents import schema_of
 from verifier.perception.confusion import EMPTY, ConfusionMatrices, read_confusion, write_confusion
 from verifier.perception.confusion.document import confusion_text, parse_confusion
 
 FOLDER = Path(__file__).resolve().parents[2] / "data/invalid/confusion"
-SCHEMA = json.loads((Path(__file__).parents[3] / "verifier/perception/confusion/confusion.schema.json").read_text())
+SCHEMA = schema_of("verifier.confusion")
 EXAMPLES = ["nuscenes_yolov3_class.json", "nuscenes_yolov3_proposition.json"]
 
 

@@ -5,7 +5,6 @@ import math
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 
 import jsonschema
 import numpy as np
@@ -17,6 +16,7 @@ from plain_counter import Object, Report, detection_set, plain_tracks
 from tracked_scenes import THRESHOLDS, same_tracks, tracked
 
 from verifier.base.errors import InputError
+from verifier.evidence.documents import schema_of
 from verifier.perception.confusion.bins import Bins, Variable
 from verifier.perception.confusion.counting import accumulate, confusion_counts, count_detections
 from verifier.perception.confusion.document import confusion_text, read_confusion, read_counts, write_confusion
@@ -26,7 +26,7 @@ from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections import Reading, class_map, keep_scores, read_detections
 from verifier.perception.matching import MatchingPolicy, match
 
-SCHEMA = json.loads((Path(__file__).parents[3] / "verifier/perception/confusion/confusion.schema.json").read_text())
+SCHEMA = schema_of("verifier.confusion")
 CLASSES = ("ped", "obs")
 
 

@@ -196,7 +196,7 @@ def _readme(basis: Basis) -> str:
     lines = [
         f"Evidence for: {one_line(basis.parts.title)}",
         "",
-        "Check it, offline, with the program that built it, installed from its source with the extra evidence:",
+        "Check it, offline, with the program that built it, installed from its source:",
         "",
         "    verify evidence check FOLDER_OR_ZIP --digest DIGEST",
         "",

@@ -77,6 +77,8 @@ def check_explanations(content: Mapping[str, Any], run: Mapping[str, Any], rebui
         if not same:
             continue
         walked = _Walked.of(each, rebuilt)
+        asked = sorted(frozenset().union(*walked.objective.skeleton.channel.observations))
+        findings += differing(EXPLAIN_FILE, each["asks_about"], asked, "", f"{pointer}/asks_about")
         findings += walked.total(each, pointer)
         findings += walked.causes(each["violation"], f"{pointer}/violation", content)
         for number, pattern in enumerate(each["violation"]["patterns"]):

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from verifier.base.errors import one_line
 from verifier.base.numbers import short_text
 from verifier.base.words import bounds_text, counted, name_text, probability_text, rate_interval_text, some_of
 from verifier.checking.verdicts import Verdict
@@ -23,7 +24,7 @@ from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateResult
 from verifier.evidence.rates.hazard import EVERY
 from verifier.study.results import Point, RequirementResult
-from verifier.telling.causes import cause_lines
+from verifier.telling.explain import cause_lines
 from verifier.telling.grounds import Judged, reason_text, told_verdict, why
 
 _STATUS: Mapping[str, Status] = {
@@ -284,10 +285,10 @@ def _contexts(draft: Draft, argued: Argued) -> Iterator[str]:
     each = argued.requirement
     for document in argued.documents:
         if document.kind == "explain" and same_sources(document, argued.run):
-            for part in document.content["explanations"]:
-                if (part["name"], part["planner"]) == (each.name, each.planner):
-                    for line in itertools.islice(cause_lines(document.content, part), 1):
-                        yield _file_context(draft, document, f"How it fails: {line}", "")
+            for part in document.result.explanations:
+                if (part.name, part.planner) == (each.name, each.planner):
+                    for line in itertools.islice(cause_lines(document.result, part), 1):
+                        yield _file_context(draft, document, f"How it fails: {one_line(line)}", "")
         if document.kind == "require" and same_sources(document, argued.run):
             asked = document.content["requirement"]["name"] == each.name
             for answer in document.content["answers"] if asked else ():

@@ -11,11 +11,11 @@ from verifier.base.words import counted, some_of
 from verifier.evidence.documents import Document
 from verifier.evidence.report.matrices import plain
 from verifier.evidence.report.subjects import confusion_inputs, matrices_of
-from verifier.evidence.report.wording import difference_text, name_text, scenario_text, sentence
 from verifier.perception.confusion.sanity import remark_texts
 from verifier.study.records import ConfidenceRecord, SettingsRecord
 from verifier.telling.blocks import Block, Cell, Listing, Paragraph, Section, Table
 from verifier.telling.grounds import channel_lines, looks_text, vacuity_text
+from verifier.telling.wording import difference_text, name_text, scenario_text, sentence
 
 Assumption = tuple[str, str, str]
 """What is assumed, its status in a word or two, and why."""

@@ -15,9 +15,9 @@ from verifier.collision.document import (
     DetectorRecord,
     PolicyRecord,
 )
-from verifier.evidence.report.pictures import chart
-from verifier.evidence.report.wording import name_text
 from verifier.telling.blocks import Block, Cell, Figure, Listing, Paragraph, Row, Table
+from verifier.telling.pictures import chart
+from verifier.telling.wording import name_text
 
 UNITS_MPS = {"m/s": 1.0, "km/h": 1 / 3.6, "mph": 0.44704, "kn": 1852 / 3600}
 HOW_TO_READ = (

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from verifier.base.numbers import number_text
 from verifier.base.words import counted, listed
 from verifier.evidence.documents import Document
-from verifier.evidence.report.wording import name_text
 from verifier.study.gates import DropGate, Floor, Gates
 from verifier.telling.blocks import Block, Cell, Paragraph, Section, Table
+from verifier.telling.wording import name_text
 
 
 def gates_section(document: Document, gates: Gates, anchor: str) -> Section:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from verifier.base.words import listed, percent
+from verifier.base.words import listed
 from verifier.evidence.documents import Document
 from verifier.evidence.report.subjects import confusion_inputs, matrices_of
-from verifier.evidence.report.wording import name_text
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document_reader import DocumentReader
-from verifier.perception.confusion.matrices import label_text
-from verifier.telling.blocks import Block, Cell, Fold, Paragraph, Section, Table, facts
+from verifier.telling.blocks import Block, Fold, Paragraph, Section, Table, facts
+from verifier.telling.confusion import matrix_blocks
+from verifier.telling.wording import name_text
 
 MOST_OPEN = 4
 """Matrices of a document that are open; the others are shown on request."""
@@ -50,15 +47,17 @@ def matrices_section(documents: Sequence[Document]) -> Section:
 
 def _document_section(document: Document, users: list[Document], anchor: str) -> Section:
     whole = DocumentReader(document.name).counts(dict(document.content))
-    at = _member(whole, users)
-    counts = whole.counts[at]
-    blocks: list[Block] = [_about(document, whole, users), *_member_notes(whole, at)]
-    blocks.append(_recall_table(whole, counts))
+    threshold = None if whole.thresholds is None else whole.thresholds[_member(whole.thresholds, users)]
+    blocks: list[Block] = [_about(document, whole, users)]
+    if whole.thresholds is not None and threshold is not None:
+        family = f"A family over {len(whole.thresholds)} score thresholds; shown for {threshold:g}."
+        blocks.append(Paragraph(family, "note"))
+    shown = max(1, min(whole.bins.count, MOST_CELLS // max(1, len(whole.labels) ** 2)))
+    recall, *tables = matrix_blocks(whole if threshold is None else whole.member(threshold), shown)
+    blocks.append(recall)
     blocks.append(
         Paragraph("In each matrix the rows are reports and the columns true labels; a column's rates sum to 1.")
     )
-    shown = max(1, min(whole.bins.count, MOST_CELLS // max(1, len(whole.labels) ** 2)))
-    tables = [_matrix_table(whole, counts, k) for k in range(shown)]
     blocks += tables[:MOST_OPEN]
     if tables[MOST_OPEN:]:
         blocks.append(Fold(f"{len(tables) - MOST_OPEN} more matrices", tuple(tables[MOST_OPEN:])))
@@ -68,22 +67,10 @@ def _document_section(document: Document, users: list[Document], anchor: str) ->
     return Section(title, tuple(blocks), id=anchor)
 
 
-def _member(whole: ConfusionCounts, users: Sequence[Document]) -> int:
+def _member(thresholds: Sequence[float], users: Sequence[Document]) -> int:
     """Which member of a family a run used; the first where none says."""
-    if whole.thresholds is None:
-        return 0
-    for each in users:
-        chosen = each.content["settings"].get("score_threshold")
-        if chosen in whole.thresholds:
-            return whole.thresholds.index(chosen)
-    return 0
-
-
-def _member_notes(whole: ConfusionCounts, at: int) -> Iterator[Block]:
-    if whole.thresholds is not None:
-        yield Paragraph(
-            f"A family over {len(whole.thresholds)} score thresholds; shown for {whole.thresholds[at]:g}.", "note"
-        )
+    chosen = [user.content["settings"].get("score_threshold") for user in users]
+    return next((thresholds.index(threshold) for threshold in chosen if threshold in thresholds), 0)
 
 
 def _about(document: Document, whole: ConfusionCounts, users: Sequence[Document]) -> Table:
@@ -116,46 +103,3 @@ def plain(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(plain(inner) for inner in value) or "none"
     return "none" if value is None else json.dumps(value)
-
-
-def _recall_table(whole: ConfusionCounts, counts: NDArray[np.int64]) -> Table:
-    """Hits by items of every true label, by bin."""
-    labels = [label_text(label) for label in whole.labels]
-    items = counts.sum(axis=1)
-    rows = []
-    for k in range(whole.bins.count):
-        cells = [Cell(name_text(whole.bins.text(k)), k)]
-        for at in range(len(labels)):
-            hits, total = int(counts[k, at, at]), int(items[k, at])
-            cells.append(_rate_cell(hits, total))
-        rows.append(tuple(cells))
-    header = ("distance", *(name_text(label) for label in labels))
-    return Table(
-        "Reported as what it is, by true label and distance: rate (count of items)", header, tuple(rows), True
-    )
-
-
-def _rate_cell(hits: int, total: int) -> Cell:
-    if total == 0:
-        return Cell("no items", -1.0)
-    rate = hits / total
-    return Cell(f"{percent(rate, 3)} ({hits} of {total})", rate, heat=rate)
-
-
-def _matrix_table(whole: ConfusionCounts, counts: NDArray[np.int64], at: int) -> Table:
-    """One matrix: a row per report, a column per true label; columns sum to 1."""
-    labels = [name_text(label_text(label)) for label in whole.labels]
-    matrix = counts[at].tolist()
-    sums = counts[at].sum(axis=0).tolist()
-    rows: list[tuple[Cell | str, ...]] = []
-    for name, row in zip(labels, matrix, strict=True):
-        rows.append((name, *(_count_cell(count, total) for count, total in zip(row, sums, strict=True))))
-    rows.append(("items", *(Cell(str(total)) for total in sums)))
-    caption = f"{name_text(whole.bins.text(at))}: count (rate) of each report"
-    return Table(caption, ("reported", *(f"true {label}" for label in labels)), tuple(rows), side=True)
-
-
-def _count_cell(count: int, total: int) -> Cell:
-    if total == 0:
-        return Cell("0 (no items)")
-    return Cell(f"{count} ({count / total:.4g})", heat=count / total)

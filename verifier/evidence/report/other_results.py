@@ -10,11 +10,11 @@ from verifier.closedloop.curvefiles import Curve
 from verifier.closedloop.trade_offs import CurvePoints, FlipRecord, TradeOffCell, TradeOffsResult
 from verifier.evidence.documents import Document
 from verifier.evidence.report.colliding import collision_blocks, collision_sentence
-from verifier.evidence.report.pictures import Line, plot
-from verifier.evidence.report.wording import name_text
 from verifier.robustness.assessment.document import AssessResult, DegradationRecord
 from verifier.robustness.mutators.batch_result import MutateResult
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Section, Table
+from verifier.telling.pictures import Line, plot
+from verifier.telling.wording import name_text
 
 MOST_CURVES = 12
 MOST_CURVE_ROWS = 400

@@ -11,7 +11,6 @@ from verifier.base.words import counted
 from verifier.evidence.consistency import check_documents
 from verifier.evidence.documents import Document
 from verifier.evidence.report.assumptions import assumptions_section
-from verifier.evidence.report.comparing import compare_section, compare_sentences
 from verifier.evidence.report.flat import flat_text
 from verifier.evidence.report.gates import gate_sentences, gates_section
 from verifier.evidence.report.matrices import matrices_section
@@ -21,15 +20,23 @@ from verifier.evidence.report.rating import rate_section, rate_sentences
 from verifier.evidence.report.requirements import answers_section, requirement_section
 from verifier.evidence.report.subjects import Subject, subjects_of, unattached_answers
 from verifier.evidence.report.summary import summary_section
-from verifier.evidence.report.wording import name_text
 from verifier.telling.blocks import Page, Section
+from verifier.telling.compare import compare_section, compare_sentences
 from verifier.telling.html import html_text
 from verifier.telling.markdown import markdown_text
+from verifier.telling.wording import name_text
 
 OF_REQUIREMENTS = frozenset({"run", "explain", "require", "confusion"})
 """Kinds of documents that tell of requirements and their matrices; the others have sections of their own."""
-SECTIONS = MappingProxyType({"compare": compare_section, "rate": rate_section})
-SENTENCES = MappingProxyType({"compare": compare_sentences, "rate": rate_sentences})
+SECTIONS = MappingProxyType(
+    {
+        "compare": lambda document, anchor: compare_section(document.result, document.name, anchor),
+        "rate": rate_section,
+    }
+)
+SENTENCES = MappingProxyType(
+    {"compare": lambda document: compare_sentences(document.result, document.name), "rate": rate_sentences}
+)
 
 
 def html_report(documents: Sequence[Document], title: str | None = None) -> str:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from verifier.base.words import counted
 from verifier.evidence.documents import Document
 from verifier.evidence.report.matrices import plain
-from verifier.evidence.report.wording import LONGEST_NAME, difference_text, long_names, name_text
 from verifier.telling.blocks import Block, Fold, Listing, Paragraph, Row, Section, Table, facts
+from verifier.telling.wording import LONGEST_NAME, difference_text, long_names, name_text
 
 MOST_NAMES = 50
 

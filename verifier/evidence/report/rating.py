@@ -8,9 +8,9 @@ from verifier.base.numbers import level_text, number_text, short_text
 from verifier.base.words import listed, rate_interval_text
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateBounds, RateDemonstration, RateExposure, RateResult, RateTerm
-from verifier.evidence.report.wording import name_text
 from verifier.telling.blocks import Block, Cell, Paragraph, Section, Table, facts
 from verifier.telling.grounds import reason_text, told_verdict
+from verifier.telling.wording import name_text
 
 
 def rate_section(document: Document, anchor: str) -> Section:

@@ -8,15 +8,13 @@ from typing import Any
 
 from verifier.analysis.channel_test import channel_test
 from verifier.analysis.intervals.tiers import BoundsBasis
-from verifier.base.documents import Content
-from verifier.base.numbers import interval_text, level_text, number_text, rounded, target_text
+from verifier.base.numbers import interval_text, level_text, number_text, rounded
 from verifier.base.words import counted, some_of
 from verifier.checking.verdicts import Verdict
-from verifier.evidence.report.failing import failing_sections
-from verifier.evidence.report.improving import answer_blocks, improving_blocks
-from verifier.evidence.report.pictures import Line, plot, ruler
+from verifier.evidence.documents import Document
+from verifier.evidence.report.explained import explained_sections
 from verifier.evidence.report.subjects import Subject
-from verifier.evidence.report.wording import asked_text, name_text, scenario_text
+from verifier.questions.require.require_result import Answer
 from verifier.study.records import SettingsRecord
 from verifier.study.results import Point, Sureness
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Section, Table, facts
@@ -28,7 +26,10 @@ from verifier.telling.grounds import (
     vacuity_text,
     why,
 )
+from verifier.telling.pictures import Line, plot, ruler
+from verifier.telling.require import answer_blocks
 from verifier.telling.run import probability_text
+from verifier.telling.wording import asked_text, name_text, scenario_text
 
 MOST_OPEN = 20
 """Scenarios up to which their table is open."""
@@ -44,16 +45,7 @@ def requirement_section(subject: Subject, heading: str) -> Section:
         *(Paragraph(text, "note") for text in _sentences(subject)),
         *_scenario_blocks(subject),
     ]
-    sections = [
-        *failing_sections(subject),
-        *_titled("What to improve", list(improving_blocks(subject))),
-    ]
-    return Section(heading, tuple(blocks), tuple(sections), subject.id, subject.told)
-
-
-def _titled(title: str, blocks: list[Block]) -> Iterator[Section]:
-    if blocks:
-        yield Section(title, tuple(blocks), listed=False)
+    return Section(heading, tuple(blocks), tuple(explained_sections(subject)), subject.id, subject.told)
 
 
 def verdict_sentence(subject: Subject, whose: str = "") -> str:
@@ -320,13 +312,13 @@ def _line(label: str, points: list[tuple[float, Point]]) -> Line:
     return Line(label, [(x, point.probability) for x, point in points], band if len(band) == len(points) else ())
 
 
-def answers_section(pairs: Sequence[tuple[Any, Content]]) -> Iterator[Section]:
+def answers_section(pairs: Sequence[tuple[Document, Answer]]) -> Iterator[Section]:
     """What recall requirements ask for that no run among the documents verifies."""
     if not pairs:
         return
     blocks: list[Block] = []
     for document, answer in pairs:
-        asked = document.content["requirement"]
-        name = f"{name_text(asked['name'])}: P {target_text(asked)}, planner {name_text(answer['planner'])}"
-        blocks += [Paragraph(name, "lead"), *answer_blocks(document, answer)]
+        asked = document.result.requirement
+        blocks.append(Paragraph(f"{name_text(asked.name)}: {asked.text}", "lead"))
+        blocks += answer_blocks(document.result, answer, document.name)
     yield Section("What recall is asked for", tuple(blocks), id="asked")

@@ -6,7 +6,7 @@ target, the constants and, for an explanation, the very scenario and number that
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -14,14 +14,15 @@ from typing import Any, TypeVar
 from verifier.analysis.channel_test import Channel
 from verifier.analysis.planning import EvidencePlan
 from verifier.analysis.tipping import TippingPoints
-from verifier.base.documents import Content, json_values, read_document
 from verifier.base.numbers import number_text
 from verifier.checking.verdicts import Verdict
 from verifier.evidence.documents import Document
-from verifier.evidence.report.wording import name_text, scenario_text
+from verifier.questions.explain.explain_result import Explained
+from verifier.questions.require.require_result import Answer
 from verifier.study.records import SettingsRecord
 from verifier.study.results import Point, RequirementResult, RunResult, StrategyEnds, Target
 from verifier.telling.grounds import told_verdict
+from verifier.telling.wording import name_text, scenario_text
 
 T = TypeVar("T")
 CHOICES = (
@@ -67,8 +68,8 @@ class Subject:
     needed: EvidencePlan | None
     tipping: TippingPoints | None
     strategies: StrategyEnds | None
-    explained: tuple[tuple[Document, Content], ...]
-    answers: tuple[tuple[Document, Content], ...]
+    explained: tuple[tuple[Document, Explained], ...]
+    answers: tuple[tuple[Document, Answer], ...]
 
     @property
     def told(self) -> str:
@@ -89,19 +90,19 @@ class Subject:
 def subjects_of(documents: Sequence[Document]) -> tuple[Subject, ...]:
     """Every requirement of every run, then those that only explanations speak of, in the order of the documents."""
     runs = [each for each in documents if each.kind == "run"]
-    told = [(each, part) for each in documents if each.kind == "explain" for part in each.content["explanations"]]
-    asked = [(each, part) for each in documents if each.kind == "require" for part in each.content["answers"]]
+    told = [(each, part) for each in documents if each.kind == "explain" for part in each.result.explanations]
+    asked = [(each, answer) for each in documents if each.kind == "require" for answer in each.result.answers]
     found: list[Subject] = []
     used: set[int] = set()
-    explained = _by_requirement(told)
-    answers = _by_requirement(asked)
+    explained = _by_requirement((*pair, pair[1].name, pair[1].planner) for pair in told)
+    answers = _by_requirement((*pair, pair[0].result.requirement.name, pair[1].planner) for pair in asked)
     for run in runs:
         result: RunResult = run.result
         for each in result.requirements:
             key = _key(run, each.name, each.planner)
-            mine = tuple(pair for pair in explained.get(key, ()) if _explains(pair, each))
+            mine = tuple(pair for pair in explained.get(key, ()) if _explains(pair[1], each))
             used |= {id(part) for _, part in mine}
-            theirs = tuple(pair for pair in answers.get(key, ()) if _answers(pair, each.formula, each.target))
+            theirs = tuple(pair for pair in answers.get(key, ()) if _answers(pair[0], each.formula, each.target))
             about = {name: getattr(each, name) for name in ("name", "planner", "formula", "target", "verdict")}
             found.append(
                 Subject(
@@ -126,33 +127,29 @@ def subjects_of(documents: Sequence[Document]) -> tuple[Subject, ...]:
     return tuple(found)
 
 
-def _explained_alone(identity: str, document: Document, part: Content, answers: Mapping[Any, Any]) -> Subject:
+def _explained_alone(
+    identity: str, document: Document, part: Explained, answers: Mapping[Any, Sequence[tuple[Document, Answer]]]
+) -> Subject:
     """A requirement that only an explanation speaks of."""
-
-    def read(kind: type[T], told: Any) -> T | None:
-        return None if told is None else read_document(kind, told, document.name)
-
-    name, planner, formula = part["name"], part["planner"], part["formula"]
-    target, point = read(Target, part["target"]), read_document(Point, part["point"], document.name)
-    asked = answers.get(_key(document, name, planner), ())
+    asked = answers.get(_key(document, part.name, part.planner), ())
     return Subject(
         id=identity,
         document=document,
-        name=name,
-        planner=planner,
-        formula=formula,
-        target=target,
-        verdict=Verdict(part["verdict"]),
-        condition=part["condition"],
-        points=(point,),
-        worst=point,
-        settings=read_document(SettingsRecord, document.content["settings"], document.name),
-        channel=read_document(Channel, document.content["channel"], document.name),
-        needed=read(EvidencePlan, part.get("evidence_needed")),
-        tipping=read(TippingPoints, part.get("tipping_points")),
+        name=part.name,
+        planner=part.planner,
+        formula=part.formula,
+        target=part.target,
+        verdict=part.verdict,
+        condition=part.condition,
+        points=(part.point,),
+        worst=part.point,
+        settings=document.result.settings,
+        channel=document.result.channel,
+        needed=part.evidence_needed,
+        tipping=part.tipping_points,
         strategies=None,
         explained=((document, part),),
-        answers=tuple(pair for pair in asked if _answers(pair, formula, target)),
+        answers=tuple(pair for pair in asked if _answers(pair[0], part.formula, part.target)),
     )
 
 
@@ -180,19 +177,19 @@ def _choices(subject: Subject) -> tuple[object, ...]:
 
 def unattached_answers(
     documents: Sequence[Document], subjects: Sequence[Subject]
-) -> Iterator[tuple[Document, Content]]:
+) -> Iterator[tuple[Document, Answer]]:
     """Answers of `verify require` to requirements that no other document verifies."""
-    used = {id(part) for each in subjects for _, part in each.answers}
+    used = {id(answer) for subject in subjects for _, answer in subject.answers}
     for document in documents:
         if document.kind == "require":
-            yield from ((document, part) for part in document.content["answers"] if id(part) not in used)
+            yield from ((document, answer) for answer in document.result.answers if id(answer) not in used)
 
 
-def _by_requirement(pairs: Sequence[tuple[Document, Content]]) -> dict[Any, list[tuple[Document, Content]]]:
-    found: dict[Any, list[tuple[Document, Content]]] = {}
-    for document, part in pairs:
-        name = part["name"] if document.kind == "explain" else document.content["requirement"]["name"]
-        found.setdefault(_key(document, name, part["planner"]), []).append((document, part))
+def _by_requirement(parts: Iterable[tuple[Document, T, str, str]]) -> dict[Any, list[tuple[Document, T]]]:
+    """Parts of documents, by inputs, requirement, planner and choices; each comes with the names of the two."""
+    found: dict[Any, list[tuple[Document, T]]] = {}
+    for document, part, name, planner in parts:
+        found.setdefault(_key(document, name, planner), []).append((document, part))
     return found
 
 
@@ -204,20 +201,17 @@ def _key(document: Document, name: str, planner: str) -> Any:
     return hashes, name, planner, tuple(repr(settings.get(choice)) for choice in CHOICES)
 
 
-def _explains(pair: tuple[Document, Content], found: RequirementResult) -> bool:
+def _explains(part: Explained, found: RequirementResult) -> bool:
     """Whether an explanation is of this requirement's worst scenario."""
-    document, part = pair
-    if part["formula"] != found.formula or part["target"] != json_values(found.target):
-        return False
-    told, worst = read_document(Point, part["point"], document.name), found.worst_point
-    return told.place == worst.place and abs(told.probability - worst.probability) <= CLOSE
+    told, worst = part.point, found.worst_point
+    same = (part.formula, part.target, told.place) == (found.formula, found.target, worst.place)
+    return same and abs(told.probability - worst.probability) <= CLOSE
 
 
-def _answers(pair: tuple[Document, Content], formula: str, target: Target | None) -> bool:
-    asked = pair[0].content["requirement"]
-    if target is None or asked["formula"] != formula:
-        return False
-    return bool({name: asked[name] for name in ("comparison", "probability")} == json_values(target))
+def _answers(document: Document, formula: str, target: Target | None) -> bool:
+    """Whether answers are to this requirement."""
+    asked = document.result.requirement
+    return target is not None and (asked.formula, asked.target) == (formula, target)
 
 
 def matrices_of(documents: Sequence[Document]) -> dict[str, Document]:

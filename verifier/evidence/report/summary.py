@@ -9,14 +9,13 @@ from verifier.base.words import counted, listed
 from verifier.checking.verdicts import SEVERITY, Verdict, condition_over, verdict_text, worst_verdict
 from verifier.evidence.documents import Document
 from verifier.evidence.report.assumptions import caveats
-from verifier.evidence.report.failing import failing_sentence
-from verifier.evidence.report.improving import improving_sentence
+from verifier.evidence.report.explained import explained_sentences
 from verifier.evidence.report.requirements import deciding_sentences, sureness_cells, verdict_sentence
 from verifier.evidence.report.subjects import Subject, confusion_inputs, disagreements, matrices_of
-from verifier.evidence.report.wording import name_text, scenario_text
 from verifier.telling.blocks import Block, Cell, Listing, Paragraph, Row, Section, Table
 from verifier.telling.grounds import bounds_told
 from verifier.telling.run import probability_text
+from verifier.telling.wording import name_text, scenario_text
 
 MOST_TOLD = 12
 """Requirements that are told in sentences; the table has all of them."""
@@ -131,8 +130,7 @@ def _sentences(subjects: Sequence[Subject]) -> Iterator[Block]:
         yield Paragraph(verdict_sentence(each, _whose(each, subjects)), "verdict", each.told)
         if each.verdict is Verdict.SATISFIED:
             continue
-        more = [sentence for sentence in (failing_sentence(each), improving_sentence(each)) if sentence is not None]
-        more += deciding_sentences(each)
+        more = [*explained_sentences(each), *deciding_sentences(each)]
         if more:
             yield Listing(tuple(more))
     if len(ordered) > MOST_TOLD:

@@ -1,6 +1,6 @@
 """Confusion counts as a JSON document: read with precise complaints, written so that reading gives the same.
 
-The published schema is `confusion.schema.json` beside this file. The axes are named in the document and only
+The published schema follows from `document_types`. The axes are named in the document and only
 `["predicted", "true"]` is accepted, in a family with the score threshold before them: a transposed matrix is
 plausible and silently wrong.
 """

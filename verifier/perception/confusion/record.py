@@ -6,7 +6,8 @@ ignored). From these rows the counts can be made again:
 | column | holds |
 |---|---|
 | kind, sequence, frame | see above |
-| bin, place | number of the bin in the document, and of the first bin of the place; -1 for none. Of a detection that a policy counts, where it is counted |
+| bin, place | number of the bin in the document, and of the first bin of the place; -1 for none. Of a detection that
+a policy counts, where it is counted |
 | distance_m | of the object, or of the detection itself |
 | true, predicted | classes; `empty` for none. At the lowest score threshold |
 | score, affinity | of the report, and of its match |

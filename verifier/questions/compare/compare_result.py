@@ -1,26 +1,22 @@
-"""What `verify compare` found, as values: frozen, complete, and able to give their JSON document.
-
-The document is byte-stable, like that of `verify run`; its schema is `compare.schema.json` beside this file.
-"""
+"""What `verify compare` found: the values that are its document."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, ClassVar
 
-from verifier.base.documents import json_values
+from verifier.base.documents import Limits
 from verifier.base.errors import ExitCode
-from verifier.base.files import document_text
 from verifier.base.numbers import decimal_text
 from verifier.base.result import Result
 from verifier.base.words import counted
-from verifier.questions.compare.gate import Gate
+from verifier.questions.compare.gate import Drop, Gate, rule_text
 from verifier.questions.compare.tables import ParetoView, SpecComparison
-from verifier.study.results import InputFile, Point
-
-SCHEMA_NAME = "verifier.compare"
-SCHEMA_VERSION = 1
+from verifier.questions.parts import NumberText, QuestionInput
+from verifier.study.gates import BaselineFile, DropRule
+from verifier.study.records import MatricesRecord, SettingsRecord
+from verifier.study.results import Engines
 
 
 @dataclass(frozen=True)
@@ -29,34 +25,77 @@ class Detector:
 
     name: str
     title: str
-    matrices: Mapping[str, Any]
+    matrices: MatricesRecord | None = None
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, kw_only=True)
+class CompareChoices:
+    """Every choice that can change a number.
+
+    Attributes:
+        pareto: two requirements that are looked at together.
+        max_drop: largest drop against the baseline that is allowed; None without one.
+        specs: name of a spec -> name of a detector -> the choices of its runs.
+    """
+
+    pareto: tuple[str, str] | None
+    max_drop: NumberText | None
+    specs: Mapping[str, Mapping[str, SettingsRecord]]
+
+
+@dataclass(frozen=True)
+class GateRecord:
+    """What became of all requirements, see `verifier.questions.compare.gate`.
+
+    Attributes:
+        max_drop: largest drop that is allowed.
+        drop_from: what a drop is judged by: the probabilities of the given matrices, or its chance.
+        failed: whether some requirement dropped by more than is allowed.
+    """
+
+    baseline: BaselineFile
+    max_drop: NumberText
+    drop_from: DropRule
+    failed: bool
+    drops: Annotated[tuple[Drop, ...], Limits(min_length=1)]
+
+    @classmethod
+    def of(cls, gate: Gate) -> GateRecord:
+        """That of a gate."""
+        file = BaselineFile(gate.baseline.name, gate.baseline.sha256)
+        return cls(file, decimal_text(gate.max_drop), rule_text(gate.least_chance), gate.failed, gate.drops)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class CompareResult(Result):
     """Everything one `verify compare` found.
 
     Attributes:
+        command: that made it, inputs by name without folders.
         inputs: the files that went in; the matrices in the order of `detectors`.
         detectors: see `Detector`.
         settings: every choice that can change a number, by name; per spec under its name.
+        versions: of this program and of what it computed with.
         draws: how many, of each contender.
         level: of the intervals.
+        remarks: what a reader must know to read the numbers rightly.
         specs: the comparisons.
         gate: what became of the baseline; None without one.
-        versions: of this program and of what it computed with.
-        remarks: what a reader must know to read the numbers rightly.
     """
 
-    inputs: tuple[InputFile, ...]
+    schema: ClassVar[str] = "verifier.compare"
+    version: ClassVar[int] = 1
+    command: tuple[str, ...] = ()
+    inputs: tuple[QuestionInput, ...]
     detectors: tuple[Detector, ...]
-    settings: Mapping[str, Any]
-    draws: int
-    level: float
-    specs: tuple[SpecComparison, ...]
-    gate: Gate | None
+    settings: CompareChoices
     versions: Mapping[str, str]
+    engines: Engines
+    draws: Annotated[int, Limits(ge=1)]
+    level: Annotated[float, Limits(gt=0, le=1)]
     remarks: tuple[str, ...]
+    specs: Annotated[tuple[SpecComparison, ...], Limits(min_length=1)]
+    gate: GateRecord | None
 
     TOLD = "verifier.telling.compare:compare_table"
     DRAWN = "verifier.telling.figures.compare:compare_figure"
@@ -67,65 +106,32 @@ class CompareResult(Result):
         return f"{', '.join(each.name for each in self.detectors)} under {counted(len(self.specs), 'spec')}"
 
     @property
-    def largest_difference(self) -> float:
-        """Between the two engines, over all points."""
-        return max(abs(point.probability - point.second_engine) for point in self._points())
-
-    @property
     def exit_code(self) -> ExitCode:
         """1 when the gate is closed; else 0, for to compare is not to judge."""
         return ExitCode.VIOLATED if self.gate is not None and self.gate.failed else ExitCode.SATISFIED
 
-    def _points(self) -> Iterator[Point]:
-        for spec in self.specs:
-            for each in spec.requirements:
-                for entry in each.entries:
-                    yield from entry.points
-
-    def document(self) -> dict[str, Any]:
-        """The JSON document."""
-        return {
-            "schema": SCHEMA_NAME,
-            "version": SCHEMA_VERSION,
-            "inputs": [{"role": each.role, "name": each.name, "sha256": each.sha256} for each in self.inputs],
-            "detectors": [
-                {"name": each.name, "title": each.title, "matrices": dict(each.matrices)} for each in self.detectors
-            ],
-            "settings": json_values(self.settings),
-            "versions": dict(self.versions),
-            "engines": {"reported": "storm", "second": "batch", "largest_difference": self.largest_difference},
-            "draws": self.draws,
-            "level": self.level,
-            "remarks": list(self.remarks),
-            "specs": [each.document() for each in self.specs],
-            "gate": None if self.gate is None else self.gate.document(),
-        }
-
-    def json_text(self) -> str:
-        """The document as text."""
-        return document_text(self.document())
-
     def rows(self) -> Iterator[dict[str, str | int | float]]:
         """One flat row per spec, requirement and contender, with the same columns throughout."""
         for spec in self.specs:
-            for each in spec.requirements:
-                for k, entry in enumerate(each.entries):
+            for requirement in spec.requirements:
+                target = requirement.target
+                for k, entry in enumerate(requirement.entries):
                     yield {
                         "spec": spec.spec,
-                        "requirement": each.name,
-                        "detector": entry.contender.detector,
-                        "planner": entry.contender.planner,
-                        "comparison": "" if each.target is None else each.comparison,
-                        "target": "" if each.target is None else decimal_text(each.target),
+                        "requirement": requirement.name,
+                        "detector": entry.detector,
+                        "planner": entry.planner,
+                        "comparison": "" if target is None else target.comparison,
+                        "target": "" if target is None else decimal_text(target.probability),
                         "probability": entry.worst_point.probability,
-                        "scenario": str(entry.worst_point.scenario),
+                        "scenario": entry.worst_point.scenario,
                         "verdict": entry.verdict.value,
                         "condition": entry.condition or "",
                         "level": self.level,
-                        "interval_lower": entry.lower,
-                        "interval_upper": entry.upper,
+                        "interval_lower": entry.interval.lower,
+                        "interval_upper": entry.interval.upper,
                         "best": entry.best,
-                        **_pareto_columns(spec.pareto, each.name, k),
+                        **_pareto_columns(spec.pareto, requirement.name, k),
                     }
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path, PurePath
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from verifier.analysis.channel_test import (
     Channel,
@@ -24,19 +24,19 @@ from verifier.analysis.objective import Objective
 from verifier.analysis.robust.solutions import Effort, RobustBounds
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.budget import memory_limit
-from verifier.base.documents import json_values
 from verifier.base.errors import InputError, UsageError
 from verifier.base.numbers import decimal_text
 from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import verdict_of
 from verifier.pipeline import check_case
-from verifier.questions.compare.compare_result import CompareResult, Detector
+from verifier.questions.compare.compare_result import CompareChoices, CompareResult, Detector, GateRecord
 from verifier.questions.compare.draws import check_enough_draws, drawn_probabilities, shared_draws
 from verifier.questions.compare.gate import Baseline
 from verifier.questions.compare.gating import gate_of
 from verifier.questions.compare.scores import Scores, places_of
 from verifier.questions.compare.summary import pareto_view, requirement_comparison
 from verifier.questions.compare.tables import Contender, Drawn, SpecComparison
+from verifier.questions.parts import QuestionInput
 from verifier.study.case import Case, Study, clock_of, read_inputs
 from verifier.study.collection import CheckedCase, Judging, collected
 from verifier.study.options import MIX_ELSEWHERE, RunOptions
@@ -49,7 +49,8 @@ from verifier.study.provenance import (
     run_remarks,
     run_settings,
 )
-from verifier.study.results import InputFile, Point, RequirementResult
+from verifier.study.records import SettingsRecord
+from verifier.study.results import InputFile, Point, RequirementResult, engines_of
 from verifier.study.scenarios import Grid
 
 Job: TypeAlias = "tuple[str, Case]"
@@ -134,20 +135,29 @@ def compare(
         hashes = {name: study.inputs.confusion.sha256 for name, study in tasks[0].studies.items()}
         compared = [(each.comparison, each.scores) for each in found]
         gate = gate_of(asked.baseline, asked.max_drop, asked.least_chance, compared, hashes, options.selection)
+    compared_specs = tuple(each.comparison for each in found)
+    entries = [entry for spec in compared_specs for requirement in spec.requirements for entry in requirement.entries]
     return CompareResult(
-        inputs=_input_files(tasks),
+        inputs=tuple(QuestionInput(**vars(file)) for file in _input_files(tasks)),
         detectors=tuple(
             Detector(
-                name, study.inputs.confusion.matrices.title, json_values(matrices_record(study.inputs.confusion))
+                name,
+                study.inputs.confusion.matrices.title,
+                matrices_record(study.inputs.confusion),
             )
             for name, study in tasks[0].studies.items()
         ),
-        settings={**_settings(asked), "specs": {each.comparison.spec: each.settings for each in found}},
+        settings=CompareChoices(
+            pareto=asked.pareto,
+            max_drop=None if asked.baseline is None else decimal_text(asked.max_drop),
+            specs={each.comparison.spec: each.settings for each in found},
+        ),
+        versions={**program_versions(), "storm": version},
+        engines=engines_of(point for entry in entries for point in entry.points),
         draws=count,
         level=settings.level,
-        specs=tuple(each.comparison for each in found),
-        gate=gate,
-        versions={**program_versions(), "storm": version},
+        specs=compared_specs,
+        gate=None if gate is None else GateRecord.of(gate),
         remarks=tuple(dict.fromkeys(text for each in found for text in each.remarks)),
     )
 
@@ -167,7 +177,7 @@ class _Compared:
 
     comparison: SpecComparison
     scores: Scores
-    settings: dict[str, Any]
+    settings: Mapping[str, SettingsRecord]
     remarks: list[str]
 
 
@@ -306,10 +316,3 @@ def _input_files(tasks: Sequence[_Task]) -> tuple[InputFile, ...]:
             files.update(dict.fromkeys(input_files(inputs.spec, inputs.model, inputs.confusion)[:2]))
     matrices = [study.inputs.confusion for study in tasks[0].studies.values()]
     return (*files, *(InputFile.of("confusion", each.name, each.sha256) for each in matrices))
-
-
-def _settings(asked: CompareOptions) -> dict[str, Any]:
-    return {
-        "pareto": None if asked.pareto is None else list(asked.pareto),
-        "max_drop": None if asked.baseline is None else decimal_text(asked.max_drop),
-    }

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from verifier.base.documents import Share
 from verifier.base.errors import InputError, Place
 from verifier.base.numbers import decimal_text
 from verifier.study.results import InputFile, RunResult
@@ -62,11 +63,11 @@ class Drop:
     requirement: str
     detector: str
     planner: str
-    before: float
-    now: float
+    before: Share
+    now: Share
     drop: float
     failed: bool
-    chance: float | None
+    chance: Share | None
 
     def document(self) -> dict[str, Any]:
         """As JSON values."""

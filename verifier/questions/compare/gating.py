@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from verifier.base.documents import json_values
 from verifier.base.errors import InputError, Place, shown
 from verifier.questions.compare.gate import Baseline, Drop, Gate, Worst, drop_of, worst_of_points
 from verifier.questions.compare.scores import Scores
@@ -194,7 +195,7 @@ def _drop(
 
 
 def _worst(requirement: RequirementComparison, contender: int) -> Worst:
-    points = [point_document(each) for each in requirement.entries[contender].points]
+    points = [json_values(point) for point in requirement.entries[contender].points]
     return worst_of_points(points, requirement.larger_is_better, requirement.formula)
 
 

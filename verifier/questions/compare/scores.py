@@ -18,6 +18,7 @@ from verifier.analysis.comparison import flips
 from verifier.analysis.intervals.intervals import Kind, percentile_interval
 from verifier.base.arrays import Floats
 from verifier.base.errors import NoAnswerError
+from verifier.base.numbers import decimal_text
 from verifier.language.expressions import evaluate
 from verifier.questions.compare.tables import Course
 from verifier.study.results import Point
@@ -139,7 +140,7 @@ class Scores:
         points = np.array([[np.nan if each is None else sign * each for each in row] for row in rows["probability"]])
         return Course(
             axis,
-            tuple(values),
+            tuple(map(decimal_text, values)),
             tuple(rows["probability"]),
             tuple(rows["lower"]),
             tuple(rows["upper"]),

@@ -11,7 +11,8 @@ from verifier.analysis.intervals.intervals import Kind
 from verifier.language.expressions import to_text
 from verifier.language.specs import Requirement
 from verifier.questions.compare.scores import WHOLE, Scores, interval_of
-from verifier.questions.compare.tables import Contender, Entry, ParetoView, RequirementComparison
+from verifier.questions.compare.tables import Contender, Entry, ParetoView, RequirementComparison, ScoreInterval
+from verifier.study.collection import target_of
 from verifier.study.results import Point
 
 
@@ -42,12 +43,12 @@ def requirement_comparison(
     for k, contender in enumerate(contenders):
         lower, upper = interval_of(sign * table[:, k], level, kinds[k])
         worst = min(range(len(points[k])), key=lambda at, k=k: sign * points[k][at].probability)  # type: ignore[misc]
-        entries.append(Entry(contender, tuple(points[k]), worst, lower, upper, float(best[k])))
+        records = tuple(points[k])
+        entries.append(Entry.of(contender, records, worst, ScoreInterval(lower, upper), float(best[k])))
     return RequirementComparison(
         requirement.name,
         to_text(requirement.formula, parenthesise=True),
-        requirement.comparison,
-        requirement.target,
+        target_of(requirement),
         tuple(entries),
         tuple(tuple(row) for row in better_chances(table).tolist()),
         tuple(scores.courses(index, kinds, sign, level)),

@@ -1,4 +1,4 @@
-"""The tables of a comparison, as values: who is compared, how likely each is the best, and along which axes.
+"""The tables of a comparison, as parts of its document: who is compared, who is likely the best, along which axes.
 
 In all tables of a spec the contenders stand in the same order.
 """
@@ -6,15 +6,18 @@ In all tables of a spec the contenders stand in the same order.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any
+from typing import Annotated
 
 from verifier.analysis.channel_test import Channel
 from verifier.analysis.comparison import Flip
-from verifier.base.documents import json_values
-from verifier.base.numbers import decimal_text
+from verifier.analysis.intervals.intervals import Kind
+from verifier.base.documents import Condition, Count, Limits, Share
 from verifier.checking.verdicts import Verdict, condition_over, verdict_over, verdict_text
-from verifier.study.results import Point, point_document
+from verifier.questions.parts import NumberText
+from verifier.study.results import Point, Target
+
+Row = tuple[Share | None, ...]
+"""One number per contender; None where it has no scenario."""
 
 
 @dataclass(frozen=True)
@@ -34,15 +37,23 @@ class Drawn:
 
     Attributes:
         detector: its name.
-        kind: "credible" (posterior) or "bootstrap" (drives resampled).
+        kind: posterior, or drives resampled.
         reason: why.
         channel: the test of the memoryless detector.
     """
 
     detector: str
-    kind: str
+    kind: Kind
     reason: str
     channel: Channel
+
+
+@dataclass(frozen=True)
+class ScoreInterval:
+    """Of the worst probability of a contender, from the draws."""
+
+    lower: Share
+    upper: Share
 
 
 @dataclass(frozen=True)
@@ -50,34 +61,35 @@ class Entry:
     """One contender under one requirement.
 
     Attributes:
-        contender: who.
-        points: Storm's probability in every scenario.
+        detector, planner: who.
+        verdict, condition: over the scenarios that are not vacuous, if there are any.
         worst: position of the worst point.
-        lower, upper: interval of the worst probability, from the draws.
-        best: chance that no other contender is better.
+        best: chance that no other contender is better; ties are shared.
+        points: Storm's probability in every scenario.
     """
 
-    contender: Contender
-    points: tuple[Point, ...]
-    worst: int
-    lower: float
-    upper: float
-    best: float
+    detector: str
+    planner: str
+    verdict: Verdict
+    condition: Condition | None
+    worst: Count
+    interval: ScoreInterval
+    best: Share
+    points: Annotated[tuple[Point, ...], Limits(min_length=1)]
+
+    @classmethod
+    def of(
+        cls, contender: Contender, points: tuple[Point, ...], worst: int, interval: ScoreInterval, best: float
+    ) -> Entry:
+        """With the verdict over the points."""
+        verdict = verdict_over(point.verdict for point in points)
+        condition = condition_over(verdict, ((point.verdict, point.condition) for point in points))
+        return cls(contender.detector, contender.planner, verdict, condition, worst, interval, best, points)
 
     @property
     def worst_point(self) -> Point:
         """The scenario whose probability counts."""
         return self.points[self.worst]
-
-    @property
-    def verdict(self) -> Verdict:
-        """The worst verdict over the scenarios that are not vacuous, if there are any."""
-        return verdict_over(each.verdict for each in self.points)
-
-    @property
-    def condition(self) -> str | None:
-        """What must be true for the verdict to hold."""
-        return condition_over(self.verdict, ((each.verdict, each.condition) for each in self.points))
 
     @property
     def verdict_text(self) -> str:
@@ -92,16 +104,16 @@ class Course:
     Attributes:
         axis: a swept constant, `initial NAME`, or `initial distance (m)`.
         places: values on the axis, increasing.
-        probability: Storm's, [place][contender]; None where a contender has no scenario.
+        probability: Storm's, [place][contender].
         lower, upper: intervals, likewise.
         flips: where two contenders change places.
     """
 
     axis: str
-    places: tuple[Fraction, ...]
-    probability: tuple[tuple[float | None, ...], ...]
-    lower: tuple[tuple[float | None, ...], ...]
-    upper: tuple[tuple[float | None, ...], ...]
+    places: Annotated[tuple[NumberText, ...], Limits(min_length=2)]
+    probability: tuple[Row, ...]
+    lower: tuple[Row, ...]
+    upper: tuple[Row, ...]
     flips: tuple[Flip, ...]
 
 
@@ -117,21 +129,20 @@ class RequirementComparison:
 
     name: str
     formula: str
-    comparison: str
-    target: Fraction | None
+    target: Target | None
     entries: tuple[Entry, ...]
-    better: tuple[tuple[float, ...], ...]
+    better: tuple[tuple[Share, ...], ...]
     courses: tuple[Course, ...]
 
     @property
     def larger_is_better(self) -> bool:
         """False where the target is an upper limit."""
-        return self.comparison not in ("<=", "<")
+        return self.target is None or not self.target.is_upper
 
     @property
     def target_text(self) -> str:
-        """The target for people: `>= 0.95`."""
-        return "= ?" if self.target is None else f"{self.comparison} {decimal_text(self.target)}"
+        """The target for people: `P >= 0.95`."""
+        return "P = ?" if self.target is None else f"P {self.target}"
 
 
 @dataclass(frozen=True)
@@ -148,7 +159,7 @@ class ParetoView:
     first: str
     second: str
     non_dominated: tuple[bool, ...]
-    chances: tuple[float, ...]
+    chances: tuple[Share, ...]
 
 
 @dataclass(frozen=True)
@@ -160,73 +171,3 @@ class SpecComparison:
     drawn: tuple[Drawn, ...]
     requirements: tuple[RequirementComparison, ...]
     pareto: ParetoView | None
-
-    def document(self) -> dict[str, Any]:
-        """As JSON values."""
-        pareto = self.pareto
-        return {
-            "spec": self.spec,
-            "contenders": [{"detector": each.detector, "planner": each.planner} for each in self.contenders],
-            "drawn": [
-                {
-                    "detector": each.detector,
-                    "kind": each.kind,
-                    "reason": each.reason,
-                    "channel": json_values(each.channel),
-                }
-                for each in self.drawn
-            ],
-            "requirements": [_requirement_document(each) for each in self.requirements],
-            "pareto": None
-            if pareto is None
-            else {
-                "first": pareto.first,
-                "second": pareto.second,
-                "non_dominated": list(pareto.non_dominated),
-                "chances": list(pareto.chances),
-            },
-        }
-
-
-def _requirement_document(each: RequirementComparison) -> dict[str, Any]:
-    return {
-        "name": each.name,
-        "formula": each.formula,
-        "target": None if each.target is None else {"comparison": each.comparison, "probability": str(each.target)},
-        "entries": [
-            {
-                "detector": entry.contender.detector,
-                "planner": entry.contender.planner,
-                "verdict": entry.verdict.value,
-                "condition": entry.condition,
-                "worst": entry.worst,
-                "interval": {"lower": entry.lower, "upper": entry.upper},
-                "best": entry.best,
-                "points": [point_document(point) for point in entry.points],
-            }
-            for entry in each.entries
-        ],
-        "better": [list(row) for row in each.better],
-        "courses": [_course_document(course) for course in each.courses],
-    }
-
-
-def _course_document(course: Course) -> dict[str, Any]:
-    return {
-        "axis": course.axis,
-        "places": [decimal_text(place) for place in course.places],
-        "probability": [list(row) for row in course.probability],
-        "lower": [list(row) for row in course.lower],
-        "upper": [list(row) for row in course.upper],
-        "flips": [
-            {
-                "first": flip.first,
-                "second": flip.second,
-                "before": flip.before,
-                "after": flip.after,
-                "first_ahead": flip.first_ahead,
-                "second_ahead": flip.second_ahead,
-            }
-            for flip in course.flips
-        ],
-    }

@@ -1,31 +1,47 @@
-"""What `verify explain` found, as values: frozen, complete, and able to give their JSON document.
-
-The document is byte-stable, like that of `verify run`; its schema is `explain.schema.json` beside this file.
-"""
+"""What `verify explain` found: the values that are its document."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from fractions import Fraction
+from typing import Annotated, ClassVar, Literal
 
-import numpy as np
-
-from verifier.analysis.counterexamples.explanation import Explanation, Kind, Step, ToldCause, ToldPattern, ToldRun
-from verifier.analysis.counterexamples.moves import Alternatives, WrongReport
-from verifier.analysis.counterexamples.replay import Replay
-from verifier.analysis.sensitivity.state_map import StateMap
-from verifier.base.documents import fraction_text
-from verifier.base.files import document_text
+from verifier.analysis.channel_test import Channel
+from verifier.analysis.planning import EvidencePlan
+from verifier.analysis.tipping import TippingPoints
+from verifier.base.documents import Condition, Count, FractionText, Limits, Magnitude
 from verifier.base.result import Result
-from verifier.perception.confusion.matrices import Label, label_text
-from verifier.study.results import InputFile, Point, RequirementResult, RunResult
+from verifier.checking.verdicts import Verdict, verdict_text
+from verifier.questions.parts import QuestionInput
+from verifier.study.records import MatricesRecord, SettingsRecord
+from verifier.study.results import Engines, Point, StrategyEnds, Target
 
-SCHEMA_NAME = "verifier.explain"
-SCHEMA_VERSION = 1
 DEVIATION_ASSUMES = "if items are independent"
 """What the posterior of the matrices assumes, and with it the standard deviation of P."""
+Position = Count
+"""In the list of wrong reports."""
+
+
+@dataclass(frozen=True)
+class ExplainChoices:
+    """How much is said.
+
+    Attributes:
+        patterns: at most so many.
+        members: most runs of each pattern.
+        moves: most rows of a table.
+        level, prior: of the interval of a cell.
+        map: variables as named; empty for the first two of the model; None where no map was made.
+    """
+
+    patterns: Annotated[int, Limits(ge=1)]
+    members: Annotated[int, Limits(ge=1)]
+    whole_runs: bool
+    moves: Annotated[int, Limits(ge=1)]
+    level: float
+    prior: float
+    map: tuple[str, ...] | None
 
 
 @dataclass(frozen=True)
@@ -49,292 +65,336 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class Counted:
+class WrongReports:
     """A kind of wrong report that causes or patterns speak of, as it was counted.
 
     Attributes:
-        kind: the matrix cell, and what correcting it would give.
         rate: of the report.
         items: how many such reports the matrices count; 0 where a policy gives the rate.
-        occurrences: how many such items the record has; None without a record.
+        told_apart: whether the causes tell it apart from all others.
+        corrected: P with this kind alone corrected.
+        in_record: how many such items the record has; None without a record.
         frames: the first of them.
     """
 
-    kind: Kind
-    rate: float
-    items: int
-    occurrences: int | None = None
-    frames: tuple[Frame, ...] = ()
+    bin: Count
+    true: str
+    reported: str
+    rate: Magnitude
+    items: Count
+    told_apart: bool
+    corrected: Magnitude
+    in_record: Count | None = None
+    frames: tuple[Frame, ...] | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Explained:
-    """One requirement under one planner, explained in one scenario.
+@dataclass(frozen=True)
+class CauseRecord:
+    """A set of wrong reports that counted together; none where planner and dynamics lose, unless others counted.
 
     Attributes:
-        result: the requirement over all its scenarios.
-        point: the scenario explained: the worst.
-        explanation: see there.
-        counted: the kinds of wrong reports of the explanation, in its order.
+        others: whether wrong reports that are not told apart counted as well.
+        probability: of losing by exactly this cause.
+        share: of the violation.
+        corrected: P with all of these wrong reports corrected.
     """
 
-    result: RequirementResult
+    wrong_reports: tuple[Position, ...]
+    others: bool
+    probability: Magnitude
+    share: float
+    corrected: Magnitude
+
+
+@dataclass(frozen=True)
+class CorrectionRecord:
+    """The best set of so many kinds to correct, and P with all of them corrected."""
+
+    wrong_reports: Annotated[tuple[Position, ...], Limits(min_length=1)]
+    corrected: Magnitude
+
+
+@dataclass(frozen=True)
+class Thing:
+    """What was looked at: its true label, and the number of its distance bin."""
+
+    label: str
+    bin: Count
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the planner was told of the classes that it asks about, and how probable that is."""
+
+    classes: tuple[str, ...]
+    probability: Magnitude
+
+
+@dataclass(frozen=True)
+class StepRecord:
+    """One step of a run.
+
+    Attributes:
+        there: everything that was looked at.
+        reported: the reports with which the planner takes this step.
+        matters: whether another report would have led elsewhere.
+        probability: of the step, as a fraction where that is known.
+        after: variable -> value.
+        chance: of meeting the formula after the step.
+    """
+
+    there: tuple[Thing, ...]
+    reported: tuple[Report, ...]
+    matters: bool
+    probability: FractionText | float
+    after: Mapping[str, int]
+    chance: Magnitude
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """A run that violates the requirement.
+
+    Attributes:
+        counted_steps: the first so many steps are what the probability is the probability of; the others are their
+            likeliest continuation.
+        irrevocable_after: after so many steps the violation is certain.
+        replayed: whether the formula was evaluated on the run once more, or only its steps were checked.
+        initial: variable -> value at the beginning.
+    """
+
+    probability: Magnitude
+    counted_steps: Count
+    irrevocable_after: Count
+    replayed: Literal["whole", "steps"]
+    initial: Mapping[str, int]
+    steps: tuple[StepRecord, ...]
+
+    @property
+    def exact(self) -> Fraction | None:
+        """The probability as a fraction, where those of the steps are known."""
+        product = Fraction(1)
+        for step in self.steps[: self.counted_steps]:
+            if not isinstance(step.probability, str):
+                return None
+            product *= Fraction(step.probability)
+        return product
+
+
+@dataclass(frozen=True)
+class PatternRecord:
+    """Violating runs that differ only in when it happened.
+
+    Attributes:
+        steps: what counted, in order, repetitions in a row once; of each step one of these sets of wrong reports,
+            which may be left open.
+        probability: of all such runs together.
+        share: of the violation.
+        complete: whether there are no other members.
+    """
+
+    steps: tuple[Annotated[tuple[tuple[Position, ...], ...], Limits(min_length=1)], ...]
+    probability: Magnitude
+    share: float
+    members: Annotated[tuple[RunRecord, ...], Limits(min_length=1)]
+    complete: bool
+
+
+@dataclass(frozen=True)
+class Violation:
+    """How the requirement fails.
+
+    Attributes:
+        satisfies_the_formula: whether violating runs satisfy the formula, as with P <= target.
+        error: how far the probability can be off numerically.
+        wrong_reports: the kinds that causes and patterns name by their position here.
+        causes: the violation by the set of wrong reports that counted, the most probable first.
+        rest: probability of losing by other causes; with the listed ones it adds up to the probability.
+        corrections: the best set of one kind to correct, of two, and so on, as long as more kinds gain more.
+        covered: the share of the violation that the patterns account for; None where there is none.
+        complete: whether there are no other patterns.
+        ranked: whether no other pattern can be more probable.
+    """
+
+    satisfies_the_formula: bool
+    probability: Magnitude
+    error: float
+    wrong_reports: tuple[WrongReports, ...]
+    causes: tuple[CauseRecord, ...]
+    rest: Magnitude
+    corrections: tuple[CorrectionRecord, ...]
+    patterns: tuple[PatternRecord, ...]
+    covered: float | None
+    complete: bool
+    ranked: bool
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the violation is certain from the start, whatever the detector reports."""
+        first = self.patterns[:1]
+        return any(not pattern.steps and pattern.members[0].irrevocable_after == 0 for pattern in first)
+
+
+@dataclass(frozen=True)
+class FixRecord:
+    """What P would be if one kind of wrong report were correct instead; `jumps` where P may jump on the way."""
+
+    bin: Count
+    true: str
+    reported: str
+    rate: Magnitude
+    first_order: float
+    probability: Magnitude
+    jumps: bool
+
+
+@dataclass(frozen=True)
+class MoveRecord:
+    """The slope of P as mass of a column moves from one report to another, and the rates of both."""
+
+    bin: Count
+    true: str
+    from_: str
+    to: str
+    slope: float
+    rate_from: Magnitude
+    rate_to: Magnitude
+    jumps: bool
+
+
+@dataclass(frozen=True)
+class ColumnRecord:
+    """What a column contributes to the variance of P, and how far P moves over the interval of one of its cells."""
+
+    bin: Count
+    true: str
+    items: Count
+    share_of_variance: Magnitude
+    swing: float
+    swing_of: str
+
+
+@dataclass(frozen=True)
+class GradientRecord:
+    """Of a column drawn from: change of P per unit of mass moved from the correct report to each label."""
+
+    bin: Count
+    true: str
+    slopes: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class MapRecord:
+    """P for runs that start in a state, over one or two variables.
+
+    Attributes:
+        values: of each variable.
+        worst_is_largest: where several states have these values, the probability is that of the worst.
+        probability: one axis for each variable; None where no run comes.
+    """
+
+    variables: Annotated[tuple[str, ...], Limits(min_length=1)]
+    values: tuple[tuple[int, ...], ...]
+    worst_is_largest: bool
+    probability: tuple[float | None, ...] | tuple[tuple[float | None, ...], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explained:
+    """One requirement under one planner, explained in its worst scenario.
+
+    Attributes:
+        name, planner, formula, target, verdict, condition, strategies, evidence_needed, tipping_points: as in the
+            document of a run, over all scenarios.
+        point: the scenario explained: the worst.
+        asks_about: the classes that the planner asks about.
+        perfect_perception: P when every report is correct.
+        posterior_deviation: standard deviation of P under the posterior, to first order, with what that assumes.
+        jumps: (bin, predicted, true) of the cells of rate 0 at which P may jump.
+    """
+
+    name: str
+    planner: str
+    formula: str
+    target: Target | None
+    verdict: Verdict
+    condition: Condition | None
+    strategies: tuple[StrategyEnds, ...] | None = None
+    evidence_needed: EvidencePlan | None = None
+    tipping_points: TippingPoints | None = None
     point: Point
-    explanation: Explanation
-    counted: tuple[Counted, ...]
+    asks_about: tuple[str, ...]
+    violation: Violation
+    perfect_perception: Magnitude
+    fixes: tuple[FixRecord, ...]
+    moves: tuple[MoveRecord, ...]
+    label_more: tuple[ColumnRecord, ...]
+    posterior_deviation: Magnitude
+    posterior_deviation_assumes: str
+    gradient: tuple[GradientRecord, ...]
+    jumps: tuple[tuple[Count, Count, Count], ...]
+    map: MapRecord | None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ExplainResult(Result):
     """Everything one `verify explain` found.
 
     Attributes:
-        run: the probabilities, as `verify run` gives them.
+        command: that made it, inputs by name without folders.
+        title, verdict, condition, inputs, matrices, settings, channel, versions, engines, remarks: as in the document
+            of a run; the inputs include the record of the counting, where one was read.
+        explain: how much is said.
         labels: of rows and columns of the matrices.
         bins: texts of their distance bins.
-        settings: choices beside those of the run, by name.
-        record: the record of the counting that was read, or None.
-        explained: in the order of `run.requirements`.
+        explanations: per planner, in the order of the spec.
     """
 
-    run: RunResult
-    labels: tuple[Label, ...]
+    schema: ClassVar[str] = "verifier.explain"
+    version: ClassVar[int] = 1
+    command: tuple[str, ...] = ()
+    title: str
+    verdict: Verdict
+    condition: Condition | None
+    inputs: tuple[QuestionInput, ...]
+    matrices: MatricesRecord | None = None
+    settings: SettingsRecord
+    channel: Channel
+    versions: Mapping[str, str]
+    engines: Engines
+    remarks: tuple[str, ...]
+    explain: ExplainChoices
+    labels: tuple[str, ...]
     bins: tuple[str, ...]
-    settings: Mapping[str, Any]
-    record: InputFile | None
-    explained: tuple[Explained, ...]
+    explanations: Annotated[tuple[Explained, ...], Limits(min_length=1)]
 
     TOLD = "verifier.telling.explain:explain_table"
     DRAWN = "verifier.telling.figures.explain:explain_figure"
 
     @property
-    def remarks(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Those of the run."""
-        return self.run.remarks
+    def verdict_text(self) -> str:
+        """The verdict with its condition, for people."""
+        return verdict_text(self.verdict.value, self.condition)
 
     @property
     def headline(self) -> str:
-        """That of the run."""
-        return self.run.headline
+        """Title and verdict."""
+        return f"{self.title}: {self.verdict_text}"
 
     def rows(self) -> Iterator[dict[str, str | float]]:
         """One row per requirement and cause: the reports that it is lost by, together, and how probable that is."""
-        names = [label_text(label) for label in self.labels]
-        for each in self.explained:
-            for told in each.explanation.causes:
-                cause = told.cause
+        for explained in self.explanations:
+            kinds = explained.violation.wrong_reports
+            for cause in explained.violation.causes:
                 reports = [
-                    f"{names[report.true]} in {self.bins[report.bin]} reported as {names[report.predicted]}"
-                    for report in cause.reports
+                    f"{kind.true} in {self.bins[kind.bin]} reported as {kind.reported}"
+                    for kind in (kinds[number] for number in cause.wrong_reports)
                 ]
                 yield {
-                    "requirement": each.result.name,
-                    "planner": each.result.planner,
-                    "scenario": str(each.point.scenario),
+                    "requirement": explained.name,
+                    "planner": explained.planner,
+                    "scenario": explained.point.scenario,
                     "cause": "; ".join([*reports, *(["other reports"] if cause.others else [])]) or "no wrong report",
                     "probability": cause.probability,
-                    "corrected": told.corrected,
+                    "corrected": cause.corrected,
                 }
-
-    def document(self) -> dict[str, Any]:
-        """The JSON document."""
-        found: dict[str, Any] = self.run.document()
-        requirements = found.pop("requirements")
-        found |= {"schema": SCHEMA_NAME, "version": SCHEMA_VERSION}
-        if self.record is not None:
-            found["inputs"].append({"role": "record", "name": self.record.name, "sha256": self.record.sha256})
-        found["explain"] = dict(self.settings)
-        found["labels"] = [label_text(label) for label in self.labels]
-        found["bins"] = list(self.bins)
-        found["explanations"] = [
-            _explained_document(each, requirement, self)
-            for each, requirement in zip(self.explained, requirements, strict=True)
-        ]
-        return found
-
-    def json_text(self) -> str:
-        """The document as text."""
-        return document_text(self.document())
-
-
-def _explained_document(each: Explained, requirement: dict[str, Any], whole: ExplainResult) -> dict[str, Any]:
-    found, names = each.explanation, [label_text(label) for label in whole.labels]
-    number = {kind.report: place for place, kind in enumerate(found.kinds)}
-    points = requirement.pop("points")
-    del requirement["worst"]
-    return requirement | {
-        "point": points[each.result.points.index(each.point)],
-        "violation": {
-            "satisfies_the_formula": found.satisfying,
-            "probability": found.violation,
-            "error": found.violation_error,
-            "wrong_reports": [_counted_document(counted, names) for counted in each.counted],
-            "causes": [_cause_document(cause, number, found.violation) for cause in found.causes],
-            "rest": found.rest,
-            "corrections": [
-                {"wrong_reports": [number[report] for report in best.reports], "corrected": best.corrected}
-                for best in found.corrections
-            ],
-            "patterns": [_pattern_document(pattern, number, found.violation) for pattern in found.patterns],
-            "covered": _number(found.covered),
-            "complete": found.complete,
-            "ranked": found.ranked,
-        },
-        "perfect_perception": found.fixes.perfect,
-        "fixes": _fixes_document(each, names, int(whole.settings["moves"])),
-        "moves": _moves_document(each, names),
-        "label_more": _columns_document(each, names),
-        "posterior_deviation": found.columns.deviation,
-        "posterior_deviation_assumes": DEVIATION_ASSUMES,
-        "gradient": _gradient_document(each, names),
-        "jumps": np.argwhere(found.sensitivity.jumps).tolist(),
-        "map": None if found.map is None else _map_document(found.map),
-    }
-
-
-def _cause_document(found: ToldCause, number: Mapping[WrongReport, int], total: float) -> dict[str, Any]:
-    return {
-        "wrong_reports": [number[report] for report in found.cause.reports],
-        "others": found.cause.others,
-        "probability": found.cause.probability,
-        "share": found.cause.probability / total,
-        "corrected": found.corrected,
-    }
-
-
-def _pattern_document(told: ToldPattern, number: Mapping[WrongReport, int], total: float) -> dict[str, Any]:
-    return {
-        "steps": [_step_alternatives(step, number) for step in told.pattern.steps],
-        "probability": told.pattern.probability,
-        "share": told.pattern.probability / total,
-        "members": [_run_document(run) for run in told.members],
-        "complete": told.complete,
-    }
-
-
-def _step_alternatives(step: Alternatives, number: Mapping[WrongReport, int]) -> list[list[int]]:
-    return sorted(sorted(number[report] for report in reports) for reports in step)
-
-
-def _run_document(run: ToldRun) -> dict[str, Any]:
-    return {
-        "probability": run.probability,
-        "counted_steps": run.counted,
-        "irrevocable_after": run.irrevocable,
-        "replayed": "whole" if run.replayed is Replay.WHOLE else "steps",
-        "initial": dict(run.initial),
-        "steps": [_step_document(step) for step in run.steps],
-    }
-
-
-def _step_document(step: Step) -> dict[str, Any]:
-    return {
-        "there": [{"label": label_text(label), "bin": at} for label, at in step.there],
-        "reported": [{"classes": sorted(label), "probability": rate} for label, rate in step.told],
-        "matters": step.matters,
-        "probability": step.probability if step.exact is None else fraction_text(step.exact),
-        "after": dict(step.after),
-        "chance": step.chance,
-    }
-
-
-def _counted_document(cell: Counted, names: list[str]) -> dict[str, Any]:
-    report = cell.kind.report
-    found: dict[str, Any] = {
-        "bin": report.bin,
-        "true": names[report.true],
-        "reported": names[report.predicted],
-        "rate": cell.rate,
-        "items": cell.items,
-        "told_apart": cell.kind.told_apart,
-        "corrected": cell.kind.corrected,
-    }
-    if cell.occurrences is not None:
-        found["in_record"] = cell.occurrences
-        found["frames"] = [
-            {
-                "sequence": each.sequence,
-                "frame": each.frame,
-                "distance_m": each.distance_m,
-                "file": each.file,
-                "line": each.line,
-                "report_file": each.report_file,
-                "report_line": each.report_line,
-            }
-            for each in cell.frames
-        ]
-    return found
-
-
-def _fixes_document(each: Explained, names: list[str], most: int) -> list[dict[str, Any]]:
-    return [
-        {
-            "bin": fix.bin,
-            "true": names[fix.true],
-            "reported": names[fix.predicted],
-            "rate": fix.rate,
-            "first_order": fix.first_order,
-            "probability": fix.probability,
-            "jumps": fix.jumps,
-        }
-        for fix in each.explanation.fixes.single[:most]
-    ]
-
-
-def _moves_document(each: Explained, names: list[str]) -> list[dict[str, Any]]:
-    return [
-        {
-            "bin": move.bin,
-            "true": names[move.true],
-            "from": names[move.source],
-            "to": names[move.target],
-            "slope": move.slope,
-            "rate_from": move.available,
-            "rate_to": move.returning,
-            "jumps": move.jumps,
-        }
-        for move in each.explanation.moves
-    ]
-
-
-def _columns_document(each: Explained, names: list[str]) -> list[dict[str, Any]]:
-    found = each.explanation.columns
-    return [
-        {
-            "bin": int(found.bins[k]),
-            "true": names[found.columns[k]],
-            "items": int(found.items[k]),
-            "share_of_variance": float(found.share[k]),
-            "swing": float(found.swing[k]),
-            "swing_of": names[found.cell[k]],
-        }
-        for k in range(len(found.bins))
-    ]
-
-
-def _gradient_document(each: Explained, names: list[str]) -> list[dict[str, Any]]:
-    """For every column drawn from: what a unit of mass changes that moves from the correct report to each label."""
-    found = each.explanation.sensitivity
-    change = found.against(np.arange(len(names)))
-    return [
-        {"bin": at, "true": names[true], "slopes": change[at, :, true].tolist()}
-        for at, true in found.columns.tolist()
-    ]
-
-
-def _map_document(found: StateMap) -> dict[str, Any]:
-    return {
-        "variables": list(found.variables),
-        "values": [values.tolist() for values in found.values],
-        "worst_is_largest": found.largest,
-        "probability": _numbers(found.probability.tolist()),
-    }
-
-
-def _numbers(nested: Any) -> Any:
-    return [_numbers(each) for each in nested] if isinstance(nested, list) else _number(nested)
-
-
-def _number(value: float) -> float | None:
-    """NaN is no JSON number: what does not exist is null."""
-    return None if math.isnan(value) else value

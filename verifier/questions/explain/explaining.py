@@ -9,12 +9,12 @@ import hashlib
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.counterexamples.explanation import DEFAULT_SETTINGS, Explanation, explain
+from verifier.analysis.counterexamples.moves import WrongReport
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.occurrences import document_bins, occurrences
@@ -32,7 +32,9 @@ from verifier.perception.confusion.document import read_counts
 from verifier.perception.confusion.matrices import label_text
 from verifier.perception.confusion.record_reader import Record, read_record
 from verifier.pipeline import Progress, checked_study, result_of
-from verifier.questions.explain.explain_result import Counted, Explained, ExplainResult, Frame
+from verifier.questions.explain.explain_result import ExplainChoices, ExplainResult, Frame, WrongReports
+from verifier.questions.explain.records import counted_record, explained_record
+from verifier.questions.parts import QuestionInput
 from verifier.study.case import Case, Study, clock_of, read_inputs
 from verifier.study.options import MIX_ELSEWHERE, RunOptions
 from verifier.study.results import InputFile, Point, RequirementResult, RunResult
@@ -108,21 +110,41 @@ def explained(
         run = result_of(checked_study(study, storm, progress), options)
     # Whatever the rates are rates of: what is counted, and labelled more, are items.
     items = study.inputs.matrices(replace(options, confidence=None, point_weights="item"))
+    names = tuple(label_text(label) for label in study.matrices.labels)
     told = []
     clock = clock_of(study.options, len(run.requirements))
     for result in run.requirements:
         with clock.running(f"explaining {result.name}"):
             point, explanation = _explain_worst(result, study, items, settings)
-        kinds = _as_counted(explanation, items)
-        counted = tuple(_with_frames(kind, study.matrices, options, traced) for kind in kinds)
-        told.append(Explained(result, point, explanation, counted))
+        counted = [
+            _with_frames(counted_record(kind, explanation, items), kind.report, study.matrices, options, traced)
+            for kind in explanation.kinds
+        ]
+        told.append(explained_record(result, point, explanation, counted, names, settings.moves))
+    files = run.inputs if traced is None else (*run.inputs, traced.file)
     return ExplainResult(
-        run,
-        study.matrices.labels,
-        tuple(study.matrices.bin_text(index) for index in range(study.matrices.bin_count)),
-        _settings_document(settings),
-        None if traced is None else traced.file,
-        tuple(told),
+        title=run.title,
+        verdict=run.verdict,
+        condition=run.condition,
+        inputs=tuple(QuestionInput(**vars(file)) for file in files),
+        matrices=run.matrices,
+        settings=run.settings,
+        channel=run.channel,
+        versions=run.versions,
+        engines=run.engines,
+        remarks=run.remarks,
+        explain=ExplainChoices(
+            patterns=settings.patterns,
+            members=settings.members,
+            whole_runs=settings.whole_runs,
+            moves=settings.moves,
+            level=settings.level,
+            prior=settings.prior,
+            map=tuple(settings.variables) if settings.with_map else None,
+        ),
+        labels=names,
+        bins=tuple(study.matrices.bin_text(index) for index in range(study.matrices.bin_count)),
+        explanations=tuple(told),
     )
 
 
@@ -180,41 +202,35 @@ def _deviation(objective: Objective, start: int, data: Measured, settings: Expla
     return column_shares(found, data, settings.level, settings.prior).deviation
 
 
-def _as_counted(explanation: Explanation, matrices: ConfusionMatrices) -> list[Counted]:
-    """The kinds of wrong reports of an explanation, as the matrices count them."""
-    rates = explanation.sensitivity.rates
-    return [
-        Counted(kind, float(rates[cell]), int(matrices.counts[cell]))
-        for kind in explanation.kinds
-        for cell in [(kind.report.bin, kind.report.predicted, kind.report.true)]
-    ]
-
-
-def _with_frames(cell: Counted, matrices: ConfusionMatrices, options: RunOptions, traced: Traced | None) -> Counted:
+def _with_frames(
+    counted: WrongReports,
+    report: WrongReport,
+    matrices: ConfusionMatrices,
+    options: RunOptions,
+    traced: Traced | None,
+) -> WrongReports:
     """The kind with the frames in which it happened, where there is a record that can tell."""
     if traced is None:
-        return cell
-    report = cell.kind.report
-    true, predicted = matrices.labels[report.true], matrices.labels[report.predicted]
+        return counted
     record = traced.record
     rows = occurrences(
         record,
         traced.bins,
         document_bins(traced.bins, options.where, None if options.canonical else report.bin),
-        true,
-        predicted,
+        matrices.labels[report.true],
+        matrices.labels[report.predicted],
         matrices.labelling,
         matrices.classes,
         -math.inf if options.score_threshold is None else options.score_threshold,
     )
-    if len(rows) > cell.items:
+    if len(rows) > counted.items:
         raise InputError(
-            f"true label {label_text(true)} is reported as {label_text(predicted)} {len(rows)} times in bin "
-            f"{matrices.bin_text(report.bin)}, and {cell.items} times in the matrices",
+            f"true label {counted.true} is reported as {counted.reported} {len(rows)} times in bin "
+            f"{matrices.bin_text(report.bin)}, and {counted.items} times in the matrices",
             Place(record.file),
             "name the record of the counting that gave these matrices",
         )
-    return replace(cell, occurrences=len(rows), frames=tuple(_frame(record, row) for row in rows[:MOST_FRAMES]))
+    return replace(counted, in_record=len(rows), frames=tuple(_frame(record, row) for row in rows[:MOST_FRAMES]))
 
 
 def _frame(record: Record, row: NDArray[np.int64]) -> Frame:
@@ -233,15 +249,3 @@ def _frame(record: Record, row: NDArray[np.int64]) -> Frame:
 def _short_path(path: str) -> str:
     """A file and its folder: enough to find it, and the same wherever the data lie."""
     return "/".join(PurePath(path).parts[-2:])
-
-
-def _settings_document(settings: ExplainSettings) -> dict[str, Any]:
-    return {
-        "patterns": settings.patterns,
-        "members": settings.members,
-        "whole_runs": settings.whole_runs,
-        "moves": settings.moves,
-        "level": settings.level,
-        "prior": settings.prior,
-        "map": list(settings.variables) if settings.with_map else None,
-    }

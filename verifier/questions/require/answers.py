@@ -16,13 +16,14 @@ from verifier.analysis.recall.least_cost import Improvement, least_cost
 from verifier.analysis.recall.requirements import Path, Problem, Searched, Target, search
 from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import UsageError
+from verifier.base.numbers import decimal_text
 from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import Verdict
 from verifier.perception.confusion import EMPTY, ConfusionMatrices, exact_rates, rates
 from verifier.perception.confusion.matrices import label_text
 from verifier.pipeline import check_case
 from verifier.questions.require.question import Question
-from verifier.questions.require.require_result import Answer, CellRecall, CertifiedFloor, Outcome
+from verifier.questions.require.require_result import Answer, CellRecall, CertifiedFloor, MeasuredRecall, Outcome
 from verifier.study.case import Case
 from verifier.study.collection import collected
 from verifier.study.provenance import noted
@@ -135,14 +136,15 @@ class _Task:
     def described(self, recall: Sequence[int] | None) -> tuple[CellRecall, ...]:
         """The cells for people, with the recalls that are required of them."""
         whole, matrices = self.question.whole, self.situation.matrices
+        places = zip(self.cells.bins.tolist(), self.cells.columns.tolist(), self.items, strict=True)
         return tuple(
             CellRecall(
                 matrices.bin_text(at),
                 label_text(matrices.labels[label]),
-                *self.items[k],
-                None if recall is None else Fraction(int(recall[k]), whole),
+                MeasuredRecall(hits, items, hits / items),
+                None if recall is None else decimal_text(Fraction(int(recall[k]), whole)),
             )
-            for k, (at, label) in enumerate(zip(self.cells.bins.tolist(), self.cells.columns.tolist(), strict=True))
+            for k, (at, label, (hits, items)) in enumerate(places)
         )
 
 
@@ -159,7 +161,14 @@ class _Found:
     search_place: int = 0
 
 
-def answer(situation: Situation, question: Question, chosen: Mask, as_measured: Point, storm: StormProcess) -> Answer:
+def answer(
+    situation: Situation,
+    question: Question,
+    chosen: Mask,
+    as_measured: Point,
+    storm: StormProcess,
+    condition: str | None = None,
+) -> Answer:
     """What one planner requires of perception.
 
     Args:
@@ -168,6 +177,7 @@ def answer(situation: Situation, question: Question, chosen: Mask, as_measured: 
         chosen: (bins, true) the cells in question, as far as they make a difference.
         as_measured: the worst point with the measured matrices.
         storm: a running worker.
+        condition: what the answer assumes of the detector.
 
     Raises:
         UsageError: the question does not fit the cells that make a difference.
@@ -178,28 +188,31 @@ def answer(situation: Situation, question: Question, chosen: Mask, as_measured: 
     here, others = relevant[in_question], relevant[~in_question]
     matrices = situation.matrices
     perfect, _ = situation.check(perfect_counts(situation.counts), storm)
-    left = tuple(_column_text(matrices, *pair) for pair in others.tolist())
-    planner, swept = situation.cases[0].planner.name, situation.cases[0].swept
-    if len(here) == 0:
-        independent = Outcome.INDEPENDENT
-        return Answer(planner, swept, independent, (), None, (), (), as_measured, None, perfect, None, left)
-    _check_fits(question, here, matrices)
-    cells = RecallCells(here[:, 0], here[:, 1], matrices.labels.index(EMPTY))
-    task = _Task(situation, question, storm, cells)
-    found = _cheapest(task) if question.mode == "cost" else _along_path(task)
+    found, box = _Found(Outcome.INDEPENDENT, None, None, None), None
+    cells: tuple[CellRecall, ...] = ()
+    if len(here) > 0:
+        _check_fits(question, here, matrices)
+        cells_in_question = RecallCells(here[:, 0], here[:, 1], matrices.labels.index(EMPTY))
+        task = _Task(situation, question, storm, cells_in_question)
+        found = _cheapest(task) if question.mode == "cost" else _along_path(task)
+        cells = task.described(found.recall)
+        box = _box(task, found) if question.box else None
     return Answer(
-        planner=planner,
-        swept=swept,
+        planner=situation.cases[0].planner.name,
+        constants={name: decimal_text(value) for name, value in situation.cases[0].swept.items()},
         outcome=found.outcome,
-        cells=task.described(found.recall),
-        place=found.place,
-        gaps=found.gaps,
-        curve=found.curve,
+        condition=condition,
+        met_as_measured=as_measured.verdict is Verdict.SATISFIED,
+        planner_is_limit=perfect.verdict is Verdict.VIOLATED,
+        place=None if found.place is None else decimal_text(found.place),
+        cells=cells,
+        gaps=tuple((decimal_text(low), decimal_text(high)) for low, high in found.gaps),
+        curve=tuple((decimal_text(place), value) for place, value in found.curve),
         measured=as_measured,
         at_place=found.point,
         perfect=perfect,
-        box=_box(task, found) if question.box else None,
-        others=left,
+        box=box,
+        others=tuple(_column_text(matrices, *pair) for pair in others.tolist()),
     )
 
 
@@ -338,7 +351,9 @@ def _box(task: _Task, found: _Found) -> CertifiedFloor:
     )
     floors = least_floors(family, found.search_place if common else 0)
     return CertifiedFloor(
-        None if floors.floors is None else tuple(Fraction(each, question.whole) for each in floors.floors),
+        None
+        if floors.floors is None
+        else tuple(decimal_text(Fraction(floor, question.whole)) for floor in floors.floors),
         floors.bound,
         floors.checked,
         question.rest,

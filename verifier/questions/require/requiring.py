@@ -27,10 +27,12 @@ from verifier.base.numbers import decimal_text
 from verifier.checking.process import StormProcess
 from verifier.language.expressions import to_text
 from verifier.language.specs import Requirement
+from verifier.questions.parts import QuestionInput
 from verifier.questions.require.answers import Situation, answer
 from verifier.questions.require.question import Question
-from verifier.questions.require.require_result import Answer, RequireResult
+from verifier.questions.require.require_result import Answer, AskedRequirement, RequireResult
 from verifier.study.case import Case, Study, clock_of, read_inputs
+from verifier.study.collection import target_of
 from verifier.study.options import MIX_ELSEWHERE, RunOptions
 from verifier.study.provenance import (
     grid_remarks,
@@ -40,6 +42,7 @@ from verifier.study.provenance import (
     run_remarks,
     run_settings,
 )
+from verifier.study.results import engines_of
 
 Progress: TypeAlias = Callable[[Sequence[tuple[Case, ...]]], Iterable[tuple[Case, ...]]]
 
@@ -82,32 +85,34 @@ def required(study: Study, question: Question, storm: StormProcess, progress: Pr
     assumed: list[str] = []
     said = list(grid_remarks(study.grid, options.false_alarms))
     clock = clock_of(study.options, len(study.cases))
-    planners = _by_planner(study)
-    for cases in progress(planners):
+    for cases in progress(_by_planner(study)):
         with clock.running(f"the search for what {name} requires"):
             situation = Situation.of(cases)
             as_measured, remarks = situation.check(situation.counts, storm)
-            answers.append(answer(situation, question, chosen, as_measured, storm))
+            condition = channel_condition(channel_test(study.tests, drawn_together(case.draws for case in cases)))
+            answers.append(answer(situation, question, chosen, as_measured, storm, condition))
         assumed += [text for case in cases for text in case.assumed]
         said += remarks
-    drawn = [drawn_together(case.draws for case in cases) for cases in planners]
-    conditions = [channel_condition(channel_test(study.tests, draws)) for draws in drawn]
+    files = input_files(inputs.spec, inputs.model, inputs.confusion)
+    target = target_of(requirement)
+    assert target is not None  # `_with_target` refuses a requirement without one
     return RequireResult(
         title=inputs.title,
-        inputs=input_files(inputs.spec, inputs.model, inputs.confusion),
-        settings={**json_values(run_settings(study.grid, options, None)), **_settings(question)},
-        requirement=name,
-        formula=to_text(requirement.formula, parenthesise=True),
-        comparison=requirement.comparison,
-        target=requirement.target or Fraction(0),
-        mode=question.mode,
-        answers=tuple(
-            replace(found, condition=condition) for found, condition in zip(answers, conditions, strict=True)
-        ),
-        versions={**program_versions(), "storm": storm.storm_version()},
-        remarks=run_remarks(inputs.confusion.matrices, options, assumed, said, None, study.tests),
-        matrices=json_values(matrices_record(inputs.confusion)),
+        inputs=tuple(QuestionInput(**vars(file)) for file in files),
+        matrices=matrices_record(inputs.confusion),
         channel=Channel(classes=study.tests),
+        settings={**json_values(run_settings(study.grid, options, None)), **_settings(question)},
+        versions={**program_versions(), "storm": storm.storm_version()},
+        engines=engines_of(point for found in answers for point in found.points),
+        remarks=run_remarks(inputs.confusion.matrices, options, assumed, said, None, study.tests),
+        requirement=AskedRequirement(
+            name=name,
+            formula=to_text(requirement.formula, parenthesise=True),
+            comparison=target.comparison,
+            probability=target.probability,
+        ),
+        mode=question.mode,
+        answers=tuple(answers),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -73,15 +74,17 @@ def _draw_entries(spec: SpecComparison, each: RequirementComparison, before: str
     """One row per contender: Storm's probability as a dot, the interval as a line."""
     count = len(each.entries)
     for k, (entry, colour) in enumerate(zip(each.entries, _colours(count), strict=True)):
-        axis.plot([entry.lower, entry.upper], [k, k], color=colour, linewidth=2.2, solid_capstyle="butt")
+        axis.plot(
+            [entry.interval.lower, entry.interval.upper], [k, k], color=colour, linewidth=2.2, solid_capstyle="butt"
+        )
         axis.plot([entry.worst_point.probability], [k], marker=_marker(k), color=colour, markersize=6)
     axis.set_yticks(range(count), [short_name(spec.contenders, k) for k in range(count)], fontsize="small")
     axis.set_ylim(count - 0.5, -0.5)
     axis.set_xlim(-0.02, 1.02)
     if each.target is not None:
-        axis.axvline(float(each.target), color="0.4", linestyle="--", linewidth=0.9)
+        axis.axvline(float(each.target.probability), color="0.4", linestyle="--", linewidth=0.9)
     axis.set_xlabel(f"probability (worst scenario), {100 * level:g} % interval", fontsize="small")
-    axis.set_title(one_line(f"{before}{each.name}: P {each.target_text}"), fontsize="small", parse_math=False)
+    axis.set_title(one_line(f"{before}{each.name}: {each.target_text}"), fontsize="small", parse_math=False)
     axis.grid(True, axis="x", linewidth=0.3)
 
 
@@ -92,15 +95,15 @@ def _draw_course(
     colours = _colours(len(spec.contenders))
     for k, colour in enumerate(colours):
         known = [at for at, row in enumerate(course.probability) if row[k] is not None]
-        places = [float(course.places[at]) for at in known]
+        places = [float(Fraction(course.places[at])) for at in known]
         low, high = ([_number(table[at][k]) for at in known] for table in (course.lower, course.upper))
         axis.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0)
         values = [_number(course.probability[at][k]) for at in known]
         name = short_name(spec.contenders, k)
         axis.plot(places, values, marker=_marker(k), markersize=4, linewidth=1.2, color=colour, label=name)
     if each.target is not None:
-        axis.axhline(float(each.target), color="0.4", linestyle="--", linewidth=0.9)
-    if all(place.denominator == 1 for place in course.places):
+        axis.axhline(float(each.target.probability), color="0.4", linestyle="--", linewidth=0.9)
+    if all(Fraction(place).denominator == 1 for place in course.places):
         from matplotlib.ticker import MaxNLocator
 
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -120,8 +123,8 @@ def _draw_pareto(spec: SpecComparison, pareto: ParetoView, before: str, axis: Ax
     for k, colour in enumerate(_colours(len(spec.contenders))):
         one, other = first.entries[k], second.entries[k]
         x, y = one.worst_point.probability, other.worst_point.probability
-        axis.plot([one.lower, one.upper], [y, y], color=colour, linewidth=0.8, alpha=0.6)
-        axis.plot([x, x], [other.lower, other.upper], color=colour, linewidth=0.8, alpha=0.6)
+        axis.plot([one.interval.lower, one.interval.upper], [y, y], color=colour, linewidth=0.8, alpha=0.6)
+        axis.plot([x, x], [other.interval.lower, other.interval.upper], color=colour, linewidth=0.8, alpha=0.6)
         face = colour if pareto.non_dominated[k] else "white"
         label = f"{short_name(spec.contenders, k)} ({pareto.chances[k]:.2f})"
         axis.plot([x], [y], marker=_marker(k), color=colour, markerfacecolor=face, linestyle="", label=label)

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.sensitivity.state_map import StateMap
 from verifier.base.errors import UsageError, one_line
-from verifier.perception.confusion.matrices import label_text
-from verifier.questions.explain.explain_result import Explained, ExplainResult
+from verifier.questions.explain.explain_result import Explained, ExplainResult, MapRecord
 from verifier.telling.figures.drawing import MOST_ROWS, subplots
 
 if TYPE_CHECKING:
@@ -40,7 +38,7 @@ def explain_figure(result: ExplainResult) -> Figure:
     Raises:
         UsageError: more rows than can be drawn.
     """
-    rows = len(result.explained)
+    rows = len(result.explanations)
     if rows > MOST_ROWS:
         raise UsageError(
             f"--plot: {rows} requirements (each with each planner); at most {MOST_ROWS} are drawn. Choose with "
@@ -48,30 +46,30 @@ def explain_figure(result: ExplainResult) -> Figure:
         )
     height = min(max(2.6, 0.28 * len(result.bins) + 1.1), TALLEST_IN)
     figure, axes = subplots(rows, 2, figsize=(12.5, height * rows + 0.5), squeeze=False)
-    for each, (left, right) in zip(result.explained, axes, strict=True):
-        _draw_gradient(figure, left, each, result)
-        _draw_map(figure, right, each)
-    figure.suptitle(one_line(result.run.title), fontsize="medium", parse_math=False)
+    for explained, (left, right) in zip(result.explanations, axes, strict=True):
+        _draw_gradient(figure, left, explained, result)
+        _draw_map(figure, right, explained)
+    figure.suptitle(one_line(result.title), fontsize="medium", parse_math=False)
     figure.tight_layout()
     return figure
 
 
-def _draw_gradient(figure: Figure, axis: Axes, each: Explained, result: ExplainResult) -> None:
+def _draw_gradient(figure: Figure, axis: Axes, explained: Explained, result: ExplainResult) -> None:
     """Bins against the cells of the columns that the chain draws from."""
-    found, names = each.explanation.sensitivity, [label_text(label) for label in result.labels]
-    change = found.against(np.arange(len(names)))
-    used = sorted(set(found.columns[:, 1].tolist()))
-    cells = [(true, predicted) for true in used for predicted in range(len(names)) if predicted != true]
+    names = result.labels
+    used = [name for name in names if name in {column.true for column in explained.gradient}]
+    cells = [(true, told) for true in used for told in names if told != true]
     table = np.full((len(result.bins), len(cells)), np.nan)
-    for at, (true, predicted) in enumerate(cells):
-        bins = found.columns[found.columns[:, 1] == true, 0]
-        table[bins, at] = change[bins, predicted, true]
+    for column in explained.gradient:
+        for told, slope in zip(names, column.slopes, strict=True):
+            if told != column.true:
+                table[column.bin, cells.index((column.true, told))] = slope
     if len(cells) > MOST_CELLS:
         steepest = np.sort(np.argsort(-np.nanmax(np.abs(table), axis=0), kind="stable")[:MOST_CELLS])
         cells, table = [cells[at] for at in steepest], table[:, steepest]
     limit = float(np.nanmax(np.abs(table), initial=0.0)) or 1.0
     image = axis.imshow(table, cmap="RdBu", vmin=-limit, vmax=limit, aspect="auto")
-    axis.set_xticks(range(len(cells)), [f"{names[true]}\nas {names[told]}" for true, told in cells], fontsize="small")
+    axis.set_xticks(range(len(cells)), [f"{true}\nas {told}" for true, told in cells], fontsize="small")
     if len(result.bins) <= MOST_BINS:
         axis.set_yticks(range(len(result.bins)), result.bins, fontsize="small")
     else:
@@ -80,7 +78,7 @@ def _draw_gradient(figure: Figure, axis: Axes, each: Explained, result: ExplainR
         _write_numbers(axis, table, limit)
     axis.set_facecolor("0.9")
     what = "dP per unit of mass moved from the correct report; grey: never drawn from"
-    axis.set_title(f"{_title(each)}\n{what}", fontsize="small")
+    axis.set_title(f"{_title(explained)}\n{what}", fontsize="small")
     figure.colorbar(image, ax=axis, fraction=0.046)
 
 
@@ -92,23 +90,26 @@ def _write_numbers(axis: Axes, table: NDArray[np.float64], limit: float) -> None
             axis.text(column, row, text, ha="center", va="center", fontsize="x-small", color=colour)
 
 
-def _title(each: Explained) -> str:
-    return f"{each.result.name}, {each.result.planner}, {each.point.scenario}: P = {each.point.probability:.4g}"
+def _title(explained: Explained) -> str:
+    point = explained.point
+    return f"{explained.name}, {explained.planner}, {point.scenario}: P = {point.probability:.4g}"
 
 
-def _draw_map(figure: Figure, axis: Axes, each: Explained) -> None:
+def _draw_map(figure: Figure, axis: Axes, explained: Explained) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    found = each.explanation.map
+    found = explained.map
     if found is None:
         axis.set_visible(False)
         return
-    swept = "".join(f", {name} = {value}" for name, value in each.point.constants.items())
+    point = explained.point
+    swept = "".join(f", {name} = {value}" for name, value in point.constants.items())
     note = "worst over the other variables" if len(found.variables) == 1 else "grey: no run comes here"
-    where = f"{each.point.environment}{swept}; {note}"
-    axis.set_title(f"{each.result.name}: P for runs that start in a state\n{where}", fontsize="small")
+    where = f"{point.environment}{swept}; {note}"
+    axis.set_title(f"{explained.name}: P for runs that start in a state\n{where}", fontsize="small")
+    probability = np.array(found.probability, dtype=float)  # None becomes NaN
     if len(found.variables) == 1:
-        axis.plot(found.values[0], found.probability, marker="o", markersize=4, linestyle=":", linewidth=0.8)
+        axis.plot(found.values[0], probability, marker="o", markersize=4, linestyle=":", linewidth=0.8)
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
         axis.set_xlabel(found.variables[0])
         axis.set_ylabel("P")
@@ -116,7 +117,7 @@ def _draw_map(figure: Figure, axis: Axes, each: Explained) -> None:
         axis.grid(True, linewidth=0.3)
         return
     image = axis.imshow(
-        found.probability.T, origin="lower", aspect="auto", cmap="viridis", vmin=0, vmax=1, extent=_extent(found),
+        probability.T, origin="lower", aspect="auto", cmap="viridis", vmin=0, vmax=1, extent=_extent(found),
         interpolation="nearest",
     )  # fmt: skip
     axis.set_facecolor("0.9")
@@ -127,7 +128,7 @@ def _draw_map(figure: Figure, axis: Axes, each: Explained) -> None:
     figure.colorbar(image, ax=axis, fraction=0.046)
 
 
-def _extent(found: StateMap) -> tuple[float, float, float, float]:
+def _extent(found: MapRecord) -> tuple[float, float, float, float]:
     """Whole numbers in the middle of their pixels."""
     (left, right), (low, high) = ((float(each[0]) - 0.5, float(each[-1]) + 0.5) for each in found.values)
     return left, right, low, high

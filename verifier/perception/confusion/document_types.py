@@ -1,0 +1,253 @@
+"""The types of a confusion document: what its JSON Schema says, and what a report takes it for.
+
+`counts[i][j]` is the number of items with predicted label i and true label j. A column sums to the items of one true
+label. Bins are half-open, sorted, without gaps; the distance is that of the true object. In a family over score
+thresholds, `counts[t][i][j]` belongs to threshold t. Version 2 adds the tracks of sequences, remarks, and tests of
+dependence combined over merged files; a file that has none of them is of version 1.
+
+People write these files: whoever counts with them reads them by `document_reader`, which says what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from verifier.base.documents import Count, Limits, Magnitude, Share
+from verifier.perception.confusion.bins import Scope
+from verifier.perception.confusion.document_dependence import COMBINED
+from verifier.perception.confusion.matrices import LARGEST_COUNT
+from verifier.perception.settings import Labelling
+
+ClassName = Annotated[str, Limits(min_length=1)]
+Metres = Annotated[float, Limits(ge=0, le=1e9)]
+Range = tuple[float | None, float | None]
+"""[low, high); None at an end is infinite."""
+Matrix = Annotated[
+    tuple[Annotated[tuple[Annotated[int, Limits(ge=0, le=LARGEST_COUNT)], ...], Limits(min_length=1)], ...],
+    Limits(min_length=1),
+]
+FalseAlarms = Literal["dropped", "counted"]
+
+
+@dataclass(frozen=True)
+class NumberVariable:
+    """A further variable of the bins that is a number; its edges increase, and None at an end is infinite."""
+
+    name: Annotated[str, Limits(pattern=r"^[A-Za-z_]\w*$")]
+    of: Scope
+    edges: Annotated[tuple[float | None, ...], Limits(min_length=2)]
+
+
+@dataclass(frozen=True)
+class TextVariable:
+    """A further variable of the bins that is a text: bin -> values that fall into it; * and ? stand for others."""
+
+    name: Annotated[str, Limits(pattern=r"^[A-Za-z_]\w*$")]
+    of: Scope
+    values: Mapping[str, Annotated[tuple[str, ...], Limits(min_length=1)]]
+
+
+@dataclass(frozen=True)
+class TracksRecord:
+    """A sequence counted by track: a track contributes to each predicted label of a column the share of its frames in
+    that column reported so. An object without a track is a track of one frame.
+
+    Bin None stands for all bins of that axis together, where a track counts once; every such sum is given. In all
+    sequences or in none, class-labelled only, without column empty.
+
+    Attributes:
+        columns: rows [bin of distance, bin of each variable, true, tracks]: how many have frames in that column.
+        shares: rows [bin of distance, bin of each variable, predicted, true, share]; in a family one share per score
+            threshold. The shares of a column add up to its tracks.
+    """
+
+    columns: tuple[Annotated[tuple[Count | None, ...], Limits(min_length=3)], ...]
+    shares: tuple[Annotated[tuple[Magnitude | None, ...], Limits(min_length=4)], ...]
+
+
+@dataclass(frozen=True)
+class SequenceRecord:
+    """One drive or scene; its counts are rows [bin, predicted, true, count], in a family one count per threshold."""
+
+    name: str
+    frames: Count
+    counts: tuple[Annotated[tuple[Count, ...], Limits(min_length=4)], ...]
+    tracks: TracksRecord | None = None
+
+
+@dataclass(frozen=True)
+class BinRecord:
+    """One bin.
+
+    Attributes:
+        distance_m: [low, high); high is None in a last bin without end.
+        counts: the matrix; in a family one per score threshold.
+        where: of each further variable the bin: its name, or its range.
+    """
+
+    distance_m: tuple[Metres, Metres | None]
+    counts: Matrix | Annotated[tuple[Matrix, ...], Limits(min_length=1)]
+    where: Mapping[str, str | Range] | None = None
+
+
+@dataclass(frozen=True)
+class RemarkRecord:
+    """What a reader of the numbers must know of the data."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class BinTest:
+    """The test of one distance bin, with both frames of a pair in it; its p-value is 1 without a pair."""
+
+    bin: Count
+    pairs: Count
+    after_miss: Count
+    joint_misses: Count
+    expected_miss_after_miss: Share | None
+    p_value: Share
+
+
+@dataclass(frozen=True)
+class DependenceTest:
+    """Of one class: whether a miss follows a miss along tracks.
+
+    Attributes:
+        objects: annotated objects on tracks, one per frame; misses: those not reported as what they are.
+        pairs: of successive frames of a track.
+        after_miss: pairs with a miss in the first frame; joint_misses: with a miss in both.
+        expected_joint_misses: their mean when outcomes are permuted among the objects of one bin and class.
+        miss_after_miss: joint_misses / after_miss; None without a miss before a frame.
+        expected_miss_after_miss: what the matrices say of the frames after a miss.
+        mean_run: mean length of runs of misses; expected_mean_run: the same if reports had no memory.
+        p_value: chance of so many joint misses or more if reports had no memory.
+        permutations: of merged files, all together.
+        bins: the test of each distance bin that a frame of a pair lies in. Version 2.
+    """
+
+    label: str
+    objects: Count
+    misses: Count
+    pairs: Count
+    after_miss: Count
+    joint_misses: Count
+    expected_joint_misses: Magnitude
+    miss_after_miss: Share | None
+    expected_miss_after_miss: Share | None
+    mean_run: Magnitude | None
+    expected_mean_run: Magnitude | None
+    p_value: Share
+    permutations: Count
+    bins: Annotated[tuple[BinTest, ...], Limits(min_length=1)] = ()
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """Whether successive frames depend on each other.
+
+    Attributes:
+        seed: of the permutations; None where merged files had different ones.
+        combined: of merged files, whose counts add and whose p-values are combined. Version 2.
+    """
+
+    seed: Count | None
+    classes: tuple[DependenceTest, ...]
+    combined: Annotated[str, Limits(pattern=f"^{COMBINED}$")] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfusionDocument:
+    """Confusion matrices by distance.
+
+    Attributes:
+        labelling: class: one item per object. group: one item per group of objects that act as one. proposition: one
+            item per frame and bin, labelled with the set of classes present. Column empty of class and group: one
+            item per frame and bin without an object.
+        score_thresholds: increasing; a detection takes part where its score is at least the threshold.
+        variables: distance changes slowest, the last variable fastest. Column empty is equal in all bins of a
+            variable of objects.
+        sequences: counts of each sequence; they add up to the counts of the bins.
+        distance: how it was measured, in words or as an object.
+        matching: the policy that decided which detection explains which object.
+        false_alarms: whether unmatched detections are in the column of the empty label; dropped if absent.
+        grouping: which objects act as one.
+        score_threshold: the member of a family that these matrices are.
+        where: the bins of further variables to which these matrices are restricted.
+        totals: numbers of frames, annotations and detections, and what became of them.
+        dependence: in a family one entry per score threshold.
+        source: where the numbers come from: files with hashes, tool, command, or a publication.
+    """
+
+    schema: ClassVar[str] = "verifier.confusion"
+    version: Literal[1, 2]
+    command: tuple[str, ...] = ()
+    versions: Mapping[str, str] | None = None
+    title: str = ""
+    labelling: Labelling
+    axes: tuple[str, ...]
+    labels: Annotated[tuple[ClassName | tuple[ClassName, ...], ...], Limits(min_length=1)]
+    score_thresholds: Annotated[tuple[float, ...], Limits(min_length=1)] = ()
+    variables: tuple[NumberVariable | TextVariable, ...] = ()
+    distance: Any = None
+    matching: Any = None
+    false_alarms: FalseAlarms | None = None
+    grouping: Any = None
+    score_threshold: Any = None
+    where: Any = None
+    totals: Any = None
+    source: Any = None
+    dependence: Dependence | Annotated[tuple[Dependence, ...], Limits(min_length=1)] | None = None
+    remarks: tuple[RemarkRecord, ...] = ()
+    notes: Any = None
+    bins: Annotated[tuple[BinRecord, ...], Limits(min_length=1)]
+    sequences: Annotated[tuple[SequenceRecord, ...], Limits(min_length=1)] = ()
+
+    @classmethod
+    def rules(cls) -> Mapping[str, Any]:
+        """What the JSON Schema says beyond the types."""
+        return {"allOf": [_LABELS, _FAMILY, _FIRST_VERSION], "properties": {"labels": {"uniqueItems": True}}}
+
+
+_LABELS: Mapping[str, Any] = {
+    "if": {"properties": {"labelling": {"enum": ["class", "group"]}}},
+    "then": {"properties": {"labels": {"items": {"type": "string"}, "contains": {"const": "empty"}}}},
+    "else": {
+        "properties": {
+            "labels": {
+                "items": {"type": "array", "uniqueItems": True, "items": {"not": {"const": "empty"}}},
+                "contains": {"maxItems": 0},
+            }
+        }
+    },
+}
+"""Class- and group-labelled matrices have names for labels, the others sets of names; all have the empty one."""
+_FAMILY: Mapping[str, Any] = {
+    "if": {"required": ["score_thresholds"]},
+    "then": {
+        "properties": {
+            "axes": {"const": ["score_threshold", "predicted", "true"]},
+            "dependence": {"type": "array"},
+        }
+    },
+    "else": {"properties": {"axes": {"const": ["predicted", "true"]}, "dependence": {"type": "object"}}},
+}
+_TESTS_BY_BIN: Mapping[str, Any] = {
+    "type": "object",
+    "required": ["classes"],
+    "properties": {"classes": {"contains": {"type": "object", "required": ["bins"]}}},
+}
+_LATER: Mapping[str, Any] = {"anyOf": [{"type": "object", "required": ["combined"]}, _TESTS_BY_BIN]}
+_FIRST_VERSION: Mapping[str, Any] = {
+    "if": {"properties": {"version": {"const": 1}}},
+    "then": {
+        "properties": {
+            "remarks": False,
+            "sequences": {"items": {"properties": {"tracks": False}}},
+            "dependence": {"not": {"anyOf": [_LATER, {"type": "array", "contains": _LATER}]}},
+        }
+    },
+}

@@ -1,0 +1,205 @@
+"""An explanation as a part of the document of `verify explain`: numbers of bins and labels become names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from verifier.analysis.counterexamples.explanation import Explanation, Kind, Step, ToldCause, ToldPattern, ToldRun
+from verifier.analysis.counterexamples.moves import WrongReport
+from verifier.analysis.counterexamples.replay import Replay
+from verifier.analysis.sensitivity.state_map import StateMap
+from verifier.base.documents import fraction_text
+from verifier.perception.confusion import ConfusionMatrices
+from verifier.perception.confusion.matrices import label_text
+from verifier.questions.explain.explain_result import (
+    DEVIATION_ASSUMES,
+    CauseRecord,
+    ColumnRecord,
+    CorrectionRecord,
+    Explained,
+    FixRecord,
+    GradientRecord,
+    MapRecord,
+    MoveRecord,
+    PatternRecord,
+    Report,
+    RunRecord,
+    StepRecord,
+    Thing,
+    Violation,
+    WrongReports,
+)
+from verifier.study.results import Point, RequirementResult
+
+
+def explained_record(
+    result: RequirementResult,
+    point: Point,
+    found: Explanation,
+    counted: Sequence[WrongReports],
+    names: Sequence[str],
+    most: int,
+) -> Explained:
+    """The record of one requirement.
+
+    Args:
+        result: over all its scenarios.
+        point: the scenario explained: the worst.
+        found: the explanation.
+        counted: the kinds of wrong reports of the explanation, in its order.
+        names: texts of the labels of the matrices.
+        most: corrections of single kinds that are told.
+    """
+    number = {kind.report: place for place, kind in enumerate(found.kinds)}
+    return Explained(
+        name=result.name,
+        planner=result.planner,
+        formula=result.formula,
+        target=result.target,
+        verdict=result.verdict,
+        condition=result.condition,
+        strategies=result.strategies,
+        evidence_needed=result.evidence_needed,
+        tipping_points=result.tipping_points,
+        point=point,
+        asks_about=tuple(sorted(found.asked)),
+        violation=_violation(found, counted, number),
+        perfect_perception=found.fixes.perfect,
+        fixes=tuple(
+            FixRecord(
+                fix.bin, names[fix.true], names[fix.predicted], fix.rate, fix.first_order, fix.probability, fix.jumps
+            )
+            for fix in found.fixes.single[:most]
+        ),
+        moves=tuple(
+            MoveRecord(
+                bin=move.bin,
+                true=names[move.true],
+                from_=names[move.source],
+                to=names[move.target],
+                slope=move.slope,
+                rate_from=move.available,
+                rate_to=move.returning,
+                jumps=move.jumps,
+            )
+            for move in found.moves
+        ),
+        label_more=_columns(found, names),
+        posterior_deviation=found.columns.deviation,
+        posterior_deviation_assumes=DEVIATION_ASSUMES,
+        gradient=_gradient(found, names),
+        jumps=tuple((at, predicted, true) for at, predicted, true in np.argwhere(found.sensitivity.jumps).tolist()),
+        map=None if found.map is None else _map(found.map),
+    )
+
+
+def counted_record(kind: Kind, explanation: Explanation, matrices: ConfusionMatrices) -> WrongReports:
+    """A kind of wrong report of an explanation, as the matrices count it."""
+    report = kind.report
+    cell = (report.bin, report.predicted, report.true)
+    return WrongReports(
+        bin=report.bin,
+        true=label_text(matrices.labels[report.true]),
+        reported=label_text(matrices.labels[report.predicted]),
+        rate=float(explanation.sensitivity.rates[cell]),
+        items=int(matrices.counts[cell]),
+        told_apart=kind.told_apart,
+        corrected=kind.corrected,
+    )
+
+
+def _violation(found: Explanation, counted: Sequence[WrongReports], number: Mapping[WrongReport, int]) -> Violation:
+    return Violation(
+        satisfies_the_formula=found.satisfying,
+        probability=found.violation,
+        error=found.violation_error,
+        wrong_reports=tuple(counted),
+        causes=tuple(_cause(cause, number, found.violation) for cause in found.causes),
+        rest=found.rest,
+        corrections=tuple(
+            CorrectionRecord(tuple(number[report] for report in best.reports), best.corrected)
+            for best in found.corrections
+        ),
+        patterns=tuple(_pattern(pattern, number, found.violation) for pattern in found.patterns),
+        covered=_number(found.covered),
+        complete=found.complete,
+        ranked=found.ranked,
+    )
+
+
+def _cause(told: ToldCause, number: Mapping[WrongReport, int], total: float) -> CauseRecord:
+    cause = told.cause
+    reports = tuple(number[report] for report in cause.reports)
+    return CauseRecord(reports, cause.others, cause.probability, cause.probability / total, told.corrected)
+
+
+def _pattern(told: ToldPattern, number: Mapping[WrongReport, int], total: float) -> PatternRecord:
+    steps = tuple(
+        tuple(sorted(tuple(sorted(number[report] for report in reports)) for reports in alternatives))
+        for alternatives in told.pattern.steps
+    )
+    probability = told.pattern.probability
+    return PatternRecord(steps, probability, probability / total, tuple(map(_run, told.members)), told.complete)
+
+
+def _run(run: ToldRun) -> RunRecord:
+    return RunRecord(
+        probability=run.probability,
+        counted_steps=run.counted,
+        irrevocable_after=run.irrevocable,
+        replayed="whole" if run.replayed is Replay.WHOLE else "steps",
+        initial=dict(run.initial),
+        steps=tuple(map(_step, run.steps)),
+    )
+
+
+def _step(step: Step) -> StepRecord:
+    return StepRecord(
+        there=tuple(Thing(label_text(label), at) for label, at in step.there),
+        reported=tuple(Report(tuple(sorted(label)), rate) for label, rate in step.told),
+        matters=step.matters,
+        probability=step.probability if step.exact is None else fraction_text(step.exact),
+        after=dict(step.after),
+        chance=step.chance,
+    )
+
+
+def _columns(explanation: Explanation, names: Sequence[str]) -> tuple[ColumnRecord, ...]:
+    found = explanation.columns
+    return tuple(
+        ColumnRecord(
+            int(found.bins[k]),
+            names[found.columns[k]],
+            int(found.items[k]),
+            float(found.share[k]),
+            float(found.swing[k]),
+            names[found.cell[k]],
+        )
+        for k in range(len(found.bins))
+    )
+
+
+def _gradient(explanation: Explanation, names: Sequence[str]) -> tuple[GradientRecord, ...]:
+    found = explanation.sensitivity
+    change = found.against(np.arange(len(names)))
+    return tuple(
+        GradientRecord(at, names[true], tuple(change[at, :, true].tolist())) for at, true in found.columns.tolist()
+    )
+
+
+def _map(found: StateMap) -> MapRecord:
+    values = tuple(tuple(axis.tolist()) for axis in found.values)
+    return MapRecord(found.variables, values, found.largest, _numbers(found.probability.tolist()))
+
+
+def _numbers(nested: Any) -> Any:
+    return tuple(map(_numbers, nested)) if isinstance(nested, list) else _number(nested)
+
+
+def _number(value: float) -> float | None:
+    """NaN is no JSON number: what does not exist is null."""
+    return None if math.isnan(value) else value
