@@ -9,6 +9,7 @@ import jsonschema
 import numpy as np
 import pytest
 from run_documents import channel
+from typed_runs import channel_of, point_of
 
 from verifier.analysis.channel_test import channel_condition, channel_test
 from verifier.base.errors import ExitCode
@@ -18,7 +19,6 @@ from verifier.perception.confusion import read_confusion
 from verifier.pipeline import verify_spec
 from verifier.questions.require.require_result import Answer, Outcome, RequireResult
 from verifier.study.options import RunOptions
-from verifier.study.results import Point, Scenario
 from verifier.study.scenarios import Selection
 
 SPEC = "specs/car_pedestrian.ltl"
@@ -416,10 +416,10 @@ def test_a_column_without_items_is_refused_until_a_policy_is_named(require, root
     ],
 )
 def test_an_answer_on_a_contradicted_channel_decides_nothing_unless_it_is_assumed(p_value, chosen, code):
-    tests = channel(p_value)
-    condition = channel_condition(channel_test(tests["classes"]))
+    tests = channel_of(channel(p_value))
+    condition = channel_condition(channel_test(tests.classes))
     assert (condition is None) == (p_value == 0.4)
-    point = Point(Scenario("p", {}, "ped", {}), 0.96, 0.96, 0.96, None, 0.96, Verdict.SATISFIED, draws=("ped",))
+    point = point_of(0.96, verdict=Verdict.SATISFIED, draws=("ped",))
     answer = Answer("p", {}, Outcome.FOUND, (), Fraction(9, 10), (), (), point, point, point, None, (), condition)
     settings = {"strict": False, "assume_memoryless": False} | chosen
     found = RequireResult("t", (), settings, "r", "a", ">=", Fraction(9, 10), "common", (answer,), {}, (), {}, tests)
