@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from typed_runs import point_of
 
 from tests.support.small_bundles import MATRICES, write_inputs
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.pipeline import verify_spec
 from verifier.study.case import Study, read_inputs
 from verifier.study.options import RunOptions
-from verifier.study.results import Scenario
 from verifier.study.scenarios import Selection
 
 FEW = RunOptions(confidence=ConfidenceSettings(draws=200))
@@ -53,7 +53,7 @@ def test_a_study_of_some_requirements_keeps_their_names(study):
 
 
 def test_a_scenario_has_its_place(study):
-    case, initial = study.place_of(Scenario("careful", {}, "empty", {"x": 0, "s": 0}))
+    case, initial = study.place_of("careful", point_of(0.5, "empty", {"x": 0, "s": 0}))
     assert (case, initial) == (study.cases[1], 0)
     assert str(case) == "planner careful, empty"
     assert case.initial_states == ({"x": 0, "s": 0},)

@@ -10,7 +10,7 @@ from exact_oracle import holds_on_lasso
 from random_ltl import random_formula
 from small_objectives import channel_of, objective_of
 
-from verifier.analysis.channel_test import channel_document, channel_test, class_tests
+from verifier.analysis.channel_test import Channel, channel_test, class_tests
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.robust.any_dependence import any_dependence
 from verifier.checking.verdicts import ChannelTest
@@ -140,13 +140,13 @@ class TestChannel:
 
     def test_only_the_classes_that_a_chain_draws_count(self):
         tests = class_tests(self.dependence(car=0.5, ped=0.002, obs=0.0001), {"car": [0], "empty": [0], "ped": [0]})
-        assert [test["test"] for test in tests] == ["not_contradicted", "untested", "contradicted"]
+        assert [test.test for test in tests] == ["not_contradicted", "untested", "contradicted"]
         assert channel_test(tests, ["car"]) == ChannelTest("not_contradicted")
         assert channel_test(tests, ["car", "empty"]) == ChannelTest("untested")
         assert channel_test(tests, ["car", "empty", "ped"]) == ChannelTest("contradicted", "ped", 0.002)
         assert channel_test(tests, ["car", "bike"]) == ChannelTest("untested")
         assert channel_test(tests, []) == ChannelTest("not_contradicted")
-        assert channel_document(tests)["test"] == "contradicted"
+        assert Channel(classes=tests).test == "contradicted"
 
     def test_the_clearest_contradiction_is_named(self):
         tests = class_tests(self.dependence(car=0.002, ped=0.0005), {"car": [0], "ped": [0]})
@@ -154,7 +154,7 @@ class TestChannel:
 
     @pytest.mark.parametrize(("p_value", "test"), [(0.00999, "contradicted"), (0.01, "not_contradicted")])
     def test_from_where_on_it_is_contradicted(self, p_value, test):
-        assert class_tests(self.dependence(ped=p_value), {"ped": [0]})[0]["test"] == test
+        assert class_tests(self.dependence(ped=p_value), {"ped": [0]})[0].test == test
 
     def test_without_pairs_of_frames_nothing_is_tested(self):
         metadata = self.dependence(ped=1.0)

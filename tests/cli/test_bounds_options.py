@@ -152,7 +152,13 @@ def test_bounds_by_drives_are_said_to_be_of_the_mean_matrix(run, root):
 def test_what_few_drives_cannot_show_is_not_rounded_down():
     # Three drives show up to .2612 at most (one chance): that is not "no rate above .261".
     basis = BoundsBasis(
-        "independent_drives", "item", 0.95, 1, largest_drive=LargestDrive(False, ()), drives=3, ceiling=0.2612
+        tier="independent_drives",
+        weights="item",
+        level=0.95,
+        chances=1,
+        largest_drive=LargestDrive(False, ()),
+        drives=3,
+        ceiling=0.2612,
     )
     assert _ceiling_remark(basis)[0].startswith("with 3 drives no rate above 0.262 can be shown")
 

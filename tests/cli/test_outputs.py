@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from typed_runs import point_of, requirement_of
 
 from verifier.base.errors import ExitCode
 from verifier.cli import main
@@ -42,13 +43,11 @@ def test_swept_constants_do_not_collide_with_other_columns(root, tmp_path, monke
 
 
 def test_every_swept_constant_is_a_line_of_the_plot(root):
-    from verifier.checking.verdicts import Verdict
-    from verifier.study.results import Point, RequirementResult, Scenario
     from verifier.telling.figures.run import _lines
 
     def point(vmax, cell, environment, probability):
-        scenario = Scenario("p", {"vmax": vmax, "cell_m": cell}, environment, {"v": 1})
-        return Point(scenario, probability, probability, probability, None, probability, Verdict.NO_TARGET)
+        constants = {"vmax": str(vmax), "cell_m": str(cell)}
+        return point_of(probability, environment, {"v": 1}, constants=constants)
 
     points = tuple(
         point(vmax, cell, environment, vmax / 10 + cell / 100 + (environment == "obs") / 2)
@@ -56,7 +55,7 @@ def test_every_swept_constant_is_a_line_of_the_plot(root):
         for cell in (1, 2)
         for environment in ("ped", "obs")
     )
-    found = _lines(RequirementResult("r", "p", "true", "=", None, points))
+    found = _lines(requirement_of(*points))
     assert list(found) == ["cell_m = 1", "cell_m = 2"]
     assert [x for x, _ in found["cell_m = 1"]] == [1.0, 2.0]
     worse = [each.probability for _, each in found["cell_m = 2"]]  # of both environments

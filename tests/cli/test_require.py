@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from run_documents import channel
 from typed_documents import read_back
+from typed_runs import channel_of, point_of
 
 from verifier.analysis.channel_test import channel_condition, channel_test
 from verifier.base.errors import ExitCode
@@ -16,9 +17,9 @@ from verifier.checking.verdicts import Verdict, verdict_text
 from verifier.cli import main
 from verifier.perception.confusion import read_confusion
 from verifier.pipeline import verify_spec
-from verifier.questions.parts import Engines, PointRecord
 from verifier.questions.require.require_result import Answer, AskedRequirement, Outcome, RequireResult
 from verifier.study.options import RunOptions
+from verifier.study.results import engines_over
 from verifier.study.scenarios import Selection
 
 SPEC = "specs/car_pedestrian.ltl"
@@ -415,23 +416,10 @@ def test_a_column_without_items_is_refused_until_a_policy_is_named(require, root
     ],
 )
 def test_an_answer_on_a_contradicted_channel_decides_nothing_unless_it_is_assumed(p_value, chosen, code):
-    tests = channel(p_value)
-    condition = channel_condition(channel_test(tests["classes"]))
+    tests = channel_of(channel(p_value))
+    condition = channel_condition(channel_test(tests.classes))
     assert (condition is None) == (p_value == 0.4)
-    point = PointRecord(
-        environment="ped",
-        constants={},
-        initial={},
-        probability=0.96,
-        lower=0.96,
-        upper=0.96,
-        second_engine=0.96,
-        verdict=Verdict.SATISFIED,
-        basis=None,
-        condition=None,
-        reason=None,
-        draws=("ped",),
-    )
+    point = point_of(0.96, verdict=Verdict.SATISFIED, draws=("ped",))
     perfect = replace(point)
     answer = Answer(
         planner="p",
@@ -456,9 +444,9 @@ def test_an_answer_on_a_contradicted_channel_decides_nothing_unless_it_is_assume
         channel=tests,
         settings={"strict": False, "assume_memoryless": False} | chosen,
         versions={},
-        engines=Engines.of(answer.points),
+        engines=engines_over(answer.points),
         remarks=(),
-        requirement=AskedRequirement("r", "a", ">=", "9/10"),
+        requirement=AskedRequirement("r", "a", ">=", Fraction(9, 10)),
         mode="common",
         answers=(answer,),
     )

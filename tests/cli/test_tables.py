@@ -3,32 +3,17 @@
 from fractions import Fraction
 
 import pytest
+from typed_runs import point_of, requirement_of, run_of_requirements, settings_of, sureness_of
 
-from verifier.analysis.channel_test import channel_document
-from verifier.analysis.planning import EvidencePlan
+from verifier.analysis.channel_test import Channel, Tested, Untested
+from verifier.analysis.planning import EvidencePlan, PlannedColumn
 from verifier.analysis.tipping import TippingPoints
 from verifier.analysis.vacuity import Vacuity
 from verifier.base.numbers import interval_text
 from verifier.checking.verdicts import Verdict, WithinBounds
-from verifier.study.results import InputFile, Point, RequirementResult, RunResult, Scenario, Sureness
 from verifier.telling.run import bound_text, probability_text, run_table
 
-SETTINGS = {
-    "set": {"vmax": "3"},
-    "where": {},
-    "initial": None,
-    "canonical": True,
-    "endless": False,
-    "exact": False,
-    "score_threshold": None,
-    "empty_columns": "error",
-    "false_alarms": "as_counted",
-    "round_transitions": None,
-    "verdict_from": "point",
-    "strict": False,
-    "assume_memoryless": False,
-    "confidence": None,
-}
+SETTINGS = {"set": {"vmax": "3"}, "canonical": True, "verdict_from": "point", "confidence": None}
 CONFIDENCE = {
     "level": 0.95,
     "interval": "credible",
@@ -44,41 +29,44 @@ CONFIDENCE = {
         "condition": "drives are independent and none holds more than 40 items of a column",
         "conditional": False,
         "weights": "item",
+        "level": 0.95,
         "chances": 3,
         "looks": 1,
         "every_look": False,
+        "shift": 0.0,
         "drives": 12,
         "effective_drives": 2.14,
         "largest_share": 0.668,
+        "largest_drive": {"declared": False, "columns": [{"bin": 0, "true": 1, "items": 40}]},
+        "ceiling": None,
+        "icc_at_most": None,
     },
 }
+COUNTED = {"after_miss": 9, "joint_misses": 3, "miss_after_miss": 1 / 3, "expected_miss_after_miss": 0.25}
 TESTS = (
-    {"label": "car", "test": "not_contradicted", "p_value": 0.25},
-    {"label": "empty", "test": "untested"},
-    {"label": "ped", "test": "not_contradicted", "p_value": 0.125},
+    Tested(label="car", test="not_contradicted", p_value=0.25, **COUNTED),
+    Untested(label="empty"),
+    Tested(label="ped", test="not_contradicted", p_value=0.125, **COUNTED),
 )
 
 
-def point(probability, environment="ped", verdict=Verdict.NO_TARGET, exact=None, width=1e-13, sure=None, **more):
-    ends = probability - width, probability + width
-    return Point(
-        Scenario("careful", {}, environment, {"v": 1}), probability, *ends, exact, probability, verdict, sure, **more
-    )
+def point(probability, environment="ped", verdict=Verdict.NO_TARGET, width=1e-13, sure=None, **more):
+    return point_of(probability, environment, {"v": 1}, verdict, width, sureness=sure, **more)
 
 
 def sureness(lower, upper, least, most):
-    ends = (lower, lower), (upper, upper)
-    return Sureness(0.95, "credible", lower, upper, *ends, 1000, least, most, least, most, False, "independent_items")
+    return sureness_of((lower, upper), (least, most), draws=1000)
 
 
 def result(*requirements, title="a detector", confidence=None, remarks=("a remark",), tests=(), **settings):
-    inputs, settings = (InputFile("spec", "a.ltl", "0" * 64),), SETTINGS | {"confidence": confidence} | settings
-    channel = channel_document(tests)
-    return RunResult(title, inputs, settings, requirements, {"storm": "2.0.0"}, remarks, channel=channel)
+    chosen = settings_of(**SETTINGS | {"confidence": confidence} | settings)
+    return run_of_requirements(
+        *requirements, title=title, settings=chosen, remarks=remarks, channel=Channel(classes=tests)
+    )
 
 
-def requirement(*points, comparison="=", target=None):
-    return RequirementResult("stops", "careful", "G a", comparison, target, points)
+def requirement(*points, comparison=">=", target=None, **more):
+    return requirement_of(*points, comparison=comparison, target=target, name="stops", planner="careful", **more)
 
 
 def test_a_requirement_without_a_target_shows_both_ends():
@@ -256,12 +244,13 @@ def test_what_no_detector_could_change_is_said():
 
 
 PLANS = [
-    (EvidencePlan((("ped", "[0, 10) m", 158, 4600),), 0.95, 1.0, Verdict.SATISFIED),
+    (EvidencePlan((PlannedColumn("ped", "[0, 10) m", 158, 4600),), None, 0.95, 1.0, Verdict.SATISFIED),
      "about 4600 more items with true class ped in [0, 10) m (now 158), assuming unchanged rates."),
-    (EvidencePlan((("ped", "[0, 10) m", 158, 40), ("obs", "[0, 10) m", 9, 2)), 0.95, 1.0, Verdict.SATISFIED),
+    (EvidencePlan((PlannedColumn("ped", "[0, 10) m", 158, 40), PlannedColumn("obs", "[0, 10) m", 9, 2)),
+                  None, 0.95, 1.0, Verdict.SATISFIED),
      "about 42 more items: 40 with true class ped in [0, 10) m (now 158), 2 with true class obs in [0, 10) m "
      "(now 9), assuming unchanged rates."),
-    (EvidencePlan((), 0.95, 1.0, Verdict.SATISFIED, 71),
+    (EvidencePlan((), 71, 0.95, 1.0, Verdict.SATISFIED),
      "about 71 more drives like these, assuming unchanged rates."),
     (None, "the amount of data was not estimated; P is too close to the target, or the chain is too large."),
 ]  # fmt: skip
@@ -272,7 +261,7 @@ def test_what_would_decide(plan, text):
     open_one = point(
         0.96, verdict=Verdict.INCONCLUSIVE, reason=WithinBounds("bounds"), sure=sureness(0.9, 1.0, 0.9, 1.0)
     )
-    asked = RequirementResult("stops", "careful", "G a", ">=", Fraction(19, 20), (open_one,), evidence=plan)
+    asked = requirement(open_one, target=Fraction(19, 20), evidence_needed=plan)
     table = run_table(result(asked, confidence=CONFIDENCE, verdict_from="bounds"))
     assert f"To decide stops, planner careful, ped v=1: {text}" in table.splitlines()
 
@@ -287,7 +276,7 @@ def test_a_warning_stands_in_a_box():
 
 
 def test_how_wrong_an_assumption_may_be():
-    tipping = TippingPoints(Fraction(2, 25), Verdict.SATISFIED, Fraction(1, 250), Verdict.SATISFIED)
+    tipping = TippingPoints(0.08, Verdict.SATISFIED, 0.004, Verdict.SATISFIED)
     asked = RequirementResult(
         "stops", "careful", "G a", ">=", Fraction(19, 20), (point(0.96, verdict=Verdict.SATISFIED),), tipping=tipping
     )

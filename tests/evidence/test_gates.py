@@ -11,14 +11,13 @@ import scipy.stats
 from made_runs import BOUNDS, CONFIDENCE
 from report_documents import CURVES
 from run_documents import channel
+from typed_runs import channel_of, point_of, requirement_of, run_of_requirements, settings_of, sureness_of
 
 from verifier.analysis.vacuity import Vacuity
 from verifier.base.errors import ExitCode
-from verifier.checking.verdicts import Verdict
 from verifier.cli import main
 from verifier.evidence.consistency import read_document
 from verifier.questions.compare.floor import floor_of
-from verifier.study.results import Point, RequirementResult, RunResult, Scenario, Sureness
 
 SPEC = "specs/car_pedestrian.ltl"
 BY_CLASS, BY_SET = "examples/nuscenes_yolov3_class.json", "examples/nuscenes_yolov3_proposition.json"
@@ -27,31 +26,23 @@ STOPS = ["--requirement", "stops_for_pedestrians", "--env", "ped"]
 
 def point(probability, low, high, environment="ped", exact=None, error=0.0):
     # Interval ends 0.01 within the bounds; what drawing leaves open of them reaches 0.005 further out.
-    sure = Sureness(
-        0.95,
-        "credible",
-        *(low + 0.01, high - 0.01),
-        *((low + 0.005, low + 0.015), (high - 0.015, high - 0.005)),
-        100,
-        *(low, high, low, high),
-        False,
-        "independent_items",
-    )
-    scenario = Scenario("p", {}, environment, {"x": 1})
-    ends = probability - error, probability + error
-    return Point(scenario, probability, *ends, exact, probability, Verdict.NO_TARGET, sure)
+    ranges = (low + 0.005, low + 0.015), (high - 0.015, high - 0.005)
+    sure = sureness_of((low + 0.01, high - 0.01), (low, high), ranges)
+    return point_of(probability, environment, width=error, exact=exact, sureness=sure)
 
 
 def requirement(*points, comparison=">=", target=Fraction(1, 2)):
-    return RequirementResult("r", "p", "G a", comparison, target, points)
+    return requirement_of(*points, comparison=comparison, target=target)
 
 
 def run_of(*requirements, source, p_value=0.4, strict=False, assume_memoryless=False, conditional=False):
     """A run whose verdicts come from `source`, over bounds without a condition; see `channel` for the p-value."""
-    bounds = BOUNDS | ({"condition": "items are independent", "conditional": True} if conditional else {})
-    settings = {"verdict_from": source, "strict": strict, "assume_memoryless": assume_memoryless}
-    settings |= {"confidence": CONFIDENCE | {"bounds": bounds, "interval": "bootstrap"}}
-    return RunResult("t", (), settings, requirements, {}, (), {}, channel(p_value))
+    by_items = {"tier": "independent_items", "largest_drive": None, "conditional": True}
+    by_items |= {"condition": "items are independent", "name": "95 % confidence bounds (if items are independent)"}
+    confidence = CONFIDENCE | {"bounds": BOUNDS | (by_items if conditional else {}), "interval": "bootstrap"}
+    chosen = {"verdict_from": source, "strict": strict, "assume_memoryless": assume_memoryless}
+    settings = settings_of(**chosen, confidence=confidence)
+    return run_of_requirements(*requirements, settings=settings, channel=channel_of(channel(p_value)))
 
 
 # Two scenarios: P = 0.9 within [0.7, 0.95] and P = 0.85 within [0.8, 0.9]. The second has the smaller P, the first
@@ -64,7 +55,7 @@ BOTH = point(0.9, 0.7, 0.95), point(0.85, 0.8, 0.9, "obs")
     [("point", 0.85, "obs x=1"), ("bounds", 0.7, "ped x=1"), ("interval", 0.705, "ped x=1")],
 )
 def test_the_worst_scenario_is_that_of_what_counts(source, value, scenario):
-    (held,) = floor_of(run_of(requirement(*BOTH), source=source), Fraction(1, 2)).held
+    (held,) = floor_of(run_of(requirement(*BOTH), source=source), Fraction(1, 2)).requirements
     assert (held.value, held.scenario, held.failed) == (pytest.approx(value, abs=1e-15), scenario, False)
 
 
@@ -87,7 +78,7 @@ def test_below_is_below(source, least, failed):
 def test_where_little_is_asked_for_the_complement_counts(comparison):
     # P <= 1/20 [F crash] with P = 0.01 within [0, 0.04]: without a crash 0.99, for certain 0.96.
     mine = [requirement(point(0.01, 0.0, 0.04), comparison=comparison, target=Fraction(1, 20))]
-    assert floor_of(run_of(*mine, source="point"), Fraction("0.99")).held[0].value == 0.99
+    assert floor_of(run_of(*mine, source="point"), Fraction("0.99")).requirements[0].value == 0.99
     assert not floor_of(run_of(*mine, source="point"), Fraction("0.98")).failed
     assert floor_of(run_of(*mine, source="point"), Fraction("0.995")).failed
     assert floor_of(run_of(*mine, source="bounds"), Fraction("0.97")).failed
@@ -106,7 +97,7 @@ def test_a_probability_on_the_floor_is_not_below_it_for_rounding():
 def test_no_floor_at_0_and_no_bounds_that_are_not_there():
     with pytest.raises(ValueError, match="above 0"):
         floor_of(run_of(requirement(*BOTH), source="point"), Fraction(0))
-    plain = Point(Scenario("p", {}, "e", {}), 0.5, 0.5, 0.5, None, 0.5, Verdict.NO_TARGET)
+    plain = point_of(0.5)
     with pytest.raises(ValueError, match="no bounds"):
         floor_of(run_of(requirement(plain), source="bounds"), Fraction(1, 2))
 
@@ -117,12 +108,12 @@ DRAWN = replace(point(0.9, 0.7, 0.95), draws=("ped",))
 @pytest.mark.parametrize("source", ["bounds", "interval", "point"])
 def test_a_number_of_a_chain_that_the_data_contradict_passes_nothing(source):
     """However large it is, and where it is too small the number alone is the reason."""
-    (held,) = floor_of(run_of(requirement(DRAWN), source=source, p_value=0.0001), Fraction(1, 2)).held
+    (held,) = floor_of(run_of(requirement(DRAWN), source=source, p_value=0.0001), Fraction(1, 2)).requirements
     assert (held.failed, held.condition) == (True, None)
     assert held.reason == "the data contradict a memoryless detector (ped, p = 0.0001)"
-    (held,) = floor_of(run_of(requirement(DRAWN), source=source, p_value=0.0001), Fraction(99, 100)).held
+    (held,) = floor_of(run_of(requirement(DRAWN), source=source, p_value=0.0001), Fraction(99, 100)).requirements
     assert (held.failed, held.reason) == (True, "")
-    (held,) = floor_of(run_of(requirement(DRAWN), source=source, p_value=0.4), Fraction(1, 2)).held
+    (held,) = floor_of(run_of(requirement(DRAWN), source=source, p_value=0.4), Fraction(1, 2)).requirements
     # An interval from resampled drives is approximate, and what passes by it passes on that condition.
     condition = "if drives are independent (approximate: drives resampled)" if source == "interval" else None
     assert (held.failed, held.condition, held.reason) == (False, condition, "")
@@ -130,33 +121,35 @@ def test_a_number_of_a_chain_that_the_data_contradict_passes_nothing(source):
 
 def test_what_is_assumed_by_name_passes_on_its_condition():
     contradicted = run_of(requirement(DRAWN), source="bounds", p_value=0.0001, assume_memoryless=True)
-    (held,) = floor_of(contradicted, Fraction(1, 2)).held
+    (held,) = floor_of(contradicted, Fraction(1, 2)).requirements
     assert (held.failed, held.reason) == (False, "")
     assert held.condition == "if the detector is memoryless (assumed; the data contradict it for ped, p = 0.0001)"
-    (held,) = floor_of(run_of(requirement(DRAWN), source="bounds", p_value=None), Fraction(1, 2)).held
+    (held,) = floor_of(run_of(requirement(DRAWN), source="bounds", p_value=None), Fraction(1, 2)).requirements
     assert (held.failed, held.condition) == (False, "if the detector is memoryless (not tested)")
-    (held,) = floor_of(run_of(requirement(DRAWN), source="bounds", conditional=True), Fraction(1, 2)).held
+    (held,) = floor_of(run_of(requirement(DRAWN), source="bounds", conditional=True), Fraction(1, 2)).requirements
     assert (held.failed, held.condition) == (False, "if items are independent")
 
 
 def test_a_strict_gate_accepts_no_condition():
-    (held,) = floor_of(run_of(requirement(DRAWN), source="bounds", p_value=None, strict=True), Fraction(1, 2)).held
+    (held,) = floor_of(
+        run_of(requirement(DRAWN), source="bounds", p_value=None, strict=True), Fraction(1, 2)
+    ).requirements
     assert (held.failed, held.condition) == (True, None)
     assert held.reason == "--strict refuses a condition: if the detector is memoryless (not tested)"
 
 
 def test_what_holds_whatever_is_predicted_needs_no_detector():
     certain = replace(point(1.0, 0.7, 1.0), draws=("ped",), whatever_predicted=1)
-    (held,) = floor_of(run_of(requirement(certain), source="bounds", p_value=0.0001), Fraction(99, 100)).held
+    (held,) = floor_of(run_of(requirement(certain), source="bounds", p_value=0.0001), Fraction(99, 100)).requirements
     assert (held.failed, held.condition, held.reason) == (False, None, "")
 
 
 def test_a_vacuous_scenario_shows_nothing():
     over = (Vacuity("ended", "the episode is over before it begins"),)
     empty = replace(point(1.0, 0.9, 1.0, "obs"), vacuity=over)
-    (held,) = floor_of(run_of(requirement(DRAWN, empty), source="bounds"), Fraction(1, 2)).held
+    (held,) = floor_of(run_of(requirement(DRAWN, empty), source="bounds"), Fraction(1, 2)).requirements
     assert (held.failed, held.scenario) == (False, "ped x=1")
-    (held,) = floor_of(run_of(requirement(empty), source="bounds"), Fraction(1, 2)).held
+    (held,) = floor_of(run_of(requirement(empty), source="bounds"), Fraction(1, 2)).requirements
     assert (held.failed, held.reason) == (True, "vacuous: the episode is over before it begins")
 
 

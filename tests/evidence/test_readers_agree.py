@@ -26,7 +26,6 @@ from verifier.evidence.consistency import check_documents
 from verifier.evidence.defeaters.finding import find_defeaters
 from verifier.evidence.intoto import statement
 from verifier.evidence.junit import junit_xml
-from verifier.evidence.points import scenario_text
 from verifier.evidence.report import csv_report, html_report, markdown_report
 from verifier.evidence.sarif import sarif_log
 
@@ -178,7 +177,7 @@ def told(part):
 
 
 def name_of(each, found):
-    return f"{each['name']} [planner p, {scenario_text(found)}]"
+    return f"{each['name']} [planner p, {found['environment']} x={found['initial']['x']}]"
 
 
 @given(runs())

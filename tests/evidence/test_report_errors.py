@@ -225,11 +225,11 @@ def test_a_verdict_that_does_not_follow_from_its_numbers_is_refused_however_cons
     """P is at most 0.292, and at least 0.95 was asked for."""
     content = copy.deepcopy(document("run").content)
     asked = content["requirements"][1]
-    asked["verdict"], content["verdict"] = "satisfied", "inconclusive"
+    asked["verdict"], content["verdict"], content["condition"] = "satisfied", "inconclusive", None
     for each in asked["points"]:
         each["verdict"] = "satisfied"
     with pytest.raises(
-        InputError, match="expected violated, which follows from the numbers beside it, got satisfied"
+        InputError, match='expected "violated", which follows from the numbers beside it, found "satisfied"'
     ):
         html_report([Document("run.json", "run", content, "0" * 64)])
 

@@ -146,9 +146,14 @@ class _Open(Enum):
     OPEN = "open"
 
 
-def derived(rule: Callable[[Any], Any]) -> Any:
-    """A field that follows from the others by a rule: computed, and refused where another value is given."""
-    return field(default_factory=lambda: _Open.OPEN, metadata={"derived": rule, "always": True})
+def derived(rule: Callable[[Any], Any], *, refused: bool = True) -> Any:
+    """A field that follows from the others by a rule: computed where it is not given.
+
+    Args:
+        rule: of the object, with its other fields.
+        refused: whether another value that is given is refused at once; if not, whoever reads has to look.
+    """
+    return field(default_factory=lambda: _Open.OPEN, metadata={"derived": rule, "always": True, "refused": refused})
 
 
 class Derives:
@@ -161,7 +166,7 @@ class Derives:
             follows, told = each.metadata["derived"](self), getattr(self, each.name)
             if told is _Open.OPEN:
                 object.__setattr__(self, each.name, follows)
-            elif told != follows:
+            elif told != follows and each.metadata["refused"]:
                 raise _misfit(_key(each.name), json_values(told), json_values(follows))
 
     @classmethod

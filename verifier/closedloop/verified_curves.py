@@ -28,7 +28,7 @@ from verifier.pipeline import verified
 from verifier.study.case import Study, read_inputs
 from verifier.study.options import RunOptions, Selection
 from verifier.study.provenance import own_versions
-from verifier.study.results import RunResult, engines_record
+from verifier.study.results import RunResult, engines_of
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def verified_curves(settings: RobrocSettings, families: Mapping[str, str], progr
             "progress": settings.progress,
             "sensitivity": f"highest score threshold ({highest:g}) - score threshold",
             "run": {key: value for key, value in json_values(last.settings).items() if key != "score_threshold"},
-            "engines": engines_record(found.values()),
+            "engines": json_values(engines_of(found.values())),
             "matrices": {member.name: _family_record(result) for member, result in found.items()},
         },
         _remarks(list(found.values())),

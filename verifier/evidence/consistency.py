@@ -26,6 +26,7 @@ from verifier.evidence.measured import (
 )
 from verifier.evidence.points import ROUNDING, SOLVING, is_probability, numbers_apart
 from verifier.evidence.resting import (
+    FOLLOWS,
     check_channel,
     check_condition,
     check_decision,
@@ -44,7 +45,7 @@ from verifier.evidence.resting import (
 from verifier.perception.confusion.document_types import Dependence
 from verifier.study.collection import Judging
 from verifier.study.records import SettingsRecord
-from verifier.study.results import Engines, Point, RequirementResult, RunResult, Target
+from verifier.study.results import Engines, Point, RequirementResult, RunResult, Target, engines_of
 
 LARGEST_NUMBER = 1e300
 """In size; a larger one is no count, length or probability of anything."""
@@ -134,9 +135,14 @@ def _check_run(document: Document) -> None:
         check_once(document, f"{where}/points", [point.scenario for point in each.points])
         for k, point in enumerate(each.points):
             check_numbers(document, f"{where}/points/{k}", point, run.settings)
+            _check_difference(document, "", [(f"{where}/points/{k}", point)])
             ends = None if each.strategies is None else each.strategies[k]
             if ends is not None and not ends.smallest - SOLVING <= point.probability <= ends.largest + SOLVING:
                 refuse(document, f"{where}/strategies/{k}", f"expected a range that holds {point.probability}")
+    if run.engines != engines_of([run]):
+        furthest = engines_of([run]).largest_difference
+        found = run.engines.largest_difference
+        refuse(document, "/engines/largest_difference", f"expected {furthest}{FOLLOWS}, found {found}")
     rounded = run.settings.round_transitions is not None
     for u, unanswered in enumerate(run.unanswered):
         for k, finished in enumerate(unanswered.finished):
@@ -253,6 +259,7 @@ def _check_require(document: Document) -> None:
     asked = {name: content["requirement"][name] for name in ("comparison", "probability")}
     target = part_of(document, Target, "/requirement", asked)
     channel = part_of(document, Channel, "/channel", content["channel"])
+    part_of(document, dict[str, str], "/settings/constants", content["settings"].get("constants", {}))
     check_channel(document, "/channel", channel, content.get("matrices", {}))
     for at, each in enumerate(document.content["answers"]):
         where = f"/answers/{at}"

@@ -361,9 +361,14 @@ class Engines:
     largest_difference: Magnitude
 
 
-def engines_of(points: Iterable[Numbers]) -> Engines:
+def engines_over(points: Iterable[Numbers]) -> Engines:
     """Those of some points, at least one."""
     return Engines("storm", "batch", max(point.difference for point in points))
+
+
+def engines_of(runs: Iterable[RunResult]) -> Engines:
+    """Over all points of some runs."""
+    return engines_over(point for run in runs for each in run.requirements for point in each.points)
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -400,7 +405,7 @@ class RunResult(Derives, Result):
     settings: SettingsRecord
     channel: Channel
     versions: Mapping[str, str]
-    engines: Engines = derived(lambda run: engines_of(point for each in run.requirements for point in each.points))
+    engines: Engines = derived(lambda run: engines_of([run]), refused=False)
     remarks: tuple[str, ...]
     requirements: Annotated[tuple[RequirementResult, ...], Limits(min_length=1)]
     unanswered: Annotated[tuple[Unanswered, ...], Limits(min_length=1)] = ()
@@ -456,13 +461,6 @@ def _sureness_columns(sureness: Sureness | None) -> dict[str, float]:
         "bounds_lower": sureness.confidence_bounds.lower,
         "bounds_upper": sureness.confidence_bounds.upper,
     }
-
-
-def engines_record(results: Iterable[RunResult]) -> dict[str, Any]:
-    """Those of several runs, as JSON values."""
-    requirements = [each for run in results for each in run.requirements]
-    made: dict[str, Any] = json_values(engines_of(point for each in requirements for point in each.points))
-    return made
 
 
 def point_document(point: Point) -> dict[str, Any]:

@@ -50,7 +50,7 @@ from verifier.study.provenance import (
     run_settings,
 )
 from verifier.study.records import SettingsRecord
-from verifier.study.results import InputFile, Point, RequirementResult, engines_of
+from verifier.study.results import InputFile, Point, RequirementResult, engines_over
 from verifier.study.scenarios import Grid
 
 Job: TypeAlias = "tuple[str, Case]"
@@ -153,7 +153,7 @@ def compare(
             specs={each.comparison.spec: each.settings for each in found},
         ),
         versions={**program_versions(), "storm": version},
-        engines=engines_of(point for entry in entries for point in entry.points),
+        engines=engines_over(point for entry in entries for point in entry.points),
         draws=count,
         level=settings.level,
         specs=compared_specs,

@@ -42,7 +42,7 @@ from verifier.study.provenance import (
     run_remarks,
     run_settings,
 )
-from verifier.study.results import engines_of
+from verifier.study.results import engines_over
 
 Progress: TypeAlias = Callable[[Sequence[tuple[Case, ...]]], Iterable[tuple[Case, ...]]]
 
@@ -103,7 +103,7 @@ def required(study: Study, question: Question, storm: StormProcess, progress: Pr
         channel=Channel(classes=study.tests),
         settings={**json_values(run_settings(study.grid, options, None)), **_settings(question)},
         versions={**program_versions(), "storm": storm.storm_version()},
-        engines=engines_of(point for found in answers for point in found.points),
+        engines=engines_over(point for found in answers for point in found.points),
         remarks=run_remarks(inputs.confusion.matrices, options, assumed, said, None, study.tests),
         requirement=AskedRequirement(
             name=name,

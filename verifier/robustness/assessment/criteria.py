@@ -48,7 +48,7 @@ from verifier.robustness.assessment.level_draws import (
 from verifier.robustness.assessment.result import DegradationResult, degradation_result
 from verifier.study.case import Study, read_inputs
 from verifier.study.options import RunOptions, Selection
-from verifier.study.results import RequirementResult, RunResult, engines_record
+from verifier.study.results import RequirementResult, RunResult, engines_of
 from verifier.study.scenarios import make_grid
 from verifier.systems.reader import read_model
 
@@ -82,7 +82,7 @@ def degradation_of(
         settings = {
             **json_values(results[0].settings),
             "storm": results[0].versions["storm"],
-            "engines": engines_record(results),
+            "engines": json_values(engines_of(results)),
             "matrices": [json_values(each.matrices) for each in results],
         }
     if asked.collision is not None:
