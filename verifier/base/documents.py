@@ -178,7 +178,7 @@ def _faults_of_head(kind: Any, content: Any) -> Iterator[Fault]:
 def _validated(kind: type[T], content: Any) -> tuple[T | None, list[Fault]]:
     from pydantic import ValidationError
 
-    head = _head(kind)  # type: ignore[arg-type]
+    head = _head(kind)
     body = {key: value for key, value in content.items() if key not in head} if head else content
     reader: Any = _adapter(kind)  # type: ignore[arg-type]  # a class is hashable
     try:
