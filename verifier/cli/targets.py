@@ -58,6 +58,8 @@ def _files(chosen: list[tuple[Setting, Any]]) -> Iterator[tuple[Setting, str]]:
             continue
         if each.option.role == "output" and "FILE" not in metavar:
             continue
+        if each.option.role != "output":
+            paths = tuple(path for path in paths if path)  # where nothing is read, the name is empty
         for path in with_models(paths) if metavar == "SPEC" else paths:
             yield each, path
             if each.option.role == "named_file" and "=" in path:

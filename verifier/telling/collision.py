@@ -151,7 +151,7 @@ def _map_table(study: CollisionStudy, policy: PolicyRecord, detector: DetectorRe
     """The map at some distances and the shown speeds, with the interval to trust at each point."""
     speeds = [study.grid.speeds_mps.index(speed) for speed in study.settings.shown_mps]
     intervals = {interval.kind: interval for interval in detector.intervals}
-    rows = []
+    rows: list[Row] = []
     for y in _shown_rows(study.grid.distances_m, [policy.stopping_m[v] for v in speeds]):
         cells = [Cell(f"{study.grid.distances_m[y]:g} m", study.grid.distances_m[y])]
         for v in speeds:
