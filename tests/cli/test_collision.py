@@ -126,7 +126,7 @@ def test_the_tables_of_two_detectors(run):
     lines = out.splitlines()
     assert lines[0] == "far, wide"
     assert sum(line.startswith("Ranking: L / alpha = above + ratio x below") for line in lines) == 1
-    assert any(line.startswith("far against wide: ") for line in lines)
+    assert any(line.startswith("far (first) against wide (second): ") for line in lines)
     assert any(line.startswith("Combination, each point to the detector closer to its oracle") for line in lines)
     assert sum("closed loop from a first report at 24 m, a report every 0.1 s" in line for line in lines) == 2
     # What is reported too far away lies above the oracle: beta on that side turns the order round.
@@ -160,8 +160,10 @@ def test_exact_and_other_ways_of_driving(run):
 
 
 def ranked(out, *names):
-    lines = out[out.index("Ranking:") :].splitlines()[3:]
-    return [line.split()[0] for line in lines if line.split()[:1] and line.split()[0] in names][: len(names)]
+    """The order at the ratio 1 of the penalties."""
+    lines = (line.split() for line in out[out.index("Ranking:") :].splitlines())
+    row = next(words for words in lines if words[:1] == ["1"])
+    return [word.rstrip(",") for word in row[1 : 1 + len(names)]]
 
 
 def test_reports_that_are_too_far_are_ranked_last_where_they_weigh(run):
@@ -296,7 +298,8 @@ def test_faulty_profiles_are_refused(run, tmp_path, text, message):
         (["perfect.csv", "--output", "no/such.json"],
          "no/such.json: cannot be written: no such folder, or a folder itself"),
         (["--pairs", "a=far.csv", "--output", "far.csv"], "--output: far.csv is an input of this run"),
-        (["perfect.csv", "--output", "a.json", "--csv", "a.json"], "--csv: a.json is another output of this run"),
+        (["perfect.csv", "--output", "a.json", "--csv", "a.json"],
+         "--output and --csv would be written to the same file"),
         (["perfect.csv", "--closed-loop", "90", "--bandwidth", "0.5"],
          "perfect: no pair is reported within 3 m of the first report at 90 m"),
         (["perfect.csv", "--closed-loop", "15"],

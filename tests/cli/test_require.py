@@ -352,14 +352,17 @@ def test_wrong_usage_says_what_is_there(require, arguments, message):
 
 
 PRICES = [
-    ("", "expected the columns distance_m, price and, if wanted, class; found none"),
-    ("metres,price\n0,1\n", "expected the columns distance_m, price"),
+    ("", "the file is empty; expected a line with the names of the columns"),
+    ("metres,price\n0,1\n", "unknown column 'metres'"),
+    ("distance_m,label\n0,1\n", "unknown column 'label'"),
+    ("distance_m\n0\n", "no column 'price'"),
     ("distance_m,price\n", "there is no price in the file"),
     ("distance_m,price\n0,free\n", "expected a price from 0 to 1e9, got 'free'"),
     ("distance_m,price\n0,-1\n", "expected a price from 0 to 1e9, got '-1'"),
     ("distance_m,price\n0,1e999999999\n", "expected a price from 0 to 1e9"),
-    ("distance_m,price\nnan,1\n", "expected a distance in metres from 0 to 1e9, got 'nan'"),
-    ("distance_m,price\n0,1,2\n", "expected 2 values"),
+    ("distance_m,price\nnan,1\n", "expected a finite number, got nan"),
+    ("distance_m,price\n-1,1\n", "expected a distance in metres from 0 to 1e9, got -1"),
+    ("distance_m,price\n0,1,2\n", "found 3 cells, expected 2"),
 ]
 
 

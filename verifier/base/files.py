@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import hashlib
 import io
 import json
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +28,7 @@ OPEN_FILES = re.compile(r"/proc/\d+(/task/\d+)?/fd|/dev/fd")
 """Folders whose entries are the files that a process holds open."""
 MOST_LINKS = 40
 """As many links in a row are followed, like the kernel does."""
+_HASHES: ContextVar[dict[str, str] | None] = ContextVar("hashes", default=None)
 FORMULA_STARTS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """How a text begins that a spreadsheet would compute, in full width too."""
 
@@ -43,7 +47,8 @@ def read_bytes(path: str | Path, largest: int = LARGEST_SOURCE) -> bytes:
     """The bytes of a file.
 
     Raises:
-        InputError: the file is missing, no file, unreadable, or larger than `largest` bytes.
+        InputError: the file is missing, no file, unreadable, or larger than `largest` bytes; or within
+            `hashes_of_files` it is not what was read before.
     """
     place = Place(str(path))
     try:
@@ -61,7 +66,23 @@ def read_bytes(path: str | Path, largest: int = LARGEST_SOURCE) -> bytes:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"cannot be read: {reason}", place) from None
+    hashes = _HASHES.get()
+    if hashes is not None:
+        digest = hashlib.sha256(raw).hexdigest()
+        if hashes.setdefault(os.path.realpath(path), digest) != digest:
+            raise InputError("the file has changed since it was first read", place)
     return raw
+
+
+@contextlib.contextmanager
+def hashes_of_files() -> Iterator[dict[str, str]]:
+    """Real path -> SHA-256 of the bytes of every file that `read_bytes` and `read_text` read within."""
+    hashes: dict[str, str] = {}
+    token = _HASHES.set(hashes)
+    try:
+        yield hashes
+    finally:
+        _HASHES.reset(token)
 
 
 def decoded(raw: bytes, place: Place) -> str:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
 from verifier.base.errors import UsageError, shown
 from verifier.base.files import csv_text, write_bytes, write_text
 from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.sources import check_writable
+from verifier.cli.targets import check_targets
 from verifier.cli.terminal import progress_bar, wants_colour
 from verifier.closedloop.curvefiles import curves_csv, curves_json
 from verifier.closedloop.logfiles import write_logs
@@ -19,17 +18,14 @@ from verifier.closedloop.settings import ClosedLoopSettings, RobrocSettings
 from verifier.closedloop.trade_offs import TradeOffs
 from verifier.telling.closedloop import trade_off_tables
 from verifier.telling.figures.closedloop import curves_figure, table_figure
-from verifier.telling.figures.drawing import check_plot_target, figure_bytes
-
-OUTPUTS = ("output", "csv", "plot", "plot_table")
+from verifier.telling.figures.drawing import figure_bytes
 
 
 def closed_loop_command(arguments: ClosedLoopSettings, command: Command) -> int:
     """Run `verify closed-loop` and give its exit code."""
     request = ClosedLoopRequest(arguments)
     trace_file = None if arguments.trace is None else arguments.trace[1]
-    sources = [str(file.path) for file in request.files]
-    check_targets(arguments, {"curves": arguments.curves, "trace": trace_file}, sources)
+    check_targets(arguments, within=[str(file.path) for file in request.files])
     _check_new_folder(arguments.write_logs)
     trace = request.trace()
     result = request.trade_offs(partial(progress_bar, what="sources"))
@@ -64,25 +60,6 @@ def give(
     for path, picture in pictures.items():
         write_bytes(path, picture)
     print(printed, end="")
-
-
-def check_targets(
-    arguments: ClosedLoopSettings | RobrocSettings, more: Mapping[str, str | None], sources: Sequence[str]
-) -> None:
-    """Refuse outputs that could not be written, or would overwrite an input, before anything is computed."""
-    targets = {name: getattr(arguments, name) for name in OUTPUTS} | dict(more)
-    for name, target in targets.items():
-        if target is None:
-            continue
-        if name in ("plot", "plot_table"):
-            check_plot_target(target)
-        for source in sources:
-            if Path(target).exists() and Path(source).exists() and Path(target).samefile(source):
-                raise UsageError(f"--{name.replace('_', '-')}: {target} is an input of this run")
-        check_writable(target)
-    named = [os.path.realpath(target) for target in targets.values() if target is not None]
-    if len(set(named)) < len(named):
-        raise UsageError("two outputs would be written to the same file")
 
 
 def _curves_text(target: str, result: TradeOffs, command: Command) -> str:

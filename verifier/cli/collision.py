@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from verifier.base.errors import UsageError
 from verifier.base.files import csv_text, write_bytes, write_text
 from verifier.cli.invocation import Command, with_provenance
-from verifier.cli.sources import check_writable
+from verifier.cli.targets import check_targets
 from verifier.cli.terminal import is_watched
 from verifier.collision.request import CollisionRequest
 from verifier.collision.result import CollisionResult
@@ -22,7 +21,7 @@ from verifier.telling.figures.collision import (
     map_figure,
     ranking_figure,
 )
-from verifier.telling.figures.drawing import check_plot_target, figure_bytes
+from verifier.telling.figures.drawing import figure_bytes
 
 PLOTS = {
     "plot": map_figure,
@@ -36,7 +35,7 @@ PLOTS = {
 def collision_command(arguments: CollisionSettings, command: Command) -> int:
     """Run `verify collision` and give its exit code."""
     request = CollisionRequest(arguments)
-    _check_targets(arguments)
+    check_targets(arguments, apart=True)
     _check_plots(arguments, len(request.detectors))
     with _Bars() as bars:
         result = request.result(bars)
@@ -56,30 +55,6 @@ def _give(arguments: CollisionSettings, result: CollisionResult, command: Comman
     for path, picture in pictures.items():
         write_bytes(path, picture)
     print(document if arguments.json else collision_tables(result), end="")
-
-
-def _check_targets(arguments: CollisionSettings) -> None:
-    """Refuse outputs that could not be written, or would overwrite an input, before anything is computed."""
-    sources = [arguments.table, arguments.weight, arguments.annotations, arguments.frames, arguments.class_map]
-    sources += [*arguments.pairs, *arguments.record, *arguments.detections]
-    paths = [each for text in sources if text is not None for each in (text, text.partition("=")[2]) if each]
-    targets: list[str] = []
-    for name in ("output", "csv", *PLOTS):
-        target = getattr(arguments, name)
-        option = "--" + name.replace("_", "-")
-        if target is None:
-            continue
-        if name in PLOTS:
-            check_plot_target(target)
-        if target in targets:
-            raise UsageError(f"{option}: {target} is another output of this run")
-        targets.append(target)
-        for path in paths:
-            if Path(target).exists() and Path(path).exists() and Path(target).samefile(path):
-                raise UsageError(f"{option}: {target} is an input of this run")
-            if Path(path).is_dir() and Path(path).resolve() in Path(target).resolve().parents:
-                raise UsageError(f"{option}: {target} is in an input of this run, {path}")
-        check_writable(target)
 
 
 def _check_plots(arguments: CollisionSettings, detectors: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from verifier.base.files import csv_text, write_bytes, write_text
+from verifier.base.options import named_files
 from verifier.cli.invocation import Command, with_provenance
 from verifier.cli.targets import check_targets
 from verifier.cli.terminal import progress_bar
@@ -10,7 +11,7 @@ from verifier.evidence.baseline import read_baseline
 from verifier.evidence.bundle.certificates import certificates_of_comparison
 from verifier.evidence.bundle.writing import zip_bytes
 from verifier.questions.compare.comparing import compare
-from verifier.questions.compare.request import compare_options, detectors
+from verifier.questions.compare.request import compare_options
 from verifier.questions.settings import ComparisonSettings
 from verifier.telling.compare import compare_table
 from verifier.telling.figures.compare import compare_figure
@@ -21,7 +22,7 @@ def compare_command(arguments: ComparisonSettings, command: Command) -> int:
     """Run `verify compare` and give its exit code."""
     check_targets(arguments, "comparison")
     baseline = None if arguments.baseline is None else read_baseline(arguments.baseline)
-    asked, options, files = compare_options(arguments, baseline), arguments.options, detectors(arguments)
+    asked, options, files = compare_options(arguments, baseline), arguments.options, named_files("--cm", arguments.cm)
     result = compare(arguments.spec, files, asked, options, progress_bar)
     # Everything is made before anything is written.
     table = compare_table(result, pairs=arguments.pairs)

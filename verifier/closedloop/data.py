@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from verifier.base.errors import UsageError, shown
+from verifier.base.errors import UsageError
+from verifier.base.options import named_files
 from verifier.closedloop.cutting import in_view, positive_by_path, windows
 from verifier.closedloop.logfiles import read_logs
 from verifier.closedloop.logs import Logs
@@ -31,29 +31,24 @@ REDRAWN = "detections drawn anew on the same drive, from other random numbers"
 
 
 @dataclass(frozen=True)
-class InputFile:
+class ListedFile:
     """A file that logs are read from: what for, its name without the folders above, and where it is."""
 
     role: str
     name: str
     path: Path
 
-    def record(self) -> dict[str, str]:
-        """What a result says of it."""
-        with self.path.open("rb") as stream:
-            return {"role": self.role, "name": self.name, "sha256": hashlib.file_digest(stream, "sha256").hexdigest()}
 
-
-def input_files(settings: ClosedLoopSettings) -> list[InputFile]:
+def input_files(settings: ClosedLoopSettings) -> list[ListedFile]:
     """Every file that the logs are read from; what is missing is left for the readers to say."""
-    files: list[InputFile] = []
+    files: list[ListedFile] = []
     if settings.format == "tables":
         files += _of_folder("logs", settings.logs)
     else:
         files += _below("logs", settings.logs)
-        for path in named_paths("--detections", settings.detections).values():
+        for path in named_files("--detections", settings.detections).values():
             files += _below("detections", path)
-        for path in named_paths("--cm", settings.cm).values():
+        for path in named_files("--cm", settings.cm).values():
             files += _below("confusion", path)
         for role in ("frames", "positions", "matrix"):
             if getattr(settings, role):
@@ -74,7 +69,7 @@ def logs_and_validation(settings: ClosedLoopSettings) -> tuple[Logs, Logs | None
         return read_logs(settings.logs, _limits(settings)), apart
     drive = _read(settings)
     if settings.format == "fieldsafe":
-        counts = {name: read_counts(path) for name, path in named_paths("--cm", settings.cm).items()}
+        counts = {name: read_counts(path) for name, path in named_files("--cm", settings.cm).items()}
         if settings.validation == DRAWN:
             apart = _drawn(replace(drive, remarks=(*drive.remarks, REDRAWN)), counts, settings, 1)
         drive = _drawn(drive, counts, settings, 0)
@@ -90,35 +85,16 @@ def data_record(settings: ClosedLoopSettings) -> dict[str, Any]:
     for name, value in settings.of_formats.items():
         if name not in ("frames", "positions", "matrix"):
             own = f"{name}_{UNITS[name]}" if name in UNITS else name
-            record[own] = list(named_paths("", value)) if name in ("detections", "cm") else value
+            record[own] = list(named_files("", value)) if name in ("detections", "cm") else value
     if settings.format == "fieldsafe":
         record |= {"every": settings.every or EVERY, "field_of_view_deg": settings.field_of_view or VIEW_DEG}
     return record
 
 
-def named_paths(option: str, texts: Sequence[str]) -> dict[str, str]:
-    """Name -> path; without a name that of the file.
-
-    Raises:
-        UsageError: a name or path is empty, a name is given twice.
-    """
-    paths: dict[str, str] = {}
-    for text in texts:
-        name, equals, path = text.partition("=")
-        if not equals:
-            name, path = Path(text).stem, text
-        if not name.strip() or not path:
-            raise UsageError(f"{option}: expected FILE or NAME=FILE, got {shown(text)}")
-        if name.strip() in paths:
-            raise UsageError(f"{option}: {shown(name)} is given twice")
-        paths[name.strip()] = path
-    return paths
-
-
 def _read(settings: ClosedLoopSettings) -> Logs:
     """The drives of another format, with what is looked at."""
     people: dict[str, Any] = {"people": settings.people} if settings.people else {}
-    sources = named_paths("--detections", settings.detections)
+    sources = named_files("--detections", settings.detections)
     if settings.format == "nuscenes":
         logs = nuscenes_logs(settings.logs, sources, ignore=settings.ignore, limits=_limits(settings), **people)
     elif settings.format == "kitti_tracking":
@@ -169,21 +145,21 @@ def _class_of(settings: ClosedLoopSettings, name: str, counts: ConfusionCounts) 
     return known[0]
 
 
-def _of_folder(role: str, folder: str) -> Iterator[InputFile]:
+def _of_folder(role: str, folder: str) -> Iterator[ListedFile]:
     """The tables of a folder of logs."""
     root = Path(folder)
     for pattern in TABLES:
         for path in sorted(root.glob(pattern)):
             if path.is_file():
-                yield InputFile(role, path.relative_to(root).as_posix(), path)
+                yield ListedFile(role, path.relative_to(root).as_posix(), path)
 
 
-def _below(role: str, path: str) -> Iterator[InputFile]:
+def _below(role: str, path: str) -> Iterator[ListedFile]:
     """A file, or the text files in a folder."""
     target = Path(path)
     if target.is_file():
-        yield InputFile(role, target.name, target)
+        yield ListedFile(role, target.name, target)
     elif target.is_dir():
         for file in sorted(target.rglob("*.txt")):
             if file.is_file():
-                yield InputFile(role, f"{target.resolve().name}/{file.relative_to(target).as_posix()}", file)
+                yield ListedFile(role, f"{target.resolve().name}/{file.relative_to(target).as_posix()}", file)

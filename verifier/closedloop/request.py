@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from functools import cached_property
 from pathlib import Path
 
+from verifier.base.documents import InputFile
 from verifier.base.errors import UsageError, shown
-from verifier.closedloop.data import InputFile, data_record, input_files, logs_and_validation
+from verifier.base.files import hashes_of_files, read_bytes
+from verifier.closedloop.data import ListedFile, data_record, input_files, logs_and_validation
 from verifier.closedloop.logs import Logs
 from verifier.closedloop.settings import ClosedLoopSettings
 from verifier.closedloop.study import Progress, study, study_trace
@@ -45,7 +48,7 @@ class ClosedLoopRequest:
         self.study = study_settings(settings)
 
     @cached_property
-    def files(self) -> tuple[InputFile, ...]:
+    def files(self) -> tuple[ListedFile, ...]:
         """Every file that the logs are read from; listed once."""
         return tuple(input_files(self.settings))
 
@@ -57,9 +60,20 @@ class ClosedLoopRequest:
             UsageError, InputError: as `verifier.closedloop.data.logs_and_validation`; or matching asks for rectangles
                 that the logs have not.
         """
-        logs, validation = logs_and_validation(self.settings)
+        return self._read[:2]
+
+    @cached_property
+    def _read(self) -> tuple[Logs, Logs | None, tuple[InputFile, ...]]:
+        """As `data`, with the files as they were when they were read; one that no reader opened as it is now."""
+        files = self.files
+        with hashes_of_files() as hashes:
+            logs, validation = logs_and_validation(self.settings)
+            for file in files:
+                if os.path.realpath(file.path) not in hashes:
+                    read_bytes(file.path)
         _check_rectangles(logs, self.settings)
-        return logs, validation
+        inputs = (InputFile(file.role, file.name, hashes[os.path.realpath(file.path)]) for file in files)
+        return logs, validation, tuple(inputs)
 
     def trace(self) -> Trace | None:
         """The steps of the run that the settings name, None where they name none; see `study_trace`."""
@@ -67,11 +81,11 @@ class ClosedLoopRequest:
 
     def trade_offs(self, progress: Progress = iter) -> TradeOffs:
         """Everything found; see the function of this name."""
-        files = self.files
-        found = study(*self.data, self.study, progress)
+        logs, validation, files = self._read
+        found = study(logs, validation, self.study, progress)
         return TradeOffs(
             f"{Path(self.settings.logs).resolve().name}: {', '.join(found.tables[0].detectors)}",
-            tuple(file.record() for file in files),
+            tuple(map(vars, files)),
             data_record(self.settings) | self.study.record(),
             own_versions(),
             found.remarks,

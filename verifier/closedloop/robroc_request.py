@@ -8,9 +8,9 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from verifier.base.errors import UsageError, unknown_name
+from verifier.base.options import named_files
 from verifier.closedloop.comparison import compare
 from verifier.closedloop.curvefiles import read_curves
-from verifier.closedloop.data import named_paths
 from verifier.closedloop.settings import RobrocSettings, checked_severities
 from verifier.closedloop.trade_offs import CurveSet, TradeOffs
 from verifier.study.provenance import own_versions
@@ -46,7 +46,7 @@ def matrix_families(settings: RobrocSettings) -> dict[str, str]:
     """
     if bool(settings.files) == bool(settings.spec):
         raise UsageError("name files of curves, or --spec with --safety, --progress and --cm")
-    families = named_paths("--cm", settings.cm)
+    families = named_files("--cm", settings.cm)
     if families and not settings.spec:
         raise UsageError("--cm belongs to --spec")
     if settings.spec and not (families and settings.safety and settings.progress):

@@ -191,7 +191,7 @@ class DetectorRecord:
 
 @dataclass(frozen=True)
 class ComparisonRecord:
-    """Two detectors, by their numbers; the p-values are of what the area says."""
+    """Two detectors, by their numbers; the p-values are of what the area says, `width_m` is the kernel of both."""
 
     first: Count
     second: Count
@@ -203,6 +203,7 @@ class ComparisonRecord:
     area: Codes
     p_value: Table
     bootstrap_p_value: Table | None
+    width_m: float | None = None
 
 
 @dataclass(frozen=True)
@@ -219,11 +220,12 @@ class RatioRecord:
 
 @dataclass(frozen=True)
 class CrossingRecord:
-    """As `verifier.collision.ranking.Crossing`."""
+    """As `verifier.collision.ranking.Crossing`; `share` of the replicates in which they cross so, where there are."""
 
     ratio: float
     better_below: Count
     better_above: Count
+    share: Rounded | None = None
 
 
 @dataclass(frozen=True)

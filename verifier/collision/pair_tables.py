@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import Ints
-from verifier.base.errors import InputError, Place, nearest_name, shown
+from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_bytes, read_text
 from verifier.base.libraries import library
+from verifier.base.tables import PARQUET, arrow_table, known_names
 
 MISSING = frozenset({"nan", "<na>", "nat", "none", "null", "inf", "-inf"})
 """What programs write, in any case, where they have no value; it names nothing."""
@@ -108,7 +109,7 @@ def read_columns(path: str | Path, wanted: Mapping[str, str], kind: str) -> tupl
     Raises:
         InputError: unreadable, no such column, or a row with too many or too few cells.
     """
-    if Path(path).suffix.lower() in (".parquet", ".pq"):
+    if Path(path).suffix.lower() in PARQUET:
         raw = read_bytes(path)
         return _parquet_columns(raw, str(path), wanted, kind), raw
     text, raw = read_text(path)
@@ -117,8 +118,8 @@ def read_columns(path: str | Path, wanted: Mapping[str, str], kind: str) -> tupl
 
 def column_names(path: str | Path, kind: str) -> tuple[str, ...]:
     """The file's own names of its columns; errors as in `read_columns`."""
-    if Path(path).suffix.lower() in (".parquet", ".pq"):
-        return tuple(_parquet(read_bytes(path), str(path)).column_names)
+    if Path(path).suffix.lower() in PARQUET:
+        return tuple(arrow_table(read_bytes(path), str(path), {})[0].column_names)
     lines = _lines(read_text(path)[0], str(path), kind)
     return tuple(name.strip() for name in next(_rows(lines, max(",;\t", key=lines[0].count), str(path)))[1])
 
@@ -172,14 +173,12 @@ def _check_head(head: Sequence[str], wanted: Mapping[str, str], file: str, kind:
         raise InputError(f"the column {shown(twice)} occurs twice", Place(file, 1))
     for ours, own in wanted.items():
         if own not in head:
-            nearest = nearest_name(own, head)
-            hint = (f"did you mean '{nearest}'? " if nearest else "") + "the file has: " + ", ".join(head[:30])
             described = f"'{own}'" + (f" (for {ours})" if own != ours else "")
-            raise InputError(f"no column {described}; expected {kind}", Place(file, 1), hint)
+            raise InputError(f"no column {described}; expected {kind}", Place(file, 1), known_names(own, head))
 
 
 def _parquet_columns(raw: bytes, file: str, wanted: Mapping[str, str], kind: str) -> ColumnTable:
-    arrow, table = library("pyarrow"), _parquet(raw, file)
+    arrow, (table, line) = library("pyarrow"), arrow_table(raw, file, {})
     _check_head(table.column_names, wanted, file, kind)
     cells = {}
     for name, own in wanted.items():
@@ -187,15 +186,7 @@ def _parquet_columns(raw: bytes, file: str, wanted: Mapping[str, str], kind: str
         if arrow.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
         cells[name] = np.asarray(column.to_numpy())
-    return ColumnTable(file, cells, np.arange(1, table.num_rows + 1, dtype=np.int64), dict(wanted))
-
-
-def _parquet(raw: bytes, file: str) -> Any:
-    parquet, arrow = library("pyarrow.parquet"), library("pyarrow")
-    try:
-        return parquet.read_table(arrow.BufferReader(raw))
-    except (arrow.ArrowException, OSError):
-        raise InputError("not a readable Parquet file", Place(file)) from None
+    return ColumnTable(file, cells, line, dict(wanted))
 
 
 def _starts(line: str, separator: str) -> list[int]:

@@ -9,22 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from verifier.base.errors import UsageError
+from verifier.base.options import named_file
 from verifier.checking.process import StormProcess
 from verifier.collision.pairs_of_detections import pairs_of_detections
 from verifier.collision.pairs_reader import ReadPairs, read_pairs, read_record
 from verifier.collision.remarks import study_remarks
 from verifier.collision.result import CollisionResult
 from verifier.collision.settings import CollisionSettings
-from verifier.collision.study import Stages, collision_study
+from verifier.collision.study import Stages, collision_study, unwatched
 from verifier.collision.study_settings import study_settings
 from verifier.perception.detections import Reading, keep_scores, read_class_map, read_detections
 from verifier.perception.matching import MatchingPolicy, usual_threshold
 from verifier.study.provenance import program_versions
 
 
-def collision_result(
-    settings: CollisionSettings, stages: Stages = lambda name: lambda done, total: None
-) -> CollisionResult:
+def collision_result(settings: CollisionSettings, stages: Stages = unwatched) -> CollisionResult:
     """Everything that `verify collision` finds.
 
     Args:
@@ -61,7 +60,7 @@ class CollisionRequest:
             raise UsageError(f"two detectors have one name: {', '.join(titles)}")
         return detectors
 
-    def result(self, stages: Stages = lambda name: lambda done, total: None) -> CollisionResult:
+    def result(self, stages: Stages = unwatched) -> CollisionResult:
         """Everything found; see `collision_result`."""
         detectors = self.detectors
         with contextlib.ExitStack() as stack:
@@ -96,40 +95,35 @@ def _detectors(settings: CollisionSettings) -> Iterator[ReadPairs]:
                 "(its default is euclidean_3d); the record does not say"
             )
         yield read_record(
-            path, settings.distance, classes=settings.classes, same_class=settings.same_class, title=name or ""
+            path, settings.distance, classes=settings.classes, same_class=settings.same_class, title=name
         )
     for name, path in named["--detections"]:
         yield _detected(settings, name or Path(path).stem, path)
 
 
-def _named(sources: Mapping[str, Sequence[str]]) -> dict[str, list[tuple[str | None, str]]]:
-    """For each option (name, path) of its detectors: `NAME=PATH` in two; the name is None for a path alone.
+def _named(sources: Mapping[str, Sequence[str]]) -> dict[str, list[tuple[str, str]]]:
+    """For each option (name, path) of its detectors; the name is empty for a path alone.
 
     Raises:
         UsageError: there are several detectors, and one has no name.
     """
-    named: dict[str, list[tuple[str | None, str]]] = {}
     several = sum(map(len, sources.values())) > 1
-    for option, texts in sources.items():
-        named[option] = []
-        for text in texts:
-            name, equals, path = (part.strip() for part in text.partition("="))
-            if not (equals and name and path) or Path(text).exists():
-                if several:
-                    raise UsageError(f"with several detectors each needs a name: {option} NAME={text}")
-                name, path = "", text
-            named[option].append((name or None, path))
+    named = {option: [named_file(option, text) for text in texts] for option, texts in sources.items()}
+    for option, files in named.items():
+        for name, path in files:
+            if several and not name:
+                raise UsageError(f"with several detectors each needs a name: {option} NAME={path}")
     return named
 
 
-def _table(settings: CollisionSettings, name: str | None, path: str) -> ReadPairs:
+def _table(settings: CollisionSettings, name: str, path: str) -> ReadPairs:
     return read_pairs(
         path,
         classes=settings.classes,
         image_count=settings.images,
         columns=settings.column,
         negative_reports=settings.negative_reports,
-        title=name or "",
+        title=name,
     )
 
 

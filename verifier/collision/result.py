@@ -265,6 +265,7 @@ def _comparison(each: Compared) -> ComparisonRecord:
         area=_codes(found.area),
         p_value=_table(found.p_value),
         bootstrap_p_value=None if each.bootstrap_p is None else _table(each.bootstrap_p),
+        width_m=_number(found.maps[0].width_m),
     )
 
 
@@ -285,7 +286,8 @@ def _ranking(found: Ranking, settings: StudySettings) -> RankingRecord:
         scores=tuple(map(_score, found.scores)),
         ratios=tuple(lines),
         crossings=tuple(
-            CrossingRecord(each.ratio, each.better_below, each.better_above) for each in found.crossings()
+            CrossingRecord(each.ratio, each.better_below, each.better_above, _share(found.crossing_replicates(each)))
+            for each in found.crossings()
         ),
     )
 
@@ -303,6 +305,11 @@ def _combination(found: Combination) -> CombinationRecord:
 
 def _number(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
+
+
+def _share(replicates: NDArray[np.float64]) -> float | None:
+    """How many of the replicates are defined; None where there are none."""
+    return float(np.isfinite(replicates).mean()) if len(replicates) else None
 
 
 def _row(values: Iterable[float]) -> Row:

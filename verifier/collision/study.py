@@ -40,6 +40,11 @@ Stages = Callable[[str], Progress]
 """Gives for each stage of the study, named for people, what to call with the work done and the work there is."""
 
 
+def unwatched(name: str) -> Progress:
+    """The stages of a study that nobody watches."""
+    return lambda done, total: None
+
+
 @dataclass(frozen=True)
 class LoopSettings:
     """The closed loop that is set beside the maps.
@@ -180,7 +185,7 @@ def collision_study(
     detectors: Sequence[ReadPairs],
     settings: StudySettings,
     storm: StormProcess | None = None,
-    stages: Stages = lambda name: lambda done, total: None,
+    stages: Stages = unwatched,
 ) -> tuple[PolicyResult, ...]:
     """Study the detectors under every policy.
 

@@ -1,261 +1,318 @@
-"""Collision studies as tables that a person reads."""
+"""Collision studies, told once: on the terminal of `verify collision` and in reports."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from verifier.base.errors import one_line
-from verifier.collision.bridge import ClosedLoop
-from verifier.collision.combination import Combination
-from verifier.collision.comparison import Area
-from verifier.collision.intervals import IntervalKind
-from verifier.collision.oracle import EVEN
-from verifier.collision.ranking import Ranking
+from verifier.base.numbers import interval_text, level_text, rounded
+from verifier.base.words import counted, listed, percent
+from verifier.collision.document import (
+    CollisionStudy,
+    CombinationRecord,
+    ComparisonRecord,
+    DetectorRecord,
+    LoopResult,
+    PolicyRecord,
+    RankingRecord,
+    RatioRecord,
+    ScoreRecord,
+)
 from verifier.collision.result import CollisionResult
-from verifier.collision.study import Compared, DetectorResult, PolicyResult
+from verifier.collision.stopping import SPEED_UNITS
 from verifier.collision.trust import Trust
-from verifier.telling.terminal import aligned
+from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Table
+from verifier.telling.pictures import chart
+from verifier.telling.terminal import blocks_lines
+from verifier.telling.wording import name_text
 
 SHOWN_DISTANCES = 8
 """Distances that a table shows beside those next to S(v), evenly spaced."""
+HOW_TO_READ = (
+    "The oracle reports every true distance; it is estimated from the same pairs. Above the oracle: how much more "
+    "probable a collision is with the detector, given what is reported, on average over distances and speeds; below: "
+    "how much less. Covered: the share of the weight where both are defined.",
+    "One report: the car brakes or keeps its speed by the first report alone. Closed loop: it decides anew with "
+    "every report, until it stands or has come too close; by Storm.",
+)
 
 
 def collision_tables(result: CollisionResult) -> str:
     """Everything that a study found, but for the whole grids."""
-    lines = [one_line(result.title)]
-    lines += [_source_line(each.pairs.title, dict(each.origin)) for each in result.detectors]
-    for policy in result.policies:
-        lines += ["", *_policy_lines(result, policy)]
-    lines += ["", *_which_lines(result)]
-    lines += [f"note: {one_line(remark)}" for remark in result.remarks]
+    study = result.document()
+    lines = [one_line(study.title), *blocks_lines(collision_blocks(study, pictures=False))]
+    lines += [f"note: {one_line(remark)}" for remark in study.remarks]
     return "\n".join(lines) + "\n"
 
 
-def _source_line(title: str, origin: dict[str, object]) -> str:
-    lost = int(str(origin["objects"])) - int(str(origin["pairs"]))
+def collision_sentence(study: CollisionStudy) -> str:
+    """Which detectors were studied, and which loses least at the ratio of penalties that was asked for."""
+    policy, settings = study.policies[0], study.settings
+    titles = _titles(policy)
+    text = f"Probability of collision by reported distance and speed, for {listed(titles)}"
+    for ratio in () if policy.ranking is None else policy.ranking.ratios:
+        if ratio.ratio * settings.alpha == settings.beta and len(titles) > 1 and ratio.order:
+            text += f"; at the ratio {ratio.ratio:g} of the penalties, {titles[ratio.order[0]]} loses least"
+            break
+    return f"{text}."
+
+
+def collision_blocks(study: CollisionStudy, *, pictures: bool = True) -> Iterator[Block]:
+    """Per policy of braking: the detectors, their maps, how they compare, the closed loop and the ranking.
+
+    Args:
+        study: to be told.
+        pictures: whether the maps are drawn, and their numbers shown on request.
+    """
+    yield Listing(tuple(_source_text(source) for source in study.inputs))
+    yield Listing(HOW_TO_READ)
+    for policy in study.policies:
+        yield _detectors(study, policy)
+        for detector in policy.detectors:
+            table = _map_table(study, policy, detector)
+            if pictures:
+                yield _map(study, policy, detector)
+                yield Fold("Some distances as a table", (table,))
+            else:
+                yield table
+            if detector.closed_loop is not None:
+                yield from _loop(study, detector, detector.closed_loop)
+        for pair in policy.comparisons:
+            yield _comparison(study, policy, pair)
+        if policy.ranking is not None:
+            yield from _ranking(study, policy, policy.ranking)
+        if policy.combination is not None:
+            yield _combination(policy, policy.combination)
+    yield from _trusted(study)
+
+
+def _source_text(origin: Mapping[str, Any]) -> str:
+    lost = origin["objects"] - origin["pairs"]
     without = f", {lost} without a report" if lost else ""
-    return one_line(
-        f"{title}: {origin['pairs']} pairs of {origin['objects']} objects{without}, {origin['images']} images"
+    many = f"{origin['pairs']} pairs of {origin['objects']} objects{without}, {origin['images']} images"
+    return f"{name_text(origin['title'])}: {many}"
+
+
+def _titles(policy: PolicyRecord) -> list[str]:
+    return [name_text(detector.title) for detector in policy.detectors]
+
+
+def _speed(study: CollisionStudy, speed_mps: float) -> str:
+    unit = study.settings.speed_unit
+    return f"{speed_mps / float(SPEED_UNITS[unit]):.4g} {unit}"
+
+
+def _cell(value: float | None, text: str | None = None) -> Cell:
+    """A probability or a loss with three digits; a dash where it is not defined."""
+    return Cell("-") if value is None else Cell(text or rounded(value, up=None), value)
+
+
+def _braking(policy: PolicyRecord) -> str:
+    return f"{policy.deceleration_mps2:g} m/s² after {policy.reaction_s:g} s"
+
+
+def _detectors(study: CollisionStudy, policy: PolicyRecord) -> Table:
+    shown = study.settings.shown_mps
+    ways = dict(zip(study.grid.speeds_mps, policy.stopping_m, strict=True))
+    stopping = ", ".join(f"S({_speed(study, speed)}) = {ways[speed]:.2f} m" for speed in shown)
+    rows = tuple(
+        (
+            name_text(detector.title),
+            *(Cell(str(count), count) for count in (detector.pairs, detector.images)),
+            Cell("-" if detector.width_m is None else f"{detector.width_m:.3g} m", detector.width_m),
+            *_score_cells(detector.score),
+            percent(detector.score.covered),
+        )
+        for detector in policy.detectors
     )
+    header = ("detector", "pairs", "images", "kernel", "above the oracle", "below the oracle", "covered")
+    return Table(f"Detectors, braking with {_braking(policy)}: {stopping}", header, rows, sortable=True)
 
 
-def _policy_lines(result: CollisionResult, found: PolicyResult) -> Iterator[str]:
-    policy, shown = found.policy, result.settings.shown_mps
-    ways = ", ".join(
-        f"S({_speed(result, speed)}) = {float(policy.stopping_distance_m(speed)):.2f} m" for speed in shown
-    )
-    yield f"Braking with {policy.deceleration_mps2:g} m/s^2 after {policy.reaction_s:g} s: {ways}"
-    for each in found.detectors:
-        yield ""
-        yield from _map_lines(result, each)
-    for compared in found.comparisons:
-        yield ""
-        yield from _comparison_lines(result, found, compared)
-    if found.ranking is not None:
-        yield ""
-        yield from _ranking_lines(result, found.ranking)
-    if found.combination is not None:
-        yield ""
-        yield from _combination_lines(found.combination, [each.map.title for each in found.detectors])
-    for each in found.detectors:
-        if each.loop is not None:
-            yield ""
-            yield from _loop_lines(result, each, each.loop)
+def _score_cells(score: ScoreRecord) -> tuple[Cell, Cell]:
+    return _cell(score.above), _cell(score.below)
 
 
-def _map_lines(result: CollisionResult, found: DetectorResult) -> Iterator[str]:
-    chart, shown = found.map, result.settings.shown_mps
-    speeds = [int(np.flatnonzero(chart.grid.speeds_mps == speed)[0]) for speed in shown]
-    rows = _shown_rows(chart.grid.distances_m, chart.stopping_m[speeds])
-    lower, upper = found.confidence.trusted
-    table = []
-    for y in rows:
-        cells = [f"{chart.grid.distances_m[y]:g} m"]
+def _map(study: CollisionStudy, policy: PolicyRecord, detector: DetectorRecord) -> Figure:
+    unit = study.settings.speed_unit
+    speeds = [speed / float(SPEED_UNITS[unit]) for speed in study.grid.speeds_mps]
+    table = np.array(detector.probability, dtype=float)  # None becomes NaN
+    title = f"Probability of collision, {name_text(detector.title)}, braking with {_braking(policy)}"
+    axes = ("reported distance [m]", f"speed [{unit}]")
+    picture = chart(table, (study.grid.distances_m, speeds), axes, title, worst_is_largest=True)
+    return Figure(picture, f"{title}. Grey: not defined.")
+
+
+def _map_table(study: CollisionStudy, policy: PolicyRecord, detector: DetectorRecord) -> Table:
+    """The map at some distances and the shown speeds, with the interval to trust at each point."""
+    speeds = [study.grid.speeds_mps.index(speed) for speed in study.settings.shown_mps]
+    intervals = {interval.kind: interval for interval in detector.intervals}
+    rows: list[Row] = []
+    for y in _shown_rows(study.grid.distances_m, [policy.stopping_m[v] for v in speeds]):
+        cells = [Cell(f"{study.grid.distances_m[y]:g} m", study.grid.distances_m[y])]
         for v in speeds:
-            trust = Trust(int(found.confidence.trust[y, v]))
-            interval = f"[{_share(max(lower[y, v], 0.0))}, {_share(min(upper[y, v], 1.0))}]"
-            cells += [_share(chart.probability[y, v]), f"{interval} {trust.kind.value}"]
-        table.append(cells)
-    yield one_line(
-        f"{chart.title}: probability of collision, given the reported distance and the speed; {_level(result)} "
-        f"intervals; kernel {chart.width_m:.3g} m"
-    )
+            kind = Trust(detector.trust[y][v]).kind.value
+            lower, upper = (table[y][v] for table in (intervals[kind].lower, intervals[kind].upper))
+            known = lower is not None and upper is not None
+            ends = interval_text(max(lower or 0.0, 0.0), min(upper or 0.0, 1.0)) if known else "-"
+            cells += [_cell(detector.probability[y][v]), Cell(f"{ends} {kind}")]
+        rows.append(tuple(cells))
     header = ["reported"]
-    for speed in shown:
-        header += [_speed(result, speed), "interval to trust"]
-    yield from aligned(header, table)
-    score = found.score
-    above, below, _ = _score_cells(score.above, score.below, 0.0)
-    yield f"beside its oracle, over {score.covered:.0%} of the weight: above by {above}, below by {below} on average"
+    for speed in study.settings.shown_mps:
+        header += [_speed(study, speed), "interval to trust"]
+    caption = f"{name_text(detector.title)}: probability of collision, given the reported distance and the speed"
+    return Table(f"{caption}; {level_text(study.settings.level)} intervals", tuple(header), tuple(rows))
 
 
-def _shown_rows(distances_m: np.ndarray, stopping_m: np.ndarray) -> list[int]:
+def _shown_rows(distances_m: Sequence[float], stopping_m: Sequence[float]) -> list[int]:
     """Evenly spaced distances, and those on both sides of every S(v)."""
-    rows = set(
-        np.linspace(0, len(distances_m) - 1, min(SHOWN_DISTANCES, len(distances_m))).round().astype(int).tolist()
-    )
-    for stopping in stopping_m.tolist():
-        at = int(np.searchsorted(distances_m, stopping))
-        rows |= {each for each in (at - 1, at) if 0 <= each < len(distances_m)}
+    count = len(distances_m)
+    rows = set(np.linspace(0, count - 1, min(SHOWN_DISTANCES, count)).round().astype(int).tolist())
+    for at in np.searchsorted(distances_m, stopping_m).tolist():
+        rows |= {row for row in (at - 1, at) if 0 <= row < count}
     return sorted(rows)
 
 
-def _comparison_lines(result: CollisionResult, policy: PolicyResult, compared: Compared) -> Iterator[str]:
-    found = compared.found
-    names = [policy.detectors[number].map.title for number in (compared.first, compared.second)]
-    limit = 1 - result.settings.level
-    described = {
-        Area.FIRST: f"{names[0]} closer to its oracle",
-        Area.SECOND: f"{names[1]} closer to its oracle",
-        Area.EITHER: f"both within {found.threshold:g} of their oracles",
-        Area.TIED: "equal losses",
-        Area.UNDEFINED: "not defined for both",
-    }
-    tables = [found.p_value, *([] if compared.bootstrap_p is None else [compared.bootstrap_p])]
+def _loop(study: CollisionStudy, detector: DetectorRecord, loop: LoopResult) -> Iterator[Block]:
+    drive = study.settings.closed_loop
+    near, margin = (0.0, 0.0) if drive is None else (drive.near_m, drive.margin_m)
+    what = "probability of collision" if near == 0 else f"probability of coming closer than {near:g} m"
     rows = []
-    for area, text in described.items():
-        here = found.area == area
+    for point in loop.points:
+        bound = max(point.upper - point.closer, point.closer - point.lower)
+        rows.append(
+            (
+                Cell(_speed(study, point.speed_mps), point.speed_mps),
+                Cell(f"{point.stopping_m:.1f} m", point.stopping_m),
+                "brakes" if point.brakes_at_first_report else "keeps",
+                _cell(point.one_shot),
+                _cell(point.closer),
+                f"+- {bound:.0e}" if bound else "certain",
+                "-" if point.interval is None else interval_text(*point.interval),
+                _cell(point.error_kept),
+            )
+        )
+    braking = "" if drive is None else f", braking {drive.braking.replace('_', ' ')}"
+    braking += f", margin {margin:g} m" if margin else ""
+    title = (
+        f"{name_text(detector.title)}: closed loop from a first report at {loop.first_report_m:g} m, a report every"
+    )
+    caption = f"{title} {loop.period_s:g} s{braking}; {what}"
+    interval = f"{level_text(study.settings.level)} interval"
+    header = (
+        "speed",
+        "S(v)",
+        "first report",
+        "one report",
+        "closed loop (Storm)",
+        "numerical",
+        interval,
+        "error kept",
+    )
+    yield Table(caption, header, tuple(rows), sortable=True)
+    apart = max((abs(point.closer - point.second_engine) for point in loop.points), default=0.0)
+    yield Paragraph(
+        f"{loop.cars} cars start (worth {loop.effective_cars:.0f} of equal weight), {loop.missed} objects without a "
+        f"report count; Storm {study.versions.get('storm', '')}, second engine apart by at most {apart:.0e}.",
+        "note",
+    )
+
+
+def _comparison(study: CollisionStudy, policy: PolicyRecord, pair: ComparisonRecord) -> Table:
+    """Where on the grid which of two detectors is closer to its oracle, and how often that is beyond chance."""
+    first, second = (_titles(policy)[at] for at in (pair.first, pair.second))
+    limit = 1 - study.settings.level
+    area, tables = np.array(pair.area).astype(str), [np.array(pair.p_value, dtype=float)]
+    if pair.bootstrap_p_value is not None:
+        tables.append(np.array(pair.bootstrap_p_value, dtype=float))
+    rows: list[Row] = []
+    for code, text in study.codes.area.items():
+        here = area == code
+        tested = here & np.isfinite(tables[0])
         if here.any():
-            tested = here & np.isfinite(found.p_value)
-            sure = [f"{(each[tested] <= limit).mean():.0%}" if tested.any() else "-" for each in tables]
-            rows.append([one_line(text), f"{here.mean():.0%}", *sure])
-    yield one_line(
-        f"{names[0]} against {names[1]}: {found.objects} objects, {found.common_objects} of them with a pair of "
-        f"both; {found.subsamples} subsamples of {found.subsample_size}; one kernel for both, "
-        f"{found.maps[0].width_m:.3g} m"
+            sure = (float((table[tested] <= limit).mean()) if tested.any() else None for table in tables)
+            told = (Cell("not tested") if share is None else Cell(percent(share, 3), share) for share in sure)
+            rows.append((name_text(text), Cell(percent(float(here.mean()), 3), float(here.mean())), *told))
+    width = "" if pair.width_m is None else f"; one kernel for both, {pair.width_m:.3g} m"
+    caption = (
+        f"{first} (first) against {second} (second): {pair.objects} objects, {pair.common_objects} of them with a "
+        f"pair of both; threshold {pair.threshold:g}; {pair.subsamples} subsamples of {pair.subsample_size}{width}"
     )
-    header = ["area", "of the grid", f"p <= {limit:.3g} in", f"by bootstrap p <= {limit:.3g} in"]
-    yield from aligned(header[: 2 + len(tables)], rows)
+    header = ("area", "share of the grid", f"of this with p <= {limit:.3g}", "of this by bootstrap")
+    return Table(caption, header[: 2 + len(tables)], tuple(rows), sortable=True)
 
 
-def _ranking_lines(result: CollisionResult, found: Ranking) -> Iterator[str]:
-    penalty = result.settings.penalty
-    asked = [penalty.beta / penalty.alpha] if penalty.alpha > 0 else []
-    ratios = list(dict.fromkeys([1.0, *asked, 100.0]))
-    titles = [one_line(title) for title in found.titles]
+def _ranking(study: CollisionStudy, policy: PolicyRecord, found: RankingRecord) -> Iterator[Block]:
+    titles = _titles(policy)
     rows = []
-    for number in found.order(asked[0] if asked else 1.0):
-        cells = [titles[number], f"{found.scores[number].above:.4f}", f"{found.scores[number].below:.4f}"]
-        for ratio in ratios:
-            lower, upper = found.interval(ratio)
-            loss = found.losses(ratio)[number]
-            cells += [
-                f"{loss:.4f} [{lower[number]:.4f}, {upper[number]:.4f}]",
-                f"{found.best_share(ratio)[number]:.0%}",
-            ]
-        rows.append(cells)
-    covered = found.scores[0].covered
+    for ratio in found.ratios:
+        best = (
+            f"{titles[at]} {'not known' if share is None else percent(share, 3)}"
+            for at, share in enumerate(ratio.best_share)
+        )
+        losses = (f"{titles[at]} {_loss_text(ratio, at)}" for at in ratio.order)
+        order = ", ".join(titles[at] for at in ratio.order)
+        rows.append((Cell(f"{ratio.ratio:.4g}", ratio.ratio), order, ", ".join(best), ", ".join(losses)))
     line = "above + ratio x below" if found.heavy == "below" else "below + ratio x above"
-    yield (
-        f"Ranking: L / alpha = {line}, ratio = beta / alpha, weight {one_line(found.weight)}; smaller is safer; over "
-        f"{covered:.0%} of the weight, where all are defined; {_level(result)} intervals; best in so many replicates"
+    covered = percent(found.scores[0].covered, 3)
+    caption = (
+        f"Ranking: L / alpha = {line}, ratio = beta / alpha, weight {name_text(found.weight)}; smaller is safer; "
+        f"over {covered} of the weight, where all are defined; {level_text(study.settings.level)} intervals"
     )
-    header = ["detector", "above", "below"]
-    for ratio in ratios:
-        header += [f"L at ratio {ratio:g}", "best in"]
-    yield from aligned(header, rows)
-    crossings = found.crossings()
-    for each in crossings:
-        again = found.crossing_replicates(each)
-        kept = again[np.isfinite(again)]
-        sure = f"; so in {len(kept) / len(again):.0%} of the replicates" if len(again) else ""
-        low, high = titles[each.better_below], titles[each.better_above]
-        yield f"{low} scores better below the ratio {each.ratio:.3g}, {high} above it{sure}"
-    if not crossings:
-        yield "The order is the same at every ratio"
+    header = ("ratio", "order", "best in so many replicates", "L / alpha")
+    yield Table(caption, header, tuple(rows), sortable=True)
+    for crossing in found.crossings:
+        below, above = titles[crossing.better_below], titles[crossing.better_above]
+        sure = "" if crossing.share is None else f"; so in {percent(crossing.share, 3)} of the replicates"
+        yield Paragraph(
+            f"{below} scores better below the ratio {crossing.ratio:.3g}, {above} above it{sure}.", "note"
+        )
+    if not found.crossings:
+        yield Paragraph("The order is the same at every ratio.", "note")
 
 
-def _combination_lines(found: Combination, titles: Sequence[str]) -> Iterator[str]:
-    share = [float((found.choice == number).mean()) for number in range(len(titles))]
-    rows = [
-        [one_line(title), f"{part:.0%}", *_score_cells(score.above, score.below, score.value(EVEN))]
-        for title, part, score in zip(titles, share, found.single, strict=True)
-    ]
-    best = found.combined
-    rows.append(["combined", "", *_score_cells(best.above, best.below, best.value(EVEN))])
-    yield (
+def _loss_text(ratio: RatioRecord, at: int) -> str:
+    """The loss of a detector with its interval."""
+    lower, upper = ratio.lower[at], ratio.upper[at]
+    interval = "" if lower is None or upper is None else f" {interval_text(lower, upper)}"
+    return f"{_cell(ratio.loss[at]).text}{interval}"
+
+
+def _combination(policy: PolicyRecord, found: CombinationRecord) -> Table:
+    choice = np.array(found.choice)
+    rows: list[Row] = []
+    for at, (title, score) in enumerate(zip(_titles(policy), found.single, strict=True)):
+        share = float((choice == at).mean())
+        rows.append((title, Cell(percent(share, 3), share), *_score_cells(score), _total(score)))
+    rows.append(("combined", "", *_score_cells(found.combined), _total(found.combined)))
+    caption = (
         f"Combination, each point to the detector closer to its oracle: chosen on {found.chosen_on} images, scored "
         f"on the other {found.scored_on}"
     )
-    yield from aligned(["detector", "of the grid", "above", "below", "above + below"], rows)
+    return Table(caption, ("detector", "of the grid", "above", "below", "above + below"), tuple(rows))
 
 
-def _score_cells(above: float, below: float, total: float) -> list[str]:
-    return ["-" if math.isnan(each) else f"{each:.4f}" for each in (above, below, total)]
+def _total(score: ScoreRecord) -> Cell:
+    known = score.above is not None and score.below is not None
+    return _cell((score.above or 0.0) + (score.below or 0.0) if known else None)
 
 
-def _loop_lines(result: CollisionResult, found: DetectorResult, loop: ClosedLoop) -> Iterator[str]:
-    assert result.settings.loop is not None  # there is a loop, so it was asked for
-    drive = result.settings.loop.drive
-    what = "a collision" if drive.near_m == 0 else f"coming closer than {drive.near_m:g} m"
-    rows = []
-    for at, each in enumerate(loop.points):
-        ends = found.loop_ends
-        interval = "-" if ends is None else f"[{_share(float(ends[0, at]))}, {_share(float(ends[1, at]))}]"
-        bound = max(each.upper - each.closer, each.closer - each.lower)
-        rows.append(
-            [
-                _speed(result, each.speed_mps),
-                f"{each.stopping_m:.1f} m",
-                "brakes" if each.brakes else "keeps",
-                _share(each.one_shot),
-                _share(each.closer),
-                f"+- {bound:.0e}" if bound else "certain",
-                interval,
-                _share(each.error_kept),
-            ]
-        )
-    margin = f", margin {drive.margin_m:g} m" if drive.margin_m else ""
-    yield one_line(
-        f"{found.map.title}: closed loop from a first report at {loop.first_report_m:g} m, a report every "
-        f"{loop.period_s:g} s, braking {drive.braking.replace('_', ' ')}{margin}; probability of {what}"
-    )
-    yield (
-        f"{loop.cars} cars start (worth {loop.effective_cars:.0f} of equal weight), {loop.missed} objects without a "
-        f"report count; Storm {result.versions.get('storm', '')}, second engine apart by at most "
-        f"{max((abs(each.closer - each.second) for each in loop.points), default=0.0):.0e}"
-    )
-    header = ["speed", "S(v)", "first report", "one shot", "closed loop", "numerical", f"{_level(result)} interval",
-              "error kept"]  # fmt: skip
-    yield from aligned(header, rows)
-
-
-def _which_lines(result: CollisionResult) -> Iterator[str]:
+def _trusted(study: CollisionStudy) -> Iterator[Block]:
     """Which intervals to trust, over all maps, and why."""
-    counts: dict[Trust, int] = {}
-    for policy in result.policies:
-        for each in policy.detectors:
-            for trust, count in each.confidence.reasons.items():
-                counts[trust] = counts.get(trust, 0) + count
-    total = sum(counts.values())
-    yield "Which interval to trust:"
-    for trust in sorted(counts, key=lambda each: -counts[each]):
-        share = counts[trust] / total
-        part = "less than 1%" if share < 0.005 else f"{share:.0%}"
-        yield f"  {trust.kind.value} at {part} of all points: {trust.text}"
-    kinds = list(dict.fromkeys(kind for policy in result.policies for each in policy.detectors
-                               for kind in each.confidence.intervals))  # fmt: skip
-    yield "What each covers, and what it takes for granted:"
-    for kind in sorted(kinds, key=list(IntervalKind).index):
-        yield f"  {kind.value}: {kind.covers}; {kind.assumes}"
-
-
-def _level(result: CollisionResult) -> str:
-    return f"{100 * result.settings.level:g} %"
-
-
-def _speed(result: CollisionResult, speed_mps: float) -> str:
-    return f"{speed_mps / result.unit_mps:.4g} {result.settings.speed_unit}"
-
-
-def _share(value: float) -> str:
-    """A probability for people: three digits, and never 0 or 1 unless it is."""
-    if math.isnan(value):
-        return "-"
-    text = f"{value:.3f}"
-    if (text == "0.000" and value > 0) or (text == "1.000" and value < 1):
-        return f"{value:.1e}" if value < 0.5 else f"1-{1 - value:.0e}"
-    return text
+    detectors = [detector for policy in study.policies for detector in policy.detectors]
+    codes = Counter(code for detector in detectors for row in detector.trust for code in row)
+    total = sum(codes.values())
+    yield Paragraph(f"Which interval to trust, over {counted(total, 'point')}:")
+    yield Listing(
+        tuple(
+            f"{'less than 1 %' if count < total / 200 else percent(count / total, 3)}: {study.codes.trust[str(code)]}"
+            for code, count in codes.most_common()
+        )
+    )
+    kinds = {interval.kind: interval for detector in detectors for interval in detector.intervals}
+    yield Paragraph("What each covers, and what it takes for granted:")
+    yield Listing(tuple(f"{kind}: {found.covers}; {found.assumes}" for kind, found in kinds.items()))

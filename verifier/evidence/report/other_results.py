@@ -9,10 +9,10 @@ from verifier.base.words import counted, listed, percent
 from verifier.closedloop.curvefiles import Curve
 from verifier.closedloop.trade_offs import CurvePoints, FlipRecord, TradeOffCell, TradeOffsResult
 from verifier.evidence.documents import Document
-from verifier.evidence.report.colliding import collision_blocks, collision_sentence
 from verifier.robustness.assessment.document import AssessResult, DegradationRecord
 from verifier.robustness.mutators.batch_result import MutateResult
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Section, Table
+from verifier.telling.collision import collision_blocks, collision_sentence
 from verifier.telling.pictures import Line, plot
 from verifier.telling.wording import name_text
 

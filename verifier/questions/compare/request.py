@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from pathlib import PurePath
 
 from verifier.base.errors import UsageError, shown
 from verifier.questions.compare.comparing import CompareOptions
@@ -24,22 +23,6 @@ def compare_options(arguments: ComparisonSettings, baseline: Baseline | None = N
         max_drop=Fraction(0) if drop is None else drop,
         least_chance=drop_rule(arguments.drop_from, gated=drop is not None),
     )
-
-
-def detectors(arguments: ComparisonSettings) -> dict[str, str]:
-    """Name -> file of each detector; a file without a name is called after itself."""
-    found: dict[str, str] = {}
-    for text in arguments.cm:
-        name, equals, path = text.partition("=")
-        if not equals:
-            name, path = PurePath(text).stem, text
-        name, path = name.strip(), path.strip()
-        if not name or not path or not name.isprintable():
-            raise UsageError(f"--cm: expected NAME=FILE, got {shown(text)}")
-        if name in found:
-            raise UsageError(f"--cm: two detectors are called {shown(name)}: name them, as --cm NAME=FILE")
-        found[name] = path
-    return found
 
 
 def _two(text: str) -> tuple[str, str]:

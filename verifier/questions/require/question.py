@@ -14,8 +14,6 @@ narrowed down.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
 from dataclasses import dataclass, replace
@@ -28,13 +26,14 @@ import numpy as np
 from verifier.analysis.settings import Semantics
 from verifier.base.arrays import Mask
 from verifier.base.errors import InputError, Place, UsageError, shown, unknown_name
-from verifier.base.files import read_text
+from verifier.base.tables import read_table
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.perception.confusion.matrices import Label, label_text
 from verifier.questions.settings import Mode, QuestionSettings, RequirementSettings, Rest
 
 MOST_DECIMALS = 9
 MOST_POINTS = 100_001
+LARGEST_NUMBER = 10**9
 
 
 @dataclass(frozen=True)
@@ -130,34 +129,26 @@ def read_prices(path: str | Path) -> tuple[Price, ...]:
     Raises:
         InputError: with the line of the first row that cannot be read.
     """
-    text, _ = read_text(path)
-    rows = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-    found = []
-    try:
-        header = [name.strip() for name in rows.fieldnames or ()]
-        if not {"distance_m", "price"} <= set(header) <= {"distance_m", "price", "class"}:
-            expected = "expected the columns distance_m, price and, if wanted, class"
-            raise InputError(f"{expected}; found {', '.join(map(shown, header)) or 'none'}", Place(str(path), 1))
-        rows.fieldnames = header
-        for row in rows:
-            place = Place(str(path), rows.line_num)
-            cells = {name: (value or "").strip() for name, value in row.items() if name is not None}
-            if None in row:
-                raise InputError(f"expected {len(header)} values", place)
-            distance_m = float(_number(cells["distance_m"], "a distance in metres", place))
-            price = _number(cells["price"], "a price", place)
-            found.append(Price(distance_m, cells.get("class") or None, price))
-    except csv.Error as error:
-        raise InputError(f"not CSV: {error}", Place(str(path), rows.line_num)) from None
-    if not found:
+    table = read_table(path, {"distance_m": "number", "price": "text"}, {"class": "note"})
+    if not len(table):
         raise InputError("there is no price in the file", Place(str(path)))
+    classes = [""] * len(table)
+    if "class" in table.columns:
+        classes = [table.texts["class"][code].strip() for code in table.columns["class"].tolist()]
+    found = []
+    for row, (distance_m, price) in enumerate(
+        zip(table.columns["distance_m"].tolist(), table.columns["price"].tolist(), strict=True)
+    ):
+        if not 0 <= distance_m <= LARGEST_NUMBER:
+            raise InputError(f"expected a distance in metres from 0 to 1e9, got {distance_m:g}", table.place(row))
+        found.append(Price(distance_m, classes[row] or None, _price(table.texts["price"][price], table.place(row))))
     return tuple(found)
 
 
-def _number(text: str, what: str, place: Place) -> Fraction:
+def _price(text: str, place: Place) -> Fraction:
     number = Fraction(text) if re.fullmatch(r"\d{1,30}(\.\d{1,30})?", text) else None
-    if number is None or number > 10**9:
-        raise InputError(f"expected {what} from 0 to 1e9, got {shown(text)}", place)
+    if number is None or number > LARGEST_NUMBER:
+        raise InputError(f"expected a price from 0 to 1e9, got {shown(text)}", place)
     return number
 
 
