@@ -167,6 +167,11 @@ class Derives:
             elif told != follows and each.metadata["refused"]:
                 raise _misfit(_key(each.name), json_values(told), json_values(follows))
 
+    def following(self) -> dict[str, Any]:
+        """Key -> what follows, of every such field, whatever was given for it."""
+        rules = {_key(each.name): each.metadata.get("derived") for each in fields(self)}  # type: ignore[arg-type]
+        return {key: rule(self) for key, rule in rules.items() if rule is not None}
+
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
         """For pydantic: what follows has no default in JSON."""

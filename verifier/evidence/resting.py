@@ -60,6 +60,8 @@ def conclusions_apart(path: str, run: RunResult, settings: SettingsRecord) -> li
         for k, point in enumerate(one.points):
             follows = _told(judging.decision(point, one.target))
             found += differing(path, _told(point.decision), follows, FOLLOWS, f"/requirements/{r}/points/{k}")
+        found += _derived_apart(path, one, f"/requirements/{r}")
+    found += _derived_apart(path, run, "")
     if run.gates is not None and run.gates.fail_under is not None:
         floor = run.gates.fail_under
         anew = floor_of(run, fraction_of(floor.least))
@@ -70,6 +72,13 @@ def conclusions_apart(path: str, run: RunResult, settings: SettingsRecord) -> li
             told = {name: getattr(drop, name) for name in known}
             found += differing(path, told, known, FOLLOWS, f"/gates/regression/drops/{k}")
     return found
+
+
+def _derived_apart(path: str, whole: RunResult | RequirementResult, pointer: str) -> list[Finding]:
+    """What a whole says of its parts, where that is not what follows from them."""
+    follows = whole.following()
+    told = {name: getattr(whole, name) for name in follows}
+    return differing(path, json_values(told), json_values(follows), FOLLOWS, pointer)
 
 
 def _told(decision: Decision) -> dict[str, Any]:
