@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 from typed_runs import point_of, requirement_of, run_of_requirements, settings_of, sureness_of
 
-from verifier.analysis.channel_test import Channel, Tested, Untested
+from verifier.analysis.channel_test import Channel, CountedTest, Untested
 from verifier.analysis.planning import EvidencePlan, PlannedColumn
 from verifier.analysis.tipping import TippingPoints
 from verifier.analysis.vacuity import Vacuity
@@ -44,9 +44,9 @@ CONFIDENCE = {
 }
 COUNTED = {"after_miss": 9, "joint_misses": 3, "miss_after_miss": 1 / 3, "expected_miss_after_miss": 0.25}
 TESTS = (
-    Tested(label="car", test="not_contradicted", p_value=0.25, **COUNTED),
+    CountedTest(label="car", test="not_contradicted", p_value=0.25, **COUNTED),
     Untested(label="empty"),
-    Tested(label="ped", test="not_contradicted", p_value=0.125, **COUNTED),
+    CountedTest(label="ped", test="not_contradicted", p_value=0.125, **COUNTED),
 )
 
 

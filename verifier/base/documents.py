@@ -293,11 +293,23 @@ def _validated(kind: type[T], content: Any) -> tuple[T | None, list[Fault]]:
     from pydantic import ValidationError
 
     body = {key: value for key, value in content.items() if key not in HEAD} if _is_whole(kind) else content
+    broken = next(_broken_texts(body, []), None)
+    if broken is not None:
+        return None, [broken]
     reader: Any = _adapter(kind)  # type: ignore[arg-type]  # a class is hashable
     try:
         return reader.validate_json(json.dumps(body)), []
     except ValidationError as error:
         return None, [_fault(body, told) for told in error.errors(include_url=False) if not _is_echo(told)]
+
+
+def _broken_texts(value: Any, way: list[str]) -> Iterator[Fault]:
+    """Texts with half of a surrogate pair, which JSON can spell and nothing can write."""
+    if isinstance(value, str) and not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value):
+        yield way, f"expected Unicode text, got {shown(value)}"
+    elif isinstance(value, dict | list):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _broken_texts(inner, [*way, str(key)])
 
 
 def _is_echo(told: Mapping[str, Any]) -> bool:

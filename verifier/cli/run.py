@@ -10,7 +10,7 @@ from verifier.base.files import csv_text, write_bytes, write_text
 from verifier.base.numbers import decimal_text
 from verifier.chains import EXPORT_FORMATS
 from verifier.checking.process import StormProcess
-from verifier.cli.ci import Stopwatch, check_ci_libraries, ci_texts
+from verifier.cli.ci import Stopwatch, ci_texts
 from verifier.cli.gates import asked_gates, gate_lines, gates_of
 from verifier.cli.invocation import Command
 from verifier.cli.targets import check_targets
@@ -38,7 +38,6 @@ def run_command(arguments: RunSettings, command: Command) -> int:
     check_targets(arguments)
     if arguments.export is not None and Path(arguments.export).suffix not in EXPORT_FORMATS:
         raise UsageError(f"--export: expected a file name ending in {', '.join(EXPORT_FORMATS)}")
-    check_ci_libraries(arguments)
     watch = Stopwatch()
     with StormProcess() as storm:
         inputs = read_inputs(arguments.spec, arguments.cm, options)

@@ -71,6 +71,11 @@ class Document:
     content: Mapping[str, Any]
     sha256: str
 
+    def holding(self, result: Any) -> Document:
+        """This document, of which is known what it holds: it is not read again."""
+        vars(self)["result"] = result
+        return self
+
     @cached_property
     def result(self) -> Any:
         """The content as a value of the type of its kind, which is one of `TYPES`."""
@@ -99,9 +104,7 @@ def checked_document(content: Any, raw: bytes, file: str) -> Document:
         raise InputError(f"not a document of schema {name}: {message}", Place(file, path=pointer or "/"), REMAKE)
     digest = hashlib.sha256(raw).hexdigest()
     document = Document(Path(file).name, name.removeprefix("verifier."), content, digest)
-    if name in TYPES:
-        vars(document)["result"] = result  # it is not read again
-    return document
+    return document.holding(result) if name in TYPES else document
 
 
 def type_of(name: str) -> type:

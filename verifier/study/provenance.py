@@ -140,7 +140,8 @@ def _confidence(settings: ConfidenceSettings, data: Data) -> ConfidenceRecord:
 
 
 _AS_ASKED = (
-    "where", "score_threshold", "canonical", "empty_columns", "false_alarms", "endless", "strict", "assume_memoryless",
+    "where", "score_threshold", "canonical", "empty_columns", "false_alarms", "endless", "strict",
+    "assume_memoryless",
 )  # fmt: skip
 """Options that a result records under their own names."""
 

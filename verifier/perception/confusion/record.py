@@ -17,7 +17,7 @@ ignored). From these rows the counts can be made again:
 | report_x1 ... report_yaw_rad | the detection's image rectangle and box in the ego frame |
 
 Unknown numbers are empty in CSV, null in Parquet.
-"""
+"""  # noqa: E501
 
 from __future__ import annotations
 
