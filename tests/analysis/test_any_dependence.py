@@ -10,7 +10,7 @@ from exact_oracle import holds_on_lasso
 from random_ltl import random_formula
 from small_objectives import channel_of, objective_of
 
-from verifier.analysis.channel_test import Channel, channel_test, class_tests
+from verifier.analysis.channel_test import Channel, Untested, channel_test, class_tests
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.robust.any_dependence import any_dependence
 from verifier.checking.verdicts import ChannelTest
@@ -159,5 +159,5 @@ class TestChannel:
     def test_without_pairs_of_frames_nothing_is_tested(self):
         metadata = self.dependence(ped=1.0)
         metadata["dependence"]["classes"][0]["pairs"] = 0
-        assert class_tests(metadata, {"ped": [0]}) == ({"label": "ped", "test": "untested"},)
-        assert class_tests({}, {"ped": [0]}) == ({"label": "ped", "test": "untested"},)
+        assert class_tests(metadata, {"ped": [0]}) == (Untested(label="ped"),)
+        assert class_tests({}, {"ped": [0]}) == (Untested(label="ped"),)

@@ -4,12 +4,24 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal
 
 import jsonschema
 import pytest
 
-from verifier.base.documents import InputFile, Limits, Share, json_values, read_document, schema_of
+from verifier.base.documents import (
+    Derives,
+    Exact,
+    InputFile,
+    Limits,
+    MisfitError,
+    Share,
+    derived,
+    json_values,
+    read_document,
+    schema_of,
+)
 from verifier.base.errors import InputError
 from verifier.base.files import document_text
 
@@ -107,6 +119,7 @@ WRONG = {
     "/: .*'from_' was unexpected": {"from_": "here"},
     "/version: .*2 was expected": {"version": 2.0},
     "/schema: .*'verifier.trip' was expected": {"schema": "verifier.run"},
+    "/anything/x/1: .*expected Unicode text": {"anything": {"x": [1, "\ud800"]}},
 }
 
 
@@ -137,3 +150,69 @@ def test_the_schema_is_one_and_names_its_documents():
     assert set(schema["required"]) == set(json_values(TRIP))
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(json_values(TRIP) | {"version": 1}, schema)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leg(Derives):
+    total: float = derived(lambda leg: sum(leg.parts))
+    parts: tuple[float, ...]
+    chance: Exact | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tour(Derives):
+    legs: tuple[Leg, ...]
+    longest: Leg = derived(lambda tour: max(tour.legs, key=lambda leg: leg.total))
+    count: int = derived(lambda tour: len(tour.legs), refused=False)
+
+
+TOUR = Tour(legs=(Leg(parts=(1.0, 2.0), chance=Fraction(-1, 3)), Leg(parts=(0.5,), chance=Fraction(10**5000, 7))))
+
+
+def test_what_follows_is_written_and_a_fraction_is_a_text_of_any_length():
+    assert json_values(TOUR)["longest"] == {"total": 3.0, "parts": [1.0, 2.0], "chance": "-1/3"}
+    assert json_values(TOUR)["legs"][1]["chance"] == "1" + "0" * 5000 + "/7"
+    assert json_values(TOUR)["count"] == 2
+    assert read_document(Tour, json.loads(document_text(TOUR)), "tour.json") == TOUR
+    schema = schema_of(Tour)
+    jsonschema.validate(json.loads(document_text(TOUR)), schema)
+    assert schema["required"] == ["legs", "longest", "count"]
+
+
+@pytest.mark.parametrize(
+    ("way", "value", "message"),
+    [
+        (
+            ("legs", 0, "total"),
+            4.0,
+            "/legs/0/total: expected 3.0, which follows from the numbers beside it, found 4.0",
+        ),
+        (("longest", "chance"), "1/3", "/longest/chance: expected .-1/3., which follows from"),
+        (("longest",), None, "/longest: .*None is not of type 'object'"),
+        (("legs", 0, "chance"), "1/0", "/legs/0/chance: expected a fraction whose denominator is not 0"),
+        (("legs", 0, "chance"), "0.5", "/legs/0/chance: .*pattern"),
+        (("legs", 0, "chance"), 0.5, "/legs/0/chance: 0.5 is not of type 'string'"),
+        (("legs", 0, "chance"), "1" * 1_000_001, "/legs/0/chance: expected a fraction of at most 1000000 characters"),
+    ],
+)
+def test_what_does_not_follow_is_refused_naming_the_element(way, value, message):
+    content = json_values(TOUR)
+    *inner, last = way
+    part = content
+    for key in inner:
+        part = part[key]
+    part[last] = value
+    with pytest.raises(InputError, match=f"(?s)tour.json: {message}"):
+        read_document(Tour, content, "tour.json")
+
+
+def test_what_follows_is_required_in_a_file_and_cannot_be_contradicted_by_a_value():
+    content = json_values(TOUR)
+    del content["legs"][1]["total"]
+    with pytest.raises(InputError, match=r"/legs/1: .*'total' is a required property"):
+        read_document(Tour, content, "tour.json")
+    with pytest.raises(MisfitError, match=r"expected 0.5, which follows from the numbers beside it, found 1.5"):
+        Leg(parts=(0.5,), total=1.5)
+    # Who reads has to look where it is not refused at once.
+    stated = read_document(Tour, json_values(TOUR) | {"count": 3}, "tour.json")
+    assert (stated.count, stated.following()["count"]) == (3, 2)

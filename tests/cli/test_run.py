@@ -15,6 +15,7 @@ import stormpy
 
 from verifier.base.errors import ExitCode
 from verifier.cli import main
+from verifier.evidence.documents import schema_of
 
 SPEC = "specs/car_pedestrian.ltl"
 BY_CLASS = "examples/nuscenes_yolov3_class.json"
@@ -155,7 +156,7 @@ def test_without_an_end_every_imperfect_detector_fails_for_certain(run):
 
 
 def test_the_document_matches_its_schema_and_is_stable(run, root, tmp_path):
-    schema = json.loads((root / "verifier/study/run.schema.json").read_text())
+    schema = schema_of("verifier.run")
     arguments = ["--sweep", "vmax=1..2", "--planner", "published", "--planner", "correct", "--strategies"]
     _, first, _ = run(*arguments, "--json")
     _, again, _ = run(*arguments, "--json", "--output", tmp_path / "run.json")

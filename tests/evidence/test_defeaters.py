@@ -1,5 +1,6 @@
 """Every kind of doubt: made by hand to be found, and to be absent where it should be."""
 
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ from verifier.evidence.defeaters import about_data, about_settings, about_verdic
 from verifier.evidence.defeaters.finding import find_defeaters
 from verifier.evidence.defeaters.values import KINDS, Claim, Doubt, claims_on
 from verifier.evidence.documents import Document
+from verifier.study.results import Target
 
 PACKAGE = Path(about_data.__file__).parents[2]
 
@@ -123,9 +125,9 @@ def hopeful_run(lower=0.85, **more):
 
 @pytest.mark.parametrize("source", ["point", "interval"])
 def test_columns_too_thin_to_show_the_target(source):
-    assert about_data.items_needed({"comparison": ">=", "probability": "9/10"}) == 29
-    assert about_data.items_needed({"comparison": "<=", "probability": "1/10"}) == 29
-    assert about_data.items_needed({"comparison": ">=", "probability": "1"}) is None
+    assert about_data.items_needed(Target(">=", Fraction(9, 10))) == 29
+    assert about_data.items_needed(Target("<=", Fraction(1, 10))) == 29
+    assert about_data.items_needed(Target(">=", Fraction(1))) is None
     table = matrices()
     given = made_with(table, hopeful_run, verdict_from=source)
     found = only(about_data.thin_columns(given, [given, table]))

@@ -133,7 +133,11 @@ def test_bounds_from_resampled_drives_hold_one_by_one():
     """Two scenarios, each bounded on its own with 95 %: both hold with 90 %. Bounds of a region hold at once."""
     points = [point(0.8, "satisfied", (0.7, 0.9)), point(0.8, "satisfied", (0.7, 0.9), environment="obs")]
     content = run([requirement("stops", points)]).content["settings"]["confidence"]
-    basis = {"tier": "approximate", "largest_drive": None, "conditional": True}
+    name, condition = (
+        "95 % confidence bounds (approximate: drives resampled)",
+        "drives are independent (approximate: drives resampled)",
+    )
+    basis = {"tier": "approximate", "name": name, "condition": condition, "largest_drive": None, "conditional": True}
     for bounds, level in ((content["bounds"], Fraction(19, 20)), (content["bounds"] | basis, Fraction(9, 10))):
         settings = {"verdict_from": "point", "confidence": content | {"bounds": bounds}}
         found = hazard_rate(run([requirement("stops", points)], **settings), RateQuestion("stops"), TWELVE)

@@ -294,7 +294,7 @@ def judged_by_trace(run):
     grid = SimpleNamespace(requirements=asked, blocks=())
     rebuilt = SimpleNamespace(grid=grid, inputs=SimpleNamespace(spec=SimpleNamespace(requirements=asked)))
     for row, each in zip(
-        trace_rows(Traced(rebuilt, run.content, {}, {}, {}, {})), run.content["requirements"], strict=True
+        trace_rows(Traced(rebuilt, run.result, {}, {}, {}, {})), run.content["requirements"], strict=True
     ):
         assert (row["verdict"], row["condition"], row["tier"]) == (
             each["verdict"],

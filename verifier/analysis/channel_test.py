@@ -43,7 +43,7 @@ class Untested:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tested:
+class CountedTest:
     """A class that the data test.
 
     Attributes:
@@ -64,7 +64,7 @@ class Tested:
     expected_miss_after_miss: float | None
 
 
-ClassTest: TypeAlias = Tested | Untested
+ClassTest: TypeAlias = CountedTest | Untested
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +121,7 @@ def _class_test(name: str, bins: Sequence[int], counted: Mapping[str, Any] | Non
     if counted is None or not counted["pairs"]:
         return Untested(label=name, bins=told)
     test: Any = "contradicted" if counted["p_value"] < CONTRADICTED_BELOW else "not_contradicted"
-    return Tested(label=name, test=test, bins=told, **{key: counted[key] for key in _NUMBERS})
+    return CountedTest(label=name, test=test, bins=told, **{key: counted[key] for key in _NUMBERS})
 
 
 def _over_bins(tests: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
@@ -136,7 +136,7 @@ def channel_test(tests: Sequence[ClassTest], classes: Iterable[str] | None = Non
     """
     known = {test.label: test for test in tests}
     drawn = [known.get(name, Untested(label=name)) for name in (known if classes is None else classes)]
-    against = [test for test in drawn if isinstance(test, Tested) and test.test == "contradicted"]
+    against = [test for test in drawn if isinstance(test, CountedTest) and test.test == "contradicted"]
     if against:
         worst = min(against, key=lambda test: test.p_value)
         return ChannelTest("contradicted", worst.label, worst.p_value)

@@ -169,6 +169,11 @@ class Derives:
             elif told != follows and each.metadata["refused"]:
                 raise _misfit(_key(each.name), json_values(told), json_values(follows))
 
+    def following(self) -> dict[str, Any]:
+        """Key -> what follows, of every such field, whatever was given for it."""
+        rules = {_key(each.name): each.metadata.get("derived") for each in fields(self)}  # type: ignore[arg-type]
+        return {key: rule(self) for key, rule in rules.items() if rule is not None}
+
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
         """For pydantic: what follows has no default in JSON."""
@@ -293,11 +298,23 @@ def _validated(kind: type[T], content: Any) -> tuple[T | None, list[Fault]]:
 
     head = _head(kind)
     body = {key: value for key, value in content.items() if key not in head} if head else content
+    broken = next(_broken_texts(body, []), None)
+    if broken is not None:
+        return None, [broken]
     reader: Any = _adapter(kind)  # type: ignore[arg-type]  # a class is hashable
     try:
         return reader.validate_json(json.dumps(body)), []
     except ValidationError as error:
         return None, [_fault(body, told) for told in error.errors(include_url=False) if not _is_echo(told)]
+
+
+def _broken_texts(value: Any, way: list[str]) -> Iterator[Fault]:
+    """Texts with half of a surrogate pair, which JSON can spell and nothing can write."""
+    if isinstance(value, str) and not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value):
+        yield way, f"expected Unicode text, got {shown(value)}"
+    elif isinstance(value, dict | list):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _broken_texts(inner, [*way, str(key)])
 
 
 def _is_echo(told: Mapping[str, Any]) -> bool:

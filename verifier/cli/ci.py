@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import time
@@ -48,11 +49,12 @@ def ci_texts(
     """
     if all(getattr(arguments, name) is None for name in CI_OUTPUTS):
         return []
-    from verifier.evidence.documents import checked_document
+    from verifier.evidence.documents import Document
     from verifier.evidence.intoto import statement
     from verifier.evidence.sarif import requirement_places, sarif_log
 
-    run = checked_document(json.loads(document), document.encode(), RESULT_FILE)
+    digest = hashlib.sha256(document.encode()).hexdigest()
+    run = Document(RESULT_FILE, "run", json.loads(document), digest).holding(result)
     found = []
     if arguments.junit is not None:
         seconds = None if "SOURCE_DATE_EPOCH" in os.environ else watch.seconds

@@ -26,7 +26,6 @@ from verifier.evidence.measured import (
 )
 from verifier.evidence.points import ROUNDING, SOLVING, is_probability, numbers_apart
 from verifier.evidence.resting import (
-    FOLLOWS,
     check_channel,
     check_condition,
     check_decision,
@@ -45,7 +44,7 @@ from verifier.evidence.resting import (
 from verifier.perception.confusion.document_types import Dependence
 from verifier.study.collection import Judging
 from verifier.study.records import SettingsRecord
-from verifier.study.results import Engines, Point, RequirementResult, RunResult, Target, engines_of
+from verifier.study.results import Engines, Point, RequirementResult, RunResult, Target
 
 LARGEST_NUMBER = 1e300
 """In size; a larger one is no count, length or probability of anything."""
@@ -133,16 +132,13 @@ def _check_run(document: Document) -> None:
     for at, each in enumerate(run.requirements):
         where = f"/requirements/{at}"
         check_once(document, f"{where}/points", [point.scenario for point in each.points])
+        check_index(document, f"{where}/worst", each.worst, len(each.points))
         for k, point in enumerate(each.points):
             check_numbers(document, f"{where}/points/{k}", point, run.settings)
             _check_difference(document, "", [(f"{where}/points/{k}", point)])
             ends = None if each.strategies is None else each.strategies[k]
             if ends is not None and not ends.smallest - SOLVING <= point.probability <= ends.largest + SOLVING:
                 refuse(document, f"{where}/strategies/{k}", f"expected a range that holds {point.probability}")
-    if run.engines != engines_of([run]):
-        furthest = engines_of([run]).largest_difference
-        found = run.engines.largest_difference
-        refuse(document, "/engines/largest_difference", f"expected {furthest}{FOLLOWS}, found {found}")
     rounded = run.settings.round_transitions is not None
     for u, unanswered in enumerate(run.unanswered):
         for k, finished in enumerate(unanswered.finished):

@@ -62,6 +62,11 @@ class Document:
     content: Mapping[str, Any]
     sha256: str
 
+    def holding(self, result: Any) -> Document:
+        """This document, of which is known what it holds: it is not read again."""
+        vars(self)["result"] = result
+        return self
+
     @cached_property
     def result(self) -> Any:
         """The content as a value of the type of its kind, which is one of `TYPES`."""
@@ -83,9 +88,8 @@ def checked_document(content: Any, raw: bytes, file: str) -> Document:
     if not isinstance(name, str) or name not in SCHEMA_NAMES:
         _refuse_unknown(name, file)
     result: Any = read_document(type_of(name), content, file)
-    document = Document(Path(file).name, name.removeprefix("verifier."), content, hashlib.sha256(raw).hexdigest())
-    vars(document)["result"] = result  # it is not read again
-    return document
+    digest = hashlib.sha256(raw).hexdigest()
+    return Document(Path(file).name, name.removeprefix("verifier."), content, digest).holding(result)
 
 
 def type_of(name: str) -> type:

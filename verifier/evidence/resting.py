@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -28,7 +29,7 @@ from verifier.questions.compare.gate import worst_of_points
 from verifier.study.collection import Judging
 from verifier.study.gates import DropRecord, Regression
 from verifier.study.records import SettingsRecord
-from verifier.study.results import Point, RunResult, Target
+from verifier.study.results import Point, RequirementResult, RunResult, Target
 
 if TYPE_CHECKING:
     from verifier.evidence.rates.document import RateResult
@@ -58,8 +59,10 @@ def conclusions_apart(path: str, run: RunResult, settings: SettingsRecord) -> li
     judging, found = Judging(settings, run.channel.classes), list[Finding]()
     for r, one in enumerate(run.requirements):
         for k, point in enumerate(one.points):
-            follows = _told(judging.decision(point, one.target))
-            found += differing(path, _told(point.decision), follows, FOLLOWS, f"/requirements/{r}/points/{k}")
+            pointer = f"/requirements/{r}/points/{k}"
+            found += _decisions_apart(path, point.decision, judging.decision(point, one.target), pointer)
+        found += _derived_apart(path, one, f"/requirements/{r}")
+    found += _derived_apart(path, run, "")
     if run.gates is not None and run.gates.fail_under is not None:
         floor = run.gates.fail_under
         anew = floor_of(run, fraction_of(floor.least))
@@ -72,8 +75,20 @@ def conclusions_apart(path: str, run: RunResult, settings: SettingsRecord) -> li
     return found
 
 
-def _told(decision: Decision) -> dict[str, Any]:
-    return {name: json_values(value) for name, value in vars(decision).items()}
+def _derived_apart(path: str, whole: RunResult | RequirementResult, pointer: str) -> list[Finding]:
+    """What a whole says of its parts, where that is not what follows from them."""
+    follows = whole.following()
+    told = {name: getattr(whole, name) for name in follows}
+    return differing(path, json_values(told), json_values(follows), FOLLOWS, pointer)
+
+
+def _decisions_apart(path: str, told: Decision, follows: Decision, pointer: str) -> Iterator[Finding]:
+    """Where a verdict, or what it rests on, is not what follows."""
+    for name in vars(told):
+        mine, theirs = (json_values(getattr(each, name)) for each in (told, follows))
+        if mine is None or theirs is None:
+            mine, theirs = (each and json.dumps(each) for each in (mine, theirs))
+        yield from differing(path, {name: mine}, {name: theirs}, FOLLOWS, pointer)
 
 
 def _of_drop(told: DropRecord, run: RunResult, gate: Regression) -> dict[str, Any]:
@@ -163,7 +178,7 @@ def check_resting(
 
 def check_decision(document: Document, where: str, told: Decision, follows: Decision) -> None:
     """A verdict, with what it rests on, is what follows."""
-    for finding in differing("", _told(told), _told(follows), FOLLOWS, where):
+    for finding in _decisions_apart("", told, follows, where):
         refuse(document, finding.where, f"expected {finding.expected}, found {finding.found}")
 
 

@@ -18,6 +18,7 @@ from verifier.analysis.tipping import TippingPoints
 from verifier.analysis.vacuity import Vacuity
 from verifier.base.documents import (
     Condition,
+    Count,
     Derives,
     Exact,
     Level,
@@ -255,8 +256,8 @@ class StrategyEnds:
 def _worst(result: RequirementResult) -> int:
     """The scenario with the worst verdict; of several the one with the least probability, or with the greatest where
     the target is an upper limit."""
-    worst = [at for at, point in enumerate(result.points) if point.verdict is result.verdict]
-    return result.least(worst)
+    verdict = verdict_over(point.verdict for point in result.points)
+    return result.least(at for at, point in enumerate(result.points) if point.verdict is verdict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -279,11 +280,12 @@ class RequirementResult(Derives):
     planner: str
     formula: str
     target: Target | None
-    verdict: Verdict = derived(lambda result: verdict_over(point.verdict for point in result.points))
+    verdict: Verdict = derived(lambda result: verdict_over(point.verdict for point in result.points), refused=False)
     condition: Condition | None = derived(
-        lambda result: condition_over(result.verdict, ((point.verdict, point.condition) for point in result.points))
+        lambda result: condition_over(result.verdict, ((point.verdict, point.condition) for point in result.points)),
+        refused=False,
     )
-    worst: int = derived(_worst)
+    worst: Count = derived(_worst, refused=False)
     points: Annotated[tuple[Point, ...], Limits(min_length=1)]
     strategies: tuple[StrategyEnds, ...] | None = None
     evidence_needed: EvidencePlan | None = None
@@ -396,9 +398,10 @@ class RunResult(Derives, Result):
     command: tuple[str, ...] = ()
     gates: Gates | None = None
     title: str
-    verdict: Verdict = derived(lambda run: run._verdict())
+    verdict: Verdict = derived(lambda run: run._verdict(), refused=False)
     condition: Condition | None = derived(
-        lambda run: condition_over(run.verdict, ((each.verdict, each.condition) for each in run.requirements))
+        lambda run: condition_over(run.verdict, ((each.verdict, each.condition) for each in run.requirements)),
+        refused=False,
     )
     inputs: tuple[RunInput, ...]
     matrices: MatricesRecord | None = None

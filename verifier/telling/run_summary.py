@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from verifier.analysis.channel_test import Channel, Tested, Untested
+from verifier.analysis.channel_test import Channel, CountedTest, Untested
 from verifier.analysis.intervals.tiers import UNITS
 from verifier.analysis.planning import EvidencePlan
 from verifier.base.errors import one_line
@@ -195,7 +195,7 @@ def _channel_lines(channel: Channel) -> Iterator[str]:
         return
     assumed = "Assumes a memoryless detector: errors independent between time steps and between objects."
     untested = [test.label for test in channel.classes if isinstance(test, Untested)]
-    tested = [test for test in channel.classes if isinstance(test, Tested) and test.test == "not_contradicted"]
+    tested = [test for test in channel.classes if isinstance(test, CountedTest) and test.test == "not_contradicted"]
     said = []
     if tested:
         least = min(test.p_value for test in tested)

@@ -67,8 +67,7 @@ class BoundsBasis(Derives):
         level: of all bounds of the run at once.
         chances: K0, among how many rates alpha is divided; also those of columns without items.
         looks: how often the data are looked at.
-        every_look: whether the bounds hold at every look while drives are added, if these are identically
-        distributed.
+        every_look: whether they hold at every look while drives are added, if these are identically distributed.
         shift: how far the rate of each observation (the labels that a planner does not tell apart, as one) may lie
             from that of the data; columns held by convention do not shift.
         drives: how many hold items of a needed column, in the column with fewest (of those with items); None where

@@ -91,8 +91,7 @@ def _draw(axis: Axes, each: RequirementResult, title: str) -> None:
     if each.threshold is not None:
         axis.axhline(float(each.threshold), color="0.4", linestyle="--", linewidth=0.9)
         axis.text(0.01, float(each.threshold), f" {each.target_text}", transform=axis.get_yaxis_transform(),
-                  va="bottom",
-                  fontsize="x-small", color="0.3")  # fmt: skip
+                  va="bottom", fontsize="x-small", color="0.3")  # fmt: skip
     axis.set_title(title, fontsize="small")
     axis.grid(True, linewidth=0.3)
     axis.xaxis.set_major_locator(MaxNLocator(integer=True))
