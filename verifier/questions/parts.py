@@ -11,6 +11,7 @@ from verifier.analysis.vacuity import Vacuity
 from verifier.base.documents import Condition, Count, FractionText, InputFile, Limits, Magnitude
 from verifier.base.numbers import decimal_text
 from verifier.checking.verdicts import Basis, Reason, Verdict, verdict_text
+from verifier.perception.confusion.document_types import FalseAlarms
 from verifier.perception.settings import Labelling
 from verifier.study.results import Point, point_document
 
@@ -59,7 +60,7 @@ class MatricesRecord:
     sequences: int | None
     distance: Any = None
     matching: Any = None
-    false_alarms: Literal["dropped", "counted"] | None = None
+    false_alarms: FalseAlarms | None = None
     grouping: Any = None
     score_threshold: Any = None
     where: Any = None

@@ -24,7 +24,7 @@ from verifier.evidence.documents import Document
 from verifier.evidence.points import held_bounds, scenario_text
 from verifier.evidence.rates.document import RateResult
 from verifier.evidence.rates.hazard import EVERY
-from verifier.telling.explain import cause_lines
+from verifier.telling.failing import cause_lines
 from verifier.telling.grounds import bounds_name, reason_text, told_verdict, why
 
 _STATUS: Mapping[str, Status] = {
