@@ -28,7 +28,7 @@ from enum import Enum
 from functools import cache
 from pathlib import PurePath
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Protocol, TypeAlias, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 from verifier.base.errors import InputError, Place, shown
 
@@ -89,12 +89,6 @@ class InputFile:
     def of(cls, role: str, path: str, sha256: str) -> InputFile:
         """From a path as the user gave it."""
         return cls(role, PurePath(path).name, sha256)
-
-
-class Whole(Protocol):
-    """A dataclass that is a whole document."""
-
-    schema: ClassVar[str]
 
 
 def json_values(value: Any) -> Any:
