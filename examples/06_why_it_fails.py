@@ -15,7 +15,6 @@ import sys
 from pathlib import Path
 
 import verifier
-from verifier.perception.confusion.matrices import label_text
 
 HERE = Path(__file__).resolve().parent
 
@@ -29,38 +28,38 @@ result = verifier.explain(
     members=9,
     no_confidence=True,
 )
-names = [label_text(label) for label in result.labels]
-(each,) = result.explained
-found = each.explanation
-print(f"P({each.result.name}) = {each.point.probability:.6f} from {each.point.scenario}")
+(each,) = result.explanations
+found = each.violation
+print(f"P({each.name}) = {each.point.probability:.6f} from {each.point.scenario}")
 
 
 def told(report):
     """A wrong report in words."""
-    return f"{names[report.true]} in {result.bins[report.bin]} reported as {names[report.predicted]}"
+    return f"{report.true} in {result.bins[report.bin]} reported as {report.reported}"
 
 
-print(f"It fails with probability {found.violation:.6f}. The causes add up to that:")
-for one in found.causes:
-    reports = " and ".join(told(report) for report in one.cause.reports) or "no wrong report: planner and dynamics"
-    print(f"  {one.cause.probability:.6f}: {reports}; if correct, P would be {one.corrected:g}")
+print(f"It fails with probability {found.probability:.6f}. The causes add up to that:")
+for cause in found.causes:
+    reports = " and ".join(told(found.wrong_reports[number]) for number in cause.wrong_reports)
+    reports = reports or "no wrong report: planner and dynamics"
+    print(f"  {cause.probability:.6f}: {reports}; if correct, P would be {cause.corrected:g}")
 
-for one in found.patterns:
-    print(f"Pattern of losing runs, {one.pattern.probability / found.violation:.0%} of the violation, whenever:")
-    for run in one.members:
-        last = run.steps[run.irrevocable - 1]
-        print(f"  {run.exact} = {run.probability:.4f}: lost from x={last.before['x']} v={last.before['v']}")
+for pattern in found.patterns:
+    print(f"Pattern of losing runs, {pattern.share:.0%} of the violation, whenever:")
+    for run in pattern.members:
+        states = [run.initial, *(step.after for step in run.steps)]
+        last = states[run.irrevocable_after - 1]
+        print(f"  {run.exact} = {run.probability:.4f}: lost from x={last['x']} v={last['v']}")
 
-print(f"With perfect perception P = {found.fixes.perfect:g}, so the planner is not the limit. What to fix first:")
-for fix in found.fixes.single:
+print(f"With perfect perception P = {each.perfect_perception:g}, so the planner is not the limit. What to fix first:")
+for fix in each.fixes:
     print(f"  {told(fix)}: P would be {fix.probability:.4f}")
 
-deviation = f"{found.columns.deviation:.4f} if items are independent"
+deviation = f"{each.posterior_deviation:.4f} {each.posterior_deviation_assumes}"
 print(f"Standard deviation of P from the limited data: {deviation}. Where to label more:")
-for at, true, items, share in zip(
-    found.columns.bins, found.columns.columns, found.columns.items, found.columns.share, strict=True
-):
-    print(f"  {names[true]} in {result.bins[at]} ({items} items): {share:.0%} of the variance")
+for column in each.label_more:
+    share = f"{column.share_of_variance:.0%} of the variance"
+    print(f"  {column.true} in {result.bins[column.bin]} ({column.items} items): {share}")
 
 if len(sys.argv) > 1:
     result.plot().savefig(sys.argv[1])

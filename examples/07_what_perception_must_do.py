@@ -26,7 +26,7 @@ for answer in ask("stops_for_pedestrians", "published", "feedback", "cautious", 
     print(f"  planner {answer.planner}: P = {answer.measured.probability:.6f} as measured")
     for cell, floor in zip(answer.cells, answer.box.floors, strict=True):
         print(
-            f"    {cell.bin:<10} recall {float(cell.measured):.3f} measured, {float(cell.required):.6f} required, "
+            f"    {cell.bin:<10} recall {cell.measured.recall:.3f} measured, {float(cell.required):.6f} required, "
             f"{float(floor):.6f} certified"
         )
 

@@ -54,8 +54,8 @@ def show(detectors, plot=None):
     (each,) = spec.requirements
     print(f"{each.name}, worst start and speed    P       95 % interval      best")
     for entry in each.entries:
-        value = entry.worst_point.probability
-        print(f"  {entry.contender!s:<32} {value:.4f}  {entry.lower:.4f} to {entry.upper:.4f}  {entry.best:5.2f}")
+        name, value, ends = f"{entry.detector}, {entry.planner}", entry.worst_point.probability, entry.interval
+        print(f"  {name:<32} {value:.4f}  {ends.lower:.4f} to {ends.upper:.4f}  {entry.best:5.2f}")
     names = [str(contender) for contender in spec.contenders]
     print("chance that the row is better than the column")
     for name, row in zip(names, each.better, strict=True):

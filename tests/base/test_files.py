@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from verifier.base.errors import InputError
-from verifier.base.files import csv_text, write_bytes, write_text
+from verifier.base.files import csv_text, hashes_of_files, read_bytes, read_text, write_bytes, write_text
 
 
 def test_a_file_is_replaced_as_a_whole_and_nothing_is_left_beside_it(tmp_path):
@@ -99,3 +99,17 @@ def test_columns_of_a_table_without_rows():
     assert csv_text([], ["name", "n"]) == "name,n\n"
     with pytest.raises(ValueError, match="columns"):
         csv_text([])
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("abc")
+    with hashes_of_files() as hashes:
+        read_text(path)
+        read_bytes(tmp_path / "." / "a.txt")
+        path.write_text("abd")
+        with pytest.raises(InputError, match="the file has changed since it was first read"):
+            read_bytes(path)
+    # FIPS 180-2, appendix B.1
+    assert hashes == {str(path.resolve()): "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}
+    assert read_bytes(path) == b"abd"

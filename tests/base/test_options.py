@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import pytest
 
 from verifier.base.errors import UsageError
-from verifier.base.options import Option, Part, add_options, options_of, settings_of
+from verifier.base.options import Option, Part, add_options, named_file, named_files, options_of, settings_of
 
 Rule = Literal["by_hand", "at-random"]
 
@@ -117,3 +117,17 @@ def test_a_part_can_be_fixed_renamed_and_shared():
     assert typed("--confidence 0.8", Outer) == Outer(Sureness(0.8, Fraction(1, 2)), 0.8)
     with pytest.raises(UsageError, match="name the level"):
         typed("", Outer)
+
+
+def test_a_name_and_a_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert named_file("--cm", "new = runs/x=y.json") == ("new", "runs/x=y.json")
+    assert named_file("--cm", "runs/a.json") == ("", "runs/a.json")
+    (tmp_path / "a=b.json").write_text("")
+    assert named_file("--cm", "a=b.json") == ("", "a=b.json")
+    assert named_files("--cm", ["runs/a.json", "b=c.json"]) == {"a": "runs/a.json", "b": "c.json"}
+    for text in ("=x.json", "x=", "x\ny=z"):
+        with pytest.raises(UsageError, match="--cm: expected FILE or NAME=FILE, got"):
+            named_file("--cm", text)
+    with pytest.raises(UsageError, match="--cm: two are called 'a': name them, as --cm NAME=FILE"):
+        named_files("--cm", ["1/a.json", "2/a.json"])

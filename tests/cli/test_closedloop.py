@@ -221,7 +221,7 @@ def complaint(capsys, code, *arguments):
         (["--csv", "logs/logs.csv"], "--csv: logs/logs.csv is an input of this run"),
         (["--curves", "logs/detections/good.csv"], "--curves: logs/detections/good.csv is an input"),
         (["--trace", "person 1,truth", "validation/people.csv"], "--trace: validation/people.csv is an input"),
-        (["--output", "a.json", "--csv", "a.json"], "two outputs would be written to the same file"),
+        (["--output", "a.json", "--csv", "a.json"], "--output and --csv would be written to the same file"),
     ],
 )
 def test_arguments_that_do_not_fit(data, capsys, more, message):
@@ -314,7 +314,10 @@ def test_robroc_of_files_by_hand(tmp_path, monkeypatch, capsys):
         (["a.csv", "--cm", "x.json"], "--cm belongs to --spec"),
         (["--spec", "s.ltl", "--safety", "a"], "--spec needs --safety NAME, --progress NAME and at least one --cm"),
         (["--spec", "s.ltl", "--safety", "a", "--progress", "b", "--cm", "=x"], "--cm: expected FILE or NAME=FILE"),
-        (["--spec", "s", "--safety", "a", "--progress", "b", "--cm", "x=1", "--cm", "x=2"], "'x' is given twice"),
+        (
+            ["--spec", "s", "--safety", "a", "--progress", "b", "--cm", "x=1", "--cm", "x=2"],
+            "--cm: two are called 'x'",
+        ),
         (["a.csv", "--severity", "fog=mild"], "severity: unknown condition 'fog'"),
         (["a.csv", "a.csv"], "two curves for detector 'd' under condition 'baseline'"),
         (["a.csv", "--output", "a.csv"], "--output: a.csv is an input of this run"),

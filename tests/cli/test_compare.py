@@ -504,8 +504,8 @@ USAGE = [
     (["--strategies"], "--round-transitions and --strategies belong to verify run"),
     (["--planner", "publised"], "unknown planner 'publised': did you mean 'published'?"),
     (["--plot", "figure.bmp"], "--plot: expected a file name ending in"),
-    (["--cm", f"new={BY_SET}"], "--cm: two detectors are called 'new'"),
-    (["--cm", "=x.json"], "--cm: expected NAME=FILE, got '=x.json'"),
+    (["--cm", f"new={BY_SET}"], "--cm: two are called 'new'"),
+    (["--cm", "=x.json"], "--cm: expected FILE or NAME=FILE, got '=x.json'"),
 ]
 
 

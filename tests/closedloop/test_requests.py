@@ -1,5 +1,6 @@
 """What `verify closed-loop` and `verify robroc` find, asked for from Python: the documents of the commands."""
 
+import hashlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -65,6 +66,18 @@ def test_logs_are_read_once_and_choices_refused_before(logs):
     assert request.trace() is None
     with pytest.raises(UsageError, match="two ways to match"):
         ClosedLoopRequest(replace(settings, logs="nowhere", match_iou=0.5))
+
+
+def test_hashes_are_of_the_bytes_that_were_read(logs):
+    files = {path.relative_to("logs").as_posix(): path for path in Path("logs").rglob("*") if path.is_file()}
+    before = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
+    request = ClosedLoopRequest(ClosedLoopSettings(logs="logs", validation="self", **{**CHOICES, "trace": None}))
+    assert len(request.data[0].person_image)
+    for path in files.values():
+        path.write_bytes(path.read_bytes() + b"\n")
+    recorded = {file["name"]: file["sha256"] for file in request.trade_offs().inputs}
+    assert recorded == {name: before[name] for name in recorded}
+    assert len(recorded) >= 4
 
 
 def test_the_worst_case_of_files_is_that_of_the_command(tmp_path, monkeypatch, capfd):

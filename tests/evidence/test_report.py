@@ -591,7 +591,7 @@ def test_a_study_of_collisions_says_what_its_words_mean_and_which_detector_is_cl
     assert share[0] == ["area", "share of the grid", "of this with p <= 0.1"]
     assert share[2][0] == "the first is closer to its oracle"
     assert share[2][2] == f"{100 / shape[1]:.3g} %"  # one of the cells of the first row
-    assert table(told, "Ranking")[1] == ["10", "b, a", "a 0 %, b 100 %"]
+    assert table(told, "Ranking")[1] == ["10", "b, a", "a 0 %, b 100 %", "b 1 [1, 1], a 2 [2, 2]"]
     assert "a scores better below the ratio 3, b above it." in [each.text for each in told.all("p")]
 
 

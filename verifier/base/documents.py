@@ -33,7 +33,7 @@ from fractions import Fraction
 from functools import cache
 from pathlib import PurePath
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Protocol, Self, TypeAlias, TypeVar
+from typing import Annotated, Any, Self, TypeAlias, TypeVar
 
 from verifier.base.errors import InputError, Place, shown
 
@@ -207,12 +207,6 @@ class InputFile:
     def of(cls, role: str, path: str, sha256: str) -> Self:
         """From a path as the user gave it."""
         return cls(role, PurePath(path).name, sha256)
-
-
-class Whole(Protocol):
-    """A dataclass that is a whole document."""
-
-    schema: ClassVar[str]
 
 
 def json_values(value: Any) -> Any:

@@ -119,7 +119,7 @@ def _detectors(study: CollisionStudy, policy: PolicyRecord) -> Table:
     shown = study.settings.shown_mps
     ways = dict(zip(study.grid.speeds_mps, policy.stopping_m, strict=True))
     stopping = ", ".join(f"S({_speed(study, speed)}) = {ways[speed]:.2f} m" for speed in shown)
-    rows = tuple(
+    rows: tuple[Row, ...] = tuple(
         (
             name_text(detector.title),
             *(Cell(str(count), count) for count in (detector.pairs, detector.images)),

@@ -59,7 +59,8 @@ def compare_section(result: CompareResult, file: str, anchor: str) -> Section:
             for course in requirement.courses:
                 blocks += _course(spec, requirement, course)
             blocks += _flips(spec, requirement)
-            blocks.append(Fold("Chances of pairs", tuple(_pairs(spec, requirement))))
+            if len(spec.contenders) > 1:
+                blocks.append(Fold("Chances of pairs", tuple(_pairs(spec, requirement))))
         blocks += _pareto(spec)
     if result.gate is not None:
         blocks += _gate(result.gate)
@@ -114,12 +115,12 @@ def _requirement(result: CompareResult, spec: SpecComparison, requirement: Requi
 
 
 def chance_text(chance: float) -> str:
-    """A chance with two decimals; `<0.01` and `>0.99` where it is not quite 0 or 1."""
+    """A chance with three digits; `<0.01` and `>0.99` where it is not quite 0 or 1."""
     if 0 < chance < 0.01:
         return "<0.01"
     if 0.99 < chance < 1:
         return ">0.99"
-    return f"{chance:.2f}" if 0 < chance < 1 else f"{chance:g}"
+    return f"{chance:.3g}"
 
 
 def short_name(contenders: Sequence[Contender], contender: int) -> str:

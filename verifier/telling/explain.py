@@ -1,45 +1,21 @@
-"""Why requirements are lost and what would help, told once: terminal, report and assurance case say the same."""
+"""Explanations, told once: the output of `verify explain`, and what a report says would help."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Sequence
-
-import numpy as np
+from collections.abc import Iterator
 
 from verifier.base.errors import one_line
 from verifier.base.numbers import interval_text, level_text, number_text
-from verifier.base.words import counted, listed, percent
+from verifier.base.words import percent
 from verifier.checking.verdicts import Verdict, WithinBounds
-from verifier.questions.explain.explain_result import (
-    CauseRecord,
-    CorrectionRecord,
-    Explained,
-    ExplainResult,
-    Frame,
-    MapRecord,
-    PatternRecord,
-    RunRecord,
-    StepRecord,
-    WrongReports,
-)
-from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Section, Table
+from verifier.questions.explain.explain_result import Explained, ExplainResult
+from verifier.telling.blocks import Block, Cell, Paragraph, Section, Table
+from verifier.telling.failing import cause_blocks, pattern_blocks
 from verifier.telling.grounds import bounds_told, marked_verdict, reason_text, vacuity_text
-from verifier.telling.pictures import Line, chart, plot
 from verifier.telling.run import bound_text, choices_made, probability_text
 from verifier.telling.run_summary import evidence_line, remark_lines
 from verifier.telling.terminal import blocks_lines, section_lines
-from verifier.telling.wording import difference_text, name_text, scenario_text, sentence, state_text
-
-LARGEST_DENOMINATOR = 10**6
-MOST_FRAMES = 20
-MOST_MAP_ROWS = 400
-"""Cells of a state map up to which its numbers are also given as a table."""
-HOW_CAUSES_COUNT = (
-    "A wrong report counts where, with the correct one in its place, losing was less probable (on average of the "
-    "measured detector and a perfect one from there on). Each losing run counts once, for all wrong reports that "
-    "counted on it together."
-)
+from verifier.telling.wording import difference_text, name_text, scenario_text
 
 
 def explain_table(result: ExplainResult) -> str:
@@ -97,14 +73,6 @@ def _evidence_lines(result: ExplainResult) -> list[str]:
     return ["", *lines] if lines and result.settings.verdict_from == "bounds" else []
 
 
-def failing_blocks(result: ExplainResult, explained: Explained) -> Iterator[Block]:
-    """How a requirement fails: its causes, the patterns of losing runs in words, and the state map."""
-    yield from cause_blocks(result, explained)
-    yield from pattern_blocks(result, explained)
-    if explained.map is not None:
-        yield from _map(explained, explained.map)
-
-
 def improving_blocks(result: ExplainResult, explained: Explained) -> Iterator[Block]:
     """What would help: kinds of wrong reports to fix, columns to label more, and what P hangs on."""
     yield from _fixes(result, explained)
@@ -124,187 +92,6 @@ def improving_sentence(result: ExplainResult, explained: Explained) -> str | Non
         return None
     perfect = number_text(explained.perfect_perception)
     return f"No single kind of wrong report changes P; with perfect perception it would be {perfect}."
-
-
-def cause_blocks(result: ExplainResult, explained: Explained) -> Iterator[Block]:
-    """The violation and its causes, with the frames in which wrong reports really happened."""
-    yield Paragraph(_violation_text(explained))
-    lines = tuple(f"{line}." for line in cause_lines(result, explained))
-    if not lines:
-        return
-    yield Listing(lines)
-    yield Paragraph(HOW_CAUSES_COUNT, "note")
-    if best := _correction_text(result, explained):
-        yield Paragraph(best)
-    for kind in explained.violation.wrong_reports:
-        if kind.in_record:
-            summary = f"Frames with {_report_text(result, kind)}: {kind.in_record} in the record"
-            yield Fold(summary, (_frames(kind.frames or ()),))
-
-
-def _violation_text(explained: Explained) -> str:
-    """How probable the violation is, as a sentence."""
-    found = explained.violation
-    verb = "holds" if found.satisfies_the_formula else "fails"
-    if not found.patterns:
-        return f"There is no run on which the formula {verb}: with these matrices none has a positive probability."
-    if found.is_certain:
-        return f"The formula {verb} whatever the detector reports."
-    return f"The formula {verb} with probability {number_text(found.probability)}."
-
-
-def cause_lines(result: ExplainResult, explained: Explained) -> Iterator[str]:
-    """One line for each cause, the most probable first; their shares add up to the whole violation."""
-    found = explained.violation
-    for cause in found.causes:
-        yield f"Cause of {percent(cause.share)} of the violation: {_cause_text(result, explained, cause)}"
-    if found.rest > 0:
-        share = percent(found.rest / found.probability)
-        yield f"Cause of {share} of the violation: other sets of wrong reports, each less probable"
-
-
-def _cause_text(result: ExplainResult, explained: Explained, cause: CauseRecord) -> str:
-    kinds = _kinds(explained, cause)
-    if not kinds and not cause.others:
-        perfect = number_text(explained.perfect_perception)
-        return f"no wrong report; the planner and the dynamics lose (with perfect perception P would be {perfect})"
-    told = [_report_text(result, kind) for kind in kinds] + ["further wrong reports"] * cause.others
-    corrected = number_text(cause.corrected)
-    if len(told) == 1:
-        return f"{told[0]} (if correct, P would be {corrected})"
-    alone = listed([number_text(kind.corrected) for kind in kinds], "or")
-    single = f"; if only {'the first' if len(kinds) == 1 else 'one of them'}, {alone}" if kinds else ""
-    return f"{listed(told)} together (if all were correct, P would be {corrected}{single})"
-
-
-def _correction_text(result: ExplainResult, explained: Explained) -> str | None:
-    """Which correction of one kind, of two, and so on gains most; None where more than one kind gains no more."""
-    best = explained.violation.corrections
-    told = [
-        f"{'one kind' if len(one.wrong_reports) == 1 else counted(len(one.wrong_reports), 'kind')}, "
-        f"{listed([_report_text(result, kind) for kind in _kinds(explained, one)])}: P would be "
-        f"{number_text(one.corrected)}"
-        for one in best
-    ]
-    return f"Corrections that gain most. Of {'; of '.join(told)}." if len(best) > 1 else None
-
-
-def _kinds(explained: Explained, named: CauseRecord | CorrectionRecord) -> list[WrongReports]:
-    return [explained.violation.wrong_reports[number] for number in named.wrong_reports]
-
-
-def _report_text(result: ExplainResult, kind: WrongReports, reported: str = "") -> str:
-    """A kind of wrong report: `ped in [0, 10) m reported as empty`."""
-    where = name_text(result.bins[kind.bin])
-    return f"{name_text(kind.true)} in {where} reported as {reported or name_text(kind.reported)}"
-
-
-def _frames(frames: Sequence[Frame]) -> Table:
-    header = ("sequence", "frame", "distance", "annotation", "detection")
-    rows = tuple(
-        (
-            name_text(frame.sequence),
-            name_text(frame.frame),
-            "not known" if frame.distance_m is None else f"{frame.distance_m:.1f} m",
-            f"{name_text(frame.file)}:{frame.line}" if frame.file else "none",
-            f"{name_text(frame.report_file)}:{frame.report_line}" if frame.report_file else "none",
-        )
-        for frame in frames[:MOST_FRAMES]
-    )
-    more = f"; {len(frames) - MOST_FRAMES} more in the document" if len(frames) > MOST_FRAMES else ""
-    return Table(f"Frames{more}", header, rows)
-
-
-def pattern_blocks(result: ExplainResult, explained: Explained) -> Iterator[Block]:
-    """The patterns of losing runs, each with its runs step by step."""
-    found = explained.violation
-    if not found.patterns:
-        return
-    yield Paragraph(f"{_patterns_text(explained)}.")
-    for number, pattern in enumerate(found.patterns, start=1):
-        yield Paragraph(f"{number}. {sentence(_pattern_text(result, explained, pattern))}.")
-        for run in pattern.members:
-            alone = pattern.complete and len(pattern.members) == 1
-            exact = run.exact
-            short = exact is not None and 1 < exact.denominator <= LARGEST_DENOMINATOR
-            probability = f"{number_text(run.probability)}{f' = {exact}' if short else ''}"
-            start = f"with probability {probability}, from {state_text(run.initial)}"
-            yield Paragraph(f"{'The only run' if alone else 'A run'} of it, {start}:")
-            yield Listing(tuple(_run_items(result, explained, run)))
-    if any(run.replayed != "whole" for pattern in found.patterns for run in pattern.members):
-        yield Paragraph(
-            "Some runs are too long for the formula to be evaluated on them once more; their steps were.", "note"
-        )
-
-
-def _patterns_text(explained: Explained) -> str:
-    """How many patterns are listed, and what share of the violation they are."""
-    found = explained.violation
-    many = counted(len(found.patterns), "pattern")
-    if found.complete:
-        return f"Losing runs, whenever it happened: {many}"
-    which = "most probable" if found.ranked else "probable (others may be more so)"
-    return f"Losing runs, whenever it happened: the {which} {many}, {percent(found.covered or 0.0)} of the violation"
-
-
-def _pattern_text(result: ExplainResult, explained: Explained, pattern: PatternRecord) -> str:
-    """A pattern with its total probability: what counted on its steps, in order."""
-    kinds = explained.violation.wrong_reports
-    steps = [_counted_text(result, [[kinds[k] for k in reports] for reports in step]) for step in pattern.steps]
-    told = ", then ".join(steps) or "no wrong report counted"
-    return f"probability {number_text(pattern.probability)}, {percent(pattern.share)} of it: {told}"
-
-
-def _counted_text(result: ExplainResult, alternatives: Sequence[Sequence[WrongReports]]) -> str:
-    """What may have counted on a step; one object reported in one of several wrong ways is told at once."""
-    single = [reports[0] for reports in alternatives if len(reports) == 1]
-    if len({(kind.bin, kind.true) for kind in single}) == 1 and len(single) == len(alternatives):
-        return _report_text(result, single[0], listed([name_text(kind.reported) for kind in single], "or"))
-    return " or ".join(
-        listed([_report_text(result, kind) for kind in reports]) or "no wrong report" for reports in alternatives
-    )
-
-
-def _run_items(result: ExplainResult, explained: Explained, run: RunRecord) -> Iterator[str]:
-    if run.irrevocable_after == 0:
-        yield "From the start nothing can help."
-    at = 0
-    for steps in _stretches(run):
-        first, at = at + 1, at + len(steps)
-        when = f"Step {at}" if len(steps) == 1 else f"Steps {first} to {at}"
-        lost = " From here nothing can help any more" if at == run.irrevocable_after else ""
-        likely = "; the steps below are the most likely ones" if lost and at < len(run.steps) else ""
-        told = _stretch_text(result, explained, steps)
-        yield f"{when}: {told} Then {state_text(steps[-1].after)}.{lost}{likely}{'.' if lost else ''}"
-
-
-def _stretches(run: RunRecord) -> Iterator[list[StepRecord]]:
-    """Steps in which the same was there and was reported, as one; a step on which nothing hung is like any other."""
-    for _, group in itertools.groupby(enumerate(run.steps), key=lambda pair: _alike(run, *pair)):
-        yield [step for _, step in group]
-
-
-def _alike(run: RunRecord, at: int, step: StepRecord) -> tuple[object, ...]:
-    what = (step.there, step.reported) if step.matters else None
-    return at >= run.irrevocable_after, step.matters, what
-
-
-def _stretch_text(result: ExplainResult, explained: Explained, steps: Sequence[StepRecord]) -> str:
-    first = steps[0]
-    if not first.matters:
-        return "what is reported makes no difference." if first.there else "the detector is not asked."
-    things = [f"{name_text(thing.label)} in {name_text(result.bins[thing.bin])}" for thing in first.there]
-    told = listed([_classes_text(explained, report.classes) for report in first.reported], "or")
-    rate = sum(report.probability for report in first.reported)
-    often = " in each step" if len(steps) > 1 else ""
-    return f"{listed(things) or 'nothing'} is there, and {told} is reported (chance {number_text(rate)}{often})."
-
-
-def _classes_text(explained: Explained, classes: Sequence[str]) -> str:
-    """What the planner was told of the classes that it asks about."""
-    if classes:
-        return listed([name_text(name) for name in classes])
-    return f"no {listed([name_text(name) for name in explained.asks_about], 'or')}"
 
 
 def _fixes(result: ExplainResult, explained: Explained) -> Iterator[Block]:
@@ -369,31 +156,3 @@ def _moves(result: ExplainResult, explained: Explained) -> Iterator[Block]:
 
 def _place(result: ExplainResult, true: str, at: int) -> tuple[str, Cell]:
     return name_text(true), Cell(name_text(result.bins[at]), at)
-
-
-def _map(explained: Explained, found: MapRecord) -> Iterator[Block]:
-    names = [name_text(name) for name in found.variables]
-    worst = "largest" if found.worst_is_largest else "smallest"
-    title = f"P for runs that start in a state, by {listed(names)}, in {name_text(explained.point.environment)}"
-    table = np.array(found.probability, dtype=float)  # None becomes NaN
-    if len(names) == 1:
-        points = [(float(x), float(p)) for x, p in zip(found.values[0], table, strict=True) if not np.isnan(p)]
-        yield Figure(plot([Line("P", points)], (names[0], "P"), title), f"{title}. Of several states the {worst} P.")
-        return
-    across, up = found.values
-    picture = chart(table, (across, up), (names[0], names[1]), title, worst_is_largest=found.worst_is_largest)
-    yield Figure(picture, f"{title}. Grey: no run comes here. Of several states the {worst} P is shown.")
-    if table.size <= MOST_MAP_ROWS:
-        yield Fold("The map as a table", (_map_table(found, names, table.tolist()),), printed=False)
-
-
-def _map_table(found: MapRecord, names: Sequence[str], table: Sequence[Sequence[float]]) -> Table:
-    header = (f"{names[0]} \\ {names[1]}", *map(str, found.values[1]))
-    rows: tuple[Row, ...] = tuple(
-        (str(value), *(_map_cell(found, p) for p in row)) for value, row in zip(found.values[0], table, strict=True)
-    )
-    return Table("P by state; the darker, the worse", header, rows)
-
-
-def _map_cell(found: MapRecord, p: float) -> Cell:
-    return Cell("none") if np.isnan(p) else Cell(f"{p:.4g}", p, heat=p if found.worst_is_largest else 1 - p)

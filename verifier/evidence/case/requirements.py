@@ -24,7 +24,7 @@ from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateResult
 from verifier.evidence.rates.hazard import EVERY
 from verifier.study.results import Point, RequirementResult
-from verifier.telling.explain import cause_lines
+from verifier.telling.failing import cause_lines
 from verifier.telling.grounds import Judged, reason_text, told_verdict, why
 
 _STATUS: Mapping[str, Status] = {

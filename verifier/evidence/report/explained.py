@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from verifier.evidence.report.subjects import Subject
 from verifier.telling.blocks import Block, Section
-from verifier.telling.explain import cause_lines, failing_blocks, improving_blocks, improving_sentence
+from verifier.telling.explain import improving_blocks, improving_sentence
+from verifier.telling.failing import cause_lines, failing_blocks
 from verifier.telling.require import answer_blocks, answer_text
 from verifier.telling.wording import sentence
 

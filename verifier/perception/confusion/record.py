@@ -18,7 +18,7 @@ a policy counts, where it is counted |
 | report_x1 ... report_yaw_rad | the detection's image rectangle and box in the ego frame |
 
 Unknown numbers are empty in CSV, null in Parquet.
-"""  # noqa: E501
+"""
 
 from __future__ import annotations
 
