@@ -170,7 +170,7 @@ def explained(given, slopes):
     names = ("ped", "empty")
     part = {
         "name": "stops", "planner": "p", "formula": "G safe", "target": None, "verdict": "satisfied",
-        "condition": None, "point": {},
+        "condition": None, "point": given.content["requirements"][0]["points"][0], "asks_about": ["ped"],
         "perfect_perception": 1, "fixes": [], "moves": [], "label_more": [],
         "violation": {"satisfies_the_formula": False, "probability": 0, "error": 0, "covered": None,
                       "complete": True, "ranked": True, "rest": 0,
