@@ -50,7 +50,7 @@ def test_a_run_is_that_of_the_command(capsys):
 def test_an_explanation_is_that_of_the_command(capsys):
     result = verifier.explain(SPEC, MATRICES, **ONE, draws=300)
     assert same(result, ["explain", SPEC, "--cm", MATRICES, *OPTIONS], capsys)
-    assert sum(result.frame()["probability"]) == pytest.approx(1 - result.run.requirements[0].worst.probability)
+    assert sum(result.frame()["probability"]) == pytest.approx(1 - result.run.requirements[0].worst_point.probability)
 
 
 def test_what_is_required_is_that_of_the_command(capsys):

@@ -13,7 +13,7 @@ from verifier.base.errors import one_line
 from verifier.base.numbers import interval_text, level_text
 from verifier.perception.confusion.matrices import Label, label_text
 from verifier.questions.explain.explain_result import Counted, Explained, ExplainResult, Frame
-from verifier.study.results import Point
+from verifier.study.points import Point
 from verifier.telling.causes import (
     HOW_CAUSES_COUNT,
     cause_lines,

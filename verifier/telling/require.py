@@ -8,7 +8,7 @@ from fractions import Fraction
 from verifier.base.errors import one_line
 from verifier.base.numbers import decimal_text
 from verifier.questions.require.require_result import Answer, Outcome, RequireResult
-from verifier.study.results import Point
+from verifier.study.points import Point
 from verifier.telling.grounds import channel_lines
 from verifier.telling.run import probability_text
 from verifier.telling.run_summary import remark_lines

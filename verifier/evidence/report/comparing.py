@@ -16,7 +16,7 @@ from verifier.evidence.report.gates import drops_table, regression_sentence
 from verifier.evidence.report.pictures import Line, plot
 from verifier.evidence.report.wording import name_text, scenario_text
 from verifier.study.gates import DropGate
-from verifier.study.results import Point
+from verifier.study.points import Point
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Section, Table
 from verifier.telling.grounds import bounds_told, channel_lines
 from verifier.telling.run import probability_text

@@ -12,7 +12,7 @@ from verifier.checking.verdicts import Verdict, verdict_text
 from verifier.evidence.documents import Document
 from verifier.evidence.report.subjects import Subject
 from verifier.evidence.report.wording import name_text, scenario_text, sentence
-from verifier.study.results import Point
+from verifier.study.points import Point
 from verifier.telling.blocks import Block, Cell, Paragraph, Table
 from verifier.telling.causes import deviation_text
 from verifier.telling.run import probability_text
@@ -41,7 +41,7 @@ def improving_sentence(subject: Subject) -> str | None:
                 f"If true {name_text(best['true'])} in {where} were never reported as {name_text(best['reported'])}, "
                 f"P would be {number_text(best['probability'])}."
             )
-        elif subject.verdict is Verdict.VIOLATED:
+        elif subject.result.verdict is Verdict.VIOLATED:
             perfect = number_text(part["perfect_perception"])
             sentences.append(
                 f"No single kind of wrong report changes P; with perfect perception it would be {perfect}."

@@ -8,22 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any
 
 from verifier.analysis.channel_test import Channel
-from verifier.analysis.planning import EvidencePlan
-from verifier.analysis.tipping import TippingPoints
 from verifier.base.documents import Content, json_values, read_document
 from verifier.base.numbers import number_text
-from verifier.checking.verdicts import Verdict
 from verifier.evidence.documents import Document
 from verifier.evidence.report.wording import name_text, scenario_text
+from verifier.study.points import Point
 from verifier.study.records import SettingsRecord
-from verifier.study.results import Point, RequirementResult, RunResult, StrategyEnds, Target
+from verifier.study.results import RequirementResult, RunResult
 from verifier.telling.grounds import told_verdict
 
-T = TypeVar("T")
 CHOICES = (
     "constants", "where", "score_threshold", "canonical", "empty_columns", "false_alarms", "endless",
     "round_transitions",
@@ -33,57 +29,31 @@ CLOSE = 1e-9
 """Two engines' answers to one question may differ by rounding, by no more than this."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Subject:
     """One requirement under one planner, with everything the documents say of it.
 
     Attributes:
         id: of its section.
         document: the run or, without one, the explanation its numbers are from.
-        name, planner, formula, target: of the requirement.
-        verdict, condition: over all scenarios.
-        points: of all scenarios; of an explanation alone only the worst.
-        worst: the worst of them.
+        result: over all scenarios; of an explanation alone it has only the worst one.
         settings, channel: of the run it was verified in.
-        needed: what would decide it, where that is known.
-        tipping: how wrong the assumptions of its bounds may be, where that is known.
-        strategies: the range over all winning strategies in the worst scenario, where that was asked for.
         explained: (document, explanation) of its worst scenario.
         answers: (document, answer) to what recall it asks for.
     """
 
     id: str
     document: Document
-    name: str
-    planner: str
-    formula: str
-    target: Target | None
-    verdict: Verdict
-    condition: str | None
-    points: tuple[Point, ...]
-    worst: Point
+    result: RequirementResult
     settings: SettingsRecord
     channel: Channel
-    needed: EvidencePlan | None
-    tipping: TippingPoints | None
-    strategies: StrategyEnds | None
     explained: tuple[tuple[Document, Content], ...]
     answers: tuple[tuple[Document, Content], ...]
 
     @property
     def told(self) -> str:
         """Its verdict with its condition."""
-        return told_verdict(self)
-
-    @property
-    def threshold(self) -> Fraction | None:
-        """The probability that is asked for."""
-        return None if self.target is None else self.target.probability
-
-    @property
-    def target_text(self) -> str:
-        """The target for people: `>= 0.95`."""
-        return "= ?" if self.target is None else str(self.target)
+        return told_verdict(self.result)
 
 
 def subjects_of(documents: Sequence[Document]) -> tuple[Subject, ...]:
@@ -101,72 +71,40 @@ def subjects_of(documents: Sequence[Document]) -> tuple[Subject, ...]:
             key = _key(run, each.name, each.planner)
             mine = tuple(pair for pair in explained.get(key, ()) if _explains(pair, each))
             used |= {id(part) for _, part in mine}
-            theirs = tuple(pair for pair in answers.get(key, ()) if _answers(pair, each.formula, each.target))
-            about = {name: getattr(each, name) for name in ("name", "planner", "formula", "target", "verdict")}
-            found.append(
-                Subject(
-                    id=f"r{len(found) + 1}",
-                    document=run,
-                    **about,
-                    condition=each.condition,
-                    points=each.points,
-                    worst=each.worst_point,
-                    settings=result.settings,
-                    channel=result.channel,
-                    needed=each.evidence_needed,
-                    tipping=each.tipping_points,
-                    strategies=None if each.strategies is None else each.strategies[each.worst],
-                    explained=mine,
-                    answers=theirs,
-                )
-            )
+            theirs = tuple(pair for pair in answers.get(key, ()) if _answers(pair, each))
+            name = f"r{len(found) + 1}"
+            found.append(Subject(name, run, each, result.settings, result.channel, mine, theirs))
     for document, part in told:
         if id(part) not in used:
-            found.append(_explained_alone(f"r{len(found) + 1}", document, part, answers))
+            settings = read_document(SettingsRecord, document.content["settings"], document.name)
+            channel = read_document(Channel, document.content["channel"], document.name)
+            one = _explained(document, part)
+            key = _key(document, one.name, one.planner)
+            theirs = tuple(pair for pair in answers.get(key, ()) if _answers(pair, one))
+            name = f"r{len(found) + 1}"
+            found.append(Subject(name, document, one, settings, channel, ((document, part),), theirs))
     return tuple(found)
 
 
-def _explained_alone(identity: str, document: Document, part: Content, answers: Mapping[Any, Any]) -> Subject:
-    """A requirement that only an explanation speaks of."""
-
-    def read(kind: type[T], told: Any) -> T | None:
-        return None if told is None else read_document(kind, told, document.name)
-
-    name, planner, formula = part["name"], part["planner"], part["formula"]
-    target, point = read(Target, part["target"]), read_document(Point, part["point"], document.name)
-    asked = answers.get(_key(document, name, planner), ())
-    return Subject(
-        id=identity,
-        document=document,
-        name=name,
-        planner=planner,
-        formula=formula,
-        target=target,
-        verdict=Verdict(part["verdict"]),
-        condition=part["condition"],
-        points=(point,),
-        worst=point,
-        settings=read_document(SettingsRecord, document.content["settings"], document.name),
-        channel=read_document(Channel, document.content["channel"], document.name),
-        needed=read(EvidencePlan, part.get("evidence_needed")),
-        tipping=read(TippingPoints, part.get("tipping_points")),
-        strategies=None,
-        explained=((document, part),),
-        answers=tuple(pair for pair in asked if _answers(pair, formula, target)),
-    )
+def _explained(document: Document, part: Content) -> RequirementResult:
+    """What an explanation says of its requirement: the verdict over all scenarios, and the worst of them."""
+    shared = ("name", "planner", "formula", "target", "verdict", "condition", "evidence_needed", "tipping_points")
+    told = {name: part[name] for name in shared if name in part}
+    return read_document(RequirementResult, told | {"points": [part["point"]], "worst": 0}, document.name)
 
 
 def disagreements(subjects: Sequence[Subject]) -> Iterator[str]:
     """Documents that name the same inputs and settings and tell another probability of the same scenario."""
     first: dict[Any, tuple[Document, Point]] = {}
     for each in subjects:
-        key = _key(each.document, each.name, each.planner), each.formula, _choices(each)
-        for point in each.points:
+        one = each.result
+        key = _key(each.document, one.name, one.planner), one.formula, _choices(each)
+        for point in one.points:
             other, told = first.setdefault((key, point.place), (each.document, point))
             if abs(told.probability - point.probability) > CLOSE:
                 tell, tells = (number_text(found.probability) for found in (told, point))
                 yield (
-                    f"Contradiction: of {name_text(each.name)} in {scenario_text(point)}, {other.name} "
+                    f"Contradiction: of {name_text(one.name)} in {scenario_text(point)}, {other.name} "
                     f"tells P = {tell} and {each.document.name} P = {tells}, from the same inputs and settings; one "
                     "is wrong."
                 )
@@ -175,7 +113,12 @@ def disagreements(subjects: Sequence[Subject]) -> Iterator[str]:
 def _choices(subject: Subject) -> tuple[object, ...]:
     """What else decides a probability."""
     settings = subject.settings
-    return settings.planners.get(subject.planner), settings.synthesised_from, repr(settings.set_), settings.initial
+    return (
+        settings.planners.get(subject.result.planner),
+        settings.synthesised_from,
+        repr(settings.set_),
+        settings.initial,
+    )
 
 
 def unattached_answers(
@@ -206,18 +149,16 @@ def _key(document: Document, name: str, planner: str) -> Any:
 
 def _explains(pair: tuple[Document, Content], found: RequirementResult) -> bool:
     """Whether an explanation is of this requirement's worst scenario."""
-    document, part = pair
-    if part["formula"] != found.formula or part["target"] != json_values(found.target):
+    told = _explained(*pair)
+    if (told.formula, told.target, told.worst_point.place) != (found.formula, found.target, found.worst_point.place):
         return False
-    told, worst = read_document(Point, part["point"], document.name), found.worst_point
-    return told.place == worst.place and abs(told.probability - worst.probability) <= CLOSE
+    return abs(told.worst_point.probability - found.worst_point.probability) <= CLOSE
 
 
-def _answers(pair: tuple[Document, Content], formula: str, target: Target | None) -> bool:
+def _answers(pair: tuple[Document, Content], found: RequirementResult) -> bool:
     asked = pair[0].content["requirement"]
-    if target is None or asked["formula"] != formula:
-        return False
-    return bool({name: asked[name] for name in ("comparison", "probability")} == json_values(target))
+    target = {name: asked[name] for name in ("comparison", "probability")}
+    return bool(asked["formula"] == found.formula and target == json_values(found.target))
 
 
 def matrices_of(documents: Sequence[Document]) -> dict[str, Document]:

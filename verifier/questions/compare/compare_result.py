@@ -17,7 +17,8 @@ from verifier.base.result import Result
 from verifier.base.words import counted
 from verifier.questions.compare.gate import Gate
 from verifier.questions.compare.tables import ParetoView, SpecComparison
-from verifier.study.results import InputFile, Point
+from verifier.study.points import Point
+from verifier.study.results import InputFile
 
 SCHEMA_NAME = "verifier.compare"
 SCHEMA_VERSION = 1

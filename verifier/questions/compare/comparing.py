@@ -40,6 +40,7 @@ from verifier.questions.compare.tables import Contender, Drawn, SpecComparison
 from verifier.study.case import Case, Study, clock_of, read_inputs
 from verifier.study.collection import CheckedCase, Judging, collected
 from verifier.study.options import MIX_ELSEWHERE, RunOptions
+from verifier.study.points import Point
 from verifier.study.provenance import (
     grid_remarks,
     input_files,
@@ -49,7 +50,7 @@ from verifier.study.provenance import (
     run_remarks,
     run_settings,
 )
-from verifier.study.results import InputFile, Point, RequirementResult
+from verifier.study.results import InputFile, RequirementResult
 from verifier.study.scenarios import Grid
 
 Job: TypeAlias = "tuple[str, Case]"

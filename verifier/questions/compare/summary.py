@@ -12,7 +12,7 @@ from verifier.language.expressions import to_text
 from verifier.language.specs import Requirement
 from verifier.questions.compare.scores import WHOLE, Scores, interval_of
 from verifier.questions.compare.tables import Contender, Entry, ParetoView, RequirementComparison
-from verifier.study.results import Point
+from verifier.study.points import Point
 
 
 def requirement_comparison(

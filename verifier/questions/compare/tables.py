@@ -14,7 +14,8 @@ from verifier.analysis.comparison import Flip
 from verifier.base.documents import json_values
 from verifier.base.numbers import decimal_text
 from verifier.checking.verdicts import Verdict, condition_over, verdict_over, verdict_text
-from verifier.study.results import Point, point_document
+from verifier.study.points import Point
+from verifier.study.results import point_document
 
 
 @dataclass(frozen=True)

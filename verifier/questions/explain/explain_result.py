@@ -20,7 +20,8 @@ from verifier.base.documents import fraction_text
 from verifier.base.files import document_text
 from verifier.base.result import Result
 from verifier.perception.confusion.matrices import Label, label_text
-from verifier.study.results import InputFile, Point, RequirementResult, RunResult
+from verifier.study.points import Point
+from verifier.study.results import InputFile, RequirementResult, RunResult
 
 SCHEMA_NAME = "verifier.explain"
 SCHEMA_VERSION = 1

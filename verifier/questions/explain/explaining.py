@@ -35,7 +35,8 @@ from verifier.pipeline import Progress, checked_study, result_of
 from verifier.questions.explain.explain_result import Counted, Explained, ExplainResult, Frame
 from verifier.study.case import Case, Study, clock_of, read_inputs
 from verifier.study.options import MIX_ELSEWHERE, RunOptions
-from verifier.study.results import InputFile, Point, RequirementResult, RunResult
+from verifier.study.points import Point
+from verifier.study.results import InputFile, RequirementResult, RunResult
 
 MOST_FRAMES = 5
 """Frames that are named for each kind of wrong report."""

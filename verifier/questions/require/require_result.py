@@ -18,7 +18,8 @@ from verifier.base.files import document_text
 from verifier.base.numbers import decimal_text
 from verifier.base.result import Result
 from verifier.checking.verdicts import Verdict, verdict_text
-from verifier.study.results import InputFile, Point, point_document
+from verifier.study.points import Point
+from verifier.study.results import InputFile, point_document
 
 SCHEMA_NAME = "verifier.require"
 SCHEMA_VERSION = 1
