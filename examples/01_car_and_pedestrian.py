@@ -18,7 +18,7 @@ for labelling in ("class", "proposition"):
     for canonical in (True, False):
         matrices = HERE / f"nuscenes_yolov3_{labelling}.json"
         result = verifier.run(SPEC, matrices, environment="ped", requirement="all_three", canonical=canonical)
-        point = result.requirements[0].worst
+        point = result.requirements[0].worst_point
         kind = "canonical" if canonical else "by distance"
         print(f"  {labelling:<11} {kind:<11} {point.probability:.3f}")
 

@@ -24,10 +24,10 @@ result = verifier.run(
 )
 print("planner    worst P(all three) over the initial speeds 1 to 3")
 for each in result.requirements:
-    print(f"{each.planner:<10} {each.worst.probability:.6f} at v = {each.worst.scenario.initial['v']}")
+    print(f"{each.planner:<10} {each.worst_point.probability:.6f} at v = {each.worst_point.initial['v']}")
     if each.strategies is not None:
-        smallest, largest = each.strategies[each.points.index(each.worst)]
-        print(f"           every winning strategy: {smallest:.6f} to {largest:.6f}")
+        ends = each.strategies[each.worst]
+        print(f"           every winning strategy: {ends.smallest:.6f} to {ends.largest:.6f}")
 
 # Expected output:
 # planner    worst P(all three) over the initial speeds 1 to 3

@@ -52,8 +52,8 @@ with tempfile.TemporaryDirectory() as folder:
     result = verifier.run(Path(folder) / "robot.ltl", Path(folder) / "detector.json")
 
 for each in result.requirements:
-    worst = each.worst
-    print(f"{each.name:<18} {each.target_text:<8} P = {worst.probability:.4f} in {worst.scenario.environment}")
+    worst = each.worst_point
+    print(f"{each.name:<18} {each.target_text:<8} P = {worst.probability:.4f} in {worst.environment}")
     print(f"{'':<18} {each.verdict.value}")
 
 # Expected output:

@@ -72,7 +72,7 @@ with tempfile.TemporaryDirectory() as name:
         selection = Selection(settings={"vmax": 3})
         result = verify_spec(SPEC, folder / f"{detector}.json", RunOptions(selection))
         for each in result.requirements:
-            print(f"      {each.name:<28} P = {each.worst.probability:.4f}  {each.verdict_text}")
+            print(f"      {each.name:<28} P = {each.worst_point.probability:.4f}  {each.verdict_text}")
 
 # Expected output:
 # near  recall of pedestrians by distance: 0.82 0.49 0.09 0.00 0.00

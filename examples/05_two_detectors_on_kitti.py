@@ -72,7 +72,7 @@ def main(annotations, pointrcnn, rrc, plot=None):
             result = verify_spec(SPEC, Path(folder) / "counts.json", RunOptions(selection))
         worst = {}
         for point in result.requirements[0].points:
-            vmax = int(point.scenario.swept["vmax"])
+            vmax = int(point.constants["vmax"])
             worst[vmax] = min(point.probability, worst.get(vmax, 1.0))
         probability[name] = [worst[vmax] for vmax in sorted(worst)]
         print(f"{name:<10} recall by distance " + " ".join(f"{each:.2f}" for each in recall[name]))

@@ -5,17 +5,9 @@ from made_runs import SETTINGS
 from verifier.analysis.channel_test import Channel
 from verifier.base.documents import read_document
 from verifier.checking.verdicts import Verdict
+from verifier.study.points import Point, PointBounds, PointInterval, Sureness
 from verifier.study.records import SettingsRecord
-from verifier.study.results import (
-    Point,
-    PointBounds,
-    PointInterval,
-    RequirementResult,
-    RunInput,
-    RunResult,
-    Sureness,
-    Target,
-)
+from verifier.study.results import RequirementResult, RunInput, RunResult, Target
 
 
 def settings_of(**more):

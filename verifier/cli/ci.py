@@ -13,7 +13,8 @@ from verifier.evidence.junit import junit_xml, suite_name
 from verifier.language.specs import Specification
 from verifier.questions.settings import RunSettings
 from verifier.study.case import Case
-from verifier.study.results import RunResult, block_text
+from verifier.study.points import block_text
+from verifier.study.results import RunResult
 
 CI_OUTPUTS = ("junit", "sarif", "in_toto")
 RESULT_FILE = "run.json"

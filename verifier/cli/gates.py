@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ from verifier.study.options import RunOptions
 from verifier.study.results import InputFile, RunResult
 
 if TYPE_CHECKING:  # comparisons take a while to import, and most runs have no gates
-    from verifier.questions.compare.gate import Baseline, Drop, Gate
+    from verifier.questions.compare.gate import Baseline, Gate
 
 PAIRED = "worst probabilities, both verified here; chances from common draws of the two files of matrices"
 SAME = "worst probabilities, both verified here; the matrices are the same, so every drop is 0 in every draw"
@@ -111,19 +111,14 @@ def gates_of(asked: Asked, arguments: RunSettings, result: RunResult, storm: Sto
     known = {(requirement, planner) for _, requirement, _, planner in baseline.worst}
     new = [each for each in result.requirements if (each.name, each.planner) not in known]
     regression = Regression(
-        baseline=BaselineFile.of(gate.baseline),
+        baseline=BaselineFile(gate.baseline.name, gate.baseline.sha256),
         max_drop=decimal_text(gate.max_drop),
         drop_from=rule_text(gate.least_chance),
-        drops=tuple(_record(drop) for drop in gate.drops),
+        drops=tuple(DropRecord(**vars(drop)) for drop in gate.drops),
         compared=compared,
         not_in_baseline=tuple(NewRequirement(each.name, each.planner) for each in new),
     )
     return Gates(floor, regression)
-
-
-def _record(drop: Drop) -> DropRecord:
-    """Without the detector: a run has one."""
-    return DropRecord(**{each.name: getattr(drop, each.name) for each in fields(DropRecord)})
 
 
 def _verified_baseline(inputs: Inputs, options: RunOptions, storm: StormProcess) -> Baseline:

@@ -43,8 +43,9 @@ from verifier.evidence.resting import (
 )
 from verifier.perception.confusion.document_types import Dependence
 from verifier.study.collection import Judging
+from verifier.study.points import Point
 from verifier.study.records import SettingsRecord
-from verifier.study.results import Engines, Point, RequirementResult, RunResult, Target
+from verifier.study.results import Engines, RequirementResult, RunResult, Target
 
 LARGEST_NUMBER = 1e300
 """In size; a larger one is no count, length or probability of anything."""
@@ -176,10 +177,10 @@ def _check_explain(document: Document) -> None:
     for at, each in enumerate(content["explanations"]):
         where = f"/explanations/{at}"
         point = part_of(document, Point, f"{where}/point", each["point"])
-        parts = {"target": Target, "evidence_needed": EvidencePlan, "tipping_points": TippingPoints}
+        parts = (("target", Target), ("evidence_needed", EvidencePlan), ("tipping_points", TippingPoints))
         read: dict[str, Any] = {
             name: part_of(document, kind, f"{where}/{name}", each[name])
-            for name, kind in parts.items()
+            for name, kind in parts
             if each.get(name) is not None
         }
         check_numbers(document, f"{where}/point", point, settings)

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from verifier.base.documents import fraction_of
+from verifier.study.points import Numbers, Point, Sureness
 from verifier.study.records import ConfidenceRecord, SettingsRecord
-from verifier.study.results import Numbers, Point, Sureness
 
 ROUNDING = 1e-9
 """By which a value may stand outside its bounds, or 0..1, because it was rounded."""
@@ -63,12 +63,10 @@ def numbers_apart(point: Numbers, *, rounded: bool) -> Iterator[tuple[str, str]]
 
 def _disordered(sure: Sureness, asked: ConfidenceRecord) -> Iterator[tuple[str, str]]:
     interval, bounds = sure.interval, sure.confidence_bounds
-    for kind, lower, upper in (
-        ("interval", interval.lower, interval.upper),
-        ("confidence_bounds", bounds.lower, bounds.upper),
-    ):
-        if lower > upper:
-            yield f"/sureness/{kind}", f"expected the lower end below the upper, got {lower}, {upper}"
+    for kind, ends in (("interval", interval), ("confidence_bounds", bounds)):
+        if ends.lower > ends.upper:
+            yield f"/sureness/{kind}", f"expected the lower end below the upper, got {ends.lower}, {ends.upper}"
+    within = f"expected a value within the bounds, {bounds.lower} to {bounds.upper}, got"
     for end, value, (low, high), attained in (
         ("lower", interval.lower, interval.lower_range, bounds.attained_lower),
         ("upper", interval.upper, interval.upper_range, bounds.attained_upper),
@@ -76,10 +74,7 @@ def _disordered(sure: Sureness, asked: ConfidenceRecord) -> Iterator[tuple[str, 
         if not low <= value <= high:
             yield f"/sureness/interval/{end}_range", f"expected a range that holds the end, {value}"
         if not bounds.lower - SOLVING <= attained <= bounds.upper + SOLVING:
-            yield (
-                f"/sureness/confidence_bounds/attained_{end}",
-                f"expected a value within the bounds, {bounds.lower} to {bounds.upper}, got {attained}",
-            )
+            yield f"/sureness/confidence_bounds/attained_{end}", f"{within} {attained}"
     for name, told, expected in (
         ("level", sure.level, asked.level),
         ("interval/kind", interval.kind, asked.interval),

@@ -28,8 +28,9 @@ from verifier.questions.compare.floor import floor_of
 from verifier.questions.compare.gate import worst_of_points
 from verifier.study.collection import Judging
 from verifier.study.gates import DropRecord, Regression
+from verifier.study.points import Point
 from verifier.study.records import SettingsRecord
-from verifier.study.results import Point, RequirementResult, RunResult, Target
+from verifier.study.results import RequirementResult, RunResult, Target
 
 if TYPE_CHECKING:
     from verifier.evidence.rates.document import RateResult

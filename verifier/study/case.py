@@ -37,7 +37,7 @@ from verifier.perception.confusion import ConfusionFile, ConfusionMatrices, read
 from verifier.perception.confusion.counts import Sequences
 from verifier.perception.confusion.mix import MixedMatrices
 from verifier.study.options import RunOptions
-from verifier.study.results import Numbers
+from verifier.study.points import Numbers
 from verifier.study.scenarios import Block, Grid, make_grid, selected_requirements
 from verifier.systems.model import SystemModel
 from verifier.systems.reader import read_model

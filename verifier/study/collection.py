@@ -23,18 +23,9 @@ from verifier.language.specs.specification import Requirement
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import label_text
 from verifier.study.case import Case, Study
+from verifier.study.points import Point, PointBounds, PointInterval, Sureness
 from verifier.study.records import SettingsRecord
-from verifier.study.results import (
-    Finished,
-    Point,
-    PointBounds,
-    PointInterval,
-    RequirementResult,
-    StrategyEnds,
-    Sureness,
-    Target,
-    Unanswered,
-)
+from verifier.study.results import Finished, RequirementResult, StrategyEnds, Target, Unanswered
 
 LARGEST_TIPPED = 2_000
 """Product states; tipping points are searched for with some twenty bounds each."""

@@ -9,7 +9,6 @@ from verifier.base.documents import (
     ALWAYS,
     Condition,
     Derives,
-    InputFile,
     Limits,
     MisfitError,
     Sha256,
@@ -81,11 +80,6 @@ class BaselineFile:
 
     name: str
     sha256: Sha256
-
-    @classmethod
-    def of(cls, file: InputFile) -> BaselineFile:
-        """That of an input."""
-        return cls(file.name, file.sha256)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,6 @@ from verifier.perception.settings import EmptyColumns
 from verifier.systems.settings import FalseAlarms, Limits, constant, initial_condition, sweep
 
 if TYPE_CHECKING:
-    from verifier.checking.verdicts import VerdictRule
     from verifier.language.expressions.syntax import Node
 else:
     Node = Any
@@ -165,13 +164,6 @@ class RunOptions:
     def point_alone(self) -> RunOptions:
         """The same without intervals and ranges; the rates keep their weights."""
         return replace(self, confidence=None, verdict_from="point", strategies=False, point_weights=self.weights)
-
-    @property
-    def verdict_rule(self) -> VerdictRule:
-        """Which assumptions a verdict may rest on."""
-        from verifier.checking.verdicts import VerdictRule
-
-        return VerdictRule(self.strict, self.assume_memoryless)
 
 
 BOUNDS_ASSUME = ("bounds", "weights", "largest_drive", "icc_at_most", "assume_independent_items", "looks", "shift")

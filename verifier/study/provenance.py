@@ -35,17 +35,9 @@ from verifier.study.scenarios import Block, Grid
 from verifier.systems.model import EMPTY_CLASS, SystemModel
 
 MATRICES_SAY = (
-    "distance",
-    "matching",
-    "false_alarms",
-    "grouping",
-    "score_threshold",
-    "where",
-    "mix",
-    "dependence",
-    "remarks",
+    "distance", "matching", "false_alarms", "grouping", "score_threshold", "where", "mix", "dependence", "remarks",
     "source",
-)
+)  # fmt: skip
 """What a result repeats of a confusion document."""
 
 
@@ -127,15 +119,12 @@ def run_settings(grid: Grid, options: RunOptions, data: Data | None) -> Settings
 
 def _confidence(settings: ConfidenceSettings, data: Data) -> ConfidenceRecord:
     return ConfidenceRecord(
-        level=settings.level,
         interval=data.choice.kind,
         reason=data.choice.reason,
-        prior=settings.prior,
         draws=data.draws,
-        seed=settings.seed,
-        semantics=settings.semantics,
         events=len(data.events),
         bounds=data.basis,
+        **{name: getattr(settings, name) for name in ("level", "prior", "seed", "semantics")},
     )
 
 

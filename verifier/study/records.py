@@ -26,8 +26,7 @@ class MatricesRecord:
         items: in all columns together.
         sequences: that are counted apart; None where none are.
         matching: the policy that decided which detection explains which object.
-        false_alarms: what became of unmatched detections.
-        grouping: which objects were grouped.
+        false_alarms, grouping: what became of unmatched detections, and which objects were grouped.
         score_threshold, where: the member of a family, and the bins, that were chosen.
         dependence: whether successive frames depend on each other.
     """

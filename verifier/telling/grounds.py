@@ -13,7 +13,7 @@ from verifier.analysis.intervals.tiers import BoundsBasis
 from verifier.analysis.planning import EvidencePlan
 from verifier.analysis.tipping import TippingPoints
 from verifier.checking.verdicts import Reason, Refused, Verdict, WithinBounds, verdict_text
-from verifier.study.results import Point
+from verifier.study.points import Point
 
 
 class Judged(Protocol):

@@ -9,7 +9,7 @@ from verifier.base.errors import one_line
 from verifier.base.numbers import decimal_text, number_text
 from verifier.base.words import listed, some_of
 from verifier.questions.require.require_result import Answer, Outcome, RequireResult
-from verifier.study.results import Point
+from verifier.study.points import Point
 from verifier.telling.blocks import Block, Cell, Paragraph, Row, Table
 from verifier.telling.grounds import channel_lines
 from verifier.telling.run import probability_text

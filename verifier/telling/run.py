@@ -9,7 +9,9 @@ from verifier.base.errors import one_line
 from verifier.base.numbers import exact_or_number, interval_text, level_text
 from verifier.checking.verdicts import Verdict
 from verifier.questions.explain.explain_result import ExplainResult
-from verifier.study.results import Point, RequirementResult, RunResult
+from verifier.study.points import Point
+from verifier.study.results import RequirementResult, RunResult
+from verifier.telling.grounds import told_verdict
 from verifier.telling.run_summary import decision_lines, evidence_lines, farthest, summary_lines, tipping_lines
 from verifier.telling.terminal import aligned
 
@@ -51,7 +53,7 @@ def run_table(result: RunResult, *, points: bool = False, colour: bool = False) 
 def _cells(each: RequirementResult, points: bool) -> list[list[str]]:
     """P, bound, scenario and verdict of each row of a requirement."""
     if points:
-        chosen = [("", point, point.verdict_text) for point in each.points]
+        chosen = [("", point, told_verdict(point)) for point in each.points]
     elif each.target is None and probability_text(each.best_point) != probability_text(each.worst_point):
         chosen = [("min: ", each.worst_point, each.verdict_text), ("max: ", each.best_point, each.verdict_text)]
     else:

@@ -13,9 +13,10 @@ from verifier.base.numbers import level_text
 from verifier.base.words import counted
 from verifier.checking.values import ONE_ENGINE
 from verifier.checking.verdicts import Verdict, WithinBounds
+from verifier.study.points import Point
 from verifier.study.provenance import DROPPED
 from verifier.study.records import ConfidenceRecord, SettingsRecord
-from verifier.study.results import Point, RequirementResult, RunResult
+from verifier.study.results import RequirementResult, RunResult
 from verifier.telling.grounds import looks_text, tipping_sentences, why
 
 WIDTH = 100

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from verifier.base.numbers import decimal_text
-from verifier.study.results import Numbers, Target
+from verifier.study.points import Numbers
+from verifier.study.results import Target
 
 LONGEST_NAME = 120
 """Characters of a name that are shown where it is used; longer ones are listed in full at the end of the page."""

@@ -21,7 +21,8 @@ from verifier.evidence.findings import Finding, Kind, Log
 from verifier.language.expressions import to_text
 from verifier.perception.confusion.matrices import label_text
 from verifier.study.case import Study
-from verifier.study.results import Point, RunResult
+from verifier.study.points import Point
+from verifier.study.results import RunResult
 
 
 def check_contents(parts: Parts, found: Log) -> None:

@@ -25,17 +25,8 @@ _NOT_OF_A_BUNDLE = ("command", "gates")
 """What documents have only if a command wrote them: of a bundle, `request.json` says what was typed."""
 
 SAME_AS_THE_RUN = (
-    "title",
-    "verdict",
-    "condition",
-    "inputs",
-    "settings",
-    "channel",
-    "versions",
-    "engines",
-    "remarks",
-    "matrices",
-)
+    "title", "verdict", "condition", "inputs", "settings", "channel", "versions", "engines", "remarks", "matrices",
+)  # fmt: skip
 """What an explanation repeats of the run."""
 
 

@@ -26,8 +26,9 @@ from verifier.language.expressions import to_text
 from verifier.study.case import Case, Study
 from verifier.study.collection import target_of
 from verifier.study.options import RunOptions
+from verifier.study.points import Point, Sureness
 from verifier.study.provenance import input_files, matrices_record, run_settings
-from verifier.study.results import Point, RequirementResult, RunResult, Sureness
+from verifier.study.results import RequirementResult, RunResult
 
 _ROUNDING = Fraction(1, 2**52)
 _GIVEN = ", as inputs and request give it"

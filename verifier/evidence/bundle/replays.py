@@ -37,7 +37,7 @@ from verifier.evidence.differences import differing
 from verifier.evidence.findings import Finding, Kind
 from verifier.language.ltl.progression import ACCEPT, REJECT
 from verifier.study.case import Study
-from verifier.study.results import Point
+from verifier.study.points import Point
 
 _TOLERANCE = 1e-11
 _MORE_PATTERNS = 3

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any
 
@@ -24,34 +24,11 @@ SCHEMA_NAME = "verifier.bundle_request"
 SCHEMA_VERSION = 1
 REQUEST_FILE = "request.json"
 
-_SELECTION = ("planners", "environments", "initial", "settings", "sweeps", "requirements")
+_SELECTION, _CONFIDENCE = (tuple(each.name for each in fields(kind)) for kind in (Selection, ConfidenceSettings))
 _FRACTIONS = ("icc_at_most", "shift")
-_CONFIDENCE = (
-    "level",
-    "interval",
-    "prior",
-    "draws",
-    "seed",
-    "semantics",
-    "bounds",
-    "weights",
-    "largest_drive",
-    "assume_independent_items",
-    "looks",
-    *_FRACTIONS,
-)
-_PLAIN = (
-    "score_threshold",
-    "canonical",
-    "empty_columns",
-    "false_alarms",
-    "endless",
-    "decimals",
-    "strategies",
-    "verdict_from",
-    "strict",
-    "assume_memoryless",
-)
+_APART = ("selection", "where", "mix", "confidence", "engines", "limits", "point_weights")
+"""Options that are recorded in ways of their own, or not at all."""
+_PLAIN = tuple(each.name for each in fields(RunOptions) if each.name not in _APART)
 _NUMBER = re.compile(r"-?\d{1,400}(\.\d{1,400})?(/\d{1,400})?")
 _FILES = ("spec", "model", "matrices", "context", "given")
 
@@ -128,16 +105,13 @@ def request_of(content: Any) -> Request:
 
 def _options_document(options: RunOptions) -> dict[str, Any]:
     selection, confidence = options.selection, options.confidence
-    chosen: dict[str, Any] = {
-        "planners": list(selection.planners),
-        "environments": list(selection.environments),
+    spelled: dict[str, Any] = {
         "initial": None if selection.initial is None else to_text(selection.initial, parenthesise=True),
         "settings": {name: _value_text(value) for name, value in selection.settings.items()},
         "sweeps": {name: [decimal_text(value) for value in values] for name, values in selection.sweeps.items()},
-        "requirements": list(selection.requirements),
     }
     return {
-        "selection": chosen,
+        "selection": {name: getattr(selection, name) for name in _SELECTION} | spelled,
         "where": dict(options.where),
         **{name: getattr(options, name) for name in _PLAIN},
         "confidence": None if confidence is None else _confidence_document(confidence),

@@ -28,30 +28,10 @@ from verifier.telling.blocks import Paragraph, Section, Table
 from verifier.telling.grounds import reason_text, told_verdict, vacuity_text
 
 TRACE_COLUMNS = (
-    "requirement",
-    "line",
-    "as_written",
-    "target",
-    "status",
-    "reason",
-    "planner",
-    "verdict",
-    "condition",
-    "basis",
-    "reason_of_verdict",
-    "vacuity",
-    "worst_scenario",
-    "probability",
-    "bounds_lower",
-    "bounds_upper",
-    "tier",
-    "defeated_by",
-    "run",
-    "explanation",
-    "required_recall",
-    "certificates",
-    "rate",
-)
+    "requirement", "line", "as_written", "target", "status", "reason", "planner", "verdict", "condition", "basis",
+    "reason_of_verdict", "vacuity", "worst_scenario", "probability", "bounds_lower", "bounds_upper", "tier",
+    "defeated_by", "run", "explanation", "required_recall", "certificates", "rate",
+)  # fmt: skip
 NOT_RUN = "not selected for this run"
 NO_EXPOSURE = "no exposure is declared"
 _FILES = ("run", "explanation", "required_recall", "rate")

@@ -23,7 +23,8 @@ from verifier.evidence.defeaters.values import Claim, Defeater, is_rate_of
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateResult
 from verifier.evidence.rates.hazard import EVERY
-from verifier.study.results import Point, RequirementResult
+from verifier.study.points import Point
+from verifier.study.results import RequirementResult
 from verifier.telling.failing import cause_lines
 from verifier.telling.grounds import Judged, reason_text, told_verdict, why
 
@@ -74,6 +75,7 @@ def requirement_goal(draft: Draft, argued: Argued) -> str:
     environments = list(dict.fromkeys(point.environment for point in each.points))
     children = [_environment_goal(draft, argued, name, inherited) for name in environments]
     worst = worst_status(*(status for _, status in children))
+    in_worst = f"Worst: {name_text(each.worst_point.scenario)}: {_judgement(argued, each.worst_point)}"
     listing = ", ".join(name_text(name) for name in environments[:8]) + (", ..." if len(environments) > 8 else "")
     draft.put(
         Element(
@@ -91,7 +93,7 @@ def requirement_goal(draft: Draft, argued: Argued) -> str:
             Kind.GOAL,
             f"{argued.label}: P {each.target_text} that {name_text(each.formula, 240)}, planner "
             f"{name_text(each.planner)}, in every scenario{_on_condition(each)}",
-            _note(f"Worst: {_point_text(argued, each.worst_point)}", [], defeaters),
+            _note(in_worst, [], defeaters),
             (strategy,),
             (*draft.condition(each.condition), *_contexts(draft, argued)),
             defeated=bool(defeaters),
@@ -234,10 +236,6 @@ def _scenario_goal(
         draft.refute(identifier, f"{_bounds_text(argued, point)}, the target is P {target}", argued.run)
     draft.challenge(identifier, own)
     return identifier, status
-
-
-def _point_text(argued: Argued, point: Point) -> str:
-    return f"{name_text(point.scenario)}: {_judgement(argued, point)}"
 
 
 def _judgement(argued: Argued, point: Point) -> str:

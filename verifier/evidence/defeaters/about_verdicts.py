@@ -8,7 +8,7 @@ from verifier.base.words import bounds_text, counted, name_text, probability_tex
 from verifier.checking.verdicts import Verdict
 from verifier.evidence.defeaters.values import Claim, Doubt, claimed, confirmed, doubt, requirements_with_targets
 from verifier.evidence.documents import Document
-from verifier.study.results import Point
+from verifier.study.points import Point
 from verifier.telling.grounds import needed_text, reason_text, told_verdict, vacuity_text
 
 LESS_INDEPENDENT = "the two are less independent here"

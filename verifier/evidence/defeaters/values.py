@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from verifier.checking.verdicts import Verdict, verdict_of
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import RateResult
-from verifier.study.results import Point, RequirementResult, Target
+from verifier.study.points import Point
+from verifier.study.results import RequirementResult, Target
 
 
 @dataclass(frozen=True, order=True)

@@ -16,7 +16,8 @@ from verifier.base.errors import UsageError, unknown_name
 from verifier.evidence.documents import Document
 from verifier.evidence.settings import Event
 from verifier.study.options import VerdictSource
-from verifier.study.results import Point, RequirementResult, RunResult
+from verifier.study.points import Point
+from verifier.study.results import RequirementResult, RunResult
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ from verifier.base.files import csv_text
 from verifier.base.numbers import decimal_text
 from verifier.evidence.documents import Document
 from verifier.evidence.report.subjects import confusion_inputs
+from verifier.study.points import Point
 from verifier.study.records import SettingsRecord
-from verifier.study.results import Point, RunResult, Target
+from verifier.study.results import RunResult
 from verifier.telling.grounds import reason_text, vacuity_text
 
 COLUMNS = (
@@ -43,7 +44,7 @@ def _rows(document: Document) -> Iterator[dict[str, Any]]:
     if document.kind == "run":
         run: RunResult = document.result
         for one in run.requirements:
-            about = {"requirement": one.name, "planner": one.planner, **_target(one.target)}
+            about = {"requirement": one.name, "planner": one.planner, **_told_target(json_values(one.target))}
             yield from (about | _point(each, run.settings) for each in one.points)
     elif document.kind == "explain":
         settings = read_document(SettingsRecord, content["settings"], document.name)
@@ -74,10 +75,6 @@ def _told_target(told: Content | None) -> dict[str, str]:
     if told is None:
         return {}
     return {"comparison": told["comparison"], "target": decimal_text(told["probability"])}
-
-
-def _target(target: Target | None) -> dict[str, str]:
-    return _told_target(json_values(target))
 
 
 def _point(point: Point, settings: SettingsRecord | None = None) -> dict[str, Any]:

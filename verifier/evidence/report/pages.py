@@ -94,12 +94,12 @@ def _requirement_sections(subjects: Sequence[Subject]) -> Iterator[Section]:
     if not subjects:
         return
     documents = {id(each.document) for each in subjects}
-    several = len({each.planner for each in subjects}) > 1
+    several = len({each.result.planner for each in subjects}) > 1
     sections = []
     for each in subjects:
-        heading = name_text(each.name)
+        heading = name_text(each.result.name)
         if several:
-            heading += f", planner {name_text(each.planner)}"
+            heading += f", planner {name_text(each.result.planner)}"
         if len(documents) > 1:
             heading += f" ({each.document.name})"
         sections.append(requirement_section(each, heading))

@@ -15,8 +15,8 @@ from verifier.evidence.documents import Document
 from verifier.evidence.report.explained import explained_sections
 from verifier.evidence.report.subjects import Subject
 from verifier.questions.require.require_result import Answer
+from verifier.study.points import Point, Sureness
 from verifier.study.records import SettingsRecord
-from verifier.study.results import Point, Sureness
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Section, Table, facts
 from verifier.telling.grounds import (
     marked_verdict,
@@ -39,7 +39,7 @@ def requirement_section(subject: Subject, heading: str) -> Section:
     """Everything that the documents say of one requirement."""
     blocks: list[Block] = [
         Paragraph(verdict_sentence(subject)),
-        Paragraph(f"P {subject.target_text} [ {subject.formula} ]", "formula"),
+        Paragraph(f"P {subject.result.target_text} [ {subject.result.formula} ]", "formula"),
         Figure(_ruler(subject), _ruler_caption(subject)),
         _numbers(subject),
         *(Paragraph(text, "note") for text in _sentences(subject)),
@@ -50,7 +50,7 @@ def requirement_section(subject: Subject, heading: str) -> Section:
 
 def verdict_sentence(subject: Subject, whose: str = "") -> str:
     """The verdict and what it rests on, in words; `whose` follows the requirement's name."""
-    name, asked, worst = name_text(subject.name) + whose, subject.target, subject.worst
+    name, asked, worst = name_text(subject.result.name) + whose, subject.result.target, subject.result.worst_point
     if asked is None:
         return f"{name} has no target. {_range_sentence(subject)}"
     measured = (
@@ -58,17 +58,17 @@ def verdict_sentence(subject: Subject, whose: str = "") -> str:
         f"{probability_text(worst, asked.probability)} {_in_scenario(subject)}"
     )
     bounds = held_against(subject.settings, worst)
-    reason = why(worst) if subject.verdict in (Verdict.INCONCLUSIVE, Verdict.VACUOUS) else ""
+    reason = why(worst) if subject.result.verdict in (Verdict.INCONCLUSIVE, Verdict.VACUOUS) else ""
     if worst.basis == "any_dependence":
         return f"{measured}; that holds whatever the detector predicts{f'. Vacuous: {reason}' if reason else ''}."
     if reason:
-        return f"{measured}. It is {subject.verdict.value}: {reason}."
+        return f"{measured}. It is {subject.result.verdict.value}: {reason}."
     if bounds is None:
         return f"{measured}{_on_condition(subject)}."
     lower, upper, decided, open_still = bounds
-    if subject.verdict is Verdict.INCONCLUSIVE:
+    if subject.result.verdict is Verdict.INCONCLUSIVE:
         return f"{measured}; {open_still} {interval_text(lower, upper)}, which does not decide it."
-    from_below = (subject.verdict is Verdict.SATISFIED) != asked.is_upper
+    from_below = (subject.result.verdict is Verdict.SATISFIED) != asked.is_upper
     end, side = (lower, "at least") if from_below else (upper, "at most")
     shown = rounded(end, up=not from_below, target=asked.probability)
     return f"{measured}; {decided} {side} {shown}{_on_condition(subject)}."
@@ -76,13 +76,13 @@ def verdict_sentence(subject: Subject, whose: str = "") -> str:
 
 def _on_condition(subject: Subject) -> str:
     """The condition of a verdict, to end a sentence with."""
-    return "" if subject.condition is None else f", {subject.condition}"
+    return "" if subject.result.condition is None else f", {subject.result.condition}"
 
 
 def vacuous_sentences(subject: Subject) -> Iterator[str]:
     """Which scenarios say nothing about the system, and why."""
     told: dict[str, list[str]] = {}
-    for point in subject.points:
+    for point in subject.result.points:
         if point.vacuity:
             told.setdefault(vacuity_text(point), []).append(scenario_text(point))
     for text, scenarios in told.items():
@@ -93,17 +93,17 @@ def _sentences(subject: Subject) -> Iterator[str]:
     """What is vacuous, what would decide, and how wrong the assumptions may be before the verdict falls."""
     yield from vacuous_sentences(subject)
     yield from deciding_sentences(subject)
-    yield from (f"In the worst scenario: {text}." for text in tipping_sentences(subject.tipping))
+    yield from (f"In the worst scenario: {text}." for text in tipping_sentences(subject.result.tipping_points))
 
 
 def _in_scenario(subject: Subject) -> str:
-    if len(subject.points) == 1:
-        return f"in the scenario {scenario_text(subject.worst)}"
-    return f"in the worst of {len(subject.points)} scenarios ({scenario_text(subject.worst)})"
+    if len(subject.result.points) == 1:
+        return f"in the scenario {scenario_text(subject.result.worst_point)}"
+    return f"in the worst of {len(subject.result.points)} scenarios ({scenario_text(subject.result.worst_point)})"
 
 
 def _range_sentence(subject: Subject) -> str:
-    values = sorted(subject.points, key=lambda point: point.probability)
+    values = sorted(subject.result.points, key=lambda point: point.probability)
     low, high = values[0], values[-1]
     if low.probability == high.probability:
         return f"P is {probability_text(low)} in {counted(len(values), 'scenario')}."
@@ -131,8 +131,8 @@ def held_against(settings: SettingsRecord, point: Point) -> tuple[float, float, 
 
 def deciding_sentences(subject: Subject) -> Iterator[str]:
     """What would decide an inconclusive requirement."""
-    needed = subject.needed
-    if subject.verdict is not Verdict.INCONCLUSIVE or reason_text(subject.worst.reason):
+    needed = subject.result.evidence_needed
+    if subject.result.verdict is not Verdict.INCONCLUSIVE or reason_text(subject.result.worst_point.reason):
         return
     if needed is None:
         if subject.settings.verdict_from == "bounds":
@@ -152,7 +152,7 @@ def deciding_sentences(subject: Subject) -> Iterator[str]:
 
 
 def _numbers(subject: Subject) -> Table:
-    worst, rests_on = subject.worst, subject.settings.bounds
+    worst, rests_on = subject.result.worst_point, subject.settings.bounds
     widest = max(worst.upper - worst.probability, worst.probability - worst.lower)
     margin = (
         "nothing: decided on the graph of these matrices"
@@ -161,14 +161,14 @@ def _numbers(subject: Subject) -> Table:
     )
     return facts(
         "Numbers of the worst scenario",
-        ("Target", f"P {subject.target_text}"),
-        ("P", probability_text(worst, subject.threshold)),
+        ("Target", f"P {subject.result.target_text}"),
+        ("P", probability_text(worst, subject.result.threshold)),
         ("Numerically off by", margin if worst.exact is None else "nothing: exact"),
         ("Second engine", number_text(worst.second_engine)),
         *([] if worst.sureness is None or rests_on is None else _sureness_facts(worst.sureness, rests_on)),
         ("Verdict", marked_verdict(worst)),
         None if worst.basis is None else ("It rests on", _basis_text(subject)),
-        ("Planner", name_text(subject.planner)),
+        ("Planner", name_text(subject.result.planner)),
         ("Worst scenario", scenario_text(worst)),
         _strategies(subject),
         ("From", subject.document.name),
@@ -189,42 +189,44 @@ def _sureness_facts(sure: Sureness, rests_on: BoundsBasis) -> Iterator[tuple[str
 
 def _basis_text(subject: Subject) -> str:
     """What the verdict of the worst scenario rests on, for people."""
-    basis = subject.worst.basis
+    basis = subject.result.worst_point.basis
     if basis == "any_dependence":
         return "no assumption about the detector: it holds whatever is predicted"
-    test = channel_test(subject.channel.classes, subject.worst.draws).test
+    test = channel_test(subject.channel.classes, subject.result.worst_point.draws).test
     known = {"contradicted": "which these data contradict", "untested": "which these data do not test"}
     said = known.get(test, "which these data do not contradict")
     return f"a memoryless detector, {said}{'; assumed by name' if basis == 'assumed' else ''}"
 
 
 def _strategies(subject: Subject) -> tuple[str, str] | None:
-    ends = subject.strategies
-    return None if ends is None else ("Over every winning strategy", interval_text(ends.smallest, ends.largest))
+    if subject.result.strategies is None:
+        return None
+    ends = subject.result.strategies[subject.result.worst]
+    return "Over every winning strategy", interval_text(ends.smallest, ends.largest)
 
 
 def _ruler(subject: Subject) -> str:
-    worst, sure, target = subject.worst, subject.worst.sureness, subject.threshold
+    worst, sure, target = subject.result.worst_point, subject.result.worst_point.sureness, subject.result.threshold
     interval = bounds = None
     if sure is not None:
         interval = sure.interval.lower, sure.interval.upper
         bounds = sure.confidence_bounds.lower, sure.confidence_bounds.upper
-    label = f"P {number_text(worst.probability)}, target {subject.target_text}"
+    label = f"P {number_text(worst.probability)}, target {subject.result.target_text}"
     return ruler(worst.probability, interval, bounds, None if target is None else float(target), label)
 
 
 def _ruler_caption(subject: Subject) -> str:
     parts = ["Dot: P."]
-    if subject.worst.sureness is not None:
+    if subject.result.worst_point.sureness is not None:
         parts.append("Dark bar: interval. Light bar: confidence bounds.")
-    if subject.target is not None:
+    if subject.result.target is not None:
         parts.append("Dashed: target.")
     return " ".join(parts)
 
 
 def _scenario_blocks(subject: Subject) -> Iterator[Block]:
     """Every scenario as a row, and P along what differs between them."""
-    points = subject.points
+    points = subject.result.points
     if len(points) == 1:
         return
     table = scenario_table(subject)
@@ -239,13 +241,13 @@ def _scenario_blocks(subject: Subject) -> Iterator[Block]:
 
 def scenario_table(subject: Subject) -> Table:
     """One row per scenario."""
-    sure = next((point.sureness for point in subject.points if point.sureness is not None), None)
+    sure = next((point.sureness for point in subject.result.points if point.sureness is not None), None)
     header = ["scenario", "P"]
     if sure is not None:
         header += [f"{level_text(sure.level)} {sure.interval.kind}", subject.settings.bounds_name]
     rows = []
-    for point in subject.points:
-        row = [Cell(scenario_text(point)), Cell(probability_text(point, subject.threshold), point.probability)]
+    for point in subject.result.points:
+        row = [Cell(scenario_text(point)), Cell(probability_text(point, subject.result.threshold), point.probability)]
         if sure is not None:
             row += sureness_cells(point)
         rows.append((*row, Cell(marked_verdict(point), verdict=point.verdict.value)))
@@ -264,19 +266,21 @@ def sureness_cells(point: Point) -> list[Cell]:
 
 def _course(subject: Subject) -> Figure | None:
     """P against the first thing that differs, one line for each environment and combination of the others."""
-    found = _differing(subject.points)
+    found = _differing(subject.result.points)
     if found is None:
         return None
     name, value_of, others = found
     lines: dict[str, list[tuple[float, Point]]] = {}
-    for point in subject.points:
+    for point in subject.result.points:
         label = ", ".join([name_text(point.environment), *(f"{key}={get(point)}" for key, get in others)])
         lines.setdefault(label, []).append((value_of(point), point))
     drawn = [_line(label, sorted(points, key=lambda pair: pair[0])) for label, points in lines.items()]
     if max(len(line.points) for line in drawn) < 2:
         return None
-    title = f"P of {name_text(subject.name)} against {name}"
-    picture = plot(drawn, (name, "P"), title, None if subject.threshold is None else float(subject.threshold))
+    title = f"P of {name_text(subject.result.name)} against {name}"
+    picture = plot(
+        drawn, (name, "P"), title, None if subject.result.threshold is None else float(subject.result.threshold)
+    )
     return Figure(picture, f"{title}; bands: interval where there is one. The numbers are in the table of scenarios.")
 
 

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, TypeVar
 
 from verifier.analysis.channel_test import Channel
-from verifier.analysis.planning import EvidencePlan
-from verifier.analysis.tipping import TippingPoints
 from verifier.base.numbers import number_text
-from verifier.checking.verdicts import Verdict
 from verifier.evidence.documents import Document
 from verifier.questions.explain.explain_result import Explained
 from verifier.questions.require.require_result import Answer
+from verifier.study.points import Point
 from verifier.study.records import SettingsRecord
-from verifier.study.results import Point, RequirementResult, RunResult, StrategyEnds, Target
+from verifier.study.results import RequirementResult, RunResult
 from verifier.telling.grounds import told_verdict
 from verifier.telling.wording import name_text, scenario_text
 
@@ -34,57 +31,31 @@ CLOSE = 1e-9
 """Two engines' answers to one question may differ by rounding, by no more than this."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Subject:
     """One requirement under one planner, with everything the documents say of it.
 
     Attributes:
         id: of its section.
         document: the run or, without one, the explanation its numbers are from.
-        name, planner, formula, target: of the requirement.
-        verdict, condition: over all scenarios.
-        points: of all scenarios; of an explanation alone only the worst.
-        worst: the worst of them.
+        result: over all scenarios; of an explanation alone it has only the worst one.
         settings, channel: of the run it was verified in.
-        needed: what would decide it, where that is known.
-        tipping: how wrong the assumptions of its bounds may be, where that is known.
-        strategies: the range over all winning strategies in the worst scenario, where that was asked for.
         explained: (document, explanation) of its worst scenario.
         answers: (document, answer) to what recall it asks for.
     """
 
     id: str
     document: Document
-    name: str
-    planner: str
-    formula: str
-    target: Target | None
-    verdict: Verdict
-    condition: str | None
-    points: tuple[Point, ...]
-    worst: Point
+    result: RequirementResult
     settings: SettingsRecord
     channel: Channel
-    needed: EvidencePlan | None
-    tipping: TippingPoints | None
-    strategies: StrategyEnds | None
     explained: tuple[tuple[Document, Explained], ...]
     answers: tuple[tuple[Document, Answer], ...]
 
     @property
     def told(self) -> str:
         """Its verdict with its condition."""
-        return told_verdict(self)
-
-    @property
-    def threshold(self) -> Fraction | None:
-        """The probability that is asked for."""
-        return None if self.target is None else self.target.probability
-
-    @property
-    def target_text(self) -> str:
-        """The target for people: `>= 0.95`."""
-        return "= ?" if self.target is None else str(self.target)
+        return told_verdict(self.result)
 
 
 def subjects_of(documents: Sequence[Document]) -> tuple[Subject, ...]:
@@ -102,54 +73,29 @@ def subjects_of(documents: Sequence[Document]) -> tuple[Subject, ...]:
             key = _key(run, each.name, each.planner)
             mine = tuple(pair for pair in explained.get(key, ()) if _explains(pair[1], each))
             used |= {id(part) for _, part in mine}
-            theirs = tuple(pair for pair in answers.get(key, ()) if _answers(pair[0], each.formula, each.target))
-            about = {name: getattr(each, name) for name in ("name", "planner", "formula", "target", "verdict")}
-            found.append(
-                Subject(
-                    id=f"r{len(found) + 1}",
-                    document=run,
-                    **about,
-                    condition=each.condition,
-                    points=each.points,
-                    worst=each.worst_point,
-                    settings=result.settings,
-                    channel=result.channel,
-                    needed=each.evidence_needed,
-                    tipping=each.tipping_points,
-                    strategies=None if each.strategies is None else each.strategies[each.worst],
-                    explained=mine,
-                    answers=theirs,
-                )
-            )
+            theirs = tuple(pair for pair in answers.get(key, ()) if _answers(pair[0], each))
+            name = f"r{len(found) + 1}"
+            found.append(Subject(name, run, each, result.settings, result.channel, mine, theirs))
     for document, part in told:
         if id(part) not in used:
-            found.append(_explained_alone(f"r{len(found) + 1}", document, part, answers))
+            one, result = _as_found(part), document.result
+            key = _key(document, one.name, one.planner)
+            theirs = tuple(pair for pair in answers.get(key, ()) if _answers(pair[0], one))
+            name = f"r{len(found) + 1}"
+            found.append(Subject(name, document, one, result.settings, result.channel, ((document, part),), theirs))
     return tuple(found)
 
 
-def _explained_alone(
-    identity: str, document: Document, part: Explained, answers: Mapping[Any, Sequence[tuple[Document, Answer]]]
-) -> Subject:
-    """A requirement that only an explanation speaks of."""
-    asked = answers.get(_key(document, part.name, part.planner), ())
-    return Subject(
-        id=identity,
-        document=document,
+def _as_found(part: Explained) -> RequirementResult:
+    """What an explanation says of its requirement: of all scenarios the worst, whose verdict is that of all."""
+    return RequirementResult(
         name=part.name,
         planner=part.planner,
         formula=part.formula,
         target=part.target,
-        verdict=part.verdict,
-        condition=part.condition,
         points=(part.point,),
-        worst=part.point,
-        settings=document.result.settings,
-        channel=document.result.channel,
-        needed=part.evidence_needed,
-        tipping=part.tipping_points,
-        strategies=None,
-        explained=((document, part),),
-        answers=tuple(pair for pair in asked if _answers(pair[0], part.formula, part.target)),
+        evidence_needed=part.evidence_needed,
+        tipping_points=part.tipping_points,
     )
 
 
@@ -157,13 +103,14 @@ def disagreements(subjects: Sequence[Subject]) -> Iterator[str]:
     """Documents that name the same inputs and settings and tell another probability of the same scenario."""
     first: dict[Any, tuple[Document, Point]] = {}
     for each in subjects:
-        key = _key(each.document, each.name, each.planner), each.formula, _choices(each)
-        for point in each.points:
+        one = each.result
+        key = _key(each.document, one.name, one.planner), one.formula, _choices(each)
+        for point in one.points:
             other, told = first.setdefault((key, point.place), (each.document, point))
             if abs(told.probability - point.probability) > CLOSE:
                 tell, tells = (number_text(found.probability) for found in (told, point))
                 yield (
-                    f"Contradiction: of {name_text(each.name)} in {scenario_text(point)}, {other.name} "
+                    f"Contradiction: of {name_text(one.name)} in {scenario_text(point)}, {other.name} "
                     f"tells P = {tell} and {each.document.name} P = {tells}, from the same inputs and settings; one "
                     "is wrong."
                 )
@@ -172,7 +119,12 @@ def disagreements(subjects: Sequence[Subject]) -> Iterator[str]:
 def _choices(subject: Subject) -> tuple[object, ...]:
     """What else decides a probability."""
     settings = subject.settings
-    return settings.planners.get(subject.planner), settings.synthesised_from, repr(settings.set_), settings.initial
+    return (
+        settings.planners.get(subject.result.planner),
+        settings.synthesised_from,
+        repr(settings.set_),
+        settings.initial,
+    )
 
 
 def unattached_answers(
@@ -208,10 +160,10 @@ def _explains(part: Explained, found: RequirementResult) -> bool:
     return same and abs(told.probability - worst.probability) <= CLOSE
 
 
-def _answers(document: Document, formula: str, target: Target | None) -> bool:
+def _answers(document: Document, found: RequirementResult) -> bool:
     """Whether answers are to this requirement."""
     asked = document.result.requirement
-    return target is not None and (asked.formula, asked.target) == (formula, target)
+    return (asked.formula, asked.target) == (found.formula, found.target)
 
 
 def matrices_of(documents: Sequence[Document]) -> dict[str, Document]:

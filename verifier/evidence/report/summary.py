@@ -53,20 +53,20 @@ def summary_section(
 
 
 def _overall(subjects: Sequence[Subject]) -> Iterator[Block]:
-    verdict = worst_verdict(each.verdict for each in subjects)
-    condition = condition_over(verdict, ((each.verdict, each.condition) for each in subjects))
-    counts = {name.value: sum(each.verdict is name for each in subjects) for name in WORST_FIRST}
+    verdict = worst_verdict(each.result.verdict for each in subjects)
+    condition = condition_over(verdict, ((each.result.verdict, each.result.condition) for each in subjects))
+    counts = {name.value: sum(each.result.verdict is name for each in subjects) for name in WORST_FIRST}
     words = {"no target": "without a target"}
     parts = [f"{count} {words.get(name, name)}" for name, count in counts.items() if count]
-    conditional = sum(each.condition is not None for each in subjects)
+    conditional = sum(each.result.condition is not None for each in subjects)
     on_condition = f" ({conditional} on a condition)" if conditional else ""
-    planners = {each.planner for each in subjects}
+    planners = {each.result.planner for each in subjects}
     titles = sorted({name_text(each.document.content["title"]) for each in subjects})
     more = f" and {len(titles) - MOST_TITLES} more" if len(titles) > MOST_TITLES else ""
-    probabilities = sum(len(each.points) for each in subjects)
+    probabilities = sum(len(each.result.points) for each in subjects)
     yield Paragraph("Overall verdict:", "overall", verdict_text(verdict.value, condition))
     yield Paragraph(
-        f"{counted(len({each.name for each in subjects}), 'requirement')} with "
+        f"{counted(len({each.result.name for each in subjects}), 'requirement')} with "
         f"{counted(len(planners), 'planner')}, "
         f"{counted(probabilities, 'verified probability', 'verified probabilities')}: {listed(parts)}{on_condition}. "
         f"The data: {'; '.join(titles[:MOST_TITLES])}{more}. {_specs(subjects)}"
@@ -87,7 +87,7 @@ def _specs(subjects: Sequence[Subject]) -> str:
 
 def _reading(subjects: Sequence[Subject]) -> Iterator[str]:
     """What the numbers of the table are, and by what rule the verdicts follow from them."""
-    sure = [found for each in subjects if (found := each.worst.sureness) is not None]
+    sure = [found for each in subjects if (found := each.result.worst_point.sureness) is not None]
     text = "P is the probability that a requirement is met, with the rates of the matrices as they were measured."
     if sure:
         kinds = {found.interval.kind for found in sure}
@@ -95,10 +95,10 @@ def _reading(subjects: Sequence[Subject]) -> Iterator[str]:
         whose = listed([f"{taken[kind]} ({kind})" for kind in sorted(kinds)], "or")
         text += f" The interval says how far the data leave P open; it assumes that {whose}."
     yield text
-    bounds = [each.settings.bounds for each in subjects if each.worst.sureness is not None]
+    bounds = [each.settings.bounds for each in subjects if each.result.worst_point.sureness is not None]
     for told in dict.fromkeys(bounds_told(basis) for basis in bounds if basis is not None):
         yield f"P lies within the bounds for all rates that the data do not rule out: {told}."
-    for what, verb, again in sorted({_rule(each) for each in subjects if each.target is not None}):
+    for what, verb, again in sorted({_rule(each) for each in subjects if each.result.target is not None}):
         yield (
             f"A requirement is satisfied where {what} {verb} wholly on the right side of its target in every "
             f"scenario, violated where {again} {verb} wholly on the wrong side in any, and inconclusive otherwise. "
@@ -106,7 +106,7 @@ def _reading(subjects: Sequence[Subject]) -> Iterator[str]:
             "verdict is inconclusive, unless it holds whatever the detector predicts or the assumption was accepted "
             "by name."
         )
-    if any(point.vacuity for each in subjects for point in each.points):
+    if any(point.vacuity for each in subjects for point in each.result.points):
         yield (
             "A scenario is vacuous where the check says nothing about the system; such scenarios do not count for a "
             "requirement, and it is vacuous if all of them are."
@@ -116,7 +116,7 @@ def _reading(subjects: Sequence[Subject]) -> Iterator[str]:
 def _rule(subject: Subject) -> tuple[str, str, str]:
     """What is held against a target, with its verb and its pronoun."""
     kind = subject.settings.verdict_from
-    if kind == "point" or subject.worst.sureness is None:
+    if kind == "point" or subject.result.worst_point.sureness is None:
         return "P as measured, with its numerical bounds,", "lies", "it"
     if kind == "bounds":
         return "the confidence bounds", "lie", "they"
@@ -125,10 +125,10 @@ def _rule(subject: Subject) -> tuple[str, str, str]:
 
 def _sentences(subjects: Sequence[Subject]) -> Iterator[Block]:
     """The requirements in words, the worst verdicts first."""
-    ordered = sorted(subjects, key=lambda each: WORST_FIRST.index(each.verdict))
+    ordered = sorted(subjects, key=lambda each: WORST_FIRST.index(each.result.verdict))
     for each in ordered[:MOST_TOLD]:
         yield Paragraph(verdict_sentence(each, _whose(each, subjects)), "verdict", each.told)
-        if each.verdict is Verdict.SATISFIED:
+        if each.result.verdict is Verdict.SATISFIED:
             continue
         more = [*explained_sentences(each), *deciding_sentences(each)]
         if more:
@@ -140,8 +140,8 @@ def _sentences(subjects: Sequence[Subject]) -> Iterator[Block]:
 def _whose(subject: Subject, subjects: Sequence[Subject]) -> str:
     """Planner and result, as far as there are several."""
     parts = []
-    if len({each.planner for each in subjects}) > 1:
-        parts.append(f"planner {name_text(subject.planner)}")
+    if len({each.result.planner for each in subjects}) > 1:
+        parts.append(f"planner {name_text(subject.result.planner)}")
     if len({id(each.document) for each in subjects}) > 1:
         parts.append(name_text(subject.document.name))
     return f" ({', '.join(parts)})" if parts else ""
@@ -166,7 +166,7 @@ def _matrices_notes(documents: Sequence[Document]) -> Iterator[Block]:
 
 
 def _table(subjects: Sequence[Subject]) -> Table:
-    several_planners = len({each.planner for each in subjects}) > 1
+    several_planners = len({each.result.planner for each in subjects}) > 1
     several_documents = len({id(each.document) for each in subjects}) > 1
     header = ["requirement", "verdict"]
     header += ["planner"] if several_planners else []
@@ -181,7 +181,7 @@ def _sureness_header(subjects: Sequence[Subject]) -> list[str]:
     found = {
         (sure.level, sure.interval.kind, each.settings.bounds_name)
         for each in subjects
-        if (sure := each.worst.sureness) is not None
+        if (sure := each.result.worst_point.sureness) is not None
     }
     if not found:
         return []
@@ -193,18 +193,18 @@ def _sureness_header(subjects: Sequence[Subject]) -> list[str]:
 
 def _table_verdict(subject: Subject) -> str:
     """The verdict with its condition, and how many scenarios say nothing."""
-    vacuous = sum(bool(point.vacuity) for point in subject.points)
-    many = f"; {vacuous} of {counted(len(subject.points), 'scenario')} vacuous" if vacuous else ""
-    return subject.told + (many if subject.verdict is not Verdict.VACUOUS else "")
+    vacuous = sum(bool(point.vacuity) for point in subject.result.points)
+    many = f"; {vacuous} of {counted(len(subject.result.points), 'scenario')} vacuous" if vacuous else ""
+    return subject.told + (many if subject.result.verdict is not Verdict.VACUOUS else "")
 
 
 def _row(subject: Subject, planner: bool, document: bool, width: int) -> Row:
-    worst, target = subject.worst, subject.threshold
-    cells = [Cell(name_text(subject.name), link=subject.id)]
-    cells.append(Cell(_table_verdict(subject), verdict=subject.verdict.value))
-    cells += [Cell(name_text(subject.planner))] if planner else []
+    worst, target = subject.result.worst_point, subject.result.threshold
+    cells = [Cell(name_text(subject.result.name), link=subject.id)]
+    cells.append(Cell(_table_verdict(subject), verdict=subject.result.verdict.value))
+    cells += [Cell(name_text(subject.result.planner))] if planner else []
     cells += [Cell(name_text(subject.document.name))] if document else []
-    cells.append(Cell(subject.target_text, None if target is None else float(target)))
+    cells.append(Cell(subject.result.target_text, None if target is None else float(target)))
     cells.append(Cell(probability_text(worst, target), worst.probability))
     if width - len(cells) > 1:
         cells += sureness_cells(worst)

@@ -40,6 +40,7 @@ from verifier.questions.parts import QuestionInput
 from verifier.study.case import Case, Study, clock_of, read_inputs
 from verifier.study.collection import CheckedCase, Judging, collected
 from verifier.study.options import MIX_ELSEWHERE, RunOptions
+from verifier.study.points import Point
 from verifier.study.provenance import (
     grid_remarks,
     input_files,
@@ -50,7 +51,7 @@ from verifier.study.provenance import (
     run_settings,
 )
 from verifier.study.records import SettingsRecord
-from verifier.study.results import InputFile, Point, RequirementResult, engines_over
+from verifier.study.results import InputFile, RequirementResult, engines_over
 from verifier.study.scenarios import Grid
 
 Job: TypeAlias = "tuple[str, Case]"

@@ -28,7 +28,8 @@ from verifier.checking.verdicts import (
 )
 from verifier.study.gates import Floor, Held
 from verifier.study.options import VerdictSource
-from verifier.study.results import Point, RequirementResult, RunResult
+from verifier.study.points import Point
+from verifier.study.results import RequirementResult, RunResult
 
 
 def floor_of(run: RunResult, least: Fraction) -> Floor:

@@ -21,7 +21,7 @@ from verifier.base.errors import NoAnswerError
 from verifier.base.numbers import decimal_text
 from verifier.language.expressions import evaluate
 from verifier.questions.compare.tables import Course
-from verifier.study.results import Point
+from verifier.study.points import Point
 from verifier.study.scenarios import Block
 from verifier.systems.skeleton import Skeleton
 

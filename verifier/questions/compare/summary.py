@@ -13,7 +13,7 @@ from verifier.language.specs import Requirement
 from verifier.questions.compare.scores import WHOLE, Scores, interval_of
 from verifier.questions.compare.tables import Contender, Entry, ParetoView, RequirementComparison, ScoreInterval
 from verifier.study.collection import target_of
-from verifier.study.results import Point
+from verifier.study.points import Point
 
 
 def requirement_comparison(

@@ -14,7 +14,8 @@ from verifier.analysis.intervals.intervals import Kind
 from verifier.base.documents import Condition, Count, Limits, Share
 from verifier.checking.verdicts import Verdict, condition_over, verdict_over, verdict_text
 from verifier.questions.parts import NumberText
-from verifier.study.results import Point, Target
+from verifier.study.points import Point
+from verifier.study.results import Target
 
 Row = tuple[Share | None, ...]
 """One number per contender; None where it has no scenario."""

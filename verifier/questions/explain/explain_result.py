@@ -14,8 +14,9 @@ from verifier.base.documents import Condition, Count, FractionText, Limits, Magn
 from verifier.base.result import Result
 from verifier.checking.verdicts import Verdict, verdict_text
 from verifier.questions.parts import QuestionInput
+from verifier.study.points import Point
 from verifier.study.records import MatricesRecord, SettingsRecord
-from verifier.study.results import Engines, Point, StrategyEnds, Target
+from verifier.study.results import Engines, StrategyEnds, Target
 
 DEVIATION_ASSUMES = "if items are independent"
 """What the posterior of the matrices assumes, and with it the standard deviation of P."""

@@ -37,7 +37,8 @@ from verifier.questions.explain.records import counted_record, explained_record
 from verifier.questions.parts import QuestionInput
 from verifier.study.case import Case, Study, clock_of, read_inputs
 from verifier.study.options import MIX_ELSEWHERE, RunOptions
-from verifier.study.results import InputFile, Point, RequirementResult, RunResult
+from verifier.study.points import Point
+from verifier.study.results import InputFile, RequirementResult, RunResult
 
 MOST_FRAMES = 5
 """Frames that are named for each kind of wrong report."""

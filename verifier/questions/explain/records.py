@@ -33,7 +33,8 @@ from verifier.questions.explain.explain_result import (
     Violation,
     WrongReports,
 )
-from verifier.study.results import Point, RequirementResult
+from verifier.study.points import Point
+from verifier.study.results import RequirementResult
 
 
 def explained_record(

@@ -26,8 +26,8 @@ from verifier.questions.require.question import Question
 from verifier.questions.require.require_result import Answer, CellRecall, CertifiedFloor, MeasuredRecall, Outcome
 from verifier.study.case import Case
 from verifier.study.collection import collected
+from verifier.study.points import Point
 from verifier.study.provenance import noted
-from verifier.study.results import Point
 
 MOST_LOWERED = 16
 """Cells of the cheapest improvement that exact arithmetic is asked about."""

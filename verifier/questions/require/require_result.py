@@ -17,8 +17,9 @@ from verifier.base.result import Result
 from verifier.checking.verdicts import Verdict, verdict_text
 from verifier.questions.parts import NumberText, QuestionInput
 from verifier.questions.settings import Mode, Rest
+from verifier.study.points import Point
 from verifier.study.records import MatricesRecord
-from verifier.study.results import Comparison, Engines, Point, Target
+from verifier.study.results import Comparison, Engines, Target
 
 
 class Outcome(Enum):

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from verifier.base.errors import UsageError, one_line
 from verifier.base.numbers import level_text
-from verifier.study.results import Point, RequirementResult, RunResult
+from verifier.study.points import Point
+from verifier.study.results import RequirementResult, RunResult
 from verifier.telling.figures.drawing import MOST_ROWS, subplots
 
 if TYPE_CHECKING:

@@ -1,0 +1,165 @@
+"""The probability of one requirement in one scenario, as documents have it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Annotated, Any, Literal
+
+from verifier.analysis.intervals.intervals import Kind
+from verifier.analysis.intervals.tiers import Tier
+from verifier.analysis.vacuity import Vacuity
+from verifier.base.documents import Condition, Exact, Level, Limits, Share
+from verifier.checking.verdicts import Basis, Decision, Reason, Verdict
+from verifier.study.options import VerdictSource
+
+
+@dataclass(frozen=True)
+class PointInterval:
+    """The statistical interval of one probability.
+
+    Attributes:
+        kind: see `verifier.analysis.intervals.intervals.Interval`.
+        lower, upper: its ends.
+        lower_range, upper_range: what drawing leaves open of them.
+        draws: how many matrices were drawn for it.
+    """
+
+    kind: Kind
+    lower: Share
+    upper: Share
+    lower_range: tuple[Share, Share]
+    upper_range: tuple[Share, Share]
+    draws: Annotated[int, Limits(ge=1)]
+
+
+@dataclass(frozen=True)
+class PointBounds:
+    """The confidence bounds of one probability.
+
+    Attributes:
+        lower, upper: all of a run hold at once, unless the tier is approximate.
+        attained_lower, attained_upper: probabilities that single matrices within the confidence region have.
+        conservative: whether they are known to be wider than what some matrices attain.
+        tier: what they assume, see `verifier.analysis.intervals.tiers`.
+    """
+
+    lower: Share
+    upper: Share
+    attained_lower: float
+    attained_upper: float
+    conservative: bool
+    tier: Tier
+
+
+@dataclass(frozen=True)
+class Sureness:
+    """How sure the data make us of one probability; `level` is that of the interval and of the confidence bounds."""
+
+    level: Level
+    interval: PointInterval
+    confidence_bounds: PointBounds
+
+
+def block_text(environment: str, constants: Mapping[str, str]) -> str:
+    """A true environment and swept constants, which make one Markov chain: `ped vmax=1`."""
+    return " ".join([environment, *(f"{name}={value}" for name, value in constants.items())])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Numbers:
+    """What both engines say of one requirement in one scenario.
+
+    Attributes:
+        environment, constants, initial: true environment, values of the swept constants, initial state.
+        probability: Storm's value.
+        lower, upper: numerical bounds, solving and rounding included; the data's uncertainty is not in them.
+        second_engine: the batch engine's value.
+        exact: the value as a fraction, or None.
+    """
+
+    environment: str
+    constants: Mapping[str, str]
+    initial: Mapping[str, int]
+    probability: float
+    lower: float
+    upper: float
+    second_engine: float
+    exact: Exact | None = None
+
+    @property
+    def block(self) -> str:
+        """What makes its Markov chain: `ped vmax=1`."""
+        return block_text(self.environment, self.constants)
+
+    @property
+    def scenario(self) -> str:
+        """In words, its initial state last: `ped vmax=1 x=1 v=1`."""
+        return " ".join([self.block, *(f"{name}={value}" for name, value in self.initial.items())])
+
+    @property
+    def place(self) -> tuple[Any, ...]:
+        """What tells its scenario from all others under the same planner."""
+        return self.environment, *(tuple(sorted(part.items())) for part in (self.constants, self.initial))
+
+    @property
+    def value(self) -> Fraction:
+        """The probability, exact where that is known."""
+        return Fraction(self.probability) if self.exact is None else self.exact
+
+    @property
+    def difference(self) -> float:
+        """Between the two engines."""
+        return abs(self.probability - self.second_engine)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point(Numbers):
+    """The probability of one requirement in one scenario, and the verdict.
+
+    Attributes:
+        verdict: what is known about the target, from the bounds that the run was asked to hold against it.
+        basis, condition, reason: what the verdict rests on, see `verifier.checking.verdicts.Decision`.
+        draws: names of the classes whose columns the chain draws from: those that the channel test is about.
+        whatever_predicted: the probability where every detector gives the same; else None.
+        vacuity: why the requirement says nothing here; mostly nothing.
+        sureness: how sure the data make us; None where that was not asked for.
+    """
+
+    verdict: Verdict
+    basis: Basis | None
+    condition: Condition | None
+    reason: Reason | None
+    draws: tuple[str, ...]
+    whatever_predicted: Literal[0, 1] | None = None
+    vacuity: Annotated[tuple[Vacuity, ...], Limits(min_length=1)] = ()
+    sureness: Sureness | None = None
+
+    @property
+    def decision(self) -> Decision:
+        """The verdict with what it rests on."""
+        return Decision(self.verdict, self.basis, self.condition, self.reason)
+
+    def decided(self, decision: Decision) -> Point:
+        """The same numbers with another verdict."""
+        return replace(self, **vars(decision))
+
+    def bounds(self, source: VerdictSource) -> tuple[float, float]:
+        """The bounds that are held against the target, where there is no exact probability.
+
+        Of an interval not its ends, which are simulated, but all that other draws might have made of them. Without
+        intervals and bounds the numerical ones count, whatever was asked for.
+        """
+        if self.sureness is None or source == "point":
+            return self.lower, self.upper
+        if source == "interval":
+            return self.sureness.interval.lower_range[0], self.sureness.interval.upper_range[1]
+        return self.sureness.confidence_bounds.lower, self.sureness.confidence_bounds.upper
+
+    def ends(self, source: VerdictSource) -> tuple[Fraction, Fraction]:
+        """As `bounds`, as fractions; where P itself is held against the target and is exact, twice that."""
+        if self.exact is not None and (self.sureness is None or source == "point"):
+            return self.exact, self.exact
+        lower, upper = self.bounds(source)
+        return Fraction(lower), Fraction(upper)
