@@ -54,7 +54,7 @@ from verifier.language.expressions.syntax import (
 from verifier.language.ltl import abstract
 from verifier.language.ltl.three_valued import Settled, connective, temporal
 from verifier.systems import reachability
-from verifier.systems.model import EMPTY_CLASS
+from verifier.systems.model_parts import EMPTY_CLASS
 from verifier.systems.skeleton import Skeleton
 from verifier.systems.space import StateSpace, truth
 

@@ -32,7 +32,8 @@ from verifier.study.case import Case
 from verifier.study.options import RunOptions
 from verifier.study.results import InputFile
 from verifier.study.scenarios import Block, Grid
-from verifier.systems.model import EMPTY_CLASS, SystemModel
+from verifier.systems.model import SystemModel
+from verifier.systems.model_parts import EMPTY_CLASS
 
 MATRICES_SAY = (
     "distance",

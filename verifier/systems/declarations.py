@@ -2,8 +2,8 @@
 
 | where                                        | may speak about                                           |
 |----------------------------------------------|-----------------------------------------------------------|
-| constants, ranges                            | constants                                                 |
-| labels, quantities, initial, terminal, distances, runs | constants, variables, labels, quantities        |
+| constants, ranges, what an environment sets  | constants                                                 |
+| labels, quantities, initial, terminal, distances, defaults, runs | constants, variables, labels, quantities |
 | next values, admissible                      | the same and inputs: labels and quantities of the old state |
 | rules: conditions and inputs                 | constants, variables, labels, quantities and `sees(class)` |
 | formulas of planners                         | what a spec may speak about                                |
@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from verifier.base.errors import InputError
+from verifier.base.errors import InputError, unknown_name
 from verifier.language.expressions import check_type
 from verifier.language.expressions.syntax import Name, Node, fold, labels_seen
-from verifier.systems.model import EMPTY_CLASS, Planner, Rule, Run, SystemModel, Type, Variable
+from verifier.systems.model import SystemModel
+from verifier.systems.model_parts import EMPTY_CLASS, Planner, Rule, Run, Type, Variable, Variant
 
 
 def check_declarations(model: SystemModel) -> None:
@@ -84,12 +85,17 @@ class _Checker:
         for each in model.variables:
             if each.next is not None:
                 self._type(f"variables.{each.name}.next", each.next, moving, "number")
+        for each in model.inputs:
+            if each.default is not None:
+                self._type(f"inputs.{each.name}.default", each.default, state, "number")
+        for name in model.variants:
+            self._check_variant(f"environments.{name}", model.variants[name], constants, state, moving)
         self._type("admissible", model.admissible, moving, "boolean")
         self._type("initial", model.initial, state, "boolean")
         self._type("terminal", model.terminal, state, "boolean")
         for name, objects in model.environments.items():
             for index, placed in enumerate(objects):
-                self._type(f"environments.{name}[{index}].distance_m", placed.distance_m, state, "number")
+                self._type(f"{model.object_path(name, index)}.distance_m", placed.distance_m, state, "number")
         for planner in model.planners.values():
             self._check_planner(planner, state)
 
@@ -97,6 +103,31 @@ class _Checker:
         for each in variables:
             for index, end in enumerate((each.range.low, each.range.high)):
                 self._type(f"{table}.{each.name}.range[{index}]", end, constants, "number")
+
+    def _check_variant(
+        self,
+        path: str,
+        variant: Variant,
+        constants: Mapping[str, Type],
+        state: Mapping[str, Type],
+        moving: Mapping[str, Type],
+    ) -> None:
+        model = self.model
+        variables = {each.name for each in model.variables}
+        tables: tuple[tuple[str, str, Mapping[str, Node], Iterable[str], Mapping[str, Type], Type], ...] = (
+            ("set", "constant", variant.constants, model.constants, constants, "number"),
+            ("next", "variable", variant.next, variables, moving, "number"),
+            ("labels", "label", variant.labels, model.labels, state, "boolean"),
+        )
+        for key, kind, nodes, known, types, wanted in tables:
+            for name, node in nodes.items():
+                if name not in known:
+                    message, hint = unknown_name(kind, name, known)
+                    raise model.at(f"{path}.{key}.{name}").error(message, None, hint)
+                self._type(f"{path}.{key}.{name}", node, types, wanted)
+        self._type(f"{path}.initial", variant.initial, state, "boolean")
+        if variant.terminal is not None:
+            self._type(f"{path}.terminal", variant.terminal, state, "boolean")
 
     def _check_planner(self, planner: Planner, state: Mapping[str, Type]) -> None:
         rules: tuple[Rule | Run, ...] = (*planner.rules, *planner.runs)
@@ -112,10 +143,11 @@ class _Checker:
 
     def _check_inputs(self, path: str, found: Mapping[str, Node], state: Mapping[str, Type]) -> None:
         wanted = [each.name for each in self.model.inputs]
-        if set(found) != set(wanted):
+        needed = {each.name for each in self.model.inputs if each.default is None}
+        if not needed <= set(found) <= set(wanted):
             message = f"expected a value for {', '.join(wanted) or 'no input'}; got {', '.join(found) or 'none'}"
             raise self.model.text_at(path).error(
-                message, None, "every rule sets every input of the model, and nothing else"
+                message, None, "every rule sets every input of the model that has no default, and nothing else"
             )
         for name, node in found.items():
             self._type(f"{path}.{name}", node, state, "number", observes=True)

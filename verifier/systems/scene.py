@@ -1,28 +1,31 @@
 """A scene: a system with its planner in one true environment, before anything about behaviour is known.
 
-It fixes what skeletons and strategies have in common: the state space, the initial and the terminal states, what
-the planner can be told, and the channel that tells it.
+It fixes what skeletons and strategies have in common: the state space, the initial states, which states end the
+episode, what the planner can be told, and the channel that tells it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, UsageError, memory_text, unknown_name
-from verifier.language.expressions import evaluate
-from verifier.language.expressions.syntax import Node
+from verifier.language.expressions import Source, evaluate, exact_number
+from verifier.language.expressions.syntax import Name, Node, Operation, names_in
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import Label
 from verifier.systems.behaviour import classes_asked
 from verifier.systems.channel import Channel, make_channel, possible_observations
 from verifier.systems.distinct import distinct
-from verifier.systems.model import EMPTY_CLASS, PlacedObject, Planner, System
+from verifier.systems.model import BoundedVariable, System
+from verifier.systems.model_parts import EMPTY_CLASS, PlacedObject, Planner
 from verifier.systems.settings import Limits
-from verifier.systems.space import StateSpace, truth
+from verifier.systems.space import Codes, StateSpace, truth
 
 BYTES_PER_STATE = 120
 BYTES_PER_VALUE = 20
@@ -34,6 +37,8 @@ per state and combination of inputs. Inadmissible inputs and states out of reach
 """
 MOST_STATES = 2**31 - 2
 """Graph searches number states with 32 bits."""
+MOST_CANDIDATES = 10**7
+"""Valuations among which initial states are looked for."""
 LARGEST_INPUT_COUNT = 10_000
 """Combinations of inputs that a planner may choose among."""
 
@@ -65,9 +70,7 @@ class Scene:
         objects: what stands in the environment.
         formula: what a synthesis planner is computed from, or None.
         observations: what the planner can be told, the empty set first.
-        values: variable name -> (n,) int64 value in each state of the space.
-        terminal: (n,) bool.
-        starts: (m,) int64 the initial states, increasing.
+        starts: (m,) codes of the initial states, increasing.
     """
 
     system: System
@@ -79,9 +82,23 @@ class Scene:
     formula: Node | None
     observations: tuple[Label, ...]
     space: StateSpace
-    values: Mapping[str, Ints]
-    terminal: Mask
-    starts: Ints
+    starts: Codes
+
+    @cached_property
+    def values(self) -> Mapping[str, Ints]:
+        """Variable name -> (n,) int64 value in each state of the whole space."""
+        return self.space.valuations()
+
+    @cached_property
+    def terminal(self) -> Mask:
+        """(n,) bool, which states of the whole space end the episode."""
+        return self.ended(self.values, self.space.size)
+
+    def ended(self, values: Mapping[str, Ints], count: int) -> Mask:
+        """(count,) bool, which of these valuations end the episode."""
+        if self.options.endless:
+            return np.zeros(count, dtype=bool)
+        return np.array(truth(self.system.terminal, values, count, self.system.model.at("terminal")))
 
     def channel_at(self, valuations: Mapping[str, Ints], ended: Mask) -> tuple[Channel, Ints]:
         """The channel for some states, and the channel row of each.
@@ -119,12 +136,9 @@ def set_scene(
         raise InputError(message, Place(system.model.file), hint)
     observations = possible_observations(matrices.labels, true_classes(objects), asked, options.false_alarms)
     space = StateSpace(system.variables)
-    _refuse_if_too_large(space, system, planner, len(observations), 1, options.limits)
-    values = space.valuations()
-    terminal = np.zeros(space.size, dtype=bool)
-    if not options.endless:
-        terminal = np.array(space.where(system.terminal, system.model.at("terminal")))
-    starts = _initial_states(system, space, environment, options.initial, values)
+    if planner.kind != "rules":
+        _refuse_if_too_large(space, system, planner, len(observations), 1, options.limits)
+    starts = _initial_states(system, space, environment, options.initial)
     if planner.kind == "runs":
         _refuse_if_too_large(space, system, planner, len(observations), len(starts), options.limits)
     return Scene(
@@ -137,8 +151,6 @@ def set_scene(
         formula,
         observations,
         space,
-        values,
-        terminal,
         starts,
     )
 
@@ -182,21 +194,62 @@ def predicted_bytes(system: System, planner: Planner, observations: int, runs: i
     return space.size * max(choosing, runs * (per_state + BYTES_PER_TRANSITION * observations))
 
 
+def reached_bytes(scene: Scene, states: int) -> int:
+    """Bytes of memory needed at most while a skeleton of so many states is built for a planner of rules."""
+    values, transitions = len(scene.space.variables), len(scene.observations)
+    return states * (BYTES_PER_STATE + BYTES_PER_VALUE * values + BYTES_PER_TRANSITION * transitions)
+
+
 def _choices(system: System, planner: Planner) -> int:
     """Combinations of inputs that the planner chooses among."""
     return 0 if planner.kind == "rules" else StateSpace(system.inputs).size
 
 
-def _initial_states(
-    system: System, space: StateSpace, environment: str, narrowed: Node | None, values: Mapping[str, Ints]
-) -> Ints:
-    initial = np.array(space.where(system.initial, system.model.at("initial")))
+def _initial_states(system: System, space: StateSpace, environment: str, narrowed: Node | None) -> Codes:
+    """(m,) codes of the initial states, increasing: what the conditions leave of the box that they narrow."""
+    conditions: list[tuple[Node, Source | None]] = [(system.initial, system.model.at("initial"))]
     if narrowed is not None:
-        initial &= truth(system.in_environment(narrowed, environment), values, space.size)
-    starts = np.flatnonzero(initial)
-    if not len(starts):
-        raise UsageError("no state satisfies the initial condition of the model and the spec")
-    return starts
+        conditions.append((system.in_environment(narrowed, environment), None))
+    box = _box(space, [condition for condition, _ in conditions])
+    candidates = StateSpace(box).size if all(each.low <= each.high for each in box) else 0
+    if candidates > MOST_CANDIDATES:
+        widest = max(box, key=lambda each: each.size)
+        raise system.model.at("initial").error(
+            f"initial leaves {candidates:.2g} candidates; fix variables: {widest.name} = {widest.low}", None
+        )
+    if candidates:
+        values = StateSpace(box).valuations()
+        initial = np.ones(candidates, dtype=bool)
+        for condition, source in conditions:
+            initial &= truth(condition, values, candidates, source)
+        if initial.any():
+            return space.number({name: value[initial] for name, value in values.items()}, int(initial.sum()))
+    raise UsageError("no state satisfies the initial condition of the model and the spec")
+
+
+def _box(space: StateSpace, conditions: list[Node]) -> tuple[BoundedVariable, ...]:
+    """The ranges that conjuncts `x = e`, `x <= e`, `x >= e` with constant e leave; a low end may exceed the high."""
+    ends = {each.name: (each.low, each.high) for each in space.variables}
+    pending = list(conditions)
+    while pending:
+        node = pending.pop()
+        if not isinstance(node, Operation):
+            continue
+        left, right = node.operands[0], node.operands[-1]
+        if node.operator == "&":
+            pending += (left, right)
+        for name, end, operator in ((left, right, node.operator), (right, left, _MIRRORED.get(node.operator))):
+            if isinstance(name, Name) and operator in _MIRRORED and not names_in(end):
+                value, (low, high) = exact_number(end, {}), ends[name.name]
+                if operator in ("=", ">="):
+                    low = max(low, math.ceil(value))
+                if operator in ("=", "<="):
+                    high = min(high, math.floor(value))
+                ends[name.name] = low, high
+    return tuple(BoundedVariable(name, low, high) for name, (low, high) in ends.items())
+
+
+_MIRRORED = {"=": "=", "<=": ">=", ">=": "<="}
 
 
 def _object_bins(scene: Scene, valuations: Mapping[str, Ints], ended: Mask) -> Ints:
@@ -205,7 +258,7 @@ def _object_bins(scene: Scene, valuations: Mapping[str, Ints], ended: Mask) -> I
     there = {name: value[looking] for name, value in valuations.items()}
     bins = np.zeros((len(ended), len(scene.objects)), dtype=np.int64)
     for j, placed in enumerate(scene.objects):
-        source = scene.system.model.at(f"environments.{scene.environment}[{j}].distance_m")
+        source = scene.system.model.at(f"{scene.system.model.object_path(scene.environment, j)}.distance_m")
         distance = np.asarray(evaluate(placed.distance_m, there, source), dtype=float)
         distance = np.broadcast_to(distance, looking.shape)
         found = matrices.bins_of(distance)

@@ -21,7 +21,8 @@ from verifier.base.errors import NoAnswerError, Place, UsageError, memory_text
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.systems.behaviour import Moves, rules_behaviour
 from verifier.systems.diagnosis import no_valid_step
-from verifier.systems.model import Planner, System
+from verifier.systems.model import System
+from verifier.systems.model_parts import Planner
 from verifier.systems.reachability import reachable, rows
 from verifier.systems.scene import (
     BYTES_PER_STATE,
@@ -74,7 +75,7 @@ def build_strategies(
     valuations = {name: value[states] for name, value in scene.values.items()}
     stuck = np.stack([each[0] for each in options_at], axis=1)
     if np.any(stuck < 0):
-        raise no_valid_step(scene, stuck, ended, valuations)
+        raise no_valid_step(scene, stuck < 0, valuations)
 
     owner, following = _combined(scene, options_at, ended)
     channel, row_of_state = scene.channel_at(valuations, ended)

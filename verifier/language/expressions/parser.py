@@ -17,7 +17,7 @@ from lark.parsers.lalr_interactive_parser import InteractiveParser
 
 from verifier.base.errors import InputError, Place, nearest_name, shown
 from verifier.language.expressions.complaints import unexpected_character, unexpected_token
-from verifier.language.expressions.kinds import ARITIES, misuse, operand_kind, result_kind
+from verifier.language.expressions.kinds import ARITIES, misuse, operand_kinds, result_kind
 from verifier.language.expressions.source import Source, advance
 from verifier.language.expressions.syntax import (
     FUNCTIONS,
@@ -30,6 +30,7 @@ from verifier.language.expressions.syntax import (
     Number,
     Operation,
     Position,
+    children,
 )
 
 LONGEST_TEXT = 200_000
@@ -260,10 +261,9 @@ def require_kinds(node: Node, maybe_at_least: Node | None = None) -> None:
     """
     if node.depth > DEEPEST_NODE:
         raise too_deep(node.position)
-    wanted = operand_kind(node)
-    operands = node.arguments if isinstance(node, Call) else node.operands  # type: ignore[union-attr]
-    for operand in operands:
-        found = result_kind(operand)
+    operands = children(node)
+    kinds = [result_kind(operand) for operand in operands]
+    for operand, found, wanted in zip(operands, kinds, operand_kinds(node, kinds), strict=True):
         if found is not None and found != wanted:
             message, hint = misuse(wanted, found, operand, node)
             if operand is maybe_at_least:

@@ -10,7 +10,7 @@ equality, hashing and `fold` survive any depth, and a subformula that is shared 
 | `Boolean`   | `true`, `false`                                              |
 | `Name`      | a variable, constant or proposition                          |
 | `Operation` | an operator of the tables below with one or two operands     |
-| `Call`      | `min(a, b)`, `max(a, b)`, `abs(a)`, `floor(a)`, `ceil(a)`, `sees(label)` |
+| `Call`      | `min(a, b)`, `max(a, b)`, `abs(a)`, `floor(a)`, `ceil(a)`, `ite(c, a, b)`, `sees(label)` |
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ T = TypeVar("T")
 ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "neg"})
 COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
 CONNECTIVES = frozenset({"!", "&", "|", "xor", "->", "<->"})
-FUNCTIONS = frozenset({"min", "max", "abs", "floor", "ceil", "sees"})
+FUNCTIONS = frozenset({"min", "max", "abs", "floor", "ceil", "sees", "ite"})
 
 TEMPORAL_WORDS = frozenset({"G", "F", "X", "U", "R", "W", "M", "next", "always", "eventually", "until"})
-RESERVED = FUNCTIONS | TEMPORAL_WORDS | {"true", "false", "True", "False"}
+RESERVED = FUNCTIONS - {"ite"} | TEMPORAL_WORDS | {"true", "false", "True", "False"}
 RESERVED |= {"not", "and", "or", "xor", "implies", "iff"}
-"""Words that name an operator, a constant or a function; as a name they stand in double quotes."""
+"""Words that name an operator, a constant or an early function; as a name they stand in double quotes."""
 
 
 def _below(node: _Value) -> tuple[Node, ...]:
@@ -156,7 +156,11 @@ class Operation(_Value):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call(_Value):
-    """A function of `FUNCTIONS`; `sees(label)` asks whether the detector reports an object of that class."""
+    """A function of `FUNCTIONS`.
+
+    `ite(c, a, b)` is `a` where `c` holds, else `b`; `sees(label)` asks whether the detector reports an object of that
+    class.
+    """
 
     function: str
     arguments: tuple[Node, ...]
@@ -236,16 +240,19 @@ def children(node: Node) -> tuple[Node, ...]:
     return _below(node)
 
 
-def fold(root: Node, combine: Callable[[Node, tuple[T, ...]], T]) -> T:
+def fold(
+    root: Node, combine: Callable[[Node, tuple[T, ...]], T], whole: Callable[[Node], bool] = lambda _: False
+) -> T:
     """`combine(node, results for its operands)` from the leaves up to the root, every shared node once.
 
-    The label inside `sees(...)` is not an operand: `combine` gets the call with no results.
+    The label inside `sees(...)` is not an operand: `combine` gets the call with no results, and so it does for nodes
+    that it takes as a `whole`.
     """
     done: dict[int, T] = {}
     pending = [root]
     while pending:
         node = pending[-1]
-        below = () if isinstance(node, Call) and node.function == "sees" else _below(node)
+        below = () if (isinstance(node, Call) and node.function == "sees") or whole(node) else _below(node)
         waiting = [child for child in below if id(child) not in done]
         if waiting:
             pending.extend(reversed(waiting))
@@ -254,6 +261,11 @@ def fold(root: Node, combine: Callable[[Node, tuple[T, ...]], T]) -> T:
         if id(node) not in done:
             done[id(node)] = combine(node, tuple(done[id(child)] for child in below))
     return done[id(root)]
+
+
+def is_choice(node: Node) -> bool:
+    """Whether this is `ite(condition, a, b)`, of which only the branch taken is evaluated."""
+    return isinstance(node, Call) and node.function == "ite"
 
 
 def size(root: Node) -> int:
