@@ -187,7 +187,7 @@ def test_more_states_than_allowed(tmp_path):
         skeleton_of(model, limits=Limits(states=100))
     assert caught.value.hint.startswith("the variables with most values: ")
     with pytest.raises(
-        NoAnswerError, match=r"on \d+ reachable states needs about [\d.]+ KiB .* the limit is 97\.66 KiB"
+        NoAnswerError, match=r"on \d+ reachable states needs about [\d.]+ KiB; the limit is 97\.66 KiB"
     ):
         skeleton_of(model, limits=Limits(memory_bytes=100_000))
 

@@ -158,7 +158,7 @@ def test_classes_that_the_detector_does_not_have_are_named(hallway):
 
 
 def test_explosion_is_refused(hallway):
-    with pytest.raises(LimitError, match=r"more than 100 states are reachable \(stopped at depth 51; 2 new"):
+    with pytest.raises(LimitError, match=r"more than 100 states are reachable \(stopped at depth 50; 2 new"):
         chain_of(hallway, settings={"last": 10**9}, limits=Limits(states=100))
     with pytest.raises(LimitError, match=r"needs about [\d.]+ KiB; the limit is 0\.9766 KiB"):
         chain_of(hallway, limits=Limits(memory_bytes=1000))

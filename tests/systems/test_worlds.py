@@ -7,6 +7,7 @@ import json
 import math
 
 import pytest
+from world_specs import spec_of
 
 from verifier.pipeline import verify_spec
 from verifier.study.case import Study, read_inputs
@@ -18,15 +19,6 @@ POINTS = RunOptions(confidence=None)
 @pytest.fixture(scope="session")
 def worlds(shared):
     return shared / "oracles/worlds"
-
-
-def spec_of(folder, target, keep):
-    """The spec with only those requirements that `keep` names."""
-    lines = (folder / "spec.ltl").read_text().splitlines()
-    kept = [line for line in lines if ":" not in line or line.partition(":")[0] in keep]
-    path = target / "spec.ltl"
-    path.write_text("\n".join(kept).replace('"model.toml"', f'"{folder}/model.toml"') + "\n")
-    return path
 
 
 def check(folder, target, planners=None):
@@ -65,3 +57,7 @@ def check(folder, target, planners=None):
 @pytest.mark.slow
 def test_a_car_that_follows_another_at_10_hz(worlds, tmp_path):
     check(worlds / "acc_10hz", tmp_path)
+
+
+def test_a_light_whose_class_depends_on_the_state(worlds, tmp_path):
+    check(worlds / "traffic_light", tmp_path)

@@ -237,7 +237,7 @@ class _Search:
     def __init__(self, skeleton: Skeleton) -> None:
         self.skeleton = skeleton
         model, present = skeleton.system.model, skeleton.system.environment(skeleton.environment)
-        there = {placed.class_name for placed in present} - {EMPTY_CLASS}
+        there = {name for placed in present for name in placed.classes} - {EMPTY_CLASS}
         self.classes = {name: name in there for name in model.environment_classes()} | {EMPTY_CLASS: not there}
         self._first = {name: value[skeleton.starts] for name, value in skeleton.valuations.items()}
         self._names = {name for name, kind in model.types().items() if kind == "boolean"}

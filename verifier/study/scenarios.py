@@ -18,6 +18,7 @@ from verifier.base.numbers import decimal_text
 from verifier.language.expressions.syntax import Node, Operation, conjunction
 from verifier.language.specs import Requirement, Specification
 from verifier.study.options import Selection
+from verifier.systems.behaviour import questions_of
 from verifier.systems.model import Setting, System, SystemModel
 from verifier.systems.model_parts import Planner
 
@@ -59,6 +60,12 @@ class Grid:
     goal_formula: Node | None
     settings: Mapping[str, Setting] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
+
+    @property
+    def asking_more(self) -> tuple[str, ...]:
+        """The planners that ask more of reports than `sees(class)`: there are no bounds for them yet."""
+        names = (each.planner.name for each in self.blocks if questions_of(each.system, each.planner, None).atoms)
+        return tuple(dict.fromkeys(names))
 
 
 def make_grid(spec: Specification, model: SystemModel, selection: Selection) -> Grid:

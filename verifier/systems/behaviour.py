@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Ints, Mask
 from verifier.language.expressions import evaluate, resolve_sees
-from verifier.language.expressions.syntax import TRUE, Node, labels_seen, names_in
+from verifier.language.expressions.syntax import TRUE, Node, names_in
 from verifier.perception.confusion.matrices import Label
 from verifier.systems.model import BoundedVariable, System
 from verifier.systems.model_parts import EMPTY_CLASS, Planner, Rule, Run
+from verifier.systems.observation import Questions
 from verifier.systems.reachability import reachable, rows
 from verifier.systems.space import Codes, StateSpace, successors, truth
 
@@ -40,20 +41,16 @@ class Behaviour:
     memory_of_start: Ints
 
 
-def classes_asked(system: System, planner: Planner, formula: Node | None) -> frozenset[str]:
-    """The classes a planner asks the detector about."""
+def questions_of(system: System, planner: Planner, formula: Node | None) -> Questions:
+    """What a planner asks about the detector's reports."""
     rules: tuple[Rule | Run, ...] = (*planner.rules, *planner.runs)
-    asked = frozenset().union(*(_seen_in(rule) for rule in rules))
+    nodes = [node for rule in rules for node in (rule.when, *(rule.inputs or {}).values())]
+    asked: frozenset[str] = frozenset()
     if planner.kind == "synthesis" and formula is not None:
         names = names_in(formula)
         classes = system.model.environment_classes()
-        asked |= classes if EMPTY_CLASS in names else names & classes
-    return asked
-
-
-def _seen_in(rule: Rule | Run) -> frozenset[str]:
-    nodes = [rule.when, *(rule.inputs or {}).values()]
-    return frozenset().union(*(labels_seen(node) for node in nodes))
+        asked = classes if EMPTY_CLASS in names else names & classes
+    return Questions.of((system.resolve(node) for node in nodes), asked)
 
 
 def rules_behaviour(system: System, space: StateSpace, planner: Planner, observations: tuple[Label, ...]) -> Ints:

@@ -15,10 +15,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from verifier.base.errors import InputError, unknown_name
-from verifier.language.expressions import check_type
-from verifier.language.expressions.syntax import Name, Node, fold, labels_seen
+from verifier.language.expressions import check_type, to_text
+from verifier.language.expressions.syntax import Call, Name, Node, atoms_in, fold, labels_of
 from verifier.systems.model import SystemModel
-from verifier.systems.model_parts import EMPTY_CLASS, Planner, Rule, Run, Type, Variable, Variant
+from verifier.systems.model_parts import EMPTY_CLASS, PlacedObject, Planner, Rule, Run, Type, Variable, Variant
 
 
 def check_declarations(model: SystemModel) -> None:
@@ -51,11 +51,23 @@ def _declared(model: SystemModel) -> dict[str, str]:
                 raise model.at(path).error(f"'{name}' is declared both as {seen[name]} and as {kind}", None)
             seen[name] = kind
     for name, objects in model.environments.items():
-        classes = {placed.class_name for placed in objects}
-        if EMPTY_CLASS in classes and len(classes) > 1:
-            hint = "leave the empty places out"
-            raise model.at(f"environments.{name}").error("holds objects and empty places", None, hint)
+        _check_objects(model, name, objects)
     return seen
+
+
+def _check_objects(model: SystemModel, environment: str, objects: tuple[PlacedObject, ...]) -> None:
+    """Refuse places beside objects or within a field of view, and names that are not an object's own."""
+    classes = {placed.class_name for placed in objects}
+    place = model.at(f"environments.{environment}")
+    if EMPTY_CLASS in classes and len(classes) > 1:
+        raise place.error("holds objects and empty places", None, "leave the empty places out")
+    if EMPTY_CLASS in classes and model.field_of_view_m is not None:
+        message = "the field of view draws false alarms in every bin already; remove the empty place"
+        raise place.error(message, None)
+    names = [placed.name for placed in objects if placed.name]
+    for name in names:
+        if names.count(name) > 1:
+            raise place.error(f"two objects are named '{name}'", None)
 
 
 @dataclass(frozen=True)
@@ -95,7 +107,13 @@ class _Checker:
         self._type("terminal", model.terminal, state, "boolean")
         for name, objects in model.environments.items():
             for index, placed in enumerate(objects):
-                self._type(f"{model.object_path(name, index)}.distance_m", placed.distance_m, state, "number")
+                path = model.object_path(name, index)
+                self._type(f"{path}.distance_m", placed.distance_m, state, "number")
+                self._type(f"{path}.when", placed.when, state, "boolean")
+                for condition in placed.class_when.values():
+                    self._type(f"{path}.class", condition, state, "boolean")
+        for index, end in enumerate(model.field_of_view_m or ()):
+            self._type(f"field_of_view.distance_m[{index}]", end, constants, "number")
         for planner in model.planners.values():
             self._check_planner(planner, state)
 
@@ -155,12 +173,8 @@ class _Checker:
     def _type(
         self, path: str, node: Node, types: Mapping[str, Type], expected: Type, *, observes: bool = False
     ) -> None:
-        asked = labels_seen(node)
-        if asked and not observes:
-            raise self._fail(path, "sees(...) belongs in the rules of a planner")
-        if EMPTY_CLASS in asked:
-            hint = "ask what is not reported: !sees(ped) & !sees(obs)"
-            raise self._fail(path, f"sees({EMPTY_CLASS}): nothing is ever reported as '{EMPTY_CLASS}'", hint)
+        for atom in sorted(atoms_in(node), key=to_text):
+            self._check_atom(path, atom, observes=observes)
         for name in _names_at(node):
             kind = self.declared.get(name.name)
             if kind is not None and name.name not in types:
@@ -168,6 +182,21 @@ class _Checker:
                 advice = f"in the rules of a planner ask sees({name.name})" if kind == "a class" else None
                 raise self.model.text_at(path).error(message, name.position, advice)
         check_type(node, types, self.model.text_at(path), expected, classes=None)
+
+    def _check_atom(self, path: str, atom: Call, *, observes: bool) -> None:
+        name = labels_of(atom)[0]
+        if observes == (atom.function == "present"):
+            where = "everywhere but in planners" if observes else "in the rules of a planner"
+            raise self._fail(path, f"{atom.function}(...) belongs {where}")
+        if atom.function in ("sees", "count") and name == EMPTY_CLASS:
+            hint = "ask what is not reported: !sees(ped) & !sees(obs)"
+            raise self._fail(path, f"{atom.function}({name}): nothing is ever reported as '{EMPTY_CLASS}'", hint)
+        names = {placed.name for objects in self.model.environments.values() for placed in objects} - {""}
+        if atom.function == "present":
+            names |= self.model.environment_classes()
+        if atom.function in ("report", "present") and name not in names:
+            message, hint = unknown_name("object", name, names)
+            raise self._fail(path, message, hint)
 
     def _fail(self, path: str, message: str, hint: str | None = None) -> InputError:
         return self.model.text_at(path).error(message, None, hint)

@@ -133,7 +133,7 @@ def _watch(scene: Scene, known: _Known, depth: int, fresh: int) -> None:
     if needed > limits.memory_bytes:
         raise NoAnswerError(
             f"planner '{scene.planner.name}' with {len(scene.observations)} observations on {count} reachable states "
-            f"needs about {memory_text(needed)} {where}; the limit is {memory_text(limits.memory_bytes)}",
+            f"needs about {memory_text(needed)}; the limit is {memory_text(limits.memory_bytes)} {where}",
             place,
             hint="narrow the ranges of the variables or the initial states, or raise --max-memory",
         )

@@ -13,17 +13,31 @@ every imperfect detector.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from types import MappingProxyType
 from typing import TypeAlias
 
 from verifier.base.errors import UsageError, unknown_name
 from verifier.base.toml import Element
-from verifier.language.expressions import Source, evaluate, exact_number, substitute, to_text
-from verifier.language.expressions.syntax import TRUE, Boolean, Node, Number, conjunction, names_in
+from verifier.language.expressions import Source, evaluate, exact_number, replace_atoms, substitute, to_text
+from verifier.language.expressions.syntax import (
+    FALSE,
+    TRUE,
+    Boolean,
+    Call,
+    Node,
+    Number,
+    Operation,
+    atoms_in,
+    conjunction,
+    labels_of,
+    names_in,
+)
 from verifier.systems.model_parts import EMPTY_CLASS, PlacedObject, Planner, Type, Variable, Variant
 
 LARGEST_BOUND = 2**31
@@ -42,6 +56,7 @@ class SystemModel:
         labels: name -> state condition, an abbreviation and a proposition.
         environments: name -> the objects that stand there.
         variants: name of an environment that is written as a table -> how the model differs there.
+        field_of_view_m: from where to where false alarms arise in every bin; None where only places have them.
         step_s: duration of a step in seconds.
         constraints: conditions on the constants without which the model makes no sense (a stop line beyond the
             end of the road meets every requirement, vacuously).
@@ -62,6 +77,7 @@ class SystemModel:
     quantities: Mapping[str, Node]
     planners: Mapping[str, Planner]
     variants: Mapping[str, Variant] = field(default_factory=dict)
+    field_of_view_m: tuple[Node, Node] | None = None
     step_s: Fraction | None = None
     constraints: tuple[Node, ...] = ()
     source: str = ""
@@ -87,8 +103,22 @@ class SystemModel:
     def inside(self, environment: str) -> SystemModel:
         """The model with what one environment changes in it; itself where that is nothing."""
         changes = self.variants.get(environment, Variant())
+        model, meaning = self, presence(self.environments[environment])
+        if self.uses_presence:
+            model = replace(
+                self,
+                variables=tuple(
+                    replace(each, next=each.next and replace_atoms(each.next, meaning)) for each in self.variables
+                ),
+                labels={name: replace_atoms(node, meaning) for name, node in self.labels.items()},
+                quantities={name: replace_atoms(node, meaning) for name, node in self.quantities.items()},
+                initial=replace_atoms(self.initial, meaning),
+                terminal=replace_atoms(self.terminal, meaning),
+                admissible=replace_atoms(self.admissible, meaning),
+            )
+            changes = changes.with_atoms(meaning)
         if changes == Variant():
-            return self
+            return model
         keys = {
             **{f"constants.{name}": f"set.{name}" for name in changes.constants},
             **{f"variables.{name}.next": f"next.{name}" for name in changes.next},
@@ -96,19 +126,27 @@ class SystemModel:
             **({} if changes.terminal is None else {"terminal": "terminal"}),
         }
         return replace(
-            self,
+            model,
             constants={**self.constants, **changes.constants},
-            variables=tuple(replace(each, next=changes.next.get(each.name, each.next)) for each in self.variables),
-            labels={**self.labels, **changes.labels},
-            initial=conjunction(tuple(each for each in (self.initial, changes.initial) if each != TRUE)),
-            terminal=self.terminal if changes.terminal is None else changes.terminal,
+            variables=tuple(replace(each, next=changes.next.get(each.name, each.next)) for each in model.variables),
+            labels={**model.labels, **changes.labels},
+            initial=conjunction(tuple(each for each in (model.initial, changes.initial) if each != TRUE)),
+            terminal=model.terminal if changes.terminal is None else changes.terminal,
             moved={key: f"environments.{environment}.{inner}" for key, inner in keys.items()},
         )
 
     def environment_classes(self) -> frozenset[str]:
         """Every class that stands in some environment; `empty` is not one."""
-        placed = (each.class_name for objects in self.environments.values() for each in objects)
-        return frozenset(placed) - {EMPTY_CLASS}
+        objects = itertools.chain.from_iterable(self.environments.values())
+        return frozenset().union(*(each.classes for each in objects)) - {EMPTY_CLASS}
+
+    @cached_property
+    def uses_presence(self) -> bool:
+        """Whether an expression of the model asks `present(...)`, whose meaning depends on the environment."""
+        nodes = [self.initial, self.terminal, self.admissible, *self.labels.values(), *self.quantities.values()]
+        nodes += [each.next for each in self.variables if each.next is not None]
+        nodes += itertools.chain.from_iterable(variant.nodes for variant in self.variants.values())
+        return any(map(atoms_in, nodes))
 
     def types(self) -> dict[str, Type]:
         """Every name that a spec may use, with its type.
@@ -161,7 +199,7 @@ class SystemModel:
             resolve(self.admissible, "admissible"),
             {
                 name: tuple(
-                    replace(each, distance_m=resolve(each.distance_m, f"{self.object_path(name, index)}.distance_m"))
+                    _resolved_object(resolve, each, self.object_path(name, index))
                     for index, each in enumerate(objects)
                 )
                 for name, objects in self.environments.items()
@@ -170,6 +208,7 @@ class SystemModel:
             resolve(self.terminal, "terminal"),
             resolve,
             {name: _with_pick(planner, settings) for name, planner in self.planners.items()},
+            _field_of_view(self, resolve),
         )
 
 
@@ -203,6 +242,7 @@ class System:
     terminal: Node
     resolve: _Resolver
     planners: Mapping[str, Planner]
+    field_of_view_m: tuple[Fraction, Fraction] | None = None
 
     def environment(self, name: str) -> tuple[PlacedObject, ...]:
         """The objects of an environment; UsageError when there is none of that name."""
@@ -212,8 +252,9 @@ class System:
 
     def in_environment(self, node: Node, name: str) -> Node:
         """`node` over variables only, with every class replaced by whether the environment holds it."""
-        present = {each.class_name for each in self.environment(name)} - {EMPTY_CLASS}
-        return self.under(node, frozenset(present))
+        objects = self.environment(name)
+        present = frozenset().union(*(each.classes for each in objects)) - {EMPTY_CLASS}
+        return self.under(replace_atoms(node, presence(objects)), present)
 
     def under(self, node: Node, present: frozenset[str]) -> Node:
         """`node` over variables only, supposing that objects of exactly these classes stand there."""
@@ -248,6 +289,17 @@ class _Resolver:
         return substitute(node, self.meanings, None if path is None else self.model.at(path))
 
 
+def _field_of_view(model: SystemModel, resolve: _Resolver) -> tuple[Fraction, Fraction] | None:
+    if model.field_of_view_m is None:
+        return None
+    sources = [model.at(f"field_of_view.distance_m[{index}]") for index in range(2)]
+    low, high = (
+        Fraction(exact_number(resolve(end, source.path), {}, source))
+        for end, source in zip(model.field_of_view_m, sources, strict=True)
+    )
+    return low, high
+
+
 def _bounded(model: SystemModel, resolve: _Resolver, path: str, variable: Variable) -> BoundedVariable:
     ends: list[int] = []
     for index, end in enumerate((variable.range.low, variable.range.high)):
@@ -261,6 +313,29 @@ def _bounded(model: SystemModel, resolve: _Resolver, path: str, variable: Variab
     if low > high:
         raise model.at(path).error(f"expected low <= high, got {low}..{high}", None, "check the constants it uses")
     return BoundedVariable(variable.name, low, high)
+
+
+def presence(objects: tuple[PlacedObject, ...]) -> Callable[[Call], Node]:
+    """What `present(name or class)` means where these objects stand; other atoms mean themselves."""
+
+    def meaning(atom: Call) -> Node:
+        if atom.function != "present":
+            return atom
+        found: Node = FALSE
+        for placed in objects:
+            found = Operation("|", (found, placed.is_present(labels_of(atom)[0])))
+        return found
+
+    return meaning
+
+
+def _resolved_object(resolve: _Resolver, placed: PlacedObject, path: str) -> PlacedObject:
+    return replace(
+        placed,
+        distance_m=resolve(placed.distance_m, f"{path}.distance_m"),
+        when=resolve(placed.when, f"{path}.when"),
+        class_when={name: resolve(node, f"{path}.class") for name, node in placed.class_when.items()},
+    )
 
 
 def _with_pick(planner: Planner, settings: Mapping[str, Setting]) -> Planner:

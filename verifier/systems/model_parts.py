@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from verifier.base.errors import UsageError
+from verifier.language.expressions import replace_atoms
 from verifier.language.expressions.kinds import Kind
-from verifier.language.expressions.syntax import FALSE, TRUE, Node
+from verifier.language.expressions.syntax import FALSE, TRUE, Call, Node, Operation
 
 EMPTY_CLASS = "empty"
 PICKS = {
@@ -48,10 +49,30 @@ class PlacedObject:
     """An object of the environment: its true class and its distance to the ego in metres.
 
     The class `empty` marks a place where nothing stands.
+
+    Attributes:
+        class_name: its class; "" where that depends on the state.
+        name: its identity, "" for none.
+        when: in which states it is there. Elsewhere it reports nothing and stands in nobody's bin.
+        class_when: class -> in which states it is of that class; exactly one wherever the object is there.
     """
 
     class_name: str
     distance_m: Node
+    name: str = ""
+    when: Node = TRUE
+    class_when: Mapping[str, Node] = field(default_factory=dict)
+
+    @property
+    def classes(self) -> Mapping[str, Node]:
+        """Class -> condition for every class it may be of."""
+        return self.class_when or {self.class_name: TRUE}
+
+    def is_present(self, what: str) -> Node:
+        """In which states it is there and has that name or is of that class."""
+        if what == self.name:
+            return self.when
+        return Operation("&", (self.when, self.classes[what])) if what in self.classes else FALSE
 
 
 @dataclass(frozen=True)
@@ -69,6 +90,22 @@ class Variant:
     labels: Mapping[str, Node] = field(default_factory=dict)
     initial: Node = TRUE
     terminal: Node | None = None
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """Every expression over the state that it has."""
+        terminal = () if self.terminal is None else (self.terminal,)
+        return (*self.next.values(), *self.labels.values(), self.initial, *terminal)
+
+    def with_atoms(self, meaning: Callable[[Call], Node]) -> Variant:
+        """The same with the atoms of its expressions replaced by what they mean."""
+        return Variant(
+            self.constants,
+            {name: replace_atoms(node, meaning) for name, node in self.next.items()},
+            {name: replace_atoms(node, meaning) for name, node in self.labels.items()},
+            replace_atoms(self.initial, meaning),
+            None if self.terminal is None else replace_atoms(self.terminal, meaning),
+        )
 
 
 @dataclass(frozen=True)

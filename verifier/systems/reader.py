@@ -20,6 +20,7 @@ from verifier.language.ltl import parse_formula
 from verifier.systems.declarations import check_declarations
 from verifier.systems.model import SystemModel
 from verifier.systems.model_parts import (
+    EMPTY_CLASS,
     PICKS,
     PlacedObject,
     Planner,
@@ -42,6 +43,7 @@ TABLES = (
     "admissible",
     "quantities",
     "labels",
+    "field_of_view",
     "environments",
     "initial",
     "terminal",
@@ -65,7 +67,10 @@ def read_model(path: str | Path) -> SystemModel:
         variables=tuple(_variable(name, entry, moves=True) for name, entry in _named(top, "variables", least=1)),
         inputs=tuple(_variable(name, entry, moves=False) for name, entry in _named(top, "inputs")),
         admissible=top.given("admissible", _node, TRUE),
-        environments={name: _objects(entry) for name, entry in _named(top, "environments", least=1)},
+        environments={
+            name: _objects(entry, viewed=top.has("field_of_view"))
+            for name, entry in _named(top, "environments", least=1)
+        },
         initial=_node(top.at("initial")),
         terminal=top.given("terminal", _node, FALSE),
         labels=_nodes(top, "labels"),
@@ -73,6 +78,7 @@ def read_model(path: str | Path) -> SystemModel:
         variants={
             name: _variant(entry) for name, entry in _named(top, "environments") if isinstance(entry.value, dict)
         },
+        field_of_view_m=_field_of_view(top),
         step_s=top.given("step_s", _duration, None),
         constraints=tuple(_node(condition) for condition in top.list_at("constraints")),
         planners={name: _planner(name, entry) for name, entry in _named(top, "planners", least=1)},
@@ -148,20 +154,49 @@ def _variant(found: Element) -> Variant:
     )
 
 
-def _objects(found: Element) -> tuple[PlacedObject, ...]:
+def _field_of_view(top: Element) -> tuple[Node, Node] | None:
+    if not top.has("field_of_view"):
+        return None
+    found = top.at("field_of_view").table(("distance_m",), required=("distance_m",)).at("distance_m")
+    if not isinstance(found.value, list) or len(found.value) != 2:
+        raise found.fail(f"expected [low, high], got {shown(found.value)}")
+    low, high = map(_node, found.items())
+    return low, high
+
+
+def _objects(found: Element, *, viewed: bool) -> tuple[PlacedObject, ...]:
     if isinstance(found.value, dict):
         found = found.table(_ENVIRONMENT, required=("objects",)).at("objects")
-    if not isinstance(found.value, list) or not found.value:
-        hint = 'where nothing stands: [{ class = "empty", distance_m = ... }]'
+    if not isinstance(found.value, list) or not (found.value or viewed):
+        hint = 'where nothing stands: [{ class = "empty", distance_m = ... }], or [] with a field_of_view'
         raise found.fail(f"expected a list of objects, got {shown(found.value)}", hint)
-    objects = []
-    for entry in found.items():
-        keys = ("class", "distance_m")
-        name = entry.table(keys, required=keys).at("class").string(empty=True)
-        if not name or not name.isprintable() or '"' in name:
-            raise entry.at("class").fail(f"{shown(name)} cannot be a class")
-        objects.append(PlacedObject(name, _node(entry.at("distance_m"))))
-    return tuple(objects)
+    return tuple(_object(entry) for entry in found.items())
+
+
+def _object(found: Element) -> PlacedObject:
+    found.table(("name", "class", "when", "distance_m"), required=("class", "distance_m"))
+    kind = found.at("class")
+    class_when = dict(_conditions(kind)) if isinstance(kind.value, dict) else {}
+    name = "" if class_when else _class(kind.string(empty=True), kind)
+    if EMPTY_CLASS in class_when:
+        raise kind.fail("an object is of no class 'empty'", "where it is not there, its 'when' does not hold")
+    identity = found.given("name", Element.string, "")
+    if identity and not _NAME.match(identity):
+        raise found.at("name").fail(f"{shown(identity)} cannot be a name")
+    return PlacedObject(name, _node(found.at("distance_m")), identity, found.given("when", _node, TRUE), class_when)
+
+
+def _conditions(found: Element) -> Iterator[tuple[str, Node]]:
+    for name, condition in found.open_table().entries():
+        yield _class(name, found), _node(condition)
+    if not found.value:
+        raise found.fail("expected at least one class and its condition")
+
+
+def _class(name: str, found: Element) -> str:
+    if not name or not name.isprintable() or '"' in name:
+        raise found.fail(f"{shown(name)} cannot be a class")
+    return name
 
 
 def _planner(name: str, found: Element) -> Planner:

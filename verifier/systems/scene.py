@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, UsageError, memory_text, unknown_name
-from verifier.language.expressions import Source, evaluate, exact_number
-from verifier.language.expressions.syntax import Name, Node, Operation, names_in
+from verifier.language.expressions import Source, evaluate, exact_number, to_text
+from verifier.language.expressions.syntax import Name, Node, Number, Operation, names_in
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import Label
-from verifier.systems.behaviour import classes_asked
-from verifier.systems.channel import Channel, make_channel, possible_observations
+from verifier.systems.behaviour import questions_of
+from verifier.systems.channel import Channel, Standing, make_channel, possible_observations
 from verifier.systems.distinct import distinct
 from verifier.systems.model import BoundedVariable, System
 from verifier.systems.model_parts import EMPTY_CLASS, PlacedObject, Planner
+from verifier.systems.observation import Questions
 from verifier.systems.settings import Limits
 from verifier.systems.space import Codes, StateSpace, truth
 
@@ -69,6 +70,7 @@ class Scene:
     Attributes:
         objects: what stands in the environment.
         formula: what a synthesis planner is computed from, or None.
+        questions: what the planner asks.
         observations: what the planner can be told, the empty set first.
         starts: (m,) codes of the initial states, increasing.
     """
@@ -80,6 +82,7 @@ class Scene:
     matrices: ConfusionMatrices
     options: SkeletonOptions
     formula: Node | None
+    questions: Questions
     observations: tuple[Label, ...]
     space: StateSpace
     starts: Codes
@@ -110,17 +113,11 @@ class Scene:
         Raises:
             InputError: a distance that no bin holds, or a class without a matrix column.
         """
-        bins = _object_bins(self, valuations, ended)
-        rows, row_of_state = _distinct_rows(bins, ended, self.matrices.bin_count)
-        channel = make_channel(
-            self.matrices, true_classes(self.objects), rows, self.observations, self.options.false_alarms
-        )
+        standing = _standing(self, valuations, ended)
+        kept, row_of_state = _distinct_rows(standing, ended, self.matrices.bin_count)
+        standing = replace(standing, what=standing.what[kept], bins=standing.bins[kept])
+        channel = make_channel(self.matrices, standing, self.questions, self.observations, self.options.false_alarms)
         return channel, row_of_state
-
-
-def true_classes(objects: tuple[PlacedObject, ...]) -> tuple[str | None, ...]:
-    """The class of each object; None for a place where nothing stands."""
-    return tuple(None if each.class_name == EMPTY_CLASS else each.class_name for each in objects)
 
 
 def set_scene(
@@ -129,12 +126,15 @@ def set_scene(
     """Put a scene together; see `build_skeleton` for arguments and errors."""
     objects = system.environment(environment)
     formula = planner.formula if planner.formula is not None else options.formula
-    asked = classes_asked(system, planner, formula)
-    for name in sorted(asked - matrices.classes):
+    questions = questions_of(system, planner, formula)
+    for name in sorted(questions.named - matrices.classes):
         kind = f"class, asked about by planner '{planner.name}',"
         message, hint = unknown_name(kind, name, matrices.classes)
         raise InputError(message, Place(system.model.file), hint)
-    observations = possible_observations(matrices.labels, true_classes(objects), asked, options.false_alarms)
+    _check_atoms(system, planner, matrices, questions)
+    real = [placed.name for placed in objects if placed.class_name != EMPTY_CLASS]
+    places = [*(None for _ in range(len(objects) - len(real))), *viewed_bins(system, matrices)]
+    observations = possible_observations(matrices, questions, tuple(real), places, options.false_alarms)
     space = StateSpace(system.variables)
     if planner.kind != "rules":
         _refuse_if_too_large(space, system, planner, len(observations), 1, options.limits)
@@ -149,6 +149,7 @@ def set_scene(
         matrices,
         options,
         formula,
+        questions,
         observations,
         space,
         starts,
@@ -252,30 +253,93 @@ def _box(space: StateSpace, conditions: list[Node]) -> tuple[BoundedVariable, ..
 _MIRRORED = {"=": "=", "<=": ">=", ">=": "<="}
 
 
-def _object_bins(scene: Scene, valuations: Mapping[str, Ints], ended: Mask) -> Ints:
-    """(k, objects) bin of each object in each state; 0 in terminal states, where nobody looks."""
-    matrices, looking = scene.matrices, np.flatnonzero(~ended)
+def viewed_bins(system: System, matrices: ConfusionMatrices) -> list[int]:
+    """The bins of the field of view; none where the model has none."""
+    if system.field_of_view_m is None:
+        return []
+    edges, (low, high) = matrices.edges_m, system.field_of_view_m
+    for end in (low, high):
+        if float(end) not in edges:
+            message = f"no bin ends at {float(end):g}; {_edges_text(matrices)}"
+            raise system.model.at("field_of_view.distance_m").error(message, None)
+    inside: list[int] = np.flatnonzero((edges[:-1] >= float(low)) & (edges[1:] <= float(high))).tolist()
+    return inside
+
+
+def _edges_text(matrices: ConfusionMatrices) -> str:
+    return f"edges are {', '.join(f'{edge:g}' for edge in matrices.edges_m if np.isfinite(edge))} m"
+
+
+def _check_atoms(system: System, planner: Planner, matrices: ConfusionMatrices, questions: Questions) -> None:
+    """Refuse distances off the edges, and identities where a bin is reported as a whole."""
+    source = system.model.at(f"planners.{planner.name}")
+    for atom in sorted(questions.atoms, key=to_text):
+        within = next((each.value for each in atom.arguments if isinstance(each, Number)), None)
+        if within is not None and float(within) not in matrices.edges_m[1:]:
+            message = f"within = {float(within):g}: no bin ends there; {_edges_text(matrices)}"
+            raise source.error(message, None)
+        if atom.function != "sees" and matrices.labelling == "proposition":
+            message = f"{to_text(atom)}: proposition-labelled matrices report all objects of a bin together"
+            raise source.error(message, None, "ask sees(...), or use class-labelled matrices")
+
+
+def _standing(scene: Scene, valuations: Mapping[str, Ints], ended: Mask) -> Standing:
+    """What stands where in each state, objects first; nothing in terminal states, where nobody looks."""
+    looking = np.flatnonzero(~ended)
     there = {name: value[looking] for name, value in valuations.items()}
-    bins = np.zeros((len(ended), len(scene.objects)), dtype=np.int64)
+    classes = tuple(sorted(scene.system.model.environment_classes()))
+    viewed = viewed_bins(scene.system, scene.matrices)
+    shape = len(ended), len(scene.objects) + len(viewed)
+    what, bins = np.full(shape, -1, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     for j, placed in enumerate(scene.objects):
-        source = scene.system.model.at(f"{scene.system.model.object_path(scene.environment, j)}.distance_m")
-        distance = np.asarray(evaluate(placed.distance_m, there, source), dtype=float)
-        distance = np.broadcast_to(distance, looking.shape)
-        found = matrices.bins_of(distance)
-        outside = np.flatnonzero(found < 0)
-        if len(outside):
-            state = int(outside[0])
-            what = "place" if placed.class_name == EMPTY_CLASS else placed.class_name
-            message = (
-                f"in state {state_text(there, state)} the {what} is {distance[state]:g} m away, "
-                f"and the bins cover {matrices.edges_m[0]:g} to {matrices.edges_m[-1]:g} m"
-            )
-            hint = "add an overflow bin to the matrices, change the model's constants, or use --canonical"
-            if distance[state] < 0:
-                hint = "a distance is not negative: write abs(...)"
-            raise source.error(message, None, hint)
-        bins[looking, j] = found
-    return bins
+        path = scene.system.model.object_path(scene.environment, j)
+        present = truth(placed.when, there, len(looking), scene.system.model.at(f"{path}.when"))
+        states = looking[present]
+        around = {name: value[present] for name, value in there.items()}
+        bins[states, j] = _bins_of_object(scene, placed, path, around, len(states))
+        what[states, j] = _class_of_object(scene, placed, path, around, len(states), classes)
+    what[:, len(scene.objects) :], bins[:, len(scene.objects) :] = 0, viewed
+    return Standing(classes, (*(placed.name for placed in scene.objects), *("" for _ in viewed)), what, bins)
+
+
+def _class_of_object(
+    scene: Scene, placed: PlacedObject, path: str, there: Mapping[str, Ints], count: int, classes: tuple[str, ...]
+) -> Ints:
+    """(count,) one above the number of its class; 0 for a place where nothing stands."""
+    if not placed.class_when:
+        return np.full(count, 0 if placed.class_name == EMPTY_CLASS else classes.index(placed.class_name) + 1)
+    source = scene.system.model.at(f"{path}.class")
+    holds = np.stack([truth(node, there, count, source) for node in placed.class_when.values()])
+    names = list(placed.class_when)
+    wrong = np.flatnonzero(holds.sum(axis=0) != 1)
+    if len(wrong):
+        which = [names[k] for k in np.flatnonzero(holds[:, wrong[0]])]
+        message = f"is {' and '.join(which)}; exactly one condition must hold" if which else "is of no class"
+        name = placed.name or "an object"
+        text = f"in state {state_text(there, int(wrong[0]))} '{name}' {message}"
+        raise source.error(text, None)
+    numbers: Ints = np.array([classes.index(name) + 1 for name in names], dtype=np.int64)[holds.argmax(axis=0)]
+    return numbers
+
+
+def _bins_of_object(scene: Scene, placed: PlacedObject, path: str, there: Mapping[str, Ints], count: int) -> Ints:
+    """(count,) the bin it stands in."""
+    matrices, source = scene.matrices, scene.system.model.at(f"{path}.distance_m")
+    distance = np.broadcast_to(np.asarray(evaluate(placed.distance_m, there, source), dtype=float), (count,))
+    found = matrices.bins_of(distance)
+    outside = np.flatnonzero(found < 0)
+    if len(outside):
+        state = int(outside[0])
+        what = "place" if placed.class_name == EMPTY_CLASS else placed.class_name or placed.name or "object"
+        message = (
+            f"in state {state_text(there, state)} the {what} is {distance[state]:g} m away, "
+            f"and the bins cover {matrices.edges_m[0]:g} to {matrices.edges_m[-1]:g} m"
+        )
+        hint = "add an overflow bin to the matrices, change the model's constants, or use --canonical"
+        if distance[state] < 0:
+            hint = "a distance is not negative: write abs(...)"
+        raise source.error(message, None, hint)
+    return found
 
 
 def state_text(valuations: Mapping[str, Ints], state: int) -> str:
@@ -283,15 +347,19 @@ def state_text(valuations: Mapping[str, Ints], state: int) -> str:
     return ", ".join(f"{name} = {value[state]}" for name, value in valuations.items())
 
 
-def _distinct_rows(bins: Ints, ended: Mask, bin_count: int) -> tuple[Ints, Ints]:
-    """The distinct combinations of bins that occur, (rows, objects), and the row of each state."""
+def _distinct_rows(standing: Standing, ended: Mask, bin_count: int) -> tuple[Ints, Ints]:
+    """A state for each distinct combination of what stands where, and the number of the combination of each state."""
+    codes = (standing.what + 1) * bin_count + standing.bins
     looked_from = np.flatnonzero(~ended)
     if len(looked_from):  # terminal states need no row; they borrow one that occurs
-        bins = np.where(ended[:, None], bins[looked_from[0]], bins)
-    row, count = np.zeros(len(bins), dtype=np.int64), 1
-    for column in bins.T:  # numbered anew for every object, so that no code outgrows an integer
-        found, row = distinct(row * bin_count + column, count * bin_count)
+        codes = np.where(ended[:, None], codes[looked_from[0]], codes)
+    kinds = bin_count * (len(standing.classes) + 2)
+    row, count = np.zeros(len(codes), dtype=np.int64), 1
+    for column in codes.T:  # numbered anew for every object, so that no code outgrows an integer
+        found, row = distinct(row * kinds + column, count * kinds)
         count = len(found)
     sample = np.empty(count, dtype=np.int64)
-    sample[row] = np.arange(len(bins))
-    return bins[sample], row
+    sample[row[::-1]] = np.arange(len(codes))[::-1]
+    if len(looked_from):
+        sample[row[looked_from[::-1]]] = looked_from[::-1]
+    return sample, row

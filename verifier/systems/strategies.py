@@ -30,7 +30,6 @@ from verifier.systems.scene import (
     Scene,
     SkeletonOptions,
     set_scene,
-    true_classes,
 )
 from verifier.systems.skeleton import Skeleton, merged_transitions, synthesis_formula
 from verifier.systems.synthesis import winning_moves
@@ -107,7 +106,7 @@ def winning_starts(
     """
     scene = set_scene(system, planner, environment, matrices, options)
     asked = frozenset().union(*scene.observations)
-    truth = frozenset(name for name in true_classes(scene.objects) if name is not None) & asked
+    truth = frozenset().union(*(placed.classes for placed in scene.objects)) & asked
     moves = Moves.of(system, scene.space, planner.pick, scene.terminal)
     won = winning_moves(system, scene.space, planner, synthesis_formula(scene), truth, moves)
     return won.region[scene.starts]

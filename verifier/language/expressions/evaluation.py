@@ -36,6 +36,7 @@ from verifier.language.expressions.syntax import (
     Temporal,
     children,
     fold,
+    is_atom,
     is_choice,
     names_in,
 )
@@ -94,7 +95,7 @@ def _evaluated(node: Node, values: Mapping[str, Value], text: Source) -> Quantit
             return np.bool_(node.value)
         if isinstance(node, Name):
             return _leaf(node, values, text)
-        if isinstance(node, Temporal) or (isinstance(node, Call) and node.function == "sees"):
+        if isinstance(node, Temporal) or is_atom(node):
             raise ValueError(f"not a state expression: {to_text(node)}")
         if is_choice(node):
             return _chosen(node, values, text)

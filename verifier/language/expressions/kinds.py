@@ -23,13 +23,15 @@ from verifier.language.expressions.syntax import (
     Temporal,
     children,
     fold,
+    is_atom,
     is_choice,
+    labels_of,
 )
 
 Kind: TypeAlias = Literal["number", "boolean"]
 
 WORDS: dict[Kind, str] = {"number": "a number", "boolean": "a condition"}
-ARITIES = {"min": 2, "max": 2, "abs": 1, "floor": 1, "ceil": 1, "sees": 1, "ite": 3}
+ARITIES = {"min": 2, "max": 2, "abs": 1, "floor": 1, "ceil": 1, "ite": 3}
 """Number of arguments; `min` and `max` take that many or more."""
 
 
@@ -41,7 +43,7 @@ def result_kind(node: Node) -> Kind | None:
         return next(filter(None, map(result_kind, children(node)[1:])), None)
     if isinstance(node, Number) or (isinstance(node, Operation) and node.operator in ARITHMETIC):
         return "number"
-    return "number" if isinstance(node, Call) and node.function != "sees" else "boolean"
+    return "number" if isinstance(node, Call) and (not is_atom(node) or node.function == "count") else "boolean"
 
 
 def operand_kinds(node: Node, found: Sequence[Kind | None]) -> tuple[Kind, ...]:
@@ -82,7 +84,7 @@ def check_type(
     Args:
         source: the text `node` was read from, for the message.
         expected: the kind that is wanted.
-        classes: what `sees(...)` may ask for; None for any class, empty where `sees` has no meaning.
+        classes: what `sees(...)` may ask for; None for any class, empty where reports have no meaning.
 
     Raises:
         InputError: an unknown name (with the nearest declared one), a number where a condition is expected or
@@ -96,8 +98,10 @@ def check_type(
                 message, hint = unknown_name("name", node.name, types)
                 raise text.error(message, node.position, hint)
             return types[node.name]
-        if isinstance(node, Call) and node.function == "sees":
-            _check_class(node, classes, text)
+        if is_atom(node):
+            if node.function != "present":
+                _check_class(node, classes, text)
+            return result_kind(node) or "boolean"
         for operand, kind, wanted in zip(children(node), below, operand_kinds(node, below), strict=False):
             if kind != wanted:
                 said, advice = misuse(wanted, kind, operand, node)
@@ -111,10 +115,15 @@ def check_type(
 
 
 def _check_class(call: Call, classes: Collection[str] | None, source: Source) -> None:
+    if call.function == "report" and len(labels_of(call)) < 2:
+        name = labels_of(call)[0]
+        raise source.error(f"report({name}) is a class: write report({name}) = CLASS or != CLASS", call.position)
     if classes is None:
         return
     if not classes:
-        raise source.error("sees(...) has no meaning here", call.position, "only planners know what is reported")
+        raise source.error(
+            f"{call.function}(...) has no meaning here", call.position, "only planners know what is reported"
+        )
     label = call.arguments[0]
     if isinstance(label, Name) and label.name not in classes:
         message, hint = unknown_name("class", label.name, classes)

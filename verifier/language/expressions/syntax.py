@@ -10,7 +10,7 @@ equality, hashing and `fold` survive any depth, and a subformula that is shared 
 | `Boolean`   | `true`, `false`                                              |
 | `Name`      | a variable, constant or proposition                          |
 | `Operation` | an operator of the tables below with one or two operands     |
-| `Call`      | `min(a, b)`, `max(a, b)`, `abs(a)`, `floor(a)`, `ceil(a)`, `ite(c, a, b)`, `sees(label)` |
+| `Call`      | `min(a, b)`, `max(a, b)`, `abs(a)`, `floor(a)`, `ceil(a)`, `ite(c, a, b)`, and an atom of `ATOMS` |
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeGuard, TypeVar
 
 from verifier.language.expressions.source import Position as Position
 
@@ -27,10 +27,14 @@ T = TypeVar("T")
 ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "neg"})
 COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
 CONNECTIVES = frozenset({"!", "&", "|", "xor", "->", "<->"})
-FUNCTIONS = frozenset({"min", "max", "abs", "floor", "ceil", "sees", "ite"})
+ATOMS = frozenset({"sees", "count", "report", "present"})
+"""Functions of names of classes or objects, which are no operands; the last one is about the state."""
+FUNCTIONS = ATOMS | {"min", "max", "abs", "floor", "ceil", "ite"}
 
 TEMPORAL_WORDS = frozenset({"G", "F", "X", "U", "R", "W", "M", "next", "always", "eventually", "until"})
-RESERVED = FUNCTIONS - {"ite"} | TEMPORAL_WORDS | {"true", "false", "True", "False"}
+RESERVED = (
+    frozenset({"min", "max", "abs", "floor", "ceil", "sees"}) | TEMPORAL_WORDS | {"true", "false", "True", "False"}
+)
 RESERVED |= {"not", "and", "or", "xor", "implies", "iff"}
 """Words that name an operator, a constant or an early function; as a name they stand in double quotes."""
 
@@ -158,8 +162,10 @@ class Operation(_Value):
 class Call(_Value):
     """A function of `FUNCTIONS`.
 
-    `ite(c, a, b)` is `a` where `c` holds, else `b`; `sees(label)` asks whether the detector reports an object of that
-    class.
+    `ite(c, a, b)` is `a` where `c` holds, else `b`. Of the detector's reports `sees(c)` asks whether there is one of
+    class c, `count(c)` how many there are, and `report(o, c)`, written `report(o) = c`, whether the object named o is
+    reported as c; a number as last argument, written `within = d`, asks for reported bins below d metres only.
+    `present(n)` is whether an object of that name or class is there.
     """
 
     function: str
@@ -245,14 +251,14 @@ def fold(
 ) -> T:
     """`combine(node, results for its operands)` from the leaves up to the root, every shared node once.
 
-    The label inside `sees(...)` is not an operand: `combine` gets the call with no results, and so it does for nodes
-    that it takes as a `whole`.
+    The labels inside an atom are no operands: `combine` gets the call with no results, and so it does for nodes that
+    it takes as a `whole`.
     """
     done: dict[int, T] = {}
     pending = [root]
     while pending:
         node = pending[-1]
-        below = () if (isinstance(node, Call) and node.function == "sees") or whole(node) else _below(node)
+        below = () if is_atom(node) or whole(node) else _below(node)
         waiting = [child for child in below if id(child) not in done]
         if waiting:
             pending.extend(reversed(waiting))
@@ -261,6 +267,11 @@ def fold(
         if id(node) not in done:
             done[id(node)] = combine(node, tuple(done[id(child)] for child in below))
     return done[id(root)]
+
+
+def is_atom(node: Node) -> TypeGuard[Call]:
+    """Whether this asks about reports or presence: a function of `ATOMS`."""
+    return isinstance(node, Call) and node.function in ATOMS
 
 
 def is_choice(node: Node) -> bool:
@@ -274,7 +285,7 @@ def size(root: Node) -> int:
 
 
 def names_in(node: Node) -> frozenset[str]:
-    """Every name that occurs in `node`, but for the labels inside `sees(...)`."""
+    """Every name that occurs in `node`, but for the labels inside atoms."""
     found: set[str] = set()
 
     def collect(node: Node, _: tuple[None, ...]) -> None:
@@ -285,16 +296,21 @@ def names_in(node: Node) -> frozenset[str]:
     return frozenset(found)
 
 
-def labels_seen(node: Node) -> frozenset[str]:
-    """Every class that `node` asks the detector about with `sees(class)`."""
-    found: set[str] = set()
+def atoms_in(node: Node) -> frozenset[Call]:
+    """Every atom that occurs in `node`."""
+    found: set[Call] = set()
 
     def collect(node: Node, _: tuple[None, ...]) -> None:
-        if isinstance(node, Call) and node.function == "sees":
-            found.update(argument.name for argument in node.arguments if isinstance(argument, Name))
+        if is_atom(node):
+            found.add(node)
 
     fold(node, collect)
     return frozenset(found)
+
+
+def labels_of(atom: Call) -> tuple[str, ...]:
+    """The names inside an atom: a class, or an object and a class."""
+    return tuple(each.name for each in atom.arguments if isinstance(each, Name))
 
 
 def is_temporal(node: Node) -> bool:
