@@ -28,7 +28,12 @@ def channel_of(labels, bins, columns, observations=None):
         for _ in range(np.asarray(columns).shape[1]):
             found |= {old | new for old in found for new in labels}
         observations = tuple(sorted(found, key=lambda each: (len(each), sorted(each))))
-    return Channel(labels, tuple(observations), np.asarray(bins, np.int64), np.asarray(columns, np.int64))
+    bins, columns, known = np.asarray(bins, np.int64), np.asarray(columns, np.int64), list(observations)
+    asked = frozenset().union(*known)
+    reports = list(dict.fromkeys(label & asked for label in labels))
+    told = np.broadcast_to([reports.index(label & asked) for label in labels], (*bins.shape, len(labels)))
+    then = [[known.index(old | new) if old | new in known else -1 for new in reports] for old in known]
+    return Channel(labels, tuple(known), bins, columns, told, np.array(then, dtype=np.int64), True)
 
 
 def objective_of(channel, following, row, true_in, formula, starts=(0,), ended=()):

@@ -10,15 +10,31 @@ from hypothesis import strategies as st
 
 from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.perception.confusion import EMPTY, ConfusionMatrices, exact_rates, rates, read_confusion
-from verifier.systems.channel import FALSE_ALARM_POLICIES, make_channel, possible_observations
+from verifier.systems.channel import FALSE_ALARM_POLICIES, Standing, make_channel, possible_observations
+from verifier.systems.observation import Questions
 
 PED, OBS = frozenset({"ped"}), frozenset({"obs"})
 
 
+def told(matrices, classes, asked, false_alarms="as_counted"):
+    """What can be told of objects of these classes; None is a place where nothing stands."""
+    objects = tuple("" for name in classes if name is not None)
+    places = [None] * (len(classes) - len(objects))
+    return possible_observations(matrices, Questions(frozenset(asked)), objects, places, false_alarms)
+
+
+def channel_of(matrices, classes, bins, asked, false_alarms):
+    """The observations, and the channel of objects of these classes in each row of bins."""
+    known = tuple(sorted({name for name in classes if name is not None}))
+    what = np.array([0 if name is None else known.index(name) + 1 for name in classes], dtype=np.int64)
+    standing = Standing(known, ("",) * len(classes), np.broadcast_to(what, bins.shape), bins)
+    observations = told(matrices, classes, asked, false_alarms)
+    return observations, make_channel(matrices, standing, Questions(frozenset(asked)), observations, false_alarms)
+
+
 def observed(matrices, classes, bins, asked, false_alarms="as_counted"):
     """Observation -> exact probability, for one combination of bins."""
-    observations = possible_observations(matrices.labels, classes, frozenset(asked), false_alarms)
-    channel = make_channel(matrices, classes, np.array([bins]), observations, false_alarms)
+    observations, channel = channel_of(matrices, classes, np.array([bins]), asked, false_alarms)
     weights = channel.weights(exact_rates(matrices.counts))[0]
     return dict(zip(observations, weights, strict=True))
 
@@ -92,8 +108,9 @@ def test_unknown_true_labels_and_policies_are_named(by_class, by_set):
 def test_too_many_observations_are_refused_before_they_are_made():
     classes = [f"c{k}" for k in range(30)]
     labels = (*(frozenset({name}) for name in classes), EMPTY)
+    matrices = ConfusionMatrices("class", labels, np.array([0.0, 1.0]), np.ones((1, 31, 31), dtype=np.int64))
     with pytest.raises(LimitError, match="more than 62 observations"):
-        possible_observations(labels, tuple(classes), frozenset(classes))
+        told(matrices, tuple(classes), classes)
 
 
 NAMES = ("ped", "obs", "bike")
@@ -152,8 +169,8 @@ def test_weights_are_the_sum_over_all_ordered_tuples(scene):
 @given(scenes(), st.integers(1, 3))
 def test_a_batch_of_matrices_gives_each_ones_own_weights(scene, copies):
     matrices, classes, places, asked, false_alarms = scene
-    observations = possible_observations(matrices.labels, classes, asked, false_alarms)
-    channel = make_channel(matrices, classes, np.array([places, places[::-1]]), observations, false_alarms)
+    bins = np.array([places, places[::-1]])
+    observations, channel = channel_of(matrices, classes, bins, asked, false_alarms)
     batch = np.stack([matrices.counts + k * np.eye(len(matrices.labels), dtype=np.int64) for k in range(copies)])
     together = channel.weights(rates(batch))
     assert together.shape == (copies, 2, len(observations))

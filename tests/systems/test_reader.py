@@ -13,7 +13,7 @@ from verifier.language.expressions import parse_expression
 from verifier.language.expressions.syntax import FALSE, TRUE, Number
 from verifier.language.ltl import parse_formula
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
-from verifier.systems.model import PlacedObject, Planner, Range, Rule, Run, Variable
+from verifier.systems.model_parts import PlacedObject, Planner, Range, Rule, Run, Variable
 from verifier.systems.reader import read_model
 from verifier.systems.skeleton import build_skeleton
 

@@ -55,7 +55,7 @@ from verifier.language.expressions.syntax import (
 from verifier.language.ltl import abstract
 from verifier.language.ltl.three_valued import Settled, connective, temporal
 from verifier.systems import reachability
-from verifier.systems.model import EMPTY_CLASS
+from verifier.systems.model_parts import EMPTY_CLASS
 from verifier.systems.skeleton import Skeleton
 from verifier.systems.space import StateSpace, truth
 
@@ -234,7 +234,7 @@ class _Search:
     def __init__(self, skeleton: Skeleton) -> None:
         self.skeleton = skeleton
         model, present = skeleton.system.model, skeleton.system.environment(skeleton.environment)
-        there = {placed.class_name for placed in present} - {EMPTY_CLASS}
+        there = {name for placed in present for name in placed.classes} - {EMPTY_CLASS}
         self.classes = {name: name in there for name in model.environment_classes()} | {EMPTY_CLASS: not there}
         self._first = {name: value[skeleton.starts] for name, value in skeleton.valuations.items()}
         self._names = {name for name, kind in model.types().items() if kind == "boolean"}

@@ -32,7 +32,8 @@ from verifier.study.options import RunOptions
 from verifier.study.records import ConfidenceRecord, MatricesRecord, PlannerRecord, SettingsRecord
 from verifier.study.results import RunInput
 from verifier.study.scenarios import Block, Grid
-from verifier.systems.model import EMPTY_CLASS, SystemModel
+from verifier.systems.model import SystemModel
+from verifier.systems.model_parts import EMPTY_CLASS
 
 MATRICES_SAY = (
     "distance", "matching", "false_alarms", "grouping", "score_threshold", "where", "mix", "dependence", "remarks",
@@ -238,6 +239,11 @@ def grid_remarks(grid: Grid, false_alarms: str) -> Iterator[str]:
                 f"{each.name}: read as {to_text(each.original, parenthesise=True)}. Temporal operators bind tighter "
                 "than & and | here, as in Spot; PRISM and Storm would read it differently"
             )
+    if grid.asking_more:
+        yield (
+            f"no intervals and no confidence bounds: planner {_listed(grid.asking_more)} asks count(...), "
+            "report(...) or within; verdicts are those of the point estimates"
+        )
     if false_alarms != "ignore":
         yield _places_remark(grid, beside_objects=false_alarms == "background")
 
@@ -246,9 +252,14 @@ def _places_remark(grid: Grid, *, beside_objects: bool) -> str:
     """Where alone a false alarm can arise: the channel draws column 'empty' for what the model declares, and a road
     without any place is one on which the detector sees nothing (`verifier.systems.channel`)."""
     placed = {
-        block.environment: {each.class_name for each in block.system.environment(block.environment)}
+        block.environment: {name for each in block.system.environment(block.environment) for name in each.classes}
         for block in grid.blocks
     }
+    viewed = [block.system.field_of_view_m for block in grid.blocks if block.system.field_of_view_m is not None]
+    if viewed:
+        low, high = viewed[0]
+        view = f"{float(low):g} to {float(high):g} m"
+        return f"false alarms arise in every bin of the field of view, {view}, in which nothing stands"
     where = "places and objects" if beside_objects else "places"
     able = [name for name, classes in placed.items() if (classes if beside_objects else EMPTY_CLASS in classes)]
     declared = f"here in environment {_listed(able)}" if able else "of which there are none here"

@@ -18,7 +18,9 @@ from verifier.base.numbers import decimal_text
 from verifier.language.expressions.syntax import Node, Operation, conjunction
 from verifier.language.specs import Requirement, Specification
 from verifier.study.options import Selection
-from verifier.systems.model import Planner, Setting, System, SystemModel
+from verifier.systems.behaviour import questions_of
+from verifier.systems.model import Setting, System, SystemModel
+from verifier.systems.model_parts import Planner
 
 LARGEST_GRID = 100_000
 """Blocks of one run; each needs a chain of its own."""
@@ -63,6 +65,12 @@ class Grid:
     goal_formula: Node | None
     settings: Mapping[str, Setting] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
+
+    @property
+    def asking_more(self) -> tuple[str, ...]:
+        """The planners that ask more of reports than `sees(class)`: there are no bounds for them yet."""
+        names = (each.planner.name for each in self.blocks if questions_of(each.system, each.planner, None).atoms)
+        return tuple(dict.fromkeys(names))
 
 
 def make_grid(spec: Specification, model: SystemModel, selection: Selection) -> Grid:
@@ -142,10 +150,14 @@ def _blocks(
 ) -> list[Block]:
     blocks = []
     points = [dict(zip(sweeps, values, strict=True)) for values in itertools.product(*sweeps.values())]
-    systems = [model.instantiate({**settings, **point}) for point in points]
+    inside = {each: model.inside(each) for each in environments}
+    distinct = {id(each): each for each in inside.values()}
+    systems = [{key: each.instantiate({**settings, **point}) for key, each in distinct.items()} for point in points]
     for name in planner_names:
-        for point, system in zip(points, systems, strict=True):
-            blocks += [Block(system.planners[name], point, system, each) for each in environments]
+        for point, made in zip(points, systems, strict=True):
+            for each in environments:
+                system = made[id(inside[each])]
+                blocks.append(Block(system.planners[name], point, system, each))
     return blocks
 
 

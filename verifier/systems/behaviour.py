@@ -16,11 +16,16 @@ from numpy.typing import NDArray
 
 from verifier.base.arrays import Ints, Mask
 from verifier.language.expressions import evaluate, resolve_sees
-from verifier.language.expressions.syntax import Node, labels_seen, names_in
+from verifier.language.expressions.syntax import TRUE, Node, names_in
 from verifier.perception.confusion.matrices import Label
-from verifier.systems.model import EMPTY_CLASS, BoundedVariable, Planner, Rule, Run, System
+from verifier.systems.model import BoundedVariable, System
+from verifier.systems.model_parts import EMPTY_CLASS, Planner, Rule, Run
+from verifier.systems.observation import Questions
 from verifier.systems.reachability import reachable, rows
-from verifier.systems.space import StateSpace, successors, truth
+from verifier.systems.space import Codes, StateSpace, successors, truth
+
+DEFAULTS = (Rule(TRUE, {}),)
+"""The rule that holds where no other does, if every input has a default."""
 
 
 @dataclass(frozen=True)
@@ -36,32 +41,49 @@ class Behaviour:
     memory_of_start: Ints
 
 
-def classes_asked(system: System, planner: Planner, formula: Node | None) -> frozenset[str]:
-    """The classes a planner asks the detector about."""
+def questions_of(system: System, planner: Planner, formula: Node | None) -> Questions:
+    """What a planner asks about the detector's reports."""
     rules: tuple[Rule | Run, ...] = (*planner.rules, *planner.runs)
-    asked = frozenset().union(*(_seen_in(rule) for rule in rules))
+    nodes = [node for rule in rules for node in (rule.when, *(rule.inputs or {}).values())]
+    asked: frozenset[str] = frozenset()
     if planner.kind == "synthesis" and formula is not None:
         names = names_in(formula)
         classes = system.model.environment_classes()
-        asked |= classes if EMPTY_CLASS in names else names & classes
-    return asked
-
-
-def _seen_in(rule: Rule | Run) -> frozenset[str]:
-    nodes = [rule.when, *(rule.inputs or {}).values()]
-    return frozenset().union(*(labels_seen(node) for node in nodes))
+        asked = classes if EMPTY_CLASS in names else names & classes
+    return Questions.of((system.resolve(node) for node in nodes), asked)
 
 
 def rules_behaviour(system: System, space: StateSpace, planner: Planner, observations: tuple[Label, ...]) -> Ints:
-    """(n, observations) int64 next state by the first rule that holds; -1 where none does or the step is invalid."""
-    values = space.valuations()
-    following = np.full((space.size, len(observations)), -1, dtype=np.int64)
+    """(n, observations) int64 next state of every state of the space, as `steps`."""
+    return steps(system, space, planner, observations, np.arange(space.size), space.valuations())
+
+
+def steps(
+    system: System,
+    space: StateSpace,
+    planner: Planner,
+    observations: tuple[Label, ...],
+    states: Codes,
+    values: Mapping[str, Ints],
+) -> Codes:
+    """The next states by the first rule that holds, else with every input at its default.
+
+    Args:
+        system, space, planner, observations: what is asked.
+        states: (k,) codes; `values` are their valuations.
+
+    Returns:
+        (k, observations) codes; `nowhere` where neither is possible or the step is invalid.
+    """
+    following = np.repeat(states[:, None], len(observations), axis=1)
+    following[:] = space.nowhere
     for column, observation in enumerate(observations):
-        undecided = np.ones(space.size, dtype=bool)
-        for rule in planner.rules:
-            states = np.flatnonzero(undecided & _applies(system, rule, observation, values, space.size))
-            undecided[states] = False
-            following[states, column] = step_by(system, space, rule, observation, states, values)
+        undecided = np.ones(len(states), dtype=bool)
+        for rule in (*planner.rules, *DEFAULTS[: len(system.defaults) == len(system.inputs)]):
+            where = np.flatnonzero(undecided & _applies(system, rule, observation, values, len(states)))
+            undecided[where] = False
+            if len(where):
+                following[where, column] = step_by(system, space, rule, observation, states, where, values)
     return following
 
 
@@ -77,19 +99,23 @@ def step_by(
     space: StateSpace,
     rule: Rule | Run,
     observation: Label,
-    states: Ints,
+    states: Codes,
+    where: Ints,
     values: Mapping[str, Ints],
-) -> Ints:
-    """(k,) int64 next state of each of `states` under one rule; -1 where the step is invalid."""
+) -> Codes:
+    """(k,) next state of the states at the positions `where` under one rule; `nowhere` where the step is invalid."""
     if rule.inputs is None:
-        return states
-    whole = len(states) == space.size
-    there = values if whole else {name: value[states] for name, value in values.items()}
+        return states[where]
+    there = values if len(where) == len(states) else {name: value[where] for name, value in values.items()}
     inputs = {}
-    for name, node in rule.inputs.items():
-        path = f"{rule.path}.set.{name}"
-        inputs[name] = evaluate(system.resolve(resolve_sees(node, observation), path), there, system.model.at(path))
-    return successors(system, space, there, inputs, len(states))
+    for name in (each.name for each in system.inputs):
+        if name in rule.inputs:
+            path = f"{rule.path}.set.{name}"
+            node = system.resolve(resolve_sees(rule.inputs[name], observation), path)
+        else:
+            path, node = f"inputs.{name}.default", system.defaults[name]
+        inputs[name] = evaluate(node, there, system.model.at(path))
+    return successors(system, space, there, inputs, len(where))
 
 
 def input_choices(system: System, pick: str) -> Iterator[dict[str, int]]:
@@ -188,7 +214,7 @@ def _run_steps(
     """(n,) the step that the run takes from each state it may pass; -1 where it does not lead on."""
     every = np.arange(space.size)
     if run.inputs is not None:
-        return step_by(system, space, run, observation, every, space.valuations())
+        return step_by(system, space, run, observation, every, every, space.valuations())
     goal, through = (
         space.where(system.resolve(node, f"{run.path}.{key}"), system.model.at(f"{run.path}.{key}"))
         for key, node in (("reach", run.reach), ("through", run.through))

@@ -1,7 +1,8 @@
 """The perception channel: how likely the planner is told each observation, from the confusion matrices.
 
 The planner asks which classes are reported (`sees(ped)`), so an observation is the set of reported classes among
-those it asks about. What is drawn, and from which column, depends on the labelling:
+those it asks about; what else it may ask, `verifier.systems.observation` says. What is drawn, and from which column,
+depends on the labelling:
 
 * class- and group-labelled: every object (or group that acts as one) is reported on its own, from the column of
   its class in its own bin. The probability of an observation is the sum over all ordered tuples of reported labels
@@ -19,16 +20,17 @@ names what to do with the column.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.errors import LimitError, UsageError
+from verifier.base.errors import UsageError
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.perception.confusion.matrices import Label
+from verifier.systems.observation import Questions, Report
 from verifier.systems.settings import FalseAlarms
 
 FALSE_ALARM_POLICIES: Mapping[FalseAlarms, str] = {
@@ -36,8 +38,6 @@ FALSE_ALARM_POLICIES: Mapping[FalseAlarms, str] = {
     "ignore": "nothing is ever reported where nothing stands",
     "background": "as_counted, and beside the objects of a bin that column draws once more",
 }
-LARGEST_OBSERVATION_COUNT = 62
-"""Observations a planner may tell apart: a set of them is kept in the bits of one 64-bit integer."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,18 @@ class Channel:
         observations: what the planner can be told, the empty set first.
         bins: (rows, draws) int64, the bin of each draw.
         columns: (rows, draws) int64, the column (true label) of each draw; -1 where a row has no such draw.
+        told: (rows, draws, labels) int64, the number of the report that each label is told as.
+        then: (observations, reports) int64, the observation after one more report; -1 where that cannot be.
+        plain: whether only `sees(class)` is asked: every draw is told alike, and observations are unions.
     """
 
     labels: tuple[Label, ...]
     observations: tuple[Label, ...]
     bins: NDArray[np.int64]
     columns: NDArray[np.int64]
+    told: NDArray[np.int64]
+    then: NDArray[np.int64]
+    plain: bool
 
     def weights(self, rates: NDArray[Any]) -> NDArray[Any]:
         """Probability of each observation.
@@ -67,24 +73,29 @@ class Channel:
             (..., rows, observations), each row summing to 1.
         """
         by_column = np.swapaxes(rates, -1, -2)
-        asked = frozenset().union(*self.observations)
-        told = [self.observations.index(label & asked) for label in self.labels]
         shape = (*rates.shape[:-3], len(self.bins), len(self.observations))
         weights: NDArray[Any] = np.zeros(shape, dtype=rates.dtype)
         weights[..., 0] = 1
         possible = {0}
-        for bins, columns in zip(self.bins.T, self.columns.T, strict=True):
+        for draw, (bins, columns) in enumerate(zip(self.bins.T, self.columns.T, strict=True)):
             drawn = by_column[..., bins, columns, :]
             extended = np.zeros_like(weights)
-            unions: set[int] = set()
+            reached: set[int] = set()
             for before in possible:
-                for label, now in enumerate(told):
-                    union = self.observations.index(self.observations[before] | self.observations[now])
-                    extended[..., union] += weights[..., before] * drawn[..., label]
-                    unions.add(union)
+                for label in range(len(self.labels)):
+                    after = self.then[before, self.told[:, draw, label]]
+                    share = weights[..., before] * drawn[..., label]
+                    for observation in np.unique(after).tolist():
+                        where = slice(None) if np.all(after == observation) else after == observation
+                        extended[..., where, observation] += share[..., where]
+                        reached.add(observation)
             weights = np.where(columns[:, None] >= 0, extended, weights)
-            possible |= unions
+            possible |= reached - {-1}
         return weights
+
+    def at(self, rows: NDArray[np.int64]) -> Channel:
+        """These rows only."""
+        return replace(self, bins=self.bins[rows], columns=self.columns[rows], told=self.told[rows])
 
     @property
     def rounding_steps(self) -> int:
@@ -100,10 +111,27 @@ class Channel:
         return np.unique(pairs, axis=0) if len(pairs) else pairs
 
 
+@dataclass(frozen=True)
+class Standing:
+    """What stands where, for combinations of it that occur.
+
+    Attributes:
+        classes: names of classes.
+        names: of the objects and places, "" for none.
+        what: (rows, objects) int64: -1 not there, 0 a place where nothing stands, k + 1 an object of class k.
+        bins: (rows, objects) int64, in which bin.
+    """
+
+    classes: tuple[str, ...]
+    names: tuple[str, ...]
+    what: NDArray[np.int64]
+    bins: NDArray[np.int64]
+
+
 def make_channel(
     matrices: ConfusionMatrices,
-    object_classes: tuple[str | None, ...],
-    object_bins: NDArray[np.int64],
+    standing: Standing,
+    questions: Questions,
     observations: tuple[Label, ...],
     false_alarms: str = "as_counted",
 ) -> Channel:
@@ -111,100 +139,115 @@ def make_channel(
 
     Args:
         matrices: for their labels and labelling; the counts are not looked at.
-        object_classes: the true class of each object; None is a place where nothing stands, which counts only
-            in bins that hold no object.
-        object_bins: (rows, objects) int64, the bin of each object in each row.
-        observations: what the planner can be told, from `possible_observations` for these objects.
+        standing: what stands where. A place where nothing stands counts only in bins that hold no object.
+        questions: of the planner.
+        observations: what the planner can be told, from `possible_observations`.
         false_alarms: one of `FALSE_ALARM_POLICIES`.
 
     Raises:
         InputError: a true label has no column.
     """
-    real = np.array([name is not None for name in object_classes])
-    columns = np.full(object_bins.shape, -1, dtype=np.int64)
+    bins, names, real = standing.bins, standing.names, standing.what > 0
+    columns = np.full(bins.shape, -1, dtype=np.int64)
     empty_column = matrices.labels.index(EMPTY)
-    for j in range(len(object_classes)):
-        if real[j]:
-            columns[:, j] = _object_column(matrices, object_classes, object_bins, j)
-        else:
-            alone = ~_shares_bin(object_bins, j, real) & _first_in_bin(object_bins, j, ~real)
-            columns[alone, j] = empty_column
-    bins = object_bins
+    for j in range(bins.shape[1]):
+        columns[:, j] = _object_column(matrices, standing, j)
+        place = standing.what == 0
+        alone = place[:, j] & ~_shares_bin(bins, j, real) & _first_in_bin(bins, j, place)
+        columns[alone, j] = empty_column
     if false_alarms == "ignore":
         columns[columns == empty_column] = -1
     elif false_alarms == "background" and real.any():
-        beside = np.full((len(object_bins), int(real.sum())), -1, dtype=np.int64)
-        for position, index in enumerate(np.flatnonzero(real)):
-            beside[_first_in_bin(object_bins, int(index), real), position] = empty_column
+        some = np.flatnonzero(real.any(axis=0))
+        beside = np.full((len(bins), len(some)), -1, dtype=np.int64)
+        for position, index in enumerate(some.tolist()):
+            beside[real[:, index] & _first_in_bin(bins, index, real), position] = empty_column
         columns = np.concatenate([columns, beside], axis=1)
-        bins = np.concatenate([bins, bins[:, real]], axis=1)
-    drawn = (columns >= 0).any(axis=0)
-    return Channel(matrices.labels, observations, bins[:, drawn], columns[:, drawn])
+        bins, names = np.concatenate([bins, bins[:, some]], axis=1), (*names, *("" for _ in some))
+    drawn: NDArray[np.bool_] = np.any(columns >= 0, axis=0)
+    kept = tuple(name for name, draws in zip(names, drawn.tolist(), strict=True) if draws)
+    bins, columns = bins[:, drawn], columns[:, drawn]
+    told, then = _reports(matrices, questions, observations, kept, bins)
+    return Channel(matrices.labels, observations, bins, columns, told, then, not questions.atoms)
 
 
-def _object_column(
+def _reports(
     matrices: ConfusionMatrices,
-    object_classes: tuple[str | None, ...],
-    object_bins: NDArray[np.int64],
-    j: int,
-) -> NDArray[np.int64]:
-    """Column object `j` is drawn from in each row; -1 where an earlier object of its bin speaks for it."""
-    own = object_classes[j]
-    assert own is not None
+    questions: Questions,
+    observations: tuple[Label, ...],
+    names: tuple[str, ...],
+    bins: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """`told` and `then` of a channel."""
+    reports: dict[Report, int] = {}
+    told = np.zeros((*bins.shape, len(matrices.labels)), dtype=np.int64)
+    for draw, name in enumerate(names):
+        for index in np.unique(bins[:, draw]).tolist():
+            for number, label in enumerate(matrices.labels):
+                report = questions.report(label, name, float(matrices.edges_m[index + 1]))
+                told[bins[:, draw] == index, draw, number] = reports.setdefault(report, len(reports))
+    number_of = {observation: number for number, observation in enumerate(observations)}
+    then = [[number_of.get(questions.after(old, report), -1) for report in reports] for old in observations]
+    return told, np.array(then, dtype=np.int64).reshape(len(observations), len(reports))
+
+
+def _object_column(matrices: ConfusionMatrices, standing: Standing, j: int) -> NDArray[np.int64]:
+    """Column object `j` is drawn from in each row; -1 where there is none, or another of its bin speaks for it."""
+    what, bins, classes = standing.what, standing.bins, standing.classes
+    columns = np.full(len(bins), -1, dtype=np.int64)
     if matrices.labelling != "proposition":
-        return np.full(len(object_bins), matrices.column_of(frozenset({own})), dtype=np.int64)
-    real = np.array([name is not None for name in object_classes])
-    columns = np.full(len(object_bins), -1, dtype=np.int64)
-    first = _first_in_bin(object_bins, j, real)
-    together = (object_bins == object_bins[:, [j]]) & real
+        for number in np.unique(what[what[:, j] > 0, j]).tolist():
+            columns[what[:, j] == number] = matrices.column_of(frozenset({classes[number - 1]}))
+        return columns
+    real = what > 0
+    first = real[:, j] & _first_in_bin(bins, j, real)
+    together = np.where((bins == bins[:, [j]]) & real, what, 0)
     for members in np.unique(together[first], axis=0):
-        present = frozenset(
-            name for name, inside in zip(object_classes, members, strict=True) if inside and name is not None
-        )
+        present = frozenset(classes[number - 1] for number in members.tolist() if number)
         columns[first & (together == members).all(axis=1)] = matrices.column_of(present)
     return columns
 
 
-def _shares_bin(object_bins: NDArray[np.int64], j: int, others: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Rows in which one of `others` stands in the bin of object `j`."""
-    shares: NDArray[np.bool_] = (object_bins[:, others] == object_bins[:, [j]]).any(axis=1)
+def _shares_bin(bins: NDArray[np.int64], j: int, others: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Rows in which one of `others`, (rows, objects), stands in the bin of object `j`."""
+    shares: NDArray[np.bool_] = ((bins == bins[:, [j]]) & others).any(axis=1)
     return shares
 
 
-def _first_in_bin(object_bins: NDArray[np.int64], j: int, kind: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _first_in_bin(bins: NDArray[np.int64], j: int, kind: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Rows in which no earlier object of `kind` stands in the bin of object `j`."""
-    earlier = kind & (np.arange(object_bins.shape[1]) < j)
-    return ~_shares_bin(object_bins, j, earlier)
+    return ~_shares_bin(bins, j, kind & (np.arange(bins.shape[1]) < j))
 
 
 def possible_observations(
-    labels: tuple[Label, ...],
-    object_classes: tuple[str | None, ...],
-    asked: frozenset[str],
+    matrices: ConfusionMatrices,
+    questions: Questions,
+    objects: tuple[str | None, ...],
+    places: Sequence[int | None] = (),
     false_alarms: str = "as_counted",
 ) -> tuple[Label, ...]:
-    """What a planner that asks about the classes `asked` can be told, the empty set first.
+    """What a planner can be told, the empty set first.
+
+    Args:
+        matrices: for labels and bins.
+        questions: of the planner.
+        objects: the name of each object, "" or None for none.
+        places: the bin of each place where nothing stands, None where it may be any.
+        false_alarms: one of `FALSE_ALARM_POLICIES`.
 
     Raises:
         UsageError: the false-alarm policy is unknown.
-        LimitError: these are more than `LARGEST_OBSERVATION_COUNT` observations.
+        LimitError: these are too many to be told apart.
     """
     if false_alarms not in FALSE_ALARM_POLICIES:
         raise UsageError(f"unknown false-alarm policy {false_alarms!r}; known: {', '.join(FALSE_ALARM_POLICIES)}")
-    real = sum(name is not None for name in object_classes)
-    places = 0 if false_alarms == "ignore" else len(object_classes) - real
-    draws = real + places + (real if false_alarms == "background" else 0)
-    single = {label & asked for label in labels}
-    found: set[Label] = {EMPTY}
-    for _ in range(draws):
-        wider = {old | new for old in found for new in single}
-        if wider == found:
-            break
-        found = wider
-        if len(found) > LARGEST_OBSERVATION_COUNT:
-            raise LimitError(
-                f"the planner asks about {len(asked)} classes and could be told more than "
-                f"{LARGEST_OBSERVATION_COUNT} observations",
-                hint="let the planner ask about fewer classes, or group classes before making the matrices",
-            )
-    return tuple(sorted(found, key=lambda label: (len(label), sorted(label))))
+
+    def told(name: str | None, index: int | None) -> set[Report]:
+        bins = range(matrices.bin_count) if index is None else (index,)
+        ends = {float(matrices.edges_m[each + 1]) for each in bins} if questions.atoms else {0.0}
+        return {questions.report(label, name or "", end) for end in ends for label in matrices.labels}
+
+    draws = [told(name, None) for name in objects]
+    draws += [] if false_alarms == "ignore" else [told("", index) for index in places]
+    draws += [told("", None) for _ in objects] if false_alarms == "background" else []
+    return questions.observations(draws)

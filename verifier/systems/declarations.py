@@ -2,8 +2,8 @@
 
 | where                                        | may speak about                                           |
 |----------------------------------------------|-----------------------------------------------------------|
-| constants, ranges                            | constants                                                 |
-| labels, quantities, initial, terminal, distances, runs | constants, variables, labels, quantities        |
+| constants, ranges, what an environment sets  | constants                                                 |
+| labels, quantities, initial, terminal, distances, defaults, runs | constants, variables, labels, quantities |
 | next values, admissible                      | the same and inputs: labels and quantities of the old state |
 | rules: conditions and inputs                 | constants, variables, labels, quantities and `sees(class)` |
 | formulas of planners                         | what a spec may speak about                                |
@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from verifier.base.errors import InputError
-from verifier.language.expressions import check_type
-from verifier.language.expressions.syntax import Name, Node, fold, labels_seen
-from verifier.systems.model import EMPTY_CLASS, Planner, Rule, Run, SystemModel, Type, Variable
+from verifier.base.errors import InputError, unknown_name
+from verifier.language.expressions import check_type, to_text
+from verifier.language.expressions.syntax import Call, Name, Node, atoms_in, fold, labels_of
+from verifier.systems.model import SystemModel
+from verifier.systems.model_parts import EMPTY_CLASS, PlacedObject, Planner, Rule, Run, Type, Variable, Variant
 
 
 def check_declarations(model: SystemModel) -> None:
@@ -50,11 +51,23 @@ def _declared(model: SystemModel) -> dict[str, str]:
                 raise model.at(path).error(f"'{name}' is declared both as {seen[name]} and as {kind}", None)
             seen[name] = kind
     for name, objects in model.environments.items():
-        classes = {placed.class_name for placed in objects}
-        if EMPTY_CLASS in classes and len(classes) > 1:
-            hint = "leave the empty places out"
-            raise model.at(f"environments.{name}").error("holds objects and empty places", None, hint)
+        _check_objects(model, name, objects)
     return seen
+
+
+def _check_objects(model: SystemModel, environment: str, objects: tuple[PlacedObject, ...]) -> None:
+    """Refuse places beside objects or within a field of view, and names that are not an object's own."""
+    classes = {placed.class_name for placed in objects}
+    place = model.at(f"environments.{environment}")
+    if EMPTY_CLASS in classes and len(classes) > 1:
+        raise place.error("holds objects and empty places", None, "leave the empty places out")
+    if EMPTY_CLASS in classes and model.field_of_view_m is not None:
+        message = "the field of view draws false alarms in every bin already; remove the empty place"
+        raise place.error(message, None)
+    names = [placed.name for placed in objects if placed.name]
+    for name in names:
+        if names.count(name) > 1:
+            raise place.error(f"two objects are named '{name}'", None)
 
 
 @dataclass(frozen=True)
@@ -84,12 +97,23 @@ class _Checker:
         for each in model.variables:
             if each.next is not None:
                 self._type(f"variables.{each.name}.next", each.next, moving, "number")
+        for each in model.inputs:
+            if each.default is not None:
+                self._type(f"inputs.{each.name}.default", each.default, state, "number")
+        for name in model.variants:
+            self._check_variant(f"environments.{name}", model.variants[name], constants, state, moving)
         self._type("admissible", model.admissible, moving, "boolean")
         self._type("initial", model.initial, state, "boolean")
         self._type("terminal", model.terminal, state, "boolean")
         for name, objects in model.environments.items():
             for index, placed in enumerate(objects):
-                self._type(f"environments.{name}[{index}].distance_m", placed.distance_m, state, "number")
+                path = model.object_path(name, index)
+                self._type(f"{path}.distance_m", placed.distance_m, state, "number")
+                self._type(f"{path}.when", placed.when, state, "boolean")
+                for condition in placed.class_when.values():
+                    self._type(f"{path}.class", condition, state, "boolean")
+        for index, end in enumerate(model.field_of_view_m or ()):
+            self._type(f"field_of_view.distance_m[{index}]", end, constants, "number")
         for planner in model.planners.values():
             self._check_planner(planner, state)
 
@@ -97,6 +121,31 @@ class _Checker:
         for each in variables:
             for index, end in enumerate((each.range.low, each.range.high)):
                 self._type(f"{table}.{each.name}.range[{index}]", end, constants, "number")
+
+    def _check_variant(
+        self,
+        path: str,
+        variant: Variant,
+        constants: Mapping[str, Type],
+        state: Mapping[str, Type],
+        moving: Mapping[str, Type],
+    ) -> None:
+        model = self.model
+        variables = {each.name for each in model.variables}
+        tables: tuple[tuple[str, str, Mapping[str, Node], Iterable[str], Mapping[str, Type], Type], ...] = (
+            ("set", "constant", variant.constants, model.constants, constants, "number"),
+            ("next", "variable", variant.next, variables, moving, "number"),
+            ("labels", "label", variant.labels, model.labels, state, "boolean"),
+        )
+        for key, kind, nodes, known, types, wanted in tables:
+            for name, node in nodes.items():
+                if name not in known:
+                    message, hint = unknown_name(kind, name, known)
+                    raise model.at(f"{path}.{key}.{name}").error(message, None, hint)
+                self._type(f"{path}.{key}.{name}", node, types, wanted)
+        self._type(f"{path}.initial", variant.initial, state, "boolean")
+        if variant.terminal is not None:
+            self._type(f"{path}.terminal", variant.terminal, state, "boolean")
 
     def _check_planner(self, planner: Planner, state: Mapping[str, Type]) -> None:
         rules: tuple[Rule | Run, ...] = (*planner.rules, *planner.runs)
@@ -112,10 +161,11 @@ class _Checker:
 
     def _check_inputs(self, path: str, found: Mapping[str, Node], state: Mapping[str, Type]) -> None:
         wanted = [each.name for each in self.model.inputs]
-        if set(found) != set(wanted):
+        needed = {each.name for each in self.model.inputs if each.default is None}
+        if not needed <= set(found) <= set(wanted):
             message = f"expected a value for {', '.join(wanted) or 'no input'}; got {', '.join(found) or 'none'}"
             raise self.model.text_at(path).error(
-                message, None, "every rule sets every input of the model, and nothing else"
+                message, None, "every rule sets every input of the model that has no default, and nothing else"
             )
         for name, node in found.items():
             self._type(f"{path}.{name}", node, state, "number", observes=True)
@@ -123,12 +173,8 @@ class _Checker:
     def _type(
         self, path: str, node: Node, types: Mapping[str, Type], expected: Type, *, observes: bool = False
     ) -> None:
-        asked = labels_seen(node)
-        if asked and not observes:
-            raise self._fail(path, "sees(...) belongs in the rules of a planner")
-        if EMPTY_CLASS in asked:
-            hint = "ask what is not reported: !sees(ped) & !sees(obs)"
-            raise self._fail(path, f"sees({EMPTY_CLASS}): nothing is ever reported as '{EMPTY_CLASS}'", hint)
+        for atom in sorted(atoms_in(node), key=to_text):
+            self._check_atom(path, atom, observes=observes)
         for name in _names_at(node):
             kind = self.declared.get(name.name)
             if kind is not None and name.name not in types:
@@ -136,6 +182,21 @@ class _Checker:
                 advice = f"in the rules of a planner ask sees({name.name})" if kind == "a class" else None
                 raise self.model.text_at(path).error(message, name.position, advice)
         check_type(node, types, self.model.text_at(path), expected, classes=None)
+
+    def _check_atom(self, path: str, atom: Call, *, observes: bool) -> None:
+        name = labels_of(atom)[0]
+        if observes == (atom.function == "present"):
+            where = "everywhere but in planners" if observes else "in the rules of a planner"
+            raise self._fail(path, f"{atom.function}(...) belongs {where}")
+        if atom.function in ("sees", "count") and name == EMPTY_CLASS:
+            hint = "ask what is not reported: !sees(ped) & !sees(obs)"
+            raise self._fail(path, f"{atom.function}({name}): nothing is ever reported as '{EMPTY_CLASS}'", hint)
+        names = {placed.name for objects in self.model.environments.values() for placed in objects} - {""}
+        if atom.function == "present":
+            names |= self.model.environment_classes()
+        if atom.function in ("report", "present") and name not in names:
+            message, hint = unknown_name("object", name, names)
+            raise self._fail(path, message, hint)
 
     def _fail(self, path: str, message: str, hint: str | None = None) -> InputError:
         return self.model.text_at(path).error(message, None, hint)

@@ -9,32 +9,39 @@ import numpy as np
 from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import InputError
 from verifier.language.expressions import evaluate, resolve_sees
-from verifier.language.expressions.syntax import Node
+from verifier.language.expressions.syntax import FALSE, Node
 from verifier.perception.confusion.matrices import Label
-from verifier.systems.model import BoundedVariable, Planner, System
+from verifier.systems.model import BoundedVariable, System
+from verifier.systems.model_parts import Planner
 from verifier.systems.scene import Scene, state_text
 from verifier.systems.space import whole_in_range
 
+_HINT = "add or correct a rule for this case, or make the state terminal"
 
-def no_valid_step(scene: Scene, following: Ints, ended: Mask, valuations: Mapping[str, Ints]) -> InputError:
-    """The error for the first state (not ended) with a next state of -1 under some observation.
+
+def no_valid_step(scene: Scene, nowhere: Mask, valuations: Mapping[str, Ints]) -> InputError:
+    """The error for the first state without a next state under some observation.
 
     Args:
         scene: for its planner, which decides there by its rules.
-        following: (k, observations) next states.
-        ended: (k,) bool.
+        nowhere: (k, observations) bool, no next state.
         valuations: variable name -> (k,) int64.
     """
-    index = int(np.flatnonzero((following < 0).any(axis=1) & ~ended)[0])
-    told = scene.observations[int(np.flatnonzero(following[index] < 0)[0])]
+    index = int(np.flatnonzero(nowhere.any(axis=1))[0])
+    told = scene.observations[int(np.flatnonzero(nowhere[index])[0])]
     state = {name: int(value[index]) for name, value in valuations.items()}
     path, reason = _reason(scene.system, scene.planner, told, state)
+    if not path.startswith(("planners", "inputs")):
+        return scene.system.model.at(path).error(f"in state {state_text(valuations, index)} {reason}", None, _HINT)
+    if path.endswith(".rules"):
+        message = f"no rule applies in state {state_text(valuations, index)} on report {{{', '.join(sorted(told))}}}"
+        return scene.system.model.at(path).error(f"{message}, and {reason}", None, _HINT)
     report = ", ".join(sorted(told)) or "nothing"
     return scene.system.model.at(path).error(
         f"planner '{scene.planner.name}' has no valid step in state {state_text(valuations, index)} when the "
         f"detector reports {report}: {reason}",
         None,
-        "add or correct a rule for this case, or make the state terminal",
+        _HINT,
     )
 
 
@@ -46,20 +53,25 @@ def _reason(system: System, planner: Planner, told: Label, state: Mapping[str, i
         return found
 
     rule = next((each for each in planner.rules if value(each.when)), None)
-    if rule is None:
-        return f"planners.{planner.name}.rules", "no rule holds there"
-    inputs = {name: value(node) for name, node in (rule.inputs or {}).items()}
+    unset = [each.name for each in system.inputs if each.name not in system.defaults]
+    if rule is None and unset:
+        return f"planners.{planner.name}.rules", f"'{unset[0]}' has no default"
+    own = (rule.inputs or {}) if rule else {}
+    inputs = {each.name: value(own.get(each.name, system.defaults.get(each.name, FALSE))) for each in system.inputs}
     for each in system.inputs:
         if not whole_in_range(inputs[each.name], each)[1]:
-            return f"{rule.path}.set.{each.name}", f"{each.name} = {inputs[each.name]:g}, {_wanted(each)}"
+            path = f"{rule.path}.set.{each.name}" if rule and each.name in own else f"inputs.{each.name}.default"
+            return path, f"{each.name} = {inputs[each.name]:g}, {_wanted(each)}"
     whole = {name: int(found) for name, found in inputs.items()}
     taken = ", ".join(f"{name} = {found}" for name, found in whole.items()) or "this step"
     if not evaluate(system.admissible, {**state, **whole}):
-        return rule.path, f"{taken} is not admissible"
+        return rule.path if rule else f"planners.{planner.name}", f"{taken} is not admissible"
     for each in system.variables:
         moved = evaluate(system.dynamics[each.name], {**state, **whole})
         if not whole_in_range(moved, each)[1]:
-            return f"variables.{each.name}.next", f"with {taken} it is {moved:g}, {_wanted(each)}"
+            beyond = not each.low <= moved <= each.high
+            wanted = f"outside {each.low}..{each.high}" if beyond else _wanted(each)
+            return f"variables.{each.name}.next", f"the next '{each.name}' is {moved:g}, {wanted}"
     raise ValueError(f"planner '{planner.name}' has a valid step in state {state}")
 
 

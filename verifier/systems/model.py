@@ -13,115 +13,37 @@ every imperfect detector.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from types import MappingProxyType
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from verifier.base.errors import UsageError, unknown_name
 from verifier.base.toml import Element
-from verifier.language.expressions import Source, evaluate, exact_number, substitute, to_text
-from verifier.language.expressions.kinds import Kind
-from verifier.language.expressions.syntax import FALSE, Boolean, Node, Number, names_in
-
-EMPTY_CLASS = "empty"
-PICKS = {
-    "lsb_first": "least in least-significant-bit-first order: even before odd, then bit 1 = 0 before 1, ...",
-    "lowest": "the least value of the inputs, in the order they are declared",
-    "highest": "the greatest value of the inputs, in the order they are declared",
-}
-"""How one of several equally good inputs is picked; which one a synthesis tool takes is an accident."""
+from verifier.language.expressions import Source, evaluate, exact_number, replace_atoms, substitute, to_text
+from verifier.language.expressions.syntax import (
+    FALSE,
+    TRUE,
+    Boolean,
+    Call,
+    Node,
+    Number,
+    Operation,
+    atoms_in,
+    conjunction,
+    labels_of,
+    names_in,
+)
+from verifier.systems.model_parts import EMPTY_CLASS, PlacedObject, Planner, Type, Variable, Variant
 
 LARGEST_BOUND = 2**31
 """Size of the ends of a range."""
 
-Type: TypeAlias = Kind
-PlannerKind: TypeAlias = Literal["rules", "runs", "synthesis"]
 Setting: TypeAlias = int | Fraction | str
-
-
-@dataclass(frozen=True)
-class Range:
-    """Whole numbers `low..high`, both included."""
-
-    low: Node
-    high: Node
-
-
-@dataclass(frozen=True)
-class Variable:
-    """A state variable, or (with `next` None) an input that the planner sets in every step."""
-
-    name: str
-    range: Range
-    next: Node | None = None
-
-
-@dataclass(frozen=True)
-class PlacedObject:
-    """An object of the environment: its true class and its distance to the ego in metres.
-
-    The class `empty` marks a place where nothing stands.
-    """
-
-    class_name: str
-    distance_m: Node
-
-
-@dataclass(frozen=True)
-class Rule:
-    """When `when` holds, set the inputs; or, with `inputs` None, leave the state as it is.
-
-    `when` and the values may ask what the detector reports: `sees(ped)`. `path` is where the rule stands in the
-    model file (a dotted key), for messages.
-    """
-
-    when: Node
-    inputs: Mapping[str, Node] | None
-    path: str = ""
-
-
-@dataclass(frozen=True)
-class Run:
-    """One run from each initial state, followed while the detector reports what `when` says.
-
-    Either `inputs` (a rule that the run follows) or `reach` and `through`: the run goes to a state of `reach`,
-    passing only states of `through`; where several inputs lead on to it, `pick` decides.
-    """
-
-    when: Node
-    inputs: Mapping[str, Node] | None = None
-    reach: Node = FALSE
-    through: Node = FALSE
-    path: str = ""
-
-
-@dataclass(frozen=True)
-class Planner:
-    """A planner of one of three kinds.
-
-    rules: the first rule whose condition holds sets the inputs; a feedback on the whole state.
-    runs: the first run whose condition holds is followed where the state lies on it, else the first rule that
-        holds (the backup).
-    synthesis: for each observation the controller that meets the requirements if the observation is true
-        (perfect perception); where no input can still meet them, the first rule that holds.
-
-    `formula` is what a synthesis planner is computed from; None means the requirements of the spec.
-    """
-
-    name: str
-    kind: PlannerKind
-    rules: tuple[Rule, ...]
-    runs: tuple[Run, ...] = ()
-    formula: Node | None = None
-    pick: str = "lowest"
-    source: str = ""
-
-    def __post_init__(self) -> None:
-        if self.pick not in PICKS:
-            raise UsageError(f"planner '{self.name}': unknown pick rule {self.pick!r}; known: {', '.join(PICKS)}")
 
 
 @dataclass(frozen=True)
@@ -133,10 +55,14 @@ class SystemModel:
         quantities: name -> numeric expression over variables and constants, an abbreviation.
         labels: name -> state condition, an abbreviation and a proposition.
         environments: name -> the objects that stand there.
+        variants: name of an environment that is written as a table -> how the model differs there.
+        field_of_view_m: from where to where false alarms arise in every bin; None where only places have them.
+        step_s: duration of a step in seconds.
         constraints: conditions on the constants without which the model makes no sense (a stop line beyond the
             end of the road meets every requirement, vacuously).
         sha256: hash of the file's bytes.
         document: the file, for the lines of errors.
+        moved: dotted key -> the key of the file that stands in its place in one environment.
     """
 
     name: str
@@ -150,25 +76,77 @@ class SystemModel:
     labels: Mapping[str, Node]
     quantities: Mapping[str, Node]
     planners: Mapping[str, Planner]
+    variants: Mapping[str, Variant] = field(default_factory=dict)
+    field_of_view_m: tuple[Node, Node] | None = None
+    step_s: Fraction | None = None
     constraints: tuple[Node, ...] = ()
     source: str = ""
     file: str = ""
     sha256: str = ""
     document: Element | None = field(default=None, compare=False, repr=False)
+    moved: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
 
     def at(self, path: str) -> Source:
         """The element of the model file with that dotted key, for the messages of errors in it."""
+        path = self.moved.get(path, path)
         return Source("", self.file or None, path, None if self.document is None else self.document.find(path).line)
 
     def text_at(self, path: str) -> Source:
         """The same with the text of the expression there, for errors in it as it was read."""
-        text = None if self.document is None else self.document.find(path).value
+        text = None if self.document is None else self.document.find(self.moved.get(path, path)).value
         return replace(self.at(path), text=text) if isinstance(text, str) else self.at(path)
+
+    def object_path(self, environment: str, index: int) -> str:
+        """The dotted key of an object."""
+        return f"environments.{environment}{'.objects' if environment in self.variants else ''}[{index}]"
+
+    def inside(self, environment: str) -> SystemModel:
+        """The model with what one environment changes in it; itself where that is nothing."""
+        changes = self.variants.get(environment, Variant())
+        model, meaning = self, presence(self.environments[environment])
+        if self.uses_presence:
+            model = replace(
+                self,
+                variables=tuple(
+                    replace(each, next=each.next and replace_atoms(each.next, meaning)) for each in self.variables
+                ),
+                labels={name: replace_atoms(node, meaning) for name, node in self.labels.items()},
+                quantities={name: replace_atoms(node, meaning) for name, node in self.quantities.items()},
+                initial=replace_atoms(self.initial, meaning),
+                terminal=replace_atoms(self.terminal, meaning),
+                admissible=replace_atoms(self.admissible, meaning),
+            )
+            changes = changes.with_atoms(meaning)
+        if changes == Variant():
+            return model
+        keys = {
+            **{f"constants.{name}": f"set.{name}" for name in changes.constants},
+            **{f"variables.{name}.next": f"next.{name}" for name in changes.next},
+            **{f"labels.{name}": f"labels.{name}" for name in changes.labels},
+            **({} if changes.terminal is None else {"terminal": "terminal"}),
+        }
+        return replace(
+            model,
+            constants={**self.constants, **changes.constants},
+            variables=tuple(replace(each, next=changes.next.get(each.name, each.next)) for each in model.variables),
+            labels={**model.labels, **changes.labels},
+            initial=conjunction(tuple(each for each in (model.initial, changes.initial) if each != TRUE)),
+            terminal=model.terminal if changes.terminal is None else changes.terminal,
+            moved={key: f"environments.{environment}.{inner}" for key, inner in keys.items()},
+        )
 
     def environment_classes(self) -> frozenset[str]:
         """Every class that stands in some environment; `empty` is not one."""
-        placed = (each.class_name for objects in self.environments.values() for each in objects)
-        return frozenset(placed) - {EMPTY_CLASS}
+        objects = itertools.chain.from_iterable(self.environments.values())
+        return frozenset().union(*(each.classes for each in objects)) - {EMPTY_CLASS}
+
+    @cached_property
+    def uses_presence(self) -> bool:
+        """Whether an expression of the model asks `present(...)`, whose meaning depends on the environment."""
+        nodes = [self.initial, self.terminal, self.admissible, *self.labels.values(), *self.quantities.values()]
+        nodes += [each.next for each in self.variables if each.next is not None]
+        nodes += itertools.chain.from_iterable(variant.nodes for variant in self.variants.values())
+        return any(map(atoms_in, nodes))
 
     def types(self) -> dict[str, Type]:
         """Every name that a spec may use, with its type.
@@ -213,10 +191,15 @@ class SystemModel:
                 for each in self.variables
                 if each.next is not None
             },
+            {
+                each.name: resolve(each.default, f"inputs.{each.name}.default")
+                for each in self.inputs
+                if each.default is not None
+            },
             resolve(self.admissible, "admissible"),
             {
                 name: tuple(
-                    replace(each, distance_m=resolve(each.distance_m, f"environments.{name}[{index}].distance_m"))
+                    _resolved_object(resolve, each, self.object_path(name, index))
                     for index, each in enumerate(objects)
                 )
                 for name, objects in self.environments.items()
@@ -225,6 +208,7 @@ class SystemModel:
             resolve(self.terminal, "terminal"),
             resolve,
             {name: _with_pick(planner, settings) for name, planner in self.planners.items()},
+            _field_of_view(self, resolve),
         )
 
 
@@ -251,12 +235,14 @@ class System:
     variables: tuple[BoundedVariable, ...]
     inputs: tuple[BoundedVariable, ...]
     dynamics: Mapping[str, Node]
+    defaults: Mapping[str, Node]
     admissible: Node
     environments: Mapping[str, tuple[PlacedObject, ...]]
     initial: Node
     terminal: Node
     resolve: _Resolver
     planners: Mapping[str, Planner]
+    field_of_view_m: tuple[Fraction, Fraction] | None = None
 
     def environment(self, name: str) -> tuple[PlacedObject, ...]:
         """The objects of an environment; UsageError when there is none of that name."""
@@ -266,8 +252,9 @@ class System:
 
     def in_environment(self, node: Node, name: str) -> Node:
         """`node` over variables only, with every class replaced by whether the environment holds it."""
-        present = {each.class_name for each in self.environment(name)} - {EMPTY_CLASS}
-        return self.under(node, frozenset(present))
+        objects = self.environment(name)
+        present = frozenset().union(*(each.classes for each in objects)) - {EMPTY_CLASS}
+        return self.under(replace_atoms(node, presence(objects)), present)
 
     def under(self, node: Node, present: frozenset[str]) -> Node:
         """`node` over variables only, supposing that objects of exactly these classes stand there."""
@@ -302,6 +289,17 @@ class _Resolver:
         return substitute(node, self.meanings, None if path is None else self.model.at(path))
 
 
+def _field_of_view(model: SystemModel, resolve: _Resolver) -> tuple[Fraction, Fraction] | None:
+    if model.field_of_view_m is None:
+        return None
+    sources = [model.at(f"field_of_view.distance_m[{index}]") for index in range(2)]
+    low, high = (
+        Fraction(exact_number(resolve(end, source.path), {}, source))
+        for end, source in zip(model.field_of_view_m, sources, strict=True)
+    )
+    return low, high
+
+
 def _bounded(model: SystemModel, resolve: _Resolver, path: str, variable: Variable) -> BoundedVariable:
     ends: list[int] = []
     for index, end in enumerate((variable.range.low, variable.range.high)):
@@ -315,6 +313,29 @@ def _bounded(model: SystemModel, resolve: _Resolver, path: str, variable: Variab
     if low > high:
         raise model.at(path).error(f"expected low <= high, got {low}..{high}", None, "check the constants it uses")
     return BoundedVariable(variable.name, low, high)
+
+
+def presence(objects: tuple[PlacedObject, ...]) -> Callable[[Call], Node]:
+    """What `present(name or class)` means where these objects stand; other atoms mean themselves."""
+
+    def meaning(atom: Call) -> Node:
+        if atom.function != "present":
+            return atom
+        found: Node = FALSE
+        for placed in objects:
+            found = Operation("|", (found, placed.is_present(labels_of(atom)[0])))
+        return found
+
+    return meaning
+
+
+def _resolved_object(resolve: _Resolver, placed: PlacedObject, path: str) -> PlacedObject:
+    return replace(
+        placed,
+        distance_m=resolve(placed.distance_m, f"{path}.distance_m"),
+        when=resolve(placed.when, f"{path}.when"),
+        class_when={name: resolve(node, f"{path}.class") for name, node in placed.class_when.items()},
+    )
 
 
 def _with_pick(planner: Planner, settings: Mapping[str, Setting]) -> Planner:

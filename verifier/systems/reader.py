@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import get_args
 
@@ -17,11 +18,24 @@ from verifier.language.expressions import Source, parse_expression
 from verifier.language.expressions.syntax import FALSE, RESERVED, TRUE, Node, Number
 from verifier.language.ltl import parse_formula
 from verifier.systems.declarations import check_declarations
-from verifier.systems.model import PICKS, PlacedObject, Planner, PlannerKind, Range, Rule, Run, SystemModel, Variable
+from verifier.systems.model import SystemModel
+from verifier.systems.model_parts import (
+    EMPTY_CLASS,
+    PICKS,
+    PlacedObject,
+    Planner,
+    PlannerKind,
+    Range,
+    Rule,
+    Run,
+    Variable,
+    Variant,
+)
 
 TABLES = (
     "name",
     "source",
+    "step_s",
     "constants",
     "constraints",
     "variables",
@@ -29,11 +43,13 @@ TABLES = (
     "admissible",
     "quantities",
     "labels",
+    "field_of_view",
     "environments",
     "initial",
     "terminal",
     "planners",
 )
+_ENVIRONMENT = ("objects", "set", "next", "labels", "initial", "terminal")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _KINDS: tuple[PlannerKind, ...] = get_args(PlannerKind)
 
@@ -51,11 +67,19 @@ def read_model(path: str | Path) -> SystemModel:
         variables=tuple(_variable(name, entry, moves=True) for name, entry in _named(top, "variables", least=1)),
         inputs=tuple(_variable(name, entry, moves=False) for name, entry in _named(top, "inputs")),
         admissible=top.given("admissible", _node, TRUE),
-        environments={name: _environment(entry) for name, entry in _named(top, "environments", least=1)},
+        environments={
+            name: _objects(entry, viewed=top.has("field_of_view"))
+            for name, entry in _named(top, "environments", least=1)
+        },
         initial=_node(top.at("initial")),
         terminal=top.given("terminal", _node, FALSE),
         labels=_nodes(top, "labels"),
         quantities=_nodes(top, "quantities"),
+        variants={
+            name: _variant(entry) for name, entry in _named(top, "environments") if isinstance(entry.value, dict)
+        },
+        field_of_view_m=_field_of_view(top),
+        step_s=top.given("step_s", _duration, None),
         constraints=tuple(_node(condition) for condition in top.list_at("constraints")),
         planners={name: _planner(name, entry) for name, entry in _named(top, "planners", least=1)},
         source=top.given("source", Element.string, "", empty=True),
@@ -101,29 +125,78 @@ def _nodes(top: Element, key: str) -> dict[str, Node]:
     return {name: _node(entry) for name, entry in _named(top, key)}
 
 
+def _duration(found: Element) -> Fraction | None:
+    value = found.number()
+    if value <= 0:
+        raise found.fail(f"expected a number of seconds above 0, got {shown(found.value)}")
+    return value
+
+
 def _variable(name: str, found: Element, *, moves: bool) -> Variable:
-    known = ("range", "next", "unit") if moves else ("range", "unit")
+    known = ("range", "next", "unit") if moves else ("range", "default", "unit")
     found.table(known, required=("range", "next") if moves else ("range",))
     found.given("unit", Element.string, "", empty=True)
     ends = found.at("range")
     if not isinstance(ends.value, list) or len(ends.value) != 2:
         raise ends.fail(f"expected [low, high], got {shown(ends.value)}")
     low, high = map(_node, ends.items())
-    return Variable(name, Range(low, high), _node(found.at("next")) if moves else None)
+    following = _node(found.at("next")) if moves else None
+    return Variable(name, Range(low, high), following, found.given("default", _node, None))
 
 
-def _environment(found: Element) -> tuple[PlacedObject, ...]:
-    if not isinstance(found.value, list) or not found.value:
-        hint = 'where nothing stands: [{ class = "empty", distance_m = ... }]'
+def _variant(found: Element) -> Variant:
+    return Variant(
+        _nodes(found, "set"),
+        _nodes(found, "next"),
+        _nodes(found, "labels"),
+        found.given("initial", _node, TRUE),
+        found.given("terminal", _node, None),
+    )
+
+
+def _field_of_view(top: Element) -> tuple[Node, Node] | None:
+    if not top.has("field_of_view"):
+        return None
+    found = top.at("field_of_view").table(("distance_m",), required=("distance_m",)).at("distance_m")
+    if not isinstance(found.value, list) or len(found.value) != 2:
+        raise found.fail(f"expected [low, high], got {shown(found.value)}")
+    low, high = map(_node, found.items())
+    return low, high
+
+
+def _objects(found: Element, *, viewed: bool) -> tuple[PlacedObject, ...]:
+    if isinstance(found.value, dict):
+        found = found.table(_ENVIRONMENT, required=("objects",)).at("objects")
+    if not isinstance(found.value, list) or not (found.value or viewed):
+        hint = 'where nothing stands: [{ class = "empty", distance_m = ... }], or [] with a field_of_view'
         raise found.fail(f"expected a list of objects, got {shown(found.value)}", hint)
-    objects = []
-    for entry in found.items():
-        keys = ("class", "distance_m")
-        name = entry.table(keys, required=keys).at("class").string(empty=True)
-        if not name or not name.isprintable() or '"' in name:
-            raise entry.at("class").fail(f"{shown(name)} cannot be a class")
-        objects.append(PlacedObject(name, _node(entry.at("distance_m"))))
-    return tuple(objects)
+    return tuple(_object(entry) for entry in found.items())
+
+
+def _object(found: Element) -> PlacedObject:
+    found.table(("name", "class", "when", "distance_m"), required=("class", "distance_m"))
+    kind = found.at("class")
+    class_when = dict(_conditions(kind)) if isinstance(kind.value, dict) else {}
+    name = "" if class_when else _class(kind.string(empty=True), kind)
+    if EMPTY_CLASS in class_when:
+        raise kind.fail("an object is of no class 'empty'", "where it is not there, its 'when' does not hold")
+    identity = found.given("name", Element.string, "")
+    if identity and not _NAME.match(identity):
+        raise found.at("name").fail(f"{shown(identity)} cannot be a name")
+    return PlacedObject(name, _node(found.at("distance_m")), identity, found.given("when", _node, TRUE), class_when)
+
+
+def _conditions(found: Element) -> Iterator[tuple[str, Node]]:
+    for name, condition in found.open_table().entries():
+        yield _class(name, found), _node(condition)
+    if not found.value:
+        raise found.fail("expected at least one class and its condition")
+
+
+def _class(name: str, found: Element) -> str:
+    if not name or not name.isprintable() or '"' in name:
+        raise found.fail(f"{shown(name)} cannot be a class")
+    return name
 
 
 def _planner(name: str, found: Element) -> Planner:
@@ -138,7 +211,7 @@ def _planner(name: str, found: Element) -> Planner:
     return Planner(
         name,
         kind,
-        tuple(_rule(rule) for rule in found.at("rules").items()),
+        _rules(found.at("rules").items()),
         tuple(_run(run) for run in found.list_at("runs")),
         found.given("formula", _formula, None),
         found.given("pick", Element.one_of, "lowest", tuple(PICKS)),
@@ -156,12 +229,23 @@ def _inputs(found: Element) -> dict[str, Node]:
     return {name: _node(value) for name, value in found.entries()}
 
 
+def _rules(entries: list[Element]) -> tuple[Rule, ...]:
+    rules = tuple(_rule(entry) for entry in entries)
+    otherwise = next((k for k, entry in enumerate(entries) if not entry.has("when")), len(entries))
+    if otherwise + 1 < len(entries):
+        raise entries[otherwise + 1].fail(
+            f"rules[{otherwise + 1}] is never reached: rules[{otherwise}] has no 'when'",
+            "only the last rule is without a condition",
+        )
+    return rules
+
+
 def _rule(found: Element) -> Rule:
-    found.table(("when", "set", "stay"), required=("when",))
-    when = _node(found.at("when"))
-    if found.has("set") == found.has("stay") or found.value.get("stay", True) is not True:
+    found.table(("when", "set", "stay"))
+    if (found.has("set") and found.has("stay")) or found.value.get("stay", True) is not True:
         raise found.fail("expected either 'set' with the inputs or 'stay = true'")
-    return Rule(when, found.given("set", _inputs, None), found.path or "")
+    inputs = None if found.has("stay") else found.given("set", _inputs, {})
+    return Rule(found.given("when", _node, TRUE), inputs, found.path or "")
 
 
 def _run(found: Element) -> Run:

@@ -1,28 +1,32 @@
 """A scene: a system with its planner in one true environment, before anything about behaviour is known.
 
-It fixes what skeletons and strategies have in common: the state space, the initial and the terminal states, what
-the planner can be told, and the channel that tells it.
+It fixes what skeletons and strategies have in common: the state space, the initial states, which states end the
+episode, what the planner can be told, and the channel that tells it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, UsageError, memory_text, unknown_name
-from verifier.language.expressions import evaluate
-from verifier.language.expressions.syntax import Node
+from verifier.language.expressions import Source, evaluate, exact_number, to_text
+from verifier.language.expressions.syntax import Name, Node, Number, Operation, names_in
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import Label
-from verifier.systems.behaviour import classes_asked
-from verifier.systems.channel import Channel, make_channel, possible_observations
+from verifier.systems.behaviour import questions_of
+from verifier.systems.channel import Channel, Standing, make_channel, possible_observations
 from verifier.systems.distinct import distinct
-from verifier.systems.model import EMPTY_CLASS, PlacedObject, Planner, System
+from verifier.systems.model import BoundedVariable, System
+from verifier.systems.model_parts import EMPTY_CLASS, PlacedObject, Planner
+from verifier.systems.observation import Questions
 from verifier.systems.settings import Limits
-from verifier.systems.space import StateSpace, truth
+from verifier.systems.space import Codes, StateSpace, truth
 
 BYTES_PER_STATE = 120
 BYTES_PER_VALUE = 20
@@ -34,6 +38,8 @@ per state and combination of inputs. Inadmissible inputs and states out of reach
 """
 MOST_STATES = 2**31 - 2
 """Graph searches number states with 32 bits."""
+MOST_CANDIDATES = 10**7
+"""Valuations among which initial states are looked for."""
 LARGEST_INPUT_COUNT = 10_000
 """Combinations of inputs that a planner may choose among."""
 
@@ -64,10 +70,9 @@ class Scene:
     Attributes:
         objects: what stands in the environment.
         formula: what a synthesis planner is computed from, or None.
+        questions: what the planner asks.
         observations: what the planner can be told, the empty set first.
-        values: variable name -> (n,) int64 value in each state of the space.
-        terminal: (n,) bool.
-        starts: (m,) int64 the initial states, increasing.
+        starts: (m,) codes of the initial states, increasing.
     """
 
     system: System
@@ -77,11 +82,26 @@ class Scene:
     matrices: ConfusionMatrices
     options: SkeletonOptions
     formula: Node | None
+    questions: Questions
     observations: tuple[Label, ...]
     space: StateSpace
-    values: Mapping[str, Ints]
-    terminal: Mask
-    starts: Ints
+    starts: Codes
+
+    @cached_property
+    def values(self) -> Mapping[str, Ints]:
+        """Variable name -> (n,) int64 value in each state of the whole space."""
+        return self.space.valuations()
+
+    @cached_property
+    def terminal(self) -> Mask:
+        """(n,) bool, which states of the whole space end the episode."""
+        return self.ended(self.values, self.space.size)
+
+    def ended(self, values: Mapping[str, Ints], count: int) -> Mask:
+        """(count,) bool, which of these valuations end the episode."""
+        if self.options.endless:
+            return np.zeros(count, dtype=bool)
+        return np.array(truth(self.system.terminal, values, count, self.system.model.at("terminal")))
 
     def channel_at(self, valuations: Mapping[str, Ints], ended: Mask) -> tuple[Channel, Ints]:
         """The channel for some states, and the channel row of each.
@@ -93,17 +113,11 @@ class Scene:
         Raises:
             InputError: a distance that no bin holds, or a class without a matrix column.
         """
-        bins = _object_bins(self, valuations, ended)
-        rows, row_of_state = _distinct_rows(bins, ended, self.matrices.bin_count)
-        channel = make_channel(
-            self.matrices, true_classes(self.objects), rows, self.observations, self.options.false_alarms
-        )
+        standing = _standing(self, valuations, ended)
+        kept, row_of_state = _distinct_rows(standing, ended, self.matrices.bin_count)
+        standing = replace(standing, what=standing.what[kept], bins=standing.bins[kept])
+        channel = make_channel(self.matrices, standing, self.questions, self.observations, self.options.false_alarms)
         return channel, row_of_state
-
-
-def true_classes(objects: tuple[PlacedObject, ...]) -> tuple[str | None, ...]:
-    """The class of each object; None for a place where nothing stands."""
-    return tuple(None if each.class_name == EMPTY_CLASS else each.class_name for each in objects)
 
 
 def set_scene(
@@ -112,19 +126,19 @@ def set_scene(
     """Put a scene together; see `build_skeleton` for arguments and errors."""
     objects = system.environment(environment)
     formula = planner.formula if planner.formula is not None else options.formula
-    asked = classes_asked(system, planner, formula)
-    for name in sorted(asked - matrices.classes):
+    questions = questions_of(system, planner, formula)
+    for name in sorted(questions.named - matrices.classes):
         kind = f"class, asked about by planner '{planner.name}',"
         message, hint = unknown_name(kind, name, matrices.classes)
         raise InputError(message, Place(system.model.file), hint)
-    observations = possible_observations(matrices.labels, true_classes(objects), asked, options.false_alarms)
+    _check_atoms(system, planner, matrices, questions)
+    real = [placed.name for placed in objects if placed.class_name != EMPTY_CLASS]
+    places = [*(None for _ in range(len(objects) - len(real))), *viewed_bins(system, matrices)]
+    observations = possible_observations(matrices, questions, tuple(real), places, options.false_alarms)
     space = StateSpace(system.variables)
-    _refuse_if_too_large(space, system, planner, len(observations), 1, options.limits)
-    values = space.valuations()
-    terminal = np.zeros(space.size, dtype=bool)
-    if not options.endless:
-        terminal = np.array(space.where(system.terminal, system.model.at("terminal")))
-    starts = _initial_states(system, space, environment, options.initial, values)
+    if planner.kind != "rules":
+        _refuse_if_too_large(space, system, planner, len(observations), 1, options.limits)
+    starts = _initial_states(system, space, environment, options.initial)
     if planner.kind == "runs":
         _refuse_if_too_large(space, system, planner, len(observations), len(starts), options.limits)
     return Scene(
@@ -135,10 +149,9 @@ def set_scene(
         matrices,
         options,
         formula,
+        questions,
         observations,
         space,
-        values,
-        terminal,
         starts,
     )
 
@@ -182,47 +195,151 @@ def predicted_bytes(system: System, planner: Planner, observations: int, runs: i
     return space.size * max(choosing, runs * (per_state + BYTES_PER_TRANSITION * observations))
 
 
+def reached_bytes(scene: Scene, states: int) -> int:
+    """Bytes of memory needed at most while a skeleton of so many states is built for a planner of rules."""
+    values, transitions = len(scene.space.variables), len(scene.observations)
+    return states * (BYTES_PER_STATE + BYTES_PER_VALUE * values + BYTES_PER_TRANSITION * transitions)
+
+
 def _choices(system: System, planner: Planner) -> int:
     """Combinations of inputs that the planner chooses among."""
     return 0 if planner.kind == "rules" else StateSpace(system.inputs).size
 
 
-def _initial_states(
-    system: System, space: StateSpace, environment: str, narrowed: Node | None, values: Mapping[str, Ints]
-) -> Ints:
-    initial = np.array(space.where(system.initial, system.model.at("initial")))
+def _initial_states(system: System, space: StateSpace, environment: str, narrowed: Node | None) -> Codes:
+    """(m,) codes of the initial states, increasing: what the conditions leave of the box that they narrow."""
+    conditions: list[tuple[Node, Source | None]] = [(system.initial, system.model.at("initial"))]
     if narrowed is not None:
-        initial &= truth(system.in_environment(narrowed, environment), values, space.size)
-    starts = np.flatnonzero(initial)
-    if not len(starts):
-        raise UsageError("no state satisfies the initial condition of the model and the spec")
-    return starts
+        conditions.append((system.in_environment(narrowed, environment), None))
+    box = _box(space, [condition for condition, _ in conditions])
+    candidates = StateSpace(box).size if all(each.low <= each.high for each in box) else 0
+    if candidates > MOST_CANDIDATES:
+        widest = max(box, key=lambda each: each.size)
+        raise system.model.at("initial").error(
+            f"initial leaves {candidates:.2g} candidates; fix variables: {widest.name} = {widest.low}", None
+        )
+    if candidates:
+        values = StateSpace(box).valuations()
+        initial = np.ones(candidates, dtype=bool)
+        for condition, source in conditions:
+            initial &= truth(condition, values, candidates, source)
+        if initial.any():
+            return space.number({name: value[initial] for name, value in values.items()}, int(initial.sum()))
+    raise UsageError("no state satisfies the initial condition of the model and the spec")
 
 
-def _object_bins(scene: Scene, valuations: Mapping[str, Ints], ended: Mask) -> Ints:
-    """(k, objects) bin of each object in each state; 0 in terminal states, where nobody looks."""
-    matrices, looking = scene.matrices, np.flatnonzero(~ended)
+def _box(space: StateSpace, conditions: list[Node]) -> tuple[BoundedVariable, ...]:
+    """The ranges that conjuncts `x = e`, `x <= e`, `x >= e` with constant e leave; a low end may exceed the high."""
+    ends = {each.name: (each.low, each.high) for each in space.variables}
+    pending = list(conditions)
+    while pending:
+        node = pending.pop()
+        if not isinstance(node, Operation):
+            continue
+        left, right = node.operands[0], node.operands[-1]
+        if node.operator == "&":
+            pending += (left, right)
+        for name, end, operator in ((left, right, node.operator), (right, left, _MIRRORED.get(node.operator))):
+            if isinstance(name, Name) and operator in _MIRRORED and not names_in(end):
+                value, (low, high) = exact_number(end, {}), ends[name.name]
+                if operator in ("=", ">="):
+                    low = max(low, math.ceil(value))
+                if operator in ("=", "<="):
+                    high = min(high, math.floor(value))
+                ends[name.name] = low, high
+    return tuple(BoundedVariable(name, low, high) for name, (low, high) in ends.items())
+
+
+_MIRRORED = {"=": "=", "<=": ">=", ">=": "<="}
+
+
+def viewed_bins(system: System, matrices: ConfusionMatrices) -> list[int]:
+    """The bins of the field of view; none where the model has none."""
+    if system.field_of_view_m is None:
+        return []
+    edges, (low, high) = matrices.edges_m, system.field_of_view_m
+    for end in (low, high):
+        if float(end) not in edges:
+            message = f"no bin ends at {float(end):g}; {_edges_text(matrices)}"
+            raise system.model.at("field_of_view.distance_m").error(message, None)
+    inside: list[int] = np.flatnonzero((edges[:-1] >= float(low)) & (edges[1:] <= float(high))).tolist()
+    return inside
+
+
+def _edges_text(matrices: ConfusionMatrices) -> str:
+    return f"edges are {', '.join(f'{edge:g}' for edge in matrices.edges_m if np.isfinite(edge))} m"
+
+
+def _check_atoms(system: System, planner: Planner, matrices: ConfusionMatrices, questions: Questions) -> None:
+    """Refuse distances off the edges, and identities where a bin is reported as a whole."""
+    source = system.model.at(f"planners.{planner.name}")
+    for atom in sorted(questions.atoms, key=to_text):
+        within = next((each.value for each in atom.arguments if isinstance(each, Number)), None)
+        if within is not None and float(within) not in matrices.edges_m[1:]:
+            message = f"within = {float(within):g}: no bin ends there; {_edges_text(matrices)}"
+            raise source.error(message, None)
+        if atom.function != "sees" and matrices.labelling == "proposition":
+            message = f"{to_text(atom)}: proposition-labelled matrices report all objects of a bin together"
+            raise source.error(message, None, "ask sees(...), or use class-labelled matrices")
+
+
+def _standing(scene: Scene, valuations: Mapping[str, Ints], ended: Mask) -> Standing:
+    """What stands where in each state, objects first; nothing in terminal states, where nobody looks."""
+    looking = np.flatnonzero(~ended)
     there = {name: value[looking] for name, value in valuations.items()}
-    bins = np.zeros((len(ended), len(scene.objects)), dtype=np.int64)
+    classes = tuple(sorted(scene.system.model.environment_classes()))
+    viewed = viewed_bins(scene.system, scene.matrices)
+    shape = len(ended), len(scene.objects) + len(viewed)
+    what, bins = np.full(shape, -1, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     for j, placed in enumerate(scene.objects):
-        source = scene.system.model.at(f"environments.{scene.environment}[{j}].distance_m")
-        distance = np.asarray(evaluate(placed.distance_m, there, source), dtype=float)
-        distance = np.broadcast_to(distance, looking.shape)
-        found = matrices.bins_of(distance)
-        outside = np.flatnonzero(found < 0)
-        if len(outside):
-            state = int(outside[0])
-            what = "place" if placed.class_name == EMPTY_CLASS else placed.class_name
-            message = (
-                f"in state {state_text(there, state)} the {what} is {distance[state]:g} m away, "
-                f"and the bins cover {matrices.edges_m[0]:g} to {matrices.edges_m[-1]:g} m"
-            )
-            hint = "add an overflow bin to the matrices, change the model's constants, or use --canonical"
-            if distance[state] < 0:
-                hint = "a distance is not negative: write abs(...)"
-            raise source.error(message, None, hint)
-        bins[looking, j] = found
-    return bins
+        path = scene.system.model.object_path(scene.environment, j)
+        present = truth(placed.when, there, len(looking), scene.system.model.at(f"{path}.when"))
+        states = looking[present]
+        around = {name: value[present] for name, value in there.items()}
+        bins[states, j] = _bins_of_object(scene, placed, path, around, len(states))
+        what[states, j] = _class_of_object(scene, placed, path, around, len(states), classes)
+    what[:, len(scene.objects) :], bins[:, len(scene.objects) :] = 0, viewed
+    return Standing(classes, (*(placed.name for placed in scene.objects), *("" for _ in viewed)), what, bins)
+
+
+def _class_of_object(
+    scene: Scene, placed: PlacedObject, path: str, there: Mapping[str, Ints], count: int, classes: tuple[str, ...]
+) -> Ints:
+    """(count,) one above the number of its class; 0 for a place where nothing stands."""
+    if not placed.class_when:
+        return np.full(count, 0 if placed.class_name == EMPTY_CLASS else classes.index(placed.class_name) + 1)
+    source = scene.system.model.at(f"{path}.class")
+    holds = np.stack([truth(node, there, count, source) for node in placed.class_when.values()])
+    names = list(placed.class_when)
+    wrong = np.flatnonzero(holds.sum(axis=0) != 1)
+    if len(wrong):
+        which = [names[k] for k in np.flatnonzero(holds[:, wrong[0]])]
+        message = f"is {' and '.join(which)}; exactly one condition must hold" if which else "is of no class"
+        name = placed.name or "an object"
+        text = f"in state {state_text(there, int(wrong[0]))} '{name}' {message}"
+        raise source.error(text, None)
+    numbers: Ints = np.array([classes.index(name) + 1 for name in names], dtype=np.int64)[holds.argmax(axis=0)]
+    return numbers
+
+
+def _bins_of_object(scene: Scene, placed: PlacedObject, path: str, there: Mapping[str, Ints], count: int) -> Ints:
+    """(count,) the bin it stands in."""
+    matrices, source = scene.matrices, scene.system.model.at(f"{path}.distance_m")
+    distance = np.broadcast_to(np.asarray(evaluate(placed.distance_m, there, source), dtype=float), (count,))
+    found = matrices.bins_of(distance)
+    outside = np.flatnonzero(found < 0)
+    if len(outside):
+        state = int(outside[0])
+        what = "place" if placed.class_name == EMPTY_CLASS else placed.class_name or placed.name or "object"
+        message = (
+            f"in state {state_text(there, state)} the {what} is {distance[state]:g} m away, "
+            f"and the bins cover {matrices.edges_m[0]:g} to {matrices.edges_m[-1]:g} m"
+        )
+        hint = "add an overflow bin to the matrices, change the model's constants, or use --canonical"
+        if distance[state] < 0:
+            hint = "a distance is not negative: write abs(...)"
+        raise source.error(message, None, hint)
+    return found
 
 
 def state_text(valuations: Mapping[str, Ints], state: int) -> str:
@@ -230,15 +347,19 @@ def state_text(valuations: Mapping[str, Ints], state: int) -> str:
     return ", ".join(f"{name} = {value[state]}" for name, value in valuations.items())
 
 
-def _distinct_rows(bins: Ints, ended: Mask, bin_count: int) -> tuple[Ints, Ints]:
-    """The distinct combinations of bins that occur, (rows, objects), and the row of each state."""
+def _distinct_rows(standing: Standing, ended: Mask, bin_count: int) -> tuple[Ints, Ints]:
+    """A state for each distinct combination of what stands where, and the number of the combination of each state."""
+    codes = (standing.what + 1) * bin_count + standing.bins
     looked_from = np.flatnonzero(~ended)
     if len(looked_from):  # terminal states need no row; they borrow one that occurs
-        bins = np.where(ended[:, None], bins[looked_from[0]], bins)
-    row, count = np.zeros(len(bins), dtype=np.int64), 1
-    for column in bins.T:  # numbered anew for every object, so that no code outgrows an integer
-        found, row = distinct(row * bin_count + column, count * bin_count)
+        codes = np.where(ended[:, None], codes[looked_from[0]], codes)
+    kinds = bin_count * (len(standing.classes) + 2)
+    row, count = np.zeros(len(codes), dtype=np.int64), 1
+    for column in codes.T:  # numbered anew for every object, so that no code outgrows an integer
+        found, row = distinct(row * kinds + column, count * kinds)
         count = len(found)
     sample = np.empty(count, dtype=np.int64)
-    sample[row] = np.arange(len(bins))
-    return bins[sample], row
+    sample[row[::-1]] = np.arange(len(codes))[::-1]
+    if len(looked_from):
+        sample[row[looked_from[::-1]]] = looked_from[::-1]
+    return sample, row

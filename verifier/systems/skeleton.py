@@ -25,14 +25,14 @@ from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import UsageError
 from verifier.language.expressions.syntax import Node
 from verifier.perception.confusion import ConfusionMatrices
-from verifier.systems.behaviour import Behaviour, rules_behaviour, runs_behaviour
+from verifier.systems.behaviour import Behaviour, runs_behaviour
 from verifier.systems.channel import Channel
-from verifier.systems.diagnosis import no_valid_step
 from verifier.systems.distinct import distinct
-from verifier.systems.model import Planner, System
-from verifier.systems.reachability import reachable
+from verifier.systems.exploration import explored, reachable_part
+from verifier.systems.model import System
+from verifier.systems.model_parts import Planner
 from verifier.systems.scene import Scene, SkeletonOptions, set_scene
-from verifier.systems.space import StateSpace, truth
+from verifier.systems.space import truth
 from verifier.systems.synthesis import synthesised_behaviour
 
 _ROWS_AT_ONCE = 2**15
@@ -127,39 +127,35 @@ def build_skeleton(
         options: see `SkeletonOptions`.
 
     Raises:
-        LimitError: more states or memory than `options.limits`, predicted before anything is allocated.
+        NoAnswerError: more states or memory than `options.limits`.
         InputError: a reachable state in which the planner has no valid step, a distance that no bin holds, or a
             class without a matrix column.
         UsageError: no initial state.
     """
     scene = set_scene(system, planner, environment, matrices, options)
-    following, memory, states, starts = _reachable_part(scene.space, _behaviour(scene), scene.starts, scene.terminal)
-    valuations = {name: value[states] for name, value in scene.values.items()}
-    ended = scene.terminal[states]
-    if np.any(following[~ended] < 0):
-        raise no_valid_step(scene, following, ended, valuations)
+    reached = explored(scene) if planner.kind == "rules" else reachable_part(scene, _chosen(scene))
+    valuations = scene.space.valuations(reached.states)
+    ended = scene.ended(valuations, len(reached.states))
     channel, row_of_state = scene.channel_at(valuations, ended)
     return Skeleton(
         system,
         environment,
         MappingProxyType(valuations),
-        memory,
-        starts,
+        reached.memory,
+        reached.starts,
         ended,
         channel,
-        *merged_transitions(following, row_of_state, ended),
+        *merged_transitions(reached.following, row_of_state, ended),
     )
 
 
-def _behaviour(scene: Scene) -> Behaviour:
+def _chosen(scene: Scene) -> Behaviour:
+    """What a planner does that looks at all moves."""
     system, space, planner = scene.system, scene.space, scene.planner
     if planner.kind == "runs":
         return runs_behaviour(system, space, planner, scene.observations, scene.starts, scene.terminal)
-    if planner.kind == "synthesis":
-        formula = synthesis_formula(scene)
-        following = synthesised_behaviour(system, space, planner, formula, scene.observations, scene.terminal)
-    else:
-        following = rules_behaviour(system, space, planner, scene.observations)
+    formula = synthesis_formula(scene)
+    following = synthesised_behaviour(system, space, planner, formula, scene.observations, scene.terminal)
     return Behaviour(following[np.newaxis], np.zeros(len(scene.starts), dtype=np.int64))
 
 
@@ -171,33 +167,6 @@ def synthesis_formula(scene: Scene) -> Node:
             "has none"
         )
     return scene.formula
-
-
-def _reachable_part(
-    space: StateSpace, behaviour: Behaviour, starts: Ints, terminal: Mask
-) -> tuple[Ints, Ints, Ints, Ints]:
-    """The states that an initial state reaches, renumbered.
-
-    Returns:
-        following: (n, observations) next states in the new numbers; -1 where there is none.
-        memory: (n,) memory value.
-        states: (n,) number in the state space.
-        first: (m,) new number of each initial state.
-    """
-    memories, size, width = behaviour.following.shape
-    offset = (np.arange(memories) * size)[:, None, None]
-    following = np.where(behaviour.following >= 0, behaviour.following + offset, -1).reshape(-1, width)
-    ended = np.tile(terminal, memories)
-    following[ended] = np.flatnonzero(ended)[:, None]
-    first = behaviour.memory_of_start * size + starts
-    sources, _ = np.nonzero(following >= 0)
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(sources, minlength=len(following)))])
-    begun = np.zeros(len(following), dtype=bool)
-    begun[first] = True
-    kept = np.flatnonzero(begun if begun.all() else reachable(indptr, following[following >= 0], begun))
-    number = np.full(len(following) + 1, -1, dtype=np.int64)  # the last one answers for -1
-    number[kept] = np.arange(len(kept))
-    return number[following[kept]], kept // size, kept % size, number[first]
 
 
 def merged_transitions(following: Ints, row_of_state: Ints, ended: Mask) -> tuple[Ints, Ints, Ints, Ints, Mask]:

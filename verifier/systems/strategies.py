@@ -21,7 +21,8 @@ from verifier.base.errors import NoAnswerError, Place, UsageError, memory_text
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.systems.behaviour import Moves, rules_behaviour
 from verifier.systems.diagnosis import no_valid_step
-from verifier.systems.model import Planner, System
+from verifier.systems.model import System
+from verifier.systems.model_parts import Planner
 from verifier.systems.reachability import reachable, rows
 from verifier.systems.scene import (
     BYTES_PER_STATE,
@@ -29,7 +30,6 @@ from verifier.systems.scene import (
     Scene,
     SkeletonOptions,
     set_scene,
-    true_classes,
 )
 from verifier.systems.skeleton import Skeleton, merged_transitions, synthesis_formula
 from verifier.systems.synthesis import winning_moves
@@ -74,7 +74,7 @@ def build_strategies(
     valuations = {name: value[states] for name, value in scene.values.items()}
     stuck = np.stack([each[0] for each in options_at], axis=1)
     if np.any(stuck < 0):
-        raise no_valid_step(scene, stuck, ended, valuations)
+        raise no_valid_step(scene, stuck < 0, valuations)
 
     owner, following = _combined(scene, options_at, ended)
     channel, row_of_state = scene.channel_at(valuations, ended)
@@ -106,7 +106,7 @@ def winning_starts(
     """
     scene = set_scene(system, planner, environment, matrices, options)
     asked = frozenset().union(*scene.observations)
-    truth = frozenset(name for name in true_classes(scene.objects) if name is not None) & asked
+    truth = frozenset().union(*(placed.classes for placed in scene.objects)) & asked
     moves = Moves.of(system, scene.space, planner.pick, scene.terminal)
     won = winning_moves(system, scene.space, planner, synthesis_formula(scene), truth, moves)
     return won.region[scene.starts]

@@ -38,7 +38,8 @@ from verifier.language.expressions.syntax import (
 )
 from verifier.perception.confusion.matrices import Label
 from verifier.systems.behaviour import Moves, rules_behaviour
-from verifier.systems.model import Planner, System
+from verifier.systems.model import System
+from verifier.systems.model_parts import Planner
 from verifier.systems.reachability import distances, on_cycle, reachable, rows
 from verifier.systems.space import StateSpace
 

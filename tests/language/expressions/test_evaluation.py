@@ -321,3 +321,37 @@ def test_a_million_states_are_evaluated_at_once():
     # x = 300, v = 0: min(300, 65) * 2 - 300 // 3 = 30 >= 4 and 30 <= 30; at x = 310 the product is above 30.
     assert found[300]
     assert not found[310]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ite(x > 0, x, -x)", [7, 1, 0, 1, 2, 7]),
+        ("ite(x != 0, 14 // x, 5)", [-2, -14, 5, 14, 7, 2]),  # nothing is divided where the branch is not taken
+        ("ite(x = 9, 1 // 0, 2)", [2] * 6),
+        ("ite(x < 0, ite(x < -1, 10, 20), ite(x > 1, 30, 40))", [10, 20, 40, 40, 30, 30]),
+        ("2 * ite(x > 0, 1, 0) + 1", [1, 1, 1, 3, 3, 3]),
+        ("ite(x > 0, 1 / 2, 1 / 3)", [1 / 3, 1 / 3, 1 / 3, 0.5, 0.5, 0.5]),
+        ("ite(x > 0, x = 1, x < -1)", [True, False, False, True, False, False]),
+    ],
+)
+def test_only_the_branch_taken_is_evaluated(text, expected):
+    assert value(text, x=X).tolist() == expected
+    assert [value(text, x=int(x)) for x in X] == expected
+
+
+def test_choices_of_whole_numbers_stay_whole_and_choices_of_fractions_stay_exact():
+    assert value("ite(x > 0, x, 3)", x=X).dtype == np.int64
+    assert value("ite(x > 0, 0.1, 0.3) * 10 = ite(x > 0, 1, 3)", x=X).all()  # in doubles 0.3 * 10 is not 3
+    assert exact_number(parse_expression("ite(n >= 2 & !(n = 3), 1 / 3, 1 // (n - 3))"), {"n": 2}) == Fraction(1, 3)
+    assert exact_number(parse_expression("ite(n = 3 | n = 4, 7, 1 // (n - 3))"), {"n": 3}) == 7
+
+
+def test_a_branch_that_is_taken_and_fails_is_named():
+    with pytest.raises(InputError, match="division by zero"):
+        value("ite(x >= 0, 1 // x, 0)", x=X)
+
+
+def test_a_choice_over_no_states_is_of_its_kind():
+    assert value("ite(x > 0, x, 0)", x=X[:0]).dtype == np.int64
+    assert value("ite(x > 0, x = 1, false)", x=X[:0]).dtype == bool

@@ -121,7 +121,7 @@ def test_names_that_begin_like_operators():
         ("min", "expected a name, found the reserved word 'min'", 1),
         ("min()", "min(...) takes 2 arguments or more, found 0", 1),
         ("abs(x, y)", "abs(...) takes 1 argument, found 2", 1),
-        ("sees(a, b)", "sees(...) takes 1 argument, found 2", 1),
+        ("sees(a, b)", "sees(...) takes one name and within = DISTANCE", 9),
         ("sees(x + 1)", "sees(...) takes the name of one class", 6),
         ("foo(x)", "unknown function 'foo'", 1),
         ("a $ b", "unexpected character '$'", 3),

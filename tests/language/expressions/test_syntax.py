@@ -13,10 +13,11 @@ from verifier.language.expressions.syntax import (
     Operation,
     Position,
     Temporal,
+    atoms_in,
     conjunction,
     fold,
     is_temporal,
-    labels_seen,
+    labels_of,
     names_in,
     size,
 )
@@ -89,7 +90,7 @@ def test_pickling_keeps_equality_and_hash():
 def test_labels_inside_sees_are_no_names():
     node = Operation("&", (Call("sees", (Name("ped"),)), A))
     assert names_in(node) == {"a"}
-    assert labels_seen(node) == {"ped"}
+    assert [labels_of(atom) for atom in atoms_in(node)] == [("ped",)]
 
 
 def test_conjunction():

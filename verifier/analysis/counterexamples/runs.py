@@ -148,8 +148,7 @@ def exact_entries(skeleton: Skeleton, counts: NDArray[np.int64], entries: Ints) 
     one = len(skeleton.entry_row)
     drawn = entries[entries < one]
     rows, place = np.unique(skeleton.entry_row[drawn], return_inverse=True)
-    channel = replace(skeleton.channel, bins=skeleton.channel.bins[rows], columns=skeleton.channel.columns[rows])
-    weights = channel.weights(exact_rates(counts))
+    weights = skeleton.channel.at(rows).weights(exact_rates(counts))
     found = {one: Fraction(1)}
     for entry, row in zip(drawn.tolist(), place.tolist(), strict=True):
         told = skeleton.entry_observations[entry]

@@ -26,7 +26,7 @@ from scipy.sparse.linalg import splu
 
 from verifier.analysis.objective import Objective
 from verifier.base.arrays import Floats, Ints, Mask
-from verifier.base.errors import EngineError
+from verifier.base.errors import EngineError, NoAnswerError
 from verifier.checking.graphs import components, coreachable, reachable
 from verifier.checking.plan import decide
 from verifier.systems.channel import Channel
@@ -173,8 +173,7 @@ def through_draws(channel: Channel, rates: Floats, adjoint: Floats) -> Floats:
     Returns:
         (k, bins, predicted, true) derivative in each cell.
     """
-    told = told_by(channel)
-    union = unions(channel)
+    places = np.arange(len(channel.bins))
     by_column = np.swapaxes(rates, -1, -2)
     draws = channel.bins.shape[1]
     before = np.zeros((draws + 1, len(channel.bins), len(channel.observations)))
@@ -182,9 +181,9 @@ def through_draws(channel: Channel, rates: Floats, adjoint: Floats) -> Floats:
     for d in range(draws):
         drawn = by_column[channel.bins[:, d], channel.columns[:, d]]
         extended = np.zeros_like(before[d])
-        for label, now in enumerate(told):
-            for old in range(len(channel.observations)):
-                extended[:, union[old, now]] += before[d, :, old] * drawn[:, label]
+        for label in range(len(channel.labels)):
+            for old, after_report in enumerate(channel.then[:, channel.told[:, d, label]]):
+                extended[places, after_report] += before[d, :, old] * drawn[:, label]
         before[d + 1] = np.where(channel.columns[:, d, None] >= 0, extended, before[d])
     result = np.zeros((*rates.shape, len(adjoint)))
     after = adjoint
@@ -193,8 +192,8 @@ def through_draws(channel: Channel, rates: Floats, adjoint: Floats) -> Floats:
         real = columns >= 0
         drawn = by_column[bins, columns]
         earlier = np.zeros_like(after)
-        for label, now in enumerate(told):
-            continued = after[:, :, union[:, now]]
+        for label in range(len(channel.labels)):
+            continued = after[:, places[:, None], channel.then[:, channel.told[:, d, label]].T]
             each = (before[d] * continued).sum(axis=-1)
             np.add.at(result, (bins[real], np.full(real.sum(), label), columns[real]), each[:, real].T)
             earlier += drawn[:, label, None] * continued
@@ -203,7 +202,16 @@ def through_draws(channel: Channel, rates: Floats, adjoint: Floats) -> Floats:
 
 
 def told_by(channel: Channel) -> list[int]:
-    """For each label the number of the observation that it alone is told as."""
+    """For each label the number of the observation that it alone is told as.
+
+    Raises:
+        NoAnswerError: the planner asks more than `sees(class)`, so that a label is told in several ways.
+    """
+    if not channel.plain:
+        raise NoAnswerError(
+            "the planner asks count(...), report(...) or within, which only points know so far, no bounds",
+            hint="leave out confidence bounds and explanations: verify run --no-confidence",
+        )
     asked = frozenset().union(*channel.observations)
     return [channel.observations.index(label & asked) for label in channel.labels]
 

@@ -20,12 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import unknown_name
-from verifier.language.expressions.numbers import Arithmetic, Exact, Floating, Quantity, quantity
+from verifier.language.expressions.numbers import COMPARE, Arithmetic, Exact, Floating, Quantity, joined, quantity
 from verifier.language.expressions.printing import to_text
 from verifier.language.expressions.source import Source
 from verifier.language.expressions.syntax import (
     ARITHMETIC,
     COMPARISONS,
+    CONNECTIVES,
     Boolean,
     Call,
     Name,
@@ -33,7 +34,11 @@ from verifier.language.expressions.syntax import (
     Number,
     Operation,
     Temporal,
+    children,
     fold,
+    is_atom,
+    is_choice,
+    names_in,
 )
 
 Scalar: TypeAlias = "bool | int | float | Fraction | np.generic"
@@ -74,7 +79,13 @@ def evaluate(node: Node, values: Mapping[str, Value], source: Source | None = No
         InputError: division by zero, a value beyond 64 bits or beyond float64, `//` or `%` of fractions, or a
             name without a value.
     """
-    text = source or Source("")
+    result = _evaluated(node, values, source or Source(""))
+    if isinstance(result, Exact | Floating):
+        return result.value()
+    return result if isinstance(result, np.ndarray) else bool(result)
+
+
+def _evaluated(node: Node, values: Mapping[str, Value], text: Source) -> Quantity | Truth:
     arithmetic = Arithmetic(text)
 
     def combine(node: Node, below: tuple[Quantity | Truth, ...]) -> Quantity | Truth:
@@ -84,8 +95,10 @@ def evaluate(node: Node, values: Mapping[str, Value], source: Source | None = No
             return np.bool_(node.value)
         if isinstance(node, Name):
             return _leaf(node, values, text)
-        if isinstance(node, Temporal) or (isinstance(node, Call) and node.function == "sees"):
+        if isinstance(node, Temporal) or is_atom(node):
             raise ValueError(f"not a state expression: {to_text(node)}")
+        if is_choice(node):
+            return _chosen(node, values, text)
         numeric = isinstance(node, Call) or node.operator in ARITHMETIC | COMPARISONS
         if any(isinstance(each, Exact | Floating) != numeric for each in below):
             raise ValueError(f"operands of the wrong kind: {to_text(node)}")
@@ -99,10 +112,32 @@ def evaluate(node: Node, values: Mapping[str, Value], source: Source | None = No
             return truth
         return arithmetic.operate(node, operands)
 
-    result = fold(node, combine)
-    if isinstance(result, Exact | Floating):
-        return result.value()
-    return result if isinstance(result, np.ndarray) else bool(result)
+    return fold(node, combine, is_choice)
+
+
+def _chosen(node: Node, values: Mapping[str, Value], text: Source) -> Quantity | Truth:
+    """The value of `ite(condition, a, b)`; each branch is evaluated only where it is taken."""
+    condition, *branches = children(node)
+    taken = _evaluated(condition, values, text)
+    assert not isinstance(taken, Exact | Floating)
+    if not isinstance(taken, np.ndarray):
+        return _evaluated(branches[0 if taken else 1], values, text)
+    parts = []
+    for branch, mask in zip(branches, (taken, ~taken), strict=True):
+        there = {name: values[name] for name in names_in(branch) if name in values}
+        if not mask.all():
+            there = {
+                name: value[mask] if isinstance(value, np.ndarray) and value.ndim else value
+                for name, value in there.items()
+            }
+        parts.append(_evaluated(branch, there, text) if mask.any() or not mask.size else None)
+    first, second = (part if part is not None else other for part, other in zip(parts, parts[::-1], strict=True))
+    if isinstance(first, Exact | Floating) and isinstance(second, Exact | Floating):
+        return joined(taken, first, second)
+    truth = np.empty(taken.shape, dtype=bool)
+    truth[taken] = first if parts[0] is not None else False
+    truth[~taken] = second if parts[1] is not None else False
+    return truth
 
 
 def exact_number(node: Node, values: Mapping[str, int | Fraction], source: Source | None = None) -> int | Fraction:
@@ -111,9 +146,23 @@ def exact_number(node: Node, values: Mapping[str, int | Fraction], source: Sourc
     Raises:
         InputError: division by zero, a name without a value, or a number of more than `_LONGEST_INTEGER` bits.
     """
-    text = source or Source("")
+    value: Fraction = _exactly(node, values, source or Source(""))
+    return value.numerator if value.denominator == 1 else value
 
-    def combine(node: Node, below: tuple[Fraction, ...]) -> Fraction:
+
+def _exactly(node: Node, values: Mapping[str, int | Fraction], text: Source) -> Any:
+    """A fraction, or the truth of a condition."""
+
+    def combine(node: Node, below: tuple[Any, ...]) -> Any:
+        if is_choice(node):
+            condition, *branches = children(node)
+            return _exactly(branches[0 if _exactly(condition, values, text) else 1], values, text)
+        if isinstance(node, Boolean):
+            return node.value
+        if isinstance(node, Operation) and node.operator in COMPARISONS:
+            return COMPARE[node.operator](*below)
+        if isinstance(node, Operation) and node.operator in CONNECTIVES:
+            return bool(_connective(node.operator, below))
         if isinstance(node, Name):
             if node.name not in values:
                 message, hint = unknown_name("constant", node.name, values)
@@ -131,8 +180,7 @@ def exact_number(node: Node, values: Mapping[str, int | Fraction], source: Sourc
             raise text.error("the number is too large", node.position)
         return result
 
-    value = fold(node, combine)
-    return value.numerator if value.denominator == 1 else value
+    return fold(node, combine, is_choice)
 
 
 def _literal(node: Number, source: Source) -> Quantity:

@@ -6,7 +6,7 @@ result; a name has the kind of its declaration.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from verifier.base.errors import unknown_name
@@ -15,20 +15,23 @@ from verifier.language.expressions.syntax import (
     ARITHMETIC,
     COMPARISONS,
     CONNECTIVES,
-    Boolean,
     Call,
     Name,
     Node,
     Number,
     Operation,
     Temporal,
+    children,
     fold,
+    is_atom,
+    is_choice,
+    labels_of,
 )
 
 Kind: TypeAlias = Literal["number", "boolean"]
 
 WORDS: dict[Kind, str] = {"number": "a number", "boolean": "a condition"}
-ARITIES = {"min": 2, "max": 2, "abs": 1, "floor": 1, "ceil": 1, "sees": 1}
+ARITIES = {"min": 2, "max": 2, "abs": 1, "floor": 1, "ceil": 1, "ite": 3}
 """Number of arguments; `min` and `max` take that many or more."""
 
 
@@ -36,13 +39,23 @@ def result_kind(node: Node) -> Kind | None:
     """The kind that a node shows by itself; None for a name."""
     if isinstance(node, Name):
         return None
+    if is_choice(node):
+        return next(filter(None, map(result_kind, children(node)[1:])), None)
     if isinstance(node, Number) or (isinstance(node, Operation) and node.operator in ARITHMETIC):
         return "number"
-    return "number" if isinstance(node, Call) and node.function != "sees" else "boolean"
+    return "number" if isinstance(node, Call) and (not is_atom(node) or node.function == "count") else "boolean"
+
+
+def operand_kinds(node: Node, found: Sequence[Kind | None]) -> tuple[Kind, ...]:
+    """The kinds that the operands of `node` must have; `found` are those they show, None where nothing does."""
+    if is_choice(node):
+        branch: Kind = next((kind for kind in found[1:] if kind is not None), "number")
+        return ("boolean", branch, branch)
+    return (operand_kind(node),) * len(found)
 
 
 def operand_kind(node: Node) -> Kind:
-    """The kind that every operand of `node` must have."""
+    """The kind that every operand of `node`, which is no choice, must have."""
     if isinstance(node, Temporal) or (isinstance(node, Operation) and node.operator in CONNECTIVES):
         return "boolean"
     return "number"
@@ -71,7 +84,7 @@ def check_type(
     Args:
         source: the text `node` was read from, for the message.
         expected: the kind that is wanted.
-        classes: what `sees(...)` may ask for; None for any class, empty where `sees` has no meaning.
+        classes: what `sees(...)` may ask for; None for any class, empty where reports have no meaning.
 
     Raises:
         InputError: an unknown name (with the nearest declared one), a number where a condition is expected or
@@ -85,13 +98,15 @@ def check_type(
                 message, hint = unknown_name("name", node.name, types)
                 raise text.error(message, node.position, hint)
             return types[node.name]
-        if isinstance(node, Call) and node.function == "sees":
-            _check_class(node, classes, text)
-        for operand, kind in zip(_operands(node), below, strict=False):
-            if kind != operand_kind(node):
-                said, advice = misuse(operand_kind(node), kind, operand, node)
+        if is_atom(node):
+            if node.function != "present":
+                _check_class(node, classes, text)
+            return result_kind(node) or "boolean"
+        for operand, kind, wanted in zip(children(node), below, operand_kinds(node, below), strict=False):
+            if kind != wanted:
+                said, advice = misuse(wanted, kind, operand, node)
                 raise text.error(said, operand.position, advice)
-        return result_kind(node) or "boolean"
+        return below[1] if is_choice(node) else result_kind(node) or "boolean"
 
     kind = fold(node, combine)
     if expected is not None and kind != expected:
@@ -99,17 +114,16 @@ def check_type(
     return kind
 
 
-def _operands(node: Node) -> tuple[Node, ...]:
-    if isinstance(node, Call):
-        return node.arguments
-    return () if isinstance(node, Name | Number | Boolean) else node.operands
-
-
 def _check_class(call: Call, classes: Collection[str] | None, source: Source) -> None:
+    if call.function == "report" and len(labels_of(call)) < 2:
+        name = labels_of(call)[0]
+        raise source.error(f"report({name}) is a class: write report({name}) = CLASS or != CLASS", call.position)
     if classes is None:
         return
     if not classes:
-        raise source.error("sees(...) has no meaning here", call.position, "only planners know what is reported")
+        raise source.error(
+            f"{call.function}(...) has no meaning here", call.position, "only planners know what is reported"
+        )
     label = call.arguments[0]
     if isinstance(label, Name) and label.name not in classes:
         message, hint = unknown_name("class", label.name, classes)

@@ -24,7 +24,7 @@ from verifier.language.expressions.source import Source
 from verifier.language.expressions.syntax import Call, Node, Operation
 
 _LEAST, _GREATEST = -(2**63), 2**63 - 1
-_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
     "!=": operator.ne,
     "<": operator.lt,
@@ -159,7 +159,7 @@ class Arithmetic:
 
     def compare(self, node: Operation, left: Quantity, right: Quantity) -> Any:
         """A bool or an array of bool; exact where both sides are."""
-        compare = _COMPARE[node.operator]
+        compare = COMPARE[node.operator]
         if isinstance(left, Exact) and isinstance(right, Exact):
             aligned = _aligned(left, right)
             if aligned is not None:
@@ -261,7 +261,8 @@ class Arithmetic:
 
     def _refuse_zero(self, node: Node, divisor: Quantity) -> None:
         if not np.all(np.asarray(divisor.data) != 0):
-            hint = "every state is evaluated, also where a condition beside it rules the quotient out"
+            rule = "every state is evaluated, also where a condition beside it rules the quotient out"
+            hint = f"{rule}: write ite(condition, quotient, 0)"
             raise self.source.error(f"division by zero in {_excerpt(node)}", node.position, hint)
 
     def _refuse_overflow(self, node: Node, left: Exact, right: Exact) -> None:
@@ -289,6 +290,29 @@ def _aligned(left: Exact, right: Exact) -> tuple[Exact, Exact] | None:
         data = each.data if factor == 1 else each.data * factor
         scaled.append(Exact(data, denominator, low, high, each.integer))
     return scaled[0], scaled[1]
+
+
+def joined(taken: NDArray[np.bool_], first: Quantity, second: Quantity) -> Quantity:
+    """`first` in the places that are `taken`, `second` in the others; each has one entry per place, or is a scalar.
+
+    Where all places are of one kind both are what stands there.
+    """
+    if taken.all() or not taken.any():
+        first = second if not taken.any() else first
+        if isinstance(first.data, np.ndarray):
+            return first
+        if isinstance(first, Exact):
+            return replace(first, data=np.full(taken.shape, first.data, dtype=np.int64))
+        return Floating(np.full(taken.shape, first.data))
+    aligned = _aligned(first, second) if isinstance(first, Exact) and isinstance(second, Exact) else None
+    a, b = aligned or (first.floating(), second.floating())
+    if isinstance(a, Exact) and isinstance(b, Exact):
+        whole = np.empty(taken.shape, dtype=np.int64)
+        whole[taken], whole[~taken] = a.data, b.data
+        return Exact(whole, a.denominator, min(a.low, b.low), max(a.high, b.high), a.integer and b.integer)
+    numbers = np.empty(taken.shape)
+    numbers[taken], numbers[~taken] = a.data, b.data
+    return Floating(numbers)
 
 
 def _cancelled(left: Exact, right: Exact) -> tuple[Exact, Exact]:

@@ -17,9 +17,10 @@ from lark.parsers.lalr_interactive_parser import InteractiveParser
 
 from verifier.base.errors import InputError, Place, nearest_name, shown
 from verifier.language.expressions.complaints import unexpected_character, unexpected_token
-from verifier.language.expressions.kinds import ARITIES, misuse, operand_kind, result_kind
+from verifier.language.expressions.kinds import ARITIES, misuse, operand_kinds, result_kind
 from verifier.language.expressions.source import Source, advance
 from verifier.language.expressions.syntax import (
+    ATOMS,
     FUNCTIONS,
     RESERVED,
     TEMPORAL_WORDS,
@@ -30,6 +31,8 @@ from verifier.language.expressions.syntax import (
     Number,
     Operation,
     Position,
+    children,
+    labels_of,
 )
 
 LONGEST_TEXT = 200_000
@@ -171,6 +174,9 @@ class ExpressionActions(Transformer[Token, Node]):
 
     def binary(self, left: Node, operator: Token, right: Node) -> Node:
         """An operator between two operands."""
+        for one, other in ((left, right), (right, left)):
+            if isinstance(one, Call) and one.function == "report" and len(labels_of(one)) == 1:
+                return _reported(one, operator, other)
         node = Operation(_BINARY[operator.type], (left, right), left.position)
         require_kinds(node, right if operator == "=>" else None)
         return node
@@ -233,11 +239,39 @@ class ExpressionActions(Transformer[Token, Node]):
             known = f"known: {', '.join(sorted(FUNCTIONS))}"
             hint = f"did you mean '{nearest}'? {known}" if nearest else known
             raise problem(f"unknown function {shown(function)}", position, hint)
+        if function in ATOMS:
+            return _atom(function, arguments, position)
         _require_arguments(function, arguments, position)
         node = Call(function, arguments, position)
-        if function != "sees":
-            require_kinds(node)
+        require_kinds(node)
         return node
+
+
+def _atom(function: str, arguments: tuple[Node, ...], position: Position) -> Call:
+    """`sees(c)`, `count(c, within = d)`, `report(o)` (which is still to be compared) or `present(n)`."""
+    if not arguments or not isinstance(arguments[0], Name):
+        kind = {"report": "object", "present": "object or class"}.get(function, "class")
+        place = arguments[0].position if arguments else position
+        raise problem(f"{function}(...) takes the name of one {kind}", place)
+    rest: list[Node] = []
+    for node in arguments[1:]:
+        named = isinstance(node, Operation) and node.operator == "=" and node.operands[0] == Name("within")
+        if not named or rest or function == "present":
+            wanted = "one name" if function == "present" else "one name and within = DISTANCE"
+            raise problem(f"{function}(...) takes {wanted}", node.position)
+        distance = node.operands[1]  # type: ignore[union-attr]
+        if not isinstance(distance, Number):
+            raise problem("within takes a number of metres", distance.position)
+        rest.append(distance)
+    return Call(function, (arguments[0], *rest), position)
+
+
+def _reported(call: Call, operator: Token, other: Node) -> Node:
+    """`report(o) = c` or `report(o) != c`."""
+    if operator.type not in ("EQ", "NE") or not isinstance(other, Name):
+        raise problem("report(...) is a class: compare it with = or != to a class", call.position)
+    found = Call("report", (call.arguments[0], other, *call.arguments[1:]), call.position)
+    return found if operator.type == "EQ" else Operation("!", (found,), call.position)
 
 
 def _require_arguments(function: str, arguments: tuple[Node, ...], position: Position) -> None:
@@ -246,8 +280,6 @@ def _require_arguments(function: str, arguments: tuple[Node, ...], position: Pos
     if given < wanted or (given > wanted and not more):
         amount = f"{wanted} argument{'s' if wanted > 1 else ''}{' or more' if more else ''}"
         raise problem(f"{function}(...) takes {amount}, found {given}", position)
-    if function == "sees" and not isinstance(arguments[0], Name):
-        raise problem("sees(...) takes the name of one class", arguments[0].position)
 
 
 def require_kinds(node: Node, maybe_at_least: Node | None = None) -> None:
@@ -260,10 +292,9 @@ def require_kinds(node: Node, maybe_at_least: Node | None = None) -> None:
     """
     if node.depth > DEEPEST_NODE:
         raise too_deep(node.position)
-    wanted = operand_kind(node)
-    operands = node.arguments if isinstance(node, Call) else node.operands  # type: ignore[union-attr]
-    for operand in operands:
-        found = result_kind(operand)
+    operands = children(node)
+    kinds = [result_kind(operand) for operand in operands]
+    for operand, found, wanted in zip(operands, kinds, operand_kinds(node, kinds), strict=True):
         if found is not None and found != wanted:
             message, hint = misuse(wanted, found, operand, node)
             if operand is maybe_at_least:

@@ -16,6 +16,8 @@ from verifier.language.expressions.syntax import (
     Operation,
     Temporal,
     fold,
+    is_atom,
+    labels_of,
 )
 
 _LEVELS = (
@@ -45,8 +47,9 @@ def to_text(node: Node, parenthesise: bool = False) -> str:
         if isinstance(node, Name):
             return name_text(node.name)
         if isinstance(node, Call):
-            arguments = below or tuple(name_text(each.name) for each in node.arguments if isinstance(each, Name))
-            return f"{node.function}({', '.join(arguments)})"
+            if is_atom(node):
+                return _atom_text(node)
+            return f"{node.function}({', '.join(below)})"
         wrapped = tuple(
             f"({text})" if _needs_parentheses(node, index, operand, parenthesise) else text
             for index, (operand, text) in enumerate(zip(node.operands, below, strict=True))
@@ -54,6 +57,12 @@ def to_text(node: Node, parenthesise: bool = False) -> str:
         return _operator_text(node, wrapped)
 
     return fold(node, combine)
+
+
+def _atom_text(node: Call) -> str:
+    name, *classes = map(name_text, labels_of(node))
+    within = "".join(f", within = {_number(each.value)}" for each in node.arguments if isinstance(each, Number))
+    return f"{node.function}({name}{within})" + "".join(f" = {label}" for label in classes)
 
 
 def name_text(name: str) -> str:
@@ -106,6 +115,8 @@ def _needs_parentheses(parent: Operation | Temporal, index: int, operand: Node, 
     if isinstance(operand, Number):
         simple = operand.value >= 0 and _number(operand.value).replace(".", "").isdigit()
         return not simple
+    if is_atom(operand) and operand.function == "report":
+        return True  # it reads as a comparison
     if not isinstance(operand, Operation | Temporal):
         return False
     if always:

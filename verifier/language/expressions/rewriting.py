@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from verifier.base.errors import InputError, LimitError
 from verifier.language.expressions.parser import DEEPEST_NODE
+from verifier.language.expressions.printing import to_text
 from verifier.language.expressions.source import Source
 from verifier.language.expressions.syntax import (
-    FALSE,
-    TRUE,
     Boolean,
     Call,
     Name,
     Node,
     Number,
     fold,
+    is_atom,
+    labels_of,
     size,
 )
 
@@ -49,16 +50,33 @@ def substitute(node: Node, mapping: Mapping[str, Node], source: Source | None = 
     return result
 
 
+def replace_atoms(node: Node, meaning: Callable[[Call], Node]) -> Node:
+    """`node` with every atom replaced by what it means."""
+    return fold(node, lambda each, below: meaning(each) if is_atom(each) else _rebuilt(each, below))
+
+
 def resolve_sees(node: Node, seen: frozenset[str]) -> Node:
-    """`node` with `sees(c)` replaced by whether `c` is in `seen`."""
+    """`node` with what it asks of reports replaced by the answers.
 
-    def combine(node: Node, below: tuple[Node, ...]) -> Node:
-        if isinstance(node, Call) and node.function == "sees":
-            label = node.arguments[0]
-            return TRUE if isinstance(label, Name) and label.name in seen else FALSE
-        return _rebuilt(node, below)
+    Args:
+        node: any.
+        seen: the facts of an observation: the classes c of which `sees(c)` holds, other atoms that hold as text, and
+            `count(c) = n` for counts above 0.
+    """
 
-    return fold(node, combine)
+    def answer(atom: Call) -> Node:
+        text, labels = to_text(atom), labels_of(atom)
+        if atom.function == "present":
+            return atom
+        if atom.function == "count":
+            told = [fact.removeprefix(f"{text} = ") for fact in seen if fact.startswith(f"{text} = ")]
+            return Number(int(told[0]) if told else 0)
+        if atom.function == "report" and labels[1] == "empty":
+            asked = text.removesuffix("empty")
+            return Boolean(not any(fact.startswith(asked) for fact in seen))
+        return Boolean((labels[0] if len(atom.arguments) == 1 else text) in seen)
+
+    return replace_atoms(node, answer)
 
 
 def _rebuilt(node: Node, below: tuple[Node, ...]) -> Node:

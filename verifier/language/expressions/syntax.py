@@ -10,7 +10,7 @@ equality, hashing and `fold` survive any depth, and a subformula that is shared 
 | `Boolean`   | `true`, `false`                                              |
 | `Name`      | a variable, constant or proposition                          |
 | `Operation` | an operator of the tables below with one or two operands     |
-| `Call`      | `min(a, b)`, `max(a, b)`, `abs(a)`, `floor(a)`, `ceil(a)`, `sees(label)` |
+| `Call`      | `min(a, b)`, `max(a, b)`, `abs(a)`, `floor(a)`, `ceil(a)`, `ite(c, a, b)`, and an atom of `ATOMS` |
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeGuard, TypeVar
 
 from verifier.language.expressions.source import Position as Position
 
@@ -27,12 +27,16 @@ T = TypeVar("T")
 ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "neg"})
 COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
 CONNECTIVES = frozenset({"!", "&", "|", "xor", "->", "<->"})
-FUNCTIONS = frozenset({"min", "max", "abs", "floor", "ceil", "sees"})
+ATOMS = frozenset({"sees", "count", "report", "present"})
+"""Functions of names of classes or objects, which are no operands; the last one is about the state."""
+FUNCTIONS = ATOMS | {"min", "max", "abs", "floor", "ceil", "ite"}
 
 TEMPORAL_WORDS = frozenset({"G", "F", "X", "U", "R", "W", "M", "next", "always", "eventually", "until"})
-RESERVED = FUNCTIONS | TEMPORAL_WORDS | {"true", "false", "True", "False"}
+RESERVED = (
+    frozenset({"min", "max", "abs", "floor", "ceil", "sees"}) | TEMPORAL_WORDS | {"true", "false", "True", "False"}
+)
 RESERVED |= {"not", "and", "or", "xor", "implies", "iff"}
-"""Words that name an operator, a constant or a function; as a name they stand in double quotes."""
+"""Words that name an operator, a constant or an early function; as a name they stand in double quotes."""
 
 
 def _below(node: _Value) -> tuple[Node, ...]:
@@ -156,7 +160,13 @@ class Operation(_Value):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call(_Value):
-    """A function of `FUNCTIONS`; `sees(label)` asks whether the detector reports an object of that class."""
+    """A function of `FUNCTIONS`.
+
+    `ite(c, a, b)` is `a` where `c` holds, else `b`. Of the detector's reports `sees(c)` asks whether there is one of
+    class c, `count(c)` how many there are, and `report(o, c)`, written `report(o) = c`, whether the object named o is
+    reported as c; a number as last argument, written `within = d`, asks for reported bins below d metres only.
+    `present(n)` is whether an object of that name or class is there.
+    """
 
     function: str
     arguments: tuple[Node, ...]
@@ -236,16 +246,19 @@ def children(node: Node) -> tuple[Node, ...]:
     return _below(node)
 
 
-def fold(root: Node, combine: Callable[[Node, tuple[T, ...]], T]) -> T:
+def fold(
+    root: Node, combine: Callable[[Node, tuple[T, ...]], T], whole: Callable[[Node], bool] = lambda _: False
+) -> T:
     """`combine(node, results for its operands)` from the leaves up to the root, every shared node once.
 
-    The label inside `sees(...)` is not an operand: `combine` gets the call with no results.
+    The labels inside an atom are no operands: `combine` gets the call with no results, and so it does for nodes that
+    it takes as a `whole`.
     """
     done: dict[int, T] = {}
     pending = [root]
     while pending:
         node = pending[-1]
-        below = () if isinstance(node, Call) and node.function == "sees" else _below(node)
+        below = () if is_atom(node) or whole(node) else _below(node)
         waiting = [child for child in below if id(child) not in done]
         if waiting:
             pending.extend(reversed(waiting))
@@ -256,13 +269,23 @@ def fold(root: Node, combine: Callable[[Node, tuple[T, ...]], T]) -> T:
     return done[id(root)]
 
 
+def is_atom(node: Node) -> TypeGuard[Call]:
+    """Whether this asks about reports or presence: a function of `ATOMS`."""
+    return isinstance(node, Call) and node.function in ATOMS
+
+
+def is_choice(node: Node) -> bool:
+    """Whether this is `ite(condition, a, b)`, of which only the branch taken is evaluated."""
+    return isinstance(node, Call) and node.function == "ite"
+
+
 def size(root: Node) -> int:
     """Number of nodes of the tree: a shared node counts at every use."""
     return fold(root, lambda _, below: 1 + sum(below))
 
 
 def names_in(node: Node) -> frozenset[str]:
-    """Every name that occurs in `node`, but for the labels inside `sees(...)`."""
+    """Every name that occurs in `node`, but for the labels inside atoms."""
     found: set[str] = set()
 
     def collect(node: Node, _: tuple[None, ...]) -> None:
@@ -273,16 +296,21 @@ def names_in(node: Node) -> frozenset[str]:
     return frozenset(found)
 
 
-def labels_seen(node: Node) -> frozenset[str]:
-    """Every class that `node` asks the detector about with `sees(class)`."""
-    found: set[str] = set()
+def atoms_in(node: Node) -> frozenset[Call]:
+    """Every atom that occurs in `node`."""
+    found: set[Call] = set()
 
     def collect(node: Node, _: tuple[None, ...]) -> None:
-        if isinstance(node, Call) and node.function == "sees":
-            found.update(argument.name for argument in node.arguments if isinstance(argument, Name))
+        if is_atom(node):
+            found.add(node)
 
     fold(node, collect)
     return frozenset(found)
+
+
+def labels_of(atom: Call) -> tuple[str, ...]:
+    """The names inside an atom: a class, or an object and a class."""
+    return tuple(each.name for each in atom.arguments if isinstance(each, Name))
 
 
 def is_temporal(node: Node) -> bool:

@@ -1,0 +1,63 @@
+"""Systems of the world language against PRISM programs written by hand and an independent reading in fractions.
+
+Each folder of the reference holds a model, matrices, a spec and the values that two readings and Storm agree on.
+"""
+
+import json
+import math
+
+import pytest
+from world_specs import spec_of
+
+from verifier.pipeline import verify_spec
+from verifier.study.case import Study, read_inputs
+from verifier.study.options import RunOptions
+
+POINTS = RunOptions(confidence=None)
+
+
+@pytest.fixture(scope="session")
+def worlds(shared):
+    return shared / "oracles/worlds"
+
+
+def check(folder, target, planners=None):
+    """Every probability and every number of states, both engines agreeing."""
+    expected = [each for each in json.loads((folder / "values.json").read_text())["values"] if each["asked"] == "P"]
+    lines = (folder / "spec.ltl").read_text().splitlines()
+    conditional = {line.partition(":")[0] for line in lines if " given " in line}
+    expected = [each for each in expected if each["requirement"] not in conditional]
+    spec = spec_of(folder, target, {each["requirement"] for each in expected})
+    found = {
+        (
+            result.name,
+            point.scenario.planner,
+            point.scenario.environment,
+            tuple(point.scenario.initial.items()),
+        ): point
+        for result in verify_spec(spec, folder / "cm.json", POINTS).requirements
+        for point in result.points
+    }
+    assert len(found) == len(expected)
+    study = Study.of(read_inputs(spec, folder / "cm.json", POINTS), POINTS)
+    states = {(case.planner.name, case.environment): case.skeleton.state_count for case in study.cases}
+    for each in expected:
+        start = each.get("start", {})
+        (key,) = [
+            key
+            for key in found
+            if (key[0], key[2]) == (each["requirement"], each["environment"])
+            and key[1] == each.get("planner", key[1])
+            and start.items() <= dict(key[3]).items()
+        ]
+        assert math.isclose(found[key].probability, float(each["value"]), rel_tol=1e-9, abs_tol=0), each
+        assert "start" in each or states[key[1], key[2]] == each["states"], each
+
+
+@pytest.mark.slow
+def test_a_car_that_follows_another_at_10_hz(worlds, tmp_path):
+    check(worlds / "acc_10hz", tmp_path)
+
+
+def test_a_light_whose_class_depends_on_the_state(worlds, tmp_path):
+    check(worlds / "traffic_light", tmp_path)

@@ -1,0 +1,162 @@
+"""What a model file writes down: variables, objects, environments, rules, runs and planners."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from verifier.base.errors import UsageError
+from verifier.language.expressions import replace_atoms
+from verifier.language.expressions.kinds import Kind
+from verifier.language.expressions.syntax import FALSE, TRUE, Call, Node, Operation
+
+EMPTY_CLASS = "empty"
+PICKS = {
+    "lsb_first": "least in least-significant-bit-first order: even before odd, then bit 1 = 0 before 1, ...",
+    "lowest": "the least value of the inputs, in the order they are declared",
+    "highest": "the greatest value of the inputs, in the order they are declared",
+}
+"""How one of several equally good inputs is picked; which one a synthesis tool takes is an accident."""
+
+Type: TypeAlias = Kind
+PlannerKind: TypeAlias = Literal["rules", "runs", "synthesis"]
+
+
+@dataclass(frozen=True)
+class Range:
+    """Whole numbers `low..high`, both included."""
+
+    low: Node
+    high: Node
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A state variable, or (with `next` None) an input that the planner sets in every step.
+
+    `default` is the value of an input where the rule that applies does not set it, and where no rule applies.
+    """
+
+    name: str
+    range: Range
+    next: Node | None = None
+    default: Node | None = None
+
+
+@dataclass(frozen=True)
+class PlacedObject:
+    """An object of the environment: its true class and its distance to the ego in metres.
+
+    The class `empty` marks a place where nothing stands.
+
+    Attributes:
+        class_name: its class; "" where that depends on the state.
+        name: its identity, "" for none.
+        when: in which states it is there. Elsewhere it reports nothing and stands in nobody's bin.
+        class_when: class -> in which states it is of that class; exactly one wherever the object is there.
+    """
+
+    class_name: str
+    distance_m: Node
+    name: str = ""
+    when: Node = TRUE
+    class_when: Mapping[str, Node] = field(default_factory=dict)
+
+    @property
+    def classes(self) -> Mapping[str, Node]:
+        """Class -> condition for every class it may be of."""
+        return self.class_when or {self.class_name: TRUE}
+
+    def is_present(self, what: str) -> Node:
+        """In which states it is there and has that name or is of that class."""
+        if what == self.name:
+            return self.when
+        return Operation("&", (self.when, self.classes[what])) if what in self.classes else FALSE
+
+
+@dataclass(frozen=True)
+class Variant:
+    """How the model differs in one environment: what its table says beside its objects.
+
+    Attributes:
+        constants, next, labels: by name, in the place of the model's.
+        initial: joined with the model's.
+        terminal: in the place of the model's; None where the table says nothing.
+    """
+
+    constants: Mapping[str, Node] = field(default_factory=dict)
+    next: Mapping[str, Node] = field(default_factory=dict)
+    labels: Mapping[str, Node] = field(default_factory=dict)
+    initial: Node = TRUE
+    terminal: Node | None = None
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """Every expression over the state that it has."""
+        terminal = () if self.terminal is None else (self.terminal,)
+        return (*self.next.values(), *self.labels.values(), self.initial, *terminal)
+
+    def with_atoms(self, meaning: Callable[[Call], Node]) -> Variant:
+        """The same with the atoms of its expressions replaced by what they mean."""
+        return Variant(
+            self.constants,
+            {name: replace_atoms(node, meaning) for name, node in self.next.items()},
+            {name: replace_atoms(node, meaning) for name, node in self.labels.items()},
+            replace_atoms(self.initial, meaning),
+            None if self.terminal is None else replace_atoms(self.terminal, meaning),
+        )
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When `when` holds, set the inputs, those not named to their defaults; with `inputs` None the state stays.
+
+    `when` and the values may ask what the detector reports: `sees(ped)`. `path` is where the rule stands in the
+    model file (a dotted key), for messages.
+    """
+
+    when: Node
+    inputs: Mapping[str, Node] | None
+    path: str = ""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run from each initial state, followed while the detector reports what `when` says.
+
+    Either `inputs` (a rule that the run follows) or `reach` and `through`: the run goes to a state of `reach`,
+    passing only states of `through`; where several inputs lead on to it, `pick` decides.
+    """
+
+    when: Node
+    inputs: Mapping[str, Node] | None = None
+    reach: Node = FALSE
+    through: Node = FALSE
+    path: str = ""
+
+
+@dataclass(frozen=True)
+class Planner:
+    """A planner of one of three kinds.
+
+    rules: the first rule whose condition holds sets the inputs; a feedback on the whole state.
+    runs: the first run whose condition holds is followed where the state lies on it, else the first rule that
+        holds (the backup).
+    synthesis: for each observation the controller that meets the requirements if the observation is true
+        (perfect perception); where no input can still meet them, the first rule that holds.
+
+    `formula` is what a synthesis planner is computed from; None means the requirements of the spec.
+    """
+
+    name: str
+    kind: PlannerKind
+    rules: tuple[Rule, ...]
+    runs: tuple[Run, ...] = ()
+    formula: Node | None = None
+    pick: str = "lowest"
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        if self.pick not in PICKS:
+            raise UsageError(f"planner '{self.name}': unknown pick rule {self.pick!r}; known: {', '.join(PICKS)}")

@@ -1,0 +1,141 @@
+"""What a planner asks of the reports of one step, and what it knows after each of them.
+
+An observation is a set of facts: the classes c for which `sees(c)` holds, the other atoms that hold as text, and
+`count(c) = n`. Reports are folded in one at a time, so that the cost grows with their number times the observations
+that are told apart, not exponentially. Counts go no further than one above the largest number they are compared with,
+and of a named object's class only what some rule asks is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from verifier.base.errors import LimitError
+from verifier.language.expressions import to_text
+from verifier.language.expressions.syntax import (
+    COMPARISONS,
+    Call,
+    Node,
+    Number,
+    Operation,
+    atoms_in,
+    children,
+    fold,
+    labels_of,
+)
+from verifier.perception.confusion.matrices import EMPTY, Label
+from verifier.systems.model_parts import EMPTY_CLASS
+
+LARGEST_OBSERVATION_COUNT = 62
+"""Observations a planner may tell apart: a set of them is kept in the bits of one 64-bit integer."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What one report adds to an observation: facts, and the counts that it raises by one."""
+
+    facts: frozenset[str]
+    counted: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Questions:
+    """The questions of a planner.
+
+    Attributes:
+        classes: those asked about as `sees(class)`.
+        atoms: the other atoms.
+        caps: text of a count -> the number at which counting ends; a count that is not there goes on.
+    """
+
+    classes: frozenset[str]
+    atoms: frozenset[Call] = frozenset()
+    caps: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, nodes: Iterable[Node], classes: frozenset[str] = frozenset()) -> Questions:
+        """What conditions and values ask, and these classes."""
+        nodes = tuple(nodes)
+        asked = frozenset().union(*map(atoms_in, nodes))
+        plain = {each for each in asked if each.function == "sees" and len(each.arguments) == 1}
+        caps: dict[str, int] = {}
+        for text in {to_text(each) for each in asked if each.function == "count"}:
+            compared = [_compared(node, text) for node in nodes]
+            if all(numbers is not None for numbers in compared):
+                caps[text] = 1 + max(number for numbers in compared for number in numbers or ())
+        names = frozenset(labels_of(each)[0] for each in plain)
+        return cls(classes | names, asked - plain, caps)
+
+    @property
+    def named(self) -> frozenset[str]:
+        """Every class that is asked about in some way; `empty` is none."""
+        last = {labels_of(each)[-1] for each in self.atoms}
+        return self.classes | (last - {EMPTY_CLASS})
+
+    def report(self, label: Label, name: str, high_m: float) -> Report:
+        """What a report of `label` adds, about the object of this name ("" for none), in a bin that ends there."""
+        facts, counted = set(label & self.classes), set()
+        for atom in self.atoms:
+            within = next((each.value for each in atom.arguments if isinstance(each, Number)), None)
+            if not label or (within is not None and not high_m <= Fraction(within)):
+                continue
+            text, (first, *rest) = to_text(atom), labels_of(atom)
+            if atom.function == "sees" and first in label:
+                facts.add(text)
+            elif atom.function == "count" and first in label:
+                counted.add(text)
+            elif atom.function == "report" and first == name:
+                if rest[0] == EMPTY_CLASS:
+                    facts.add(text.removesuffix(EMPTY_CLASS) + "*")
+                elif rest[0] in label:
+                    facts.add(text)
+        return Report(frozenset(facts), frozenset(counted))
+
+    def after(self, observation: Label, report: Report) -> Label:
+        """The observation after one more report."""
+        facts = observation | report.facts
+        for text in report.counted:
+            old = next((fact for fact in facts if fact.startswith(f"{text} = ")), f"{text} = 0")
+            number = int(old.removeprefix(f"{text} = ")) + 1
+            facts = (facts - {old}) | {f"{text} = {min(number, self.caps.get(text, number))}"}
+        return facts
+
+    def observations(self, draws: Iterable[Iterable[Report]]) -> tuple[Label, ...]:
+        """Everything the planner can be told, the empty set first.
+
+        Args:
+            draws: for each report of a step what it may be.
+
+        Raises:
+            LimitError: these are more than `LARGEST_OBSERVATION_COUNT` observations.
+        """
+        found: set[Label] = {EMPTY}
+        for reports in draws:
+            found |= {self.after(old, report) for old in found for report in set(reports)}
+            if len(found) > LARGEST_OBSERVATION_COUNT:
+                raise LimitError(
+                    f"the planner asks about {len(self.named)} classes and could be told more than "
+                    f"{LARGEST_OBSERVATION_COUNT} observations",
+                    hint="let the planner ask about fewer classes, or group classes before making the matrices",
+                )
+        return tuple(sorted(found, key=lambda label: (len(label), sorted(label))))
+
+
+def _compared(root: Node, text: str) -> set[int] | None:
+    """The numbers with which a count is compared; None where it stands anywhere else."""
+
+    def combine(node: Node, below: tuple[set[int] | None, ...]) -> set[int] | None:
+        if isinstance(node, Call) and to_text(node) == text:
+            return None
+        operands = children(node) if below else ()
+        if isinstance(node, Operation) and node.operator in COMPARISONS:
+            for one, other in (operands, operands[::-1]):
+                if isinstance(one, Call) and to_text(one) == text and isinstance(other, Number):
+                    return {int(other.value)}
+        if any(numbers is None for numbers in below):
+            return None
+        return set().union(*(numbers or set() for numbers in below))
+
+    return fold(root, combine)
