@@ -13,13 +13,16 @@ from verifier.analysis.channel_test import channel_condition, channel_test
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_json
 from verifier.evidence.documents import Document, checked_document, schema_of
+from verifier.evidence.following import scenarios_left_out
 from verifier.evidence.measured import (
+    check_assess,
     check_collision,
     check_confusion,
     check_curves,
     check_mutate,
     check_rate,
     check_trade_offs,
+    refuse_misfits,
 )
 from verifier.evidence.points import ROUNDING, SOLVING, is_probability, numbers_apart, scenario_text
 from verifier.evidence.resting import (
@@ -150,6 +153,7 @@ def _check_run(document: Document) -> None:
         rule = gate.get("drop_from", "point")
         if rule != "point":
             stated_fraction(document, f"/gates/{name}/drop_from", rule.removeprefix("chance:"))
+    refuse_misfits(document, scenarios_left_out(document.content))
     try:
         findings = check_conclusions(document.name, document.content, document.content["settings"])
     except ValueError as error:  # a floor of 0, or one for bounds that are not there
@@ -391,6 +395,7 @@ CHECKS: Mapping[str, Callable[[Document], None]] = MappingProxyType(
         "confusion": check_confusion,
         "rate": check_rate,
         "mutate": check_mutate,
+        "assess": check_assess,
     }
 )
 """Kind of document -> what is checked beyond its schema."""
