@@ -1,6 +1,7 @@
 """Pairs from tables, from records of `verify confusion`, and straight from detections; and what is refused, word for
 word."""
 
+import datetime
 from dataclasses import replace
 from pathlib import Path
 
@@ -125,6 +126,18 @@ def test_parquet_holds_the_same(tmp_path):
     assert found.pairs.true_m.tolist() == [10.5, 1]
     assert found.pairs.image_names == ("1", "2", "3")
     assert found.missed_m.tolist() == [20]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [{"a": 1.0}, [2.0], [1.0, 2.0], True, datetime.date(2020, 1, 2)],
+    ids=["structure", "list of one", "list", "truth", "date"],
+)
+def test_parquet_columns_of_other_things_than_numbers_are_refused_at_their_cell(odd, tmp_path):
+    columns = {"image": ["1", "2"], "true_m": [odd, None], "predicted_m": [4.0, 5.0]}
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "pairs.parquet")
+    with pytest.raises(InputError, match=r"expected a (column of numbers|number), got"):
+        read_pairs(tmp_path / "pairs.parquet")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from small_bundles import MODEL, write_inputs
 from typed_documents import read_back
 
 from verifier.analysis.settings import ConfidenceSettings
-from verifier.base.errors import LimitError
+from verifier.base.errors import LimitError, NoAnswerError
 from verifier.cli import main
 from verifier.cli.evidence import check_text
 from verifier.evidence.bundle.archive import ReadingLimits
@@ -172,8 +172,39 @@ def test_limits_of_a_check_hold(built, tmp_path):
     write_bundle(built.files, tmp_path / "b")
     with pytest.raises(LimitError):
         check_bundle(tmp_path / "b", limits=CheckLimits(reading=ReadingLimits(files=10)))
-    report = check_bundle(tmp_path / "b", limits=CheckLimits(system=Limits(states=2)))
-    assert "a system within the limits of this check" in {each.expected for each in report.findings}
+
+
+@pytest.mark.parametrize("anew", [False, True])
+@pytest.mark.parametrize(
+    "limits",
+    [
+        CheckLimits(system=Limits(states=2)),
+        CheckLimits(system=Limits(memory_bytes=1 << 16)),
+        CheckLimits(timeout_s=1e-3),
+        CheckLimits(timeout_s=0.05),
+    ],
+    ids=["states", "memory", "time", "some time"],
+)
+def test_a_check_whose_limits_are_too_small_says_nothing_against_the_bundle(built, limits, anew):
+    with pytest.raises(NoAnswerError, match="limit") as told:
+        check_files("b", built.files, anew=anew, limits=limits)
+    assert told.value.exit_code == 6
+
+
+def test_what_was_found_before_the_limits_were_reached_is_wrong_all_the_same(built):
+    derived = next(path for path in built.files if derived_row(path) is not None)
+    report = check_files("b", {**built.files, derived: b"{}"}, limits=CheckLimits(system=Limits(states=2)))
+    assert report.exit_code == 4
+    assert {each.file for each in report.findings} == {derived}
+    assert any(said.startswith("what is beyond the limits of this check") for said in report.unchecked)
+
+
+def test_the_command_ends_without_an_answer_where_its_limits_are_too_small(built, tmp_path, capsys):
+    write_bundle(built.files, tmp_path / "b")
+    assert main(["evidence", "check", str(tmp_path / "b"), "--timeout", "0.01"]) == 6
+    out, err = capsys.readouterr()
+    assert "WRONG" not in out
+    assert "--timeout" in err
 
 
 def test_last_digits_and_library_versions_may_differ_on_another_machine(built):

@@ -46,15 +46,18 @@ FREE = {
     "explain": r"/explanations.*|/engines.*",
     "require": r"/answers.*|/requirement.*|/engines.*",
     "compare": r"/specs.*|/engines.*|/gate.*",
-    "collision": r"/.*",
-    "robroc": r"/flips.*|/metrics.*|/logs.*",
+    "collision": r"/policies/\*/detectors/\*/(intervals/\*.*|trust.*|images_near.*|pairs|images|.*_m)",
+    "robroc": r"/metrics/\*/curves/\*",
     "curves": r"/curves.*",
-    "rate": r"/.*",
-    "mutate": r"/images.*|/mutations.*|/counts/unreadable",
-    "assess": r"/.*",
-    "by_class": r"/.*",
+    "rate": r"/requirement|/(bounds|other_bounds/\*)/(lower|upper|assumes.*)|/other_bounds/\*"
+    r"|/terms/\*/(worst_scenario|exposure/source)|/acceptance/source|/demonstration/encounters",
+    "mutate": r"/mutations.*|/counts/unreadable",
+    "assess": r"/systems/\*",
+    "by_class": r"/(distance|source|notes|matching|false_alarms).*",
 }
-"""What each kind tells without telling anything that it follows from; of a run, a requirement may be left out."""
+"""What each kind tells without telling anything that it follows from: of a list what is left out, of two that nothing
+tells apart which is which, texts that are said of something, and numbers that were drawn or are within rules that are
+written down here once more. A rate's encounters are whole, and follow up to one from numbers that are rounded."""
 RUN_KINDS = ("run", "sweep")
 
 
@@ -101,6 +104,77 @@ def fits_as_run(content):
     furthest = max(abs(point["probability"] - point["second_engine"]) for point in points)
     worst = max((asked["verdict"] for asked in content["requirements"]), key=order.index)
     return content["engines"]["largest_difference"] == furthest and content["verdict"] == worst
+
+
+def fits_as_rate(content):
+    """Rates are sums over the terms, and bounds are no wider than what every encounter would give."""
+    terms, most = content["terms"], sum(term["exposure"]["upper"] for term in content["terms"])
+    total = sum(term["probability"] * term["exposure"]["per_hour"] for term in terms)
+    bounds = [content["bounds"], *content["other_bounds"]]
+    held = all(0 <= each["lower"] <= each["upper"] <= most + SLACK for each in bounds)
+    return held and abs(total - content["per_hour"]) < SLACK * max(total, 1)
+
+
+def fits_as_assessment(content):
+    """Changes are those of the performances, and held against the straight lines of the rules."""
+    for system in content["systems"]:
+        lines = {rule["name"]: rule["tolerance"] for rule in system["rules"]}
+        for target in system["targets"]:
+            for told in target["outcomes"]:
+                before, after = (data["performance"][told["metric"]] for data in (system["source"], target))
+                line = next(a for a in lines[told["distance_name"]] if (a["up_to"] or 1e9) >= told["distance"])
+                allowed = (line["constant"] + line["slope"] * told["distance"]) * told["scale"]
+                kept = abs(before - after) <= allowed
+                if (
+                    abs(told["change"] - abs(before - after)) > SLACK
+                    or told["verdict"] != ("violated", "satisfied")[kept]
+                ):
+                    return False
+    return True
+
+
+def fits_as_trade_offs(content):
+    """Areas below safety over efficiency are those of the curves, by trapezoids in efficiency from its best end."""
+    for table in content["metrics"]:
+        areas = {}
+        for curve in table["curves"]:
+            points = sorted(zip(curve["efficiency"], curve["safety"], strict=True))
+            if any(not (is_share(x) and is_share(y)) for x, y in points):
+                return False
+            areas[curve["detector"], curve["condition"]] = curve["area"]
+        for row in table["rows"]:
+            for cell in row["cells"]:
+                own = [areas[cell["detector"], condition] for condition in row["conditions"]]
+                if cell["area"] > min(own) + SLACK:  # the worst case is at most each of what it is over
+                    return False
+            best = max(cell["area"] for cell in row["cells"])
+            if row["best"] != [cell["detector"] for cell in row["cells"] if cell["area"] > best - 1e-12]:
+                return False
+    return True
+
+
+def fits_as_collision(content):
+    """Probabilities are shares, null where a code says why; a score is the mean excess over the oracle."""
+    for policy in content["policies"]:
+        for told in policy["detectors"]:
+            above = []
+            for row, oracle, codes in zip(told["probability"], told["oracle"], told["reason"], strict=True):
+                for value, best, code in zip(row, oracle, codes, strict=True):
+                    if (value is None) != (code != 0) or not all(
+                        each is None or is_share(each) for each in (value, best)
+                    ):
+                        return False
+                    if value is not None and best is not None:
+                        above.append(max(value - best, 0))
+            if above and abs(sum(above) / len(above) - told["score"]["above"]) > SLACK:
+                return False
+    return True
+
+
+FITS = {
+    "run": fits_as_run, "sweep": fits_as_run, "rate": fits_as_rate, "assess": fits_as_assessment,
+    "robroc": fits_as_trade_offs, "collision": fits_as_collision,
+}  # fmt: skip
 
 
 def rate_of(path):
@@ -161,7 +235,7 @@ def check(kind, count, seed, folder):
                 assert complained.startswith(f"verify: {path}: {place.path}: "), complained
             continue
         assert fits(other), (what, way)
-        assert kind not in RUN_KINDS or fits_as_run(other), (what, way)
+        assert kind not in FITS or FITS[kind](other), (what, way)
         if after != before or (rate_before is not None and rate_of(path) != rate_before):
             assert free(kind, way), (what, way)
     return refused
@@ -176,3 +250,65 @@ def test_an_edited_document_is_refused_or_nothing_changes(kind, tmp_path):
 @pytest.mark.parametrize("kind", KINDS)
 def test_2000_edited_documents_are_refused_or_nothing_changes(kind, tmp_path):
     assert check(kind, 2000, 2, tmp_path) > 400
+
+
+def refusal(content, tmp_path):
+    """Why a document is refused: the element and the message."""
+    path = tmp_path / "edited.json"
+    path.write_text(json.dumps(content))
+    with pytest.raises(InputError) as error:
+        read_document(path)
+    return error.value.place.path, error.value.message
+
+
+def read(kind):
+    return json.loads(Path(report_documents.path(kind)).read_text())
+
+
+class TestRunsAreWhole:
+    def test_sureness_of_a_point_is_missed(self, tmp_path):
+        content = read("run")
+        del content["requirements"][1]["points"][2]["sureness"]
+        assert refusal(content, tmp_path) == (
+            "/requirements/1/points/2", "expected sureness, as the settings have confidence"
+        )  # fmt: skip
+
+    @pytest.mark.parametrize("kind", RUN_KINDS)
+    def test_a_scenario_of_one_requirement_is_missed(self, kind, tmp_path):
+        content = read(kind)
+        asked = content["requirements"][0]
+        gone = next(k for k in range(len(asked["points"])) if k != asked["worst"])
+        asked["worst"] -= gone < asked["worst"]
+        point = asked["points"].pop(gone)
+        place, message = refusal(content, tmp_path)
+        assert place == "/requirements/0/points"
+        assert message.startswith(f"expected the scenario {point['environment']}")
+
+    @pytest.mark.parametrize("kind", RUN_KINDS)
+    def test_an_environment_that_all_requirements_leave_out_is_missed(self, kind, tmp_path):
+        content = read(kind)
+        for asked in content["requirements"]:
+            worst = asked["points"][asked["worst"]]
+            asked["points"] = [point for point in asked["points"] if point["environment"] != "obs"]
+            asked["worst"] = asked["points"].index(worst) if worst in asked["points"] else 0
+        assert refusal(content, tmp_path)[1].startswith("expected the scenario obs")
+
+    def test_a_swept_value_that_one_environment_leaves_out_is_missed(self, tmp_path):
+        content = read("sweep")
+        for asked in content["requirements"]:
+            asked["points"] = [
+                point for point in asked["points"]
+                if (point["environment"], point["constants"]) != ("obs", {"vmax": "2"})
+            ]  # fmt: skip
+            asked["worst"] = 0
+        assert refusal(content, tmp_path)[1].startswith("expected the scenario obs vmax=2")
+
+    def test_a_planner_and_an_environment_that_are_said_but_not_told_are_missed(self, tmp_path):
+        content = read("run")
+        content["settings"]["planners"]["other"] = {"kind": "runs", "pick": "lsb_first"}
+        assert refusal(content, tmp_path) == (
+            "/requirements", f"expected {content['requirements'][0]['name']} under the planner other too"
+        )  # fmt: skip
+        content = read("run")
+        content["settings"]["environments"].remove("obs")
+        assert refusal(content, tmp_path)[1] == "expected a scenario of the settings, got obs"

@@ -133,8 +133,8 @@ def runs(draw):
         bounds = bounds | {"icc_at_most": icc, "name": f"95 % confidence bounds ({said})"}
     clause = {"bounds": clause, "point": None, "interval": INDEPENDENT}[source]
     listed = []
+    count = draw(st.integers(1, 3))
     for number in range(draw(st.integers(1, 3))):
-        count = draw(st.integers(1, 3))
         mine = [draw(points(k, tests, clause, chosen, source)) for k in range(count)]
         counting = [each["verdict"] for each in mine if each["verdict"] != "vacuous"]
         verdict = worst_of(counting or ["vacuous"])

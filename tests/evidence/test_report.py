@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 from html_reading import read_page, section, table
-from made_runs import document_of, every_verdict, point, requirement, run_content, sureness
+from made_runs import document_of, every_verdict, on_grid, point, requirement, run_content, sureness
 from report_documents import EVERY_KIND, document, documents
 
 from verifier.base.errors import InputError
@@ -131,7 +131,7 @@ def test_a_verdict_from_p_alone_is_said_to_be_one():
 
 def test_what_speaks_against_a_verdict_stands_before_the_table():
     """A contradicted assumption, rounded transitions, and a document that contradicts another one."""
-    content = drawing(every_verdict(), DEPENDENT)
+    content = drawing(on_grid(every_verdict()), DEPENDENT)
     content["settings"]["round_transitions"] = 2
     other = json.loads(json.dumps(content))
     for name in ("probability", "lower", "upper", "second_engine"):
@@ -151,7 +151,7 @@ def test_what_speaks_against_a_verdict_stands_before_the_table():
 
 
 def test_documents_that_agree_or_ask_something_else_do_not_contradict_each_other():
-    content = every_verdict()
+    content = on_grid(every_verdict())
     same = content | {"remarks": ["made again"]}
     else_where = json.loads(json.dumps(content))
     else_where["inputs"][2]["sha256"] = "f" * 64
@@ -268,10 +268,11 @@ def test_an_explanation_of_other_inputs_or_settings_is_not_joined(change):
 
 def test_an_explanation_of_another_scenario_is_not_joined():
     """That of the worst one is; that of another start would tell of another failure."""
-    content = json.loads(json.dumps(document("run").content))
-    asked = content["requirements"][3]
-    asked["points"][asked["worst"]]["initial"]["x"] = 9
-    root = read_page(html_report([document_of(content, "run.json"), document("explain")]))
+    content = json.loads(json.dumps(document("explain").content))
+    name = document("run").content["requirements"][3]["name"]
+    told = next(each for each in content["explanations"] if each["name"] == name)
+    told["point"]["initial"]["x"] = 9
+    root = read_page(html_report([document("run"), document_of(content, "explain.json")]))
     assert "How it fails" in section(root, "r2").text
     assert "How it fails" not in section(root, "r4").text
     assert next(section(root, "r5").all("h3")).text.startswith("all_three (explain.json)")
@@ -371,7 +372,7 @@ def drawing(content, found=None):
     ],
 )
 def test_whether_reports_have_a_memory_is_told_as_the_data_say_it(found, status, words):
-    content = drawing(every_verdict(), found)
+    content = drawing(on_grid(every_verdict()), found)
     row = table(read_page(html_report([document_of(content)])), "Assumptions of")[1]
     assert row[1] == status
     assert words in row[2]
@@ -422,7 +423,7 @@ def test_gates_are_told_in_the_summary_and_in_a_section():
 
 
 def test_the_command_is_told():
-    content = every_verdict() | {"command": ["verify", "run", "a b.ltl"]}
+    content = on_grid(every_verdict()) | {"command": ["verify", "run", "a b.ltl"]}
     settings = dict(table(read_page(html_report([document_of(content)])), "Settings of"))
     assert settings["command"] == "verify run 'a b.ltl'"
 
@@ -494,7 +495,7 @@ def test_equal_documents_give_equal_bytes_and_the_title_can_be_set():
 
 
 def test_files_of_one_name_are_told_apart():
-    first = document_of(every_verdict(), "result.json")
+    first = document_of(on_grid(every_verdict()), "result.json")
     second = document_of(run_content([requirement("b", "satisfied", [point("satisfied", 1.0)])], "satisfied"))
     names = {row[0] for row in table(read_page(html_report([first, second])), "Documents of this report")[1:]}
     assert names == {f"result.json [{each.sha256[:8]}]" for each in (first, second)}
@@ -574,7 +575,10 @@ def test_a_study_of_collisions_says_what_its_words_mean_and_which_detector_is_cl
     policy["ranking"] = {
         "weight": "uniform",
         "heavy": "below",
-        "scores": [{"above": 0.1, "below": 0.1, "covered": 1.0}] * 2,
+        "scores": [  # lines from 0.1 and 0.529, which cross in 0.67 at the ratio 3
+            {"above": 0.1, "below": 0.19, "covered": 1.0},
+            {"above": 1 - 10 * 0.33 / 7, "below": 0.33 / 7, "covered": 1.0},
+        ],
         "ratios": [
             {"ratio": 10.0, "order": [1, 0], "loss": [2, 1], "lower": [2, 1], "upper": [2, 1], "best_share": [0, 1]}
         ],
@@ -651,11 +655,16 @@ def test_the_csv_has_a_row_for_every_probability():
 
 def test_the_csv_holds_nothing_that_a_spreadsheet_would_compute():
     names = ("=HYPERLINK(1)", "+1", "-1", "@x", "\t=1", "plain", "\uff1d1+1")
-    found = [requirement(name, "violated", [point("violated", 0.1, name)], planner=name) for name in names]
+    found = [
+        requirement(name, "violated", [point("violated", 0.1, "=env")], planner=planner)
+        for name in names
+        for planner in names
+    ]
     text = csv_report([document_of(run_content(found, "violated"))])
     rows = list(csv.DictReader(io.StringIO(text)))
     expected = ["'=HYPERLINK(1)", "+1", "-1", "'@x", "\\t=1", "plain", "'\uff1d1+1"]
-    assert [row["requirement"] for row in rows] == [row["planner"] for row in rows] == expected
+    assert [row["requirement"] for row in rows[:: len(names)]] == expected
+    assert [row["planner"] for row in rows[: len(names)]] == expected
     assert {row["comparison"] for row in rows} == {">="}
 
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from made_runs import document_of, every_verdict
+from made_runs import document_of, every_verdict, on_grid
 from report_documents import document, documents, path
 from run_documents import matrices
 
@@ -236,7 +236,7 @@ def test_a_verdict_that_does_not_follow_from_its_numbers_is_refused_however_cons
 
 def test_exact_probabilities_may_have_any_number_of_digits():
     """Python itself decodes no more than 4300 at once; 10^6000 / (4 * 10^6000) is 1/4."""
-    content = every_verdict()
+    content = on_grid(every_verdict())
     content["requirements"][0]["points"][1]["exact"] = "1" + "0" * 6000 + "/4" + "0" * 6000
     assert html_report([document_of(content)])
 

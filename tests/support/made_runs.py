@@ -1,5 +1,6 @@
 """Documents of `verify run` made by hand: every verdict, and hostile names."""
 
+import copy
 import json
 
 from verifier.evidence.documents import checked_document
@@ -110,8 +111,42 @@ def run_content(requirements, verdict, title="made up", **more):
     } | more
 
 
+def whole(content):
+    """A run whose settings say its planners and environments, with sureness at every point or at none."""
+    content = copy.deepcopy(content)
+    points = [each for asked in content["requirements"] for each in asked["points"]]
+    settings = content["settings"]
+    planners = dict.fromkeys(asked["planner"] for asked in content["requirements"])
+    settings["planners"] = {
+        name: settings["planners"].get(name, {"kind": "rules", "pick": "lowest"}) for name in planners
+    }
+    settings["environments"] = list(dict.fromkeys(each["environment"] for each in points))
+    if not any("sureness" in each for each in points):
+        settings |= {"confidence": None, "verdict_from": "point"}
+    for each in points if settings["confidence"] is not None else ():
+        ends = each["lower"], each["upper"]
+        each.setdefault("sureness", sureness(*ends, *ends, settings["confidence"]["bounds"]["tier"]))
+    return content
+
+
+def on_grid(content):
+    """A run in which every requirement is told in every scenario of any; where it was not, as in its first one."""
+    content = copy.deepcopy(content)
+    told = {json.dumps([each["environment"], each["constants"], each["initial"]]): None
+            for asked in content["requirements"] for each in asked["points"]}  # fmt: skip
+    for asked in content["requirements"]:
+        there = [[each["environment"], each["constants"], each["initial"]] for each in asked["points"]]
+        for scenario in map(json.loads, told):
+            if scenario not in there:
+                keys = dict(zip(("environment", "constants", "initial"), scenario, strict=True))
+                asked["points"].append(copy.deepcopy(asked["points"][0]) | keys)
+    return content
+
+
 def document_of(content, name="result.json"):
     """The document that a file with these values is."""
+    if content["schema"] == "verifier.run":
+        content = whole(content)
     raw = json.dumps(content).encode()
     return checked_document(json.loads(raw), raw, name)
 

@@ -3,13 +3,16 @@
 import jsonschema
 
 from verifier.base.documents import json_values, read_document
-from verifier.evidence.documents import schema_of, type_of
+from verifier.evidence.consistency import check_document
+from verifier.evidence.documents import TYPES, checked_document, schema_of, type_of
 
 
 def read_back(content):
-    """The value that a document holds; it is written as it was read, and keeps to the generated schema."""
+    """The value that a document holds; it is written as it was read, keeps to its schema, and fits together."""
     name = content["schema"]
     value = read_document(type_of(name), content, "written.json")
     assert json_values(value) == content
     jsonschema.validate(content, schema_of(name))
+    if name in TYPES:
+        check_document(checked_document(content, b"", "written.json"))
     return value

@@ -15,9 +15,23 @@ from scipy.sparse.csgraph import connected_components
 from verifier.base.arrays import Ints, Mask
 from verifier.systems import reachability
 
+FEW = 300
+"""Edges up to which a search in Python is faster than to hand the graph to compiled code."""
+
 
 def reachable(n: int, sources: Ints, targets: Ints, start: Mask) -> Mask:
     """(n,) bool: the nodes with a path, possibly empty, from a node of the (n,) mask `start`."""
+    if len(sources) <= FEW:
+        after: dict[int, list[int]] = {}
+        for source, target in zip(sources.tolist(), targets.tolist(), strict=True):
+            after.setdefault(source, []).append(target)
+        found, pending = start.copy(), [node for node in after if start[node]]
+        while pending:
+            for target in after.get(pending.pop(), ()):
+                if not found[target]:
+                    found[target] = True
+                    pending.append(target)
+        return found
     return reachability.reachable(*reachability.rows(n, sources, targets), start)
 
 

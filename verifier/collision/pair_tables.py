@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -66,11 +67,12 @@ class ColumnTable:
             return np.asarray(cells, dtype=np.float64)
         values = np.full(len(cells), np.nan)
         for row, cell in enumerate(cells.tolist()):
-            if cell in ("", None):
+            if cell is None or (isinstance(cell, str) and not cell):
                 continue
-            try:
-                values[row] = float(cell)
-            except ValueError:
+            number = isinstance(cell, str | int | float | Decimal) and not isinstance(cell, bool)
+            try:  # a column of a Parquet file may hold lists, structures, dates
+                values[row] = float(cell) if number else np.inf
+            except (OverflowError, ValueError):
                 values[row] = np.inf
             if not np.isfinite(values[row]) or "_" in str(cell):
                 message = f"{self.own[name]}: expected a number, got {shown(cell)}"

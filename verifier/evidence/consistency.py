@@ -16,13 +16,16 @@ from verifier.base import documents
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_json
 from verifier.evidence.documents import Document, checked_document
+from verifier.evidence.following import scenarios_left_out
 from verifier.evidence.measured import (
+    check_assess,
     check_collision,
     check_confusion,
     check_curves,
     check_mutate,
     check_rate,
     check_trade_offs,
+    refuse_misfits,
 )
 from verifier.evidence.points import ROUNDING, SOLVING, is_probability, numbers_apart
 from verifier.evidence.resting import (
@@ -145,6 +148,7 @@ def _check_run(document: Document) -> None:
         for k, finished in enumerate(unanswered.finished):
             for element, message in numbers_apart(finished, rounded=rounded):
                 refuse(document, f"/unanswered/{u}/finished/{k}{element}", message)
+    refuse_misfits(document, scenarios_left_out(document.content))
     try:
         findings = conclusions_apart(document.name, run, run.settings)
     except ValueError as error:  # a floor of 0, or one for bounds that are not there
@@ -380,6 +384,7 @@ CHECKS: Mapping[str, Callable[[Document], None]] = MappingProxyType(
         "confusion": check_confusion,
         "rate": check_rate,
         "mutate": check_mutate,
+        "assess": check_assess,
     }
 )
 """Kind of document -> what is checked beyond its schema."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import fields
 from fractions import Fraction
@@ -14,7 +13,15 @@ from verifier.base.documents import read_document
 from verifier.closedloop.curvefiles import NUMBERS, curves_of
 from verifier.closedloop.curves import TradeOffCurve
 from verifier.evidence.documents import Document
-from verifier.evidence.points import ROUNDING, is_probability
+from verifier.evidence.following import (
+    Misfits,
+    assess_misfits,
+    collision_misfits,
+    near,
+    rate_misfits,
+    trade_offs_misfits,
+)
+from verifier.evidence.points import is_probability
 from verifier.evidence.resting import (
     check_criterion,
     check_index,
@@ -56,6 +63,7 @@ def check_collision(document: Document) -> None:
                 _check_shape(document, f"{where}/comparisons/{k}/{name}", getattr(pair, name), shape)
         if policy.ranking is not None:
             _check_ranking(document, f"{where}/ranking", policy.ranking, detectors)
+    refuse_misfits(document, collision_misfits(study))
 
 
 def _check_shape(document: Document, pointer: str, rows: Sequence[Sequence[Any]], shape: tuple[int, int]) -> None:
@@ -88,6 +96,7 @@ def check_trade_offs(document: Document) -> None:
                 TradeOffCurve(*(np.array(getattr(curve, name), dtype=np.float64) for name in NUMBERS))
             except ValueError as error:
                 refuse(document, f"/metrics/{at}/curves/{k}", str(error))
+    refuse_misfits(document, trade_offs_misfits(result))
 
 
 def check_rate(document: Document) -> None:
@@ -110,7 +119,7 @@ def check_rate(document: Document) -> None:
             if not _is_rate(*counted, hours):
                 refuse(document, f"{where}/per_hour", "expected encounters by hours")
         total += term.probability * (exposure.per_hour or 0.0)
-    if content.per_hour is not None and not _near(total, content.per_hour):
+    if content.per_hour is not None and not near(total, content.per_hour):
         refuse(document, "/per_hour", f"expected {total}, the sum of probability and exposure over the terms")
     listed = [("/bounds", content.bounds)]
     listed += [(f"/other_bounds/{k}", each) for k, each in enumerate(content.other_bounds)]
@@ -121,16 +130,24 @@ def check_rate(document: Document) -> None:
         if bounds.level is None or bounds.error_probability is None:
             continue
         level = 1 - (bounds.error_probability + bounds.error_exposure)
-        if not _near(level, bounds.level):
+        if not near(level, bounds.level):
             refuse(document, f"{pointer}/level", f"expected {level}, 1 minus both errors")
+    refuse_misfits(document, rate_misfits(content))
 
 
 def _is_rate(encounters: int | None, per_hour: float | None, hours: Fraction) -> bool:
-    return encounters is not None and per_hour is not None and _near(float(encounters), per_hour * float(hours))
+    return encounters is not None and per_hour is not None and near(float(encounters), per_hour * float(hours))
 
 
-def _near(one: float, other: float) -> bool:
-    return math.isclose(one, other, rel_tol=ROUNDING, abs_tol=ROUNDING)
+def check_assess(document: Document) -> None:
+    """What an assessment computes from its own numbers."""
+    refuse_misfits(document, assess_misfits(document.result))
+
+
+def refuse_misfits(document: Document, found: Misfits) -> None:
+    """Refuse a document at the first element that contradicts others."""
+    for pointer, message in found:
+        refuse(document, pointer, message)
 
 
 def check_mutate(document: Document) -> None:

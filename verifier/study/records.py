@@ -13,7 +13,7 @@ from verifier.base.documents import Count, Level, Limits, MisfitError
 from verifier.checking.verdicts import INDEPENDENT_ITEMS, VerdictRule
 from verifier.perception.settings import EmptyColumns, Labelling
 from verifier.study.options import VerdictSource
-from verifier.systems.model import PlannerKind
+from verifier.systems.model_parts import PlannerKind
 from verifier.systems.settings import FalseAlarms
 
 

@@ -238,14 +238,33 @@ def _other_value(
     combinations = math.prod(most + 1 if each is None else len(each) for each in choices)
     if tried + combinations > most or combinations * len(members) > MOST_MOVES:
         return None, tried
-    for combination in itertools.product(*(each for each in choices if each is not None)):
-        tried += 1
+    listed = tuple(tuple(each) for each in choices if each is not None)
+    key = members.tobytes(), moves.tobytes(), listed, value  # rates that allow the same moves have the same answer
+    known = objective.product.tried
+    if key not in known:
+        known[key] = _tried_out(objective, members, following, moves, optional, listed, value)
+    found, count = known[key]
+    return found, tried + count
+
+
+def _tried_out(
+    objective: Objective,
+    members: Ints,
+    following: Ints,
+    moves: Mask,
+    optional: Ints,
+    choices: tuple[tuple[tuple[int, ...], ...], ...],
+    value: bool,
+) -> tuple[bool, int]:
+    """Whether a combination of choices gives a bottom component the opposite of `value`; how many were tried."""
+    count = 0
+    for count, combination in enumerate(itertools.product(*choices), 1):
         moves[optional] = False
         for place, seen in zip(optional.tolist(), combination, strict=True):
             moves[place, list(seen)] = True
         if np.any(_bottom_values(objective, members, following, moves) != value):
-            return True, tried
-    return False, tried
+            return True, count
+    return False, count
 
 
 def _can_refuse(step: UncertainStep, members: Ints, inside: Mask, moves: Mask) -> Mask:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from verifier.base.budget import Clock, memory_limit
-from verifier.base.errors import InputError, LimitError, Place, UsageError
+from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, UsageError
 from verifier.base.files import json_of
 from verifier.base.version import __version__
 from verifier.evidence.bundle.archive import DEFAULT_LIMITS as READING_LIMITS
@@ -34,7 +34,7 @@ from verifier.evidence.bundle.names import check_paths
 from verifier.evidence.bundle.parts import Parts, read_parts
 from verifier.evidence.bundle.recompute import check_anew
 from verifier.evidence.bundle.request import REQUEST_FILE, Request, request_of
-from verifier.evidence.bundle.system import Unpacked, unpacked_inputs
+from verifier.evidence.bundle.system import Unpacked, unpacked_inputs, without_folder
 from verifier.evidence.consistency import check_document
 from verifier.evidence.differences import findings_of
 from verifier.evidence.findings import CheckReport, Finding, Grades, Kind, Log
@@ -103,7 +103,7 @@ def check_bundle(
     Raises:
         InputError: the bundle cannot be read at all.
         EngineError: the engines disagree or fail.
-        NoAnswerError: the check takes longer than the limits allow, or more memory.
+        NoAnswerError: nothing is wrong as far as the limits of the check allow to look.
     """
     return check_files(Path(path).absolute().name, read_bundle(path, limits.reading), digest, anew, limits, progress)
 
@@ -132,8 +132,15 @@ def check_files(
     again = partial(check_anew, progress=progress) if anew else None
     results = sum(path.startswith("results/") for path in files)
     clock = Clock(limits.timeout_s * (1 + results))
-    with memory_limit(limits.system.memory_bytes), clock.running("checking the bundle"):
-        verdict = _sources(files, altered, again, limits, log)
+    try:
+        with memory_limit(limits.system.memory_bytes), clock.running("checking the bundle"):
+            verdict = _sources(files, altered, again, limits, log)
+    except LimitError as error:
+        if not log.findings:  # limits that are too small say nothing about the bundle
+            message = f"no answer within the limits of this check: {without_folder(error.message)}"
+            raise NoAnswerError(message, hint=error.hint) from None
+        log.unchecked.append(f"what is beyond the limits of this check: {error.message}".replace("\n", " "))
+        verdict = ""
     log.unchecked.append(STATED)
     demanded = digest is not None and found_digest == digest.lower()
     if not demanded:
@@ -179,10 +186,8 @@ def _sources(files: Mapping[str, bytes], altered: set[str], anew: Anew | None, l
         return ""
     try:
         return _looked_into(files, altered, anew, limits, log)
-    except LimitError as error:
-        log.findings.append(
-            Finding("", "", error.message.replace("\n", " "), "a system within the limits of this check")
-        )
+    except LimitError:
+        raise
     except _REFUSED as error:
         log.findings.append(_refusal(error, ""))
     except _MALFORMED as error:

@@ -7,7 +7,7 @@ reason in `results/omitted.json`, so that nothing is left out silently.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -110,16 +110,18 @@ def planned(rebuilt: Study) -> Iterator[Planned]:
         yield Planned(alternative_file(other.name), about, _run(other.options))
 
 
-def make_results(rebuilt: Study, storm: StormProcess, progress: Progress = iter) -> Made:
+def make_results(rebuilt: Study, storm: StormProcess, progress: Progress = iter, known: Container[str] = ()) -> Made:
     """Make everything that is planned, and the certificates.
 
     Args:
         rebuilt: the system.
         storm: the model checker.
         progress: wraps the list of what is to be made, for a progress bar: results, then blocks with certificates.
+        known: paths of what could be made before, so that limits are no reason to leave it out.
 
     Raises:
         VerifierError: the run itself cannot be made, or engines disagree.
+        LimitError: limits that are too small for what is known.
     """
     texts: dict[str, str] = {}
     about: dict[str, str] = {OMITTED_FILE: OMITTED_WORDS}
@@ -132,7 +134,7 @@ def make_results(rebuilt: Study, storm: StormProcess, progress: Progress = iter)
         try:
             texts[each.path] = each.make(runs)
         except _REFUSALS as error:
-            if each.path == RUN_FILE:
+            if each.path == RUN_FILE or (isinstance(error, LimitError) and each.path in known):
                 raise
             omitted.append(omission(each.path, error))
         else:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from verifier.base.documents import fraction_text
+from verifier.base.errors import NoAnswerError
 from verifier.checking.enclosure import AGREEMENT
 from verifier.checking.process import StormProcess
 from verifier.evidence.bundle.layout import CERTIFICATES, RUN_FILE
@@ -15,6 +16,8 @@ from verifier.evidence.differences import Difference, differences
 from verifier.evidence.findings import Finding, Kind, Log
 from verifier.pipeline import checked_study, result_of
 
+_UNKNOWN = b"within the limits"
+"""What results say where they say no more."""
 _NEARLY_NOTHING = 1e-13
 """What numbers near 0 may differ by, such as differences between engines."""
 
@@ -29,10 +32,10 @@ def check_anew(parts: Parts, found: Log, progress: Progress = iter) -> None:
 
     Raises:
         EngineError: the engines disagree, or took too long.
-        VerifierError: as `make_results`.
+        VerifierError: as `make_results`; NoAnswerError where limits leave out what the bundle says.
     """
     with StormProcess() as storm:
-        made, rounded, proofs = make_results(parts.rebuilt, storm, progress), 0, 0
+        made, rounded, proofs = make_results(parts.rebuilt, storm, progress, parts.files), 0, 0
         for path in sorted({*made.texts, *_results(parts)}):
             if path not in made.texts:
                 found.findings.append(Finding(path, "", "a result", "nothing: it is not made anew", Kind.CONTENT))
@@ -42,6 +45,8 @@ def check_anew(parts: Parts, found: Log, progress: Progress = iter) -> None:
                 continue
             elif path.startswith(f"{CERTIFICATES}/"):
                 proofs += 1
+            elif made.texts[path].encode().count(_UNKNOWN) > parts.files[path].count(_UNKNOWN):
+                raise NoAnswerError(f"{path} says more than is found out within the limits of this check")
             else:
                 rounded += _compared(parts.files[path], made.texts[path].encode(), path, found)
         found.checked.append((len(made.texts), "results computed anew and compared byte for byte"))

@@ -352,13 +352,14 @@ def _degradation(found: SystemResult) -> DegradationRecord:
         inputs=_inputs(result.inputs),
         settings=result.settings,
         remarks=result.remarks,
-        criteria=tuple(map(_criterion, result.criteria, result.breaks)),
-        seen=tuple(tuple(map(_name, group)) for group in result.seen),
-        surely_before=tuple(SureOrder(_name(one), _name(other)) for one, other in result.surely_before),
+        criteria=tuple(map(criterion_record, result.criteria, result.breaks)),
+        seen=tuple(tuple(map(name_record, group)) for group in result.seen),
+        surely_before=order_records(result.surely_before),
     )
 
 
-def _criterion(each: Criterion, one: Break) -> CriterionRecord:
+def criterion_record(each: Criterion, one: Break) -> CriterionRecord:
+    """A criterion and where it breaks."""
     verdicts = (None if verdict is None else verdict.value for verdict in _all(each, each.verdicts))
     place = BreakRecord(
         _level(one.holds_at),
@@ -379,8 +380,14 @@ def _all(each: Criterion, known: Sequence[T | None]) -> Sequence[T | None]:
     return known or (None,) * len(each.values)
 
 
-def _name(each: Criterion | Break) -> CriterionName:
+def name_record(each: Criterion | Break) -> CriterionName:
+    """Which criterion."""
     return CriterionName(each.kind, each.name)
+
+
+def order_records(orders: Sequence[tuple[Criterion, Criterion]]) -> tuple[SureOrder, ...]:
+    """Of pairs: the earlier one and the later one."""
+    return tuple(SureOrder(name_record(one), name_record(other)) for one, other in orders)
 
 
 def _number(value: Fraction | None) -> float | None:
