@@ -191,7 +191,7 @@ def _misfit(name: str, told: Any, follows: Any) -> MisfitError:
         key = next(key for key in told if told[key] != follows[key])
         told, follows = told[key], follows[key]
         way.append(key)
-    expected, said = (shown(json.dumps(value), 300)[1:-1] for value in (follows, told))
+    expected, said = (json.dumps(value)[:300] for value in (follows, told))
     return MisfitError(way, f"expected {expected}, which follows from the numbers beside it, found {said}")
 
 
