@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from verifier.analysis.vacuity import Vacuity
 from verifier.base.documents import Condition, Count, FractionText, InputFile, Limits, Magnitude
 from verifier.base.numbers import decimal_text
-from verifier.checking.verdicts import Basis, Reason, Verdict, verdict_text
+from verifier.checking.verdicts import Basis, Reason, Verdict
 from verifier.perception.confusion.document_types import FalseAlarms
 from verifier.perception.settings import Labelling
 from verifier.study.results import Point, point_document
@@ -148,8 +148,3 @@ class PointRecord:
         """Environment, swept constants and initial state: `ped vmax=1 x=1 v=1`."""
         values = (*self.constants.items(), *self.initial.items())
         return " ".join([self.environment, *(f"{name}={value}" for name, value in values)])
-
-    @property
-    def verdict_text(self) -> str:
-        """The verdict with its condition, for people."""
-        return verdict_text(self.verdict.value, self.condition)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from verifier.analysis.planning import EvidencePlan
 from verifier.base.documents import json_values
@@ -52,7 +52,9 @@ def _headed(result: ExplainResult, explained: Explained) -> Section:
     texts = [f"P = {number} ({bound_text(point)}) in the worst scenario, {scenario_text(point)}"]
     if point.sureness is not None:
         sure = point.sureness
-        interval, bounds = (interval_text(ends["lower"], ends["upper"]) for ends in _ends(point.sureness))
+        interval, bounds = (
+            interval_text(sure[name]["lower"], sure[name]["upper"]) for name in ("interval", "confidence_bounds")
+        )
         name, gap, assumed = bounds_told(result.settings).partition("; ")
         texts += [f"{level_text(sure['level'])} {sure['interval']['kind']} interval {interval}"]
         texts += [f"{name} {bounds}{gap}{assumed}"]
@@ -61,10 +63,6 @@ def _headed(result: ExplainResult, explained: Explained) -> Section:
     texts += ["it holds whatever the detector predicts"] if point.basis == "any_dependence" else []
     head = f"{explained.name}, planner {explained.planner}: {asked}, {marked_verdict(told)}"
     return Section(head, tuple(map(Paragraph, texts)))
-
-
-def _ends(sureness: dict[str, dict[str, float]]) -> Sequence[dict[str, float]]:
-    return sureness["interval"], sureness["confidence_bounds"]
 
 
 def _evidence_lines(result: ExplainResult) -> list[str]:
