@@ -52,8 +52,7 @@ def test_a_result_whose_verdicts_do_not_follow_from_it_gives_no_rate(result, cap
     result.write_text(json.dumps(content))
     assert rate(result, "--requirement", "stops", "--exposure", "12/h") == 4
     told = capsys.readouterr()
-    assert told.out == ""
-    assert "/requirements/0/points/0/condition: expected null, which follows" in told.err
+    assert (told.out, "/requirements/0/points/0/condition: expected null" in told.err) == ("", True)
 
 
 def test_json_is_the_same_wherever_it_goes(result, tmp_path, capsys):

@@ -87,9 +87,9 @@ def _decisions_apart(path: str, told: Decision, follows: Decision, pointer: str)
     """Where a verdict, or what it rests on, is not what follows."""
     for name in vars(told):
         mine, theirs = (json_values(getattr(each, name)) for each in (told, follows))
-        if mine is None or theirs is None:
-            mine, theirs = (each and json.dumps(each) for each in (mine, theirs))
-        yield from differing(path, {name: mine}, {name: theirs}, FOLLOWS, pointer)
+        if mine != theirs:  # a reason of another kind is another reason
+            mine, theirs = (json.dumps(each) if isinstance(each, dict) else each for each in (mine, theirs))
+            yield from differing(path, {name: mine}, {name: theirs}, FOLLOWS, pointer)
 
 
 def _of_drop(told: DropRecord, run: RunResult, gate: Regression) -> dict[str, Any]:

@@ -39,12 +39,14 @@ from verifier.study.gates import Gates
 from verifier.study.points import Numbers, Point, Sureness
 from verifier.study.records import MatricesRecord, SettingsRecord
 
+InputRole: TypeAlias = Literal["spec", "model", "confusion"]
+
 
 @dataclass(frozen=True)
 class RunInput(InputFile):
     """A file that a run was made from."""
 
-    role: Literal["spec", "model", "confusion"]
+    role: InputRole
 
 
 @dataclass(frozen=True)
@@ -220,8 +222,7 @@ class RunResult(Derives, Result):
         title: what the matrices are, for people.
         verdict: the worst over all requirements; without an answer where one has none, unless another is violated.
         condition: what must be true for the verdict to hold.
-        inputs: the files that went in.
-        matrices: what the matrices are and how they were made.
+        inputs, matrices: the files that went in; what the matrices are and how they were made.
         settings: every choice that can change a number.
         channel: the test of the memoryless channel.
         versions: of this program and of what it computed with.
@@ -304,7 +305,6 @@ def _sureness_columns(sureness: Sureness | None) -> dict[str, float]:
     }
 
 
-def point_document(point: Point) -> dict[str, Any]:
+def point_document(point: Point) -> Any:
     """A point as JSON values."""
-    made: dict[str, Any] = json_values(point)
-    return made
+    return json_values(point)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from typing import get_args
 
 from verifier.evidence.documents import Document
-
-_ROLES = ("spec", "model", "confusion")
+from verifier.study.results import InputRole
 
 
 def sources_of(document: Document) -> dict[str, str]:
     """Role -> SHA-256 of the spec, model and matrices that a result was made from; other results name none."""
     inputs = document.content.get("inputs", ())
-    return {each["role"]: each["sha256"] for each in inputs if each.get("role") in _ROLES}
+    return {each["role"]: each["sha256"] for each in inputs if each.get("role") in get_args(InputRole)}
 
 
 def same_sources(document: Document, run: Document) -> bool:
