@@ -101,7 +101,8 @@ def read_inputs(spec_path: str | Path, confusion_path: str | Path, options: RunO
     """Read spec, system model and matrices; VerifierError as `verifier.pipeline.verify_spec`."""
     spec = read_spec(spec_path)
     model = read_model(spec.model)
-    check_names(spec, model.types())
+    chosen = spec.planners if spec.planners and "all" not in spec.planners else tuple(model.planners)
+    check_names(spec, model.types(chosen))
     if options.selection.initial is not None:
         check_type(options.selection.initial, model.types(), Source("", "--initial"), "boolean")
     return Inputs(spec, model, read_confusion(confusion_path, options.where, options.score_threshold, options.mix))
@@ -306,7 +307,8 @@ class Case(Block):
     def initial_states(self) -> tuple[dict[str, int], ...]:
         """One valuation each."""
         skeleton = self.skeleton
-        columns = {name: value[skeleton.starts].tolist() for name, value in skeleton.valuations.items()}
+        names = [each.name for each in self.system.variables]  # memory begins alike everywhere
+        columns = {name: skeleton.valuations[name][skeleton.starts].tolist() for name in names}
         return tuple(dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
 
     @cached_property

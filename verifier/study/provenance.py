@@ -242,7 +242,7 @@ def grid_remarks(grid: Grid, false_alarms: str) -> Iterator[str]:
     if grid.asking_more:
         yield (
             f"no intervals and no confidence bounds: planner {_listed(grid.asking_more)} asks count(...), "
-            "report(...) or within; verdicts are those of the point estimates"
+            "report(...) or within, or tells frames apart; verdicts are those of the point estimates"
         )
     if false_alarms != "ignore":
         yield _places_remark(grid, beside_objects=false_alarms == "background")

@@ -19,6 +19,7 @@ from verifier.language.expressions.syntax import Node, Operation, conjunction
 from verifier.language.specs import Requirement, Specification
 from verifier.study.options import Selection
 from verifier.systems.behaviour import questions_of
+from verifier.systems.memory import tells_frames_apart
 from verifier.systems.model import Setting, System, SystemModel
 from verifier.systems.model_parts import Planner
 
@@ -68,8 +69,13 @@ class Grid:
 
     @property
     def asking_more(self) -> tuple[str, ...]:
-        """The planners that ask more of reports than `sees(class)`: there are no bounds for them yet."""
-        names = (each.planner.name for each in self.blocks if questions_of(each.system, each.planner, None).atoms)
+        """The planners that tell reports apart by more than their class: there are no bounds for them yet."""
+        names = (
+            each.planner.name
+            for each in self.blocks
+            if questions_of(each.system, each.planner, None).atoms
+            or tells_frames_apart(each.planner, each.system.model.frames)
+        )
         return tuple(dict.fromkeys(names))
 
 

@@ -10,6 +10,8 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,7 @@ from verifier.base.arrays import Ints, Mask
 from verifier.language.expressions import evaluate, resolve_sees
 from verifier.language.expressions.syntax import TRUE, Node, names_in
 from verifier.perception.confusion.matrices import Label
+from verifier.systems.memory import frames_read, in_frames, tracked, what_rules_read
 from verifier.systems.model import BoundedVariable, System
 from verifier.systems.model_parts import EMPTY_CLASS, Planner, Rule, Run
 from verifier.systems.observation import Questions
@@ -45,6 +48,7 @@ def questions_of(system: System, planner: Planner, formula: Node | None) -> Ques
     """What a planner asks about the detector's reports."""
     rules: tuple[Rule | Run, ...] = (*planner.rules, *planner.runs)
     nodes = [node for rule in rules for node in (rule.when, *(rule.inputs or {}).values())]
+    nodes += [tracker.of for tracker in planner.trackers]
     asked: frozenset[str] = frozenset()
     if planner.kind == "synthesis" and formula is not None:
         names = names_in(formula)
@@ -79,15 +83,18 @@ def steps(
     following[:] = space.nowhere
     for column, observation in enumerate(observations):
         undecided = np.ones(len(states), dtype=bool)
+        seen = in_frames(observation, frames_read(planner, system.model.frames))
+        after = tracked(system, planner, seen, values, len(states))
+        told, scope = what_rules_read(planner, seen), {**values, **after}
         for rule in (*planner.rules, *DEFAULTS[: len(system.defaults) == len(system.inputs)]):
-            where = np.flatnonzero(undecided & _applies(system, rule, observation, values, len(states)))
+            where = np.flatnonzero(undecided & _applies(system, rule, told, scope, len(states)))
             undecided[where] = False
             if len(where):
-                following[where, column] = step_by(system, space, rule, observation, states, where, values)
+                following[where, column] = step_by(system, space, rule, told, states, where, scope, after)
     return following
 
 
-def _applies(system: System, rule: Rule | Run, observation: Label, values: Mapping[str, Ints], count: int) -> Mask:
+def _applies(system: System, rule: Rule | Run, observation: Label, values: Mapping[str, Any], count: int) -> Mask:
     """(count,) the valuations in which the condition of a rule or run holds."""
     path = f"{rule.path}.when"
     when = system.resolve(resolve_sees(rule.when, observation), path)
@@ -101,21 +108,33 @@ def step_by(
     observation: Label,
     states: Codes,
     where: Ints,
-    values: Mapping[str, Ints],
+    values: Mapping[str, Any],
+    tracked: Mapping[str, Any] = MappingProxyType({}),
 ) -> Codes:
     """(k,) next state of the states at the positions `where` under one rule; `nowhere` where the step is invalid."""
-    if rule.inputs is None:
+    if rule.inputs is None and not tracked:
         return states[where]
     there = values if len(where) == len(states) else {name: value[where] for name, value in values.items()}
-    inputs = {}
-    for name in (each.name for each in system.inputs):
-        if name in rule.inputs:
-            path = f"{rule.path}.set.{name}"
-            node = system.resolve(resolve_sees(rule.inputs[name], observation), path)
-        else:
-            path, node = f"inputs.{name}.default", system.defaults[name]
-        inputs[name] = evaluate(node, there, system.model.at(path))
-    return successors(system, space, there, inputs, len(where))
+    after = {name: value[where] for name, value in tracked.items()}
+    if rule.inputs is None:
+        return space.number({**there, **after}, len(where))
+    own = rule.inputs
+
+    def chosen(name: str) -> Any:
+        path = f"{rule.path}.set.{name}"
+        node = system.resolve(resolve_sees(own[name], observation), path)
+        return evaluate(node, there, system.model.at(path))
+
+    inputs = {
+        each.name: chosen(each.name)
+        if each.name in own
+        else evaluate(system.defaults[each.name], there, system.model.at(f"inputs.{each.name}.default"))
+        for each in system.inputs
+    }
+    moving = {each.name for each in system.variables}
+    kept = {each.name: there[each.name] for each in space.variables if each.name not in moving}
+    memory = {name: chosen(name) for name in own if name in kept}
+    return successors(system, space, there, inputs, len(where), {**kept, **memory, **after})
 
 
 def input_choices(system: System, pick: str) -> Iterator[dict[str, int]]:

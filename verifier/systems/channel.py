@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from verifier.base.errors import UsageError
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.perception.confusion.matrices import Label
-from verifier.systems.observation import Questions, Report
+from verifier.systems.observation import ONE_FRAME, Frames, Questions, Report
 from verifier.systems.settings import FalseAlarms
 
 FALSE_ALARM_POLICIES: Mapping[FalseAlarms, str] = {
@@ -134,6 +134,7 @@ def make_channel(
     questions: Questions,
     observations: tuple[Label, ...],
     false_alarms: str = "as_counted",
+    frames: Frames = ONE_FRAME,
 ) -> Channel:
     """The channel for objects that stand in given bins.
 
@@ -143,6 +144,7 @@ def make_channel(
         questions: of the planner.
         observations: what the planner can be told, from `possible_observations`.
         false_alarms: one of `FALSE_ALARM_POLICIES`.
+        frames: of a step.
 
     Raises:
         InputError: a true label has no column.
@@ -165,10 +167,11 @@ def make_channel(
         columns = np.concatenate([columns, beside], axis=1)
         bins, names = np.concatenate([bins, bins[:, some]], axis=1), (*names, *("" for _ in some))
     drawn: NDArray[np.bool_] = np.any(columns >= 0, axis=0)
-    kept = tuple(name for name, draws in zip(names, drawn.tolist(), strict=True) if draws)
-    bins, columns = bins[:, drawn], columns[:, drawn]
-    told, then = _reports(matrices, questions, observations, kept, bins)
-    return Channel(matrices.labels, observations, bins, columns, told, then, not questions.atoms)
+    kept = frames.count * tuple(name for name, draws in zip(names, drawn.tolist(), strict=True) if draws)
+    bins, columns = (np.tile(found[:, drawn], (1, frames.count)) for found in (bins, columns))
+    told, then = _reports(matrices, questions, observations, kept, bins, frames)
+    plain = not questions.atoms and not frames.told_apart
+    return Channel(matrices.labels, observations, bins, columns, told, then, plain)
 
 
 def _reports(
@@ -177,6 +180,7 @@ def _reports(
     observations: tuple[Label, ...],
     names: tuple[str, ...],
     bins: NDArray[np.int64],
+    frames: Frames,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """`told` and `then` of a channel."""
     reports: dict[Report, int] = {}
@@ -185,6 +189,7 @@ def _reports(
         for index in np.unique(bins[:, draw]).tolist():
             for number, label in enumerate(matrices.labels):
                 report = questions.report(label, name, float(matrices.edges_m[index + 1]))
+                report = frames.report(report, draw * frames.count // len(names))
                 told[bins[:, draw] == index, draw, number] = reports.setdefault(report, len(reports))
     number_of = {observation: number for number, observation in enumerate(observations)}
     then = [[number_of.get(questions.after(old, report), -1) for report in reports] for old in observations]
@@ -225,6 +230,7 @@ def possible_observations(
     objects: tuple[str | None, ...],
     places: Sequence[int | None] = (),
     false_alarms: str = "as_counted",
+    frames: Frames = ONE_FRAME,
 ) -> tuple[Label, ...]:
     """What a planner can be told, the empty set first.
 
@@ -234,6 +240,7 @@ def possible_observations(
         objects: the name of each object, "" or None for none.
         places: the bin of each place where nothing stands, None where it may be any.
         false_alarms: one of `FALSE_ALARM_POLICIES`.
+        frames: of a step.
 
     Raises:
         UsageError: the false-alarm policy is unknown.
@@ -250,4 +257,7 @@ def possible_observations(
     draws = [told(name, None) for name in objects]
     draws += [] if false_alarms == "ignore" else [told("", index) for index in places]
     draws += [told("", None) for _ in objects] if false_alarms == "background" else []
-    return questions.observations(draws)
+    each = range(frames.count)
+    return questions.observations(
+        [{frames.report(one, frame) for one in reports} for frame in each for reports in draws]
+    )

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
 from verifier.base.errors import InputError, unknown_name
@@ -148,21 +148,58 @@ class _Checker:
             self._type(f"{path}.terminal", variant.terminal, state, "boolean")
 
     def _check_planner(self, planner: Planner, state: Mapping[str, Type]) -> None:
+        own = [each.name for each in planner.memory]
+        own += [name for tracker in planner.trackers for name in tracker.variables]
+        for name in own:
+            if name in self.declared or own.count(name) > 1:
+                kind = self.declared.get(name, "two things of the planner")
+                raise self._fail(f"planners.{planner.name}", f"'{name}' is declared already, as {kind}")
+        for each in planner.memory:
+            constants: dict[str, Type] = dict.fromkeys(self.model.constants, "number")
+            for key, node in (("range[0]", each.range.low), ("range[1]", each.range.high), ("initial", each.initial)):
+                self._type(f"planners.{planner.name}.memory.{each.name}.{key}", node, constants, "number")
+        state = {**state, **dict.fromkeys((each.name for each in planner.memory), "number")}
+        for tracker in planner.trackers:
+            path = f"planners.{planner.name}.trackers.{tracker.name}.of"
+            self._type(path, tracker.of, state, "boolean", observes=True)
+            if any(atom.function == "confirmed" for atom in atoms_in(tracker.of)):
+                raise self._fail(path, "a tracker is of what is reported, not of confirmed(...)")
+        self._check_reading(planner)
         rules: tuple[Rule | Run, ...] = (*planner.rules, *planner.runs)
         for rule in rules:
             self._type(f"{rule.path}.when", rule.when, state, "boolean", observes=True)
             if rule.inputs is not None:
-                self._check_inputs(f"{rule.path}.set", rule.inputs, state)
+                self._check_inputs(f"{rule.path}.set", rule.inputs, state, {each.name for each in planner.memory})
         for run in planner.runs:
             self._type(f"{run.path}.reach", run.reach, state, "boolean")
             self._type(f"{run.path}.through", run.through, state, "boolean")
         if planner.formula is not None:
             self._type(f"planners.{planner.name}.formula", planner.formula, self.model.types(), "boolean")
 
-    def _check_inputs(self, path: str, found: Mapping[str, Node], state: Mapping[str, Type]) -> None:
+    def _check_reading(self, planner: Planner) -> None:
+        """Refuse counts and reports of other frames than the last, trackers that are not there, and other frames."""
+        nodes = [node for rule in planner.rules for node in (rule.when, *(rule.inputs or {}).values())]
+        trackers = {tracker.name for tracker in planner.trackers}
+        path = f"planners.{planner.name}.reading"
+        for atom in sorted({atom for node in nodes for atom in atoms_in(node)}, key=to_text):
+            if atom.function in ("count", "report") and planner.reading != "last":
+                reading = f'"{planner.reading}"' if isinstance(planner.reading, str) else list(planner.reading)
+                asked = to_text(atom).partition(" = ")[0] if len(atom.arguments) < 3 else to_text(atom)
+                message = f"{asked} means the last frame; reading = {reading} goes with sees only"
+                raise self._fail(path, message)
+            if atom.function == "confirmed" and labels_of(atom)[0] not in trackers:
+                message, hint = unknown_name("tracker", labels_of(atom)[0], trackers)
+                raise self._fail(f"planners.{planner.name}.rules", message, hint)
+        if not isinstance(planner.reading, str) and planner.reading[1] != self.model.frames:
+            message = f"expected [h, {self.model.frames}], as many frames as a step has, got {list(planner.reading)}"
+            raise self._fail(path, message)
+
+    def _check_inputs(
+        self, path: str, found: Mapping[str, Node], state: Mapping[str, Type], memory: Set[str]
+    ) -> None:
         wanted = [each.name for each in self.model.inputs]
         needed = {each.name for each in self.model.inputs if each.default is None}
-        if not needed <= set(found) <= set(wanted):
+        if not needed <= set(found) <= {*wanted, *memory}:
             message = f"expected a value for {', '.join(wanted) or 'no input'}; got {', '.join(found) or 'none'}"
             raise self.model.text_at(path).error(
                 message, None, "every rule sets every input of the model that has no default, and nothing else"

@@ -11,6 +11,7 @@ from verifier.base.errors import InputError
 from verifier.language.expressions import evaluate, resolve_sees
 from verifier.language.expressions.syntax import FALSE, Node
 from verifier.perception.confusion.matrices import Label
+from verifier.systems.memory import frames_read, in_frames, remembered, tracked, what_rules_read
 from verifier.systems.model import BoundedVariable, System
 from verifier.systems.model_parts import Planner
 from verifier.systems.scene import Scene, state_text
@@ -48,8 +49,13 @@ def no_valid_step(scene: Scene, nowhere: Mask, valuations: Mapping[str, Ints]) -
 def _reason(system: System, planner: Planner, told: Label, state: Mapping[str, int]) -> tuple[str, str]:
     """(dotted key, what is wrong there) for one state and observation."""
 
+    seen = in_frames(told, frames_read(planner, system.model.frames))
+    there = {name: np.array([found]) for name, found in state.items()}
+    after = {name: found.tolist()[0] for name, found in tracked(system, planner, seen, there, 1).items()}
+    read, scope = what_rules_read(planner, seen), {**state, **after}
+
     def value(node: Node) -> int | float | bool:
-        found: int | float | bool = evaluate(system.resolve(resolve_sees(node, told)), state)
+        found: int | float | bool = evaluate(system.resolve(resolve_sees(node, read)), scope)
         return found
 
     rule = next((each for each in planner.rules if value(each.when)), None)
@@ -72,6 +78,11 @@ def _reason(system: System, planner: Planner, told: Label, state: Mapping[str, i
             beyond = not each.low <= moved <= each.high
             wanted = f"outside {each.low}..{each.high}" if beyond else _wanted(each)
             return f"variables.{each.name}.next", f"the next '{each.name}' is {moved:g}, {wanted}"
+    for each, _ in remembered(system, planner):
+        kept = value(own[each.name]) if each.name in own else 0
+        if each.name in own and not whole_in_range(kept, each)[1]:
+            path = f"{rule.path}.set.{each.name}" if rule else f"planners.{planner.name}"
+            return path, f"{each.name} = {kept:g}, {_wanted(each)}"
     raise ValueError(f"planner '{planner.name}' has a valid step in state {state}")
 
 

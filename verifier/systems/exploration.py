@@ -9,7 +9,7 @@ States come out in the order of their valuations, however they were found.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,13 +81,29 @@ def _frontiers(scene: Scene) -> Iterator[tuple[Codes, Codes]]:
         following = np.repeat(fresh[:, None], len(scene.observations), axis=1)
         if len(moving):
             there = {name: value[moving] for name, value in values.items()}
-            moved = steps(scene.system, space, scene.planner, scene.observations, fresh[moving], there)
+            moved = _where_told(
+                scene, steps(scene.system, space, scene.planner, scene.observations, fresh[moving], there), there
+            )
             nowhere = moved == space.nowhere
             if nowhere.any():
                 raise no_valid_step(scene, nowhere, there)
             following[moving] = moved
         yield fresh, following
         fresh, depth = known.unknown_among(np.unique(following)), depth + 1
+
+
+def _where_told(scene: Scene, moved: Codes, values: Mapping[str, Ints]) -> Codes:
+    """(k, observations) next states in which what cannot be told leads where something that can be told leads.
+
+    Where an object is not there, nothing is reported about it, whatever the matrices say.
+    """
+    if not scene.comes_and_goes or not len(moved):
+        return moved
+    channel, row = scene.channel_at(values, np.zeros(len(moved), dtype=bool))
+    possible = channel.weights(np.ones_like(scene.matrices.counts, dtype=np.float64))[row] > 0
+    first = moved[np.arange(len(moved)), possible.argmax(axis=1)]
+    led: Codes = np.where(possible, moved, first[:, None])
+    return led
 
 
 class _Known:
@@ -144,7 +160,9 @@ def _all_at_once(scene: Scene) -> Reached | None:
     every = np.arange(scene.space.size)
     try:
         moved = steps(scene.system, scene.space, scene.planner, scene.observations, every, scene.values)
-        moved[scene.terminal] = np.flatnonzero(scene.terminal)[:, None]
+        going = ~scene.terminal
+        there = {name: value[going] for name, value in scene.values.items()}
+        moved[going] = _where_told(scene, moved[going], there)
     except InputError:
         return None
     found = reachable_part(scene, Behaviour(moved[np.newaxis], np.zeros(len(scene.starts), dtype=np.int64)))

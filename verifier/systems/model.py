@@ -14,7 +14,7 @@ every imperfect detector.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -26,19 +26,15 @@ from verifier.base.errors import UsageError, unknown_name
 from verifier.base.toml import Element
 from verifier.language.expressions import Source, evaluate, exact_number, replace_atoms, substitute, to_text
 from verifier.language.expressions.syntax import (
-    FALSE,
     TRUE,
     Boolean,
-    Call,
     Node,
     Number,
-    Operation,
     atoms_in,
     conjunction,
-    labels_of,
     names_in,
 )
-from verifier.systems.model_parts import EMPTY_CLASS, PlacedObject, Planner, Type, Variable, Variant
+from verifier.systems.model_parts import EMPTY_CLASS, Memory, PlacedObject, Planner, Type, Variable, Variant, presence
 
 LARGEST_BOUND = 2**31
 """Size of the ends of a range."""
@@ -58,6 +54,7 @@ class SystemModel:
         variants: name of an environment that is written as a table -> how the model differs there.
         field_of_view_m: from where to where false alarms arise in every bin; None where only places have them.
         step_s: duration of a step in seconds.
+        frames: how often the detector reports in each step.
         constraints: conditions on the constants without which the model makes no sense (a stop line beyond the
             end of the road meets every requirement, vacuously).
         sha256: hash of the file's bytes.
@@ -79,6 +76,7 @@ class SystemModel:
     variants: Mapping[str, Variant] = field(default_factory=dict)
     field_of_view_m: tuple[Node, Node] | None = None
     step_s: Fraction | None = None
+    frames: int = 1
     constraints: tuple[Node, ...] = ()
     source: str = ""
     file: str = ""
@@ -148,14 +146,22 @@ class SystemModel:
         nodes += itertools.chain.from_iterable(variant.nodes for variant in self.variants.values())
         return any(map(atoms_in, nodes))
 
-    def types(self) -> dict[str, Type]:
-        """Every name that a spec may use, with its type.
+    def types(self, planners: Iterable[str] = ()) -> dict[str, Type]:
+        """Every name that a spec about these planners may use, with its type.
 
         Variables, constants and quantities are numbers. Labels are conditions, and so is every class (an object
-        of that class stands in the environment) and `empty` (none does).
+        of that class stands in the environment) and `empty` (none does). Memory counts where all
+        planners have it.
         """
+        memories = [{each.name for each in self.planners[name].memory} for name in planners if name in self.planners]
         found: dict[str, Type] = dict.fromkeys(
-            [*self.constants, *(each.name for each in self.variables), *self.quantities], "number"
+            [
+                *self.constants,
+                *(each.name for each in self.variables),
+                *self.quantities,
+                *(set.intersection(*memories) if memories else ()),
+            ],
+            "number",
         )
         found |= dict.fromkeys([*self.labels, *self.environment_classes(), EMPTY_CLASS], "boolean")
         return found
@@ -315,20 +321,6 @@ def _bounded(model: SystemModel, resolve: _Resolver, path: str, variable: Variab
     return BoundedVariable(variable.name, low, high)
 
 
-def presence(objects: tuple[PlacedObject, ...]) -> Callable[[Call], Node]:
-    """What `present(name or class)` means where these objects stand; other atoms mean themselves."""
-
-    def meaning(atom: Call) -> Node:
-        if atom.function != "present":
-            return atom
-        found: Node = FALSE
-        for placed in objects:
-            found = Operation("|", (found, placed.is_present(labels_of(atom)[0])))
-        return found
-
-    return meaning
-
-
 def _resolved_object(resolve: _Resolver, placed: PlacedObject, path: str) -> PlacedObject:
     return replace(
         placed,
@@ -336,6 +328,11 @@ def _resolved_object(resolve: _Resolver, placed: PlacedObject, path: str) -> Pla
         when=resolve(placed.when, f"{path}.when"),
         class_when={name: resolve(node, f"{path}.class") for name, node in placed.class_when.items()},
     )
+
+
+def bounded(system: System, path: str, memory: Memory) -> BoundedVariable:
+    """A variable of a planner's memory with its range in numbers; InputError as `SystemModel.instantiate`."""
+    return _bounded(system.model, system.resolve, path, Variable(memory.name, memory.range))
 
 
 def _with_pick(planner: Planner, settings: Mapping[str, Setting]) -> Planner:

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from verifier.base.errors import UsageError
 from verifier.language.expressions import replace_atoms
 from verifier.language.expressions.kinds import Kind
-from verifier.language.expressions.syntax import FALSE, TRUE, Call, Node, Operation
+from verifier.language.expressions.syntax import FALSE, TRUE, Call, Node, Operation, labels_of
 
 EMPTY_CLASS = "empty"
 PICKS = {
@@ -75,6 +75,20 @@ class PlacedObject:
         return Operation("&", (self.when, self.classes[what])) if what in self.classes else FALSE
 
 
+def presence(objects: tuple[PlacedObject, ...]) -> Callable[[Call], Node]:
+    """What `present(name or class)` means where these objects stand; other atoms mean themselves."""
+
+    def meaning(atom: Call) -> Node:
+        if atom.function != "present":
+            return atom
+        found: Node = FALSE
+        for placed in objects:
+            found = Operation("|", (found, placed.is_present(labels_of(atom)[0])))
+        return found
+
+    return meaning
+
+
 @dataclass(frozen=True)
 class Variant:
     """How the model differs in one environment: what its table says beside its objects.
@@ -136,6 +150,45 @@ class Run:
     path: str = ""
 
 
+FrameWord: TypeAlias = Literal["last", "any", "all"]
+Reading: TypeAlias = FrameWord | tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Memory:
+    """A variable of a planner, which its rules may read and set, and with what it begins."""
+
+    name: str
+    range: Range
+    initial: Node
+
+
+@dataclass(frozen=True)
+class Tracker:
+    """Confirmed after so many hits among the last results, deleted after so many misses; see `systems.memory`.
+
+    Attributes:
+        of: what counts as a hit in a frame.
+        confirm, delete: (m, n), m of the last n; with log odds the level, twice.
+        log_odds: (hit, miss), what a result adds to the level.
+        levels: least and greatest value of its second variable: the last results as bits, or the level.
+        start: with which level it begins.
+    """
+
+    name: str
+    of: Node
+    confirm: tuple[int, int]
+    delete: tuple[int, int]
+    log_odds: tuple[int, int] | None
+    levels: tuple[int, int]
+    start: int = 0
+
+    @property
+    def variables(self) -> tuple[str, str]:
+        """Names of its two variables: confirmed or not, and the last results or the level."""
+        return f"{self.name}_confirmed", f"{self.name}_recent"
+
+
 @dataclass(frozen=True)
 class Planner:
     """A planner of one of three kinds.
@@ -146,6 +199,7 @@ class Planner:
     synthesis: for each observation the controller that meets the requirements if the observation is true
         (perfect perception); where no input can still meet them, the first rule that holds.
 
+    `reading` says which of the frames of a step `sees` means: the last one, any, all, or (h, n), at least h of n.
     `formula` is what a synthesis planner is computed from; None means the requirements of the spec.
     """
 
@@ -156,6 +210,9 @@ class Planner:
     formula: Node | None = None
     pick: str = "lowest"
     source: str = ""
+    memory: tuple[Memory, ...] = ()
+    trackers: tuple[Tracker, ...] = ()
+    reading: Reading = "last"
 
     def __post_init__(self) -> None:
         if self.pick not in PICKS:

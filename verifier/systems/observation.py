@@ -26,7 +26,8 @@ from verifier.language.expressions.syntax import (
     labels_of,
 )
 from verifier.perception.confusion.matrices import EMPTY, Label
-from verifier.systems.model_parts import EMPTY_CLASS
+from verifier.systems.memory import frames_read, tagged, tells_frames_apart, untagged
+from verifier.systems.model_parts import EMPTY_CLASS, Planner
 
 LARGEST_OBSERVATION_COUNT = 62
 """Observations a planner may tell apart: a set of them is kept in the bits of one 64-bit integer."""
@@ -38,6 +39,30 @@ class Report:
 
     facts: frozenset[str]
     counted: frozenset[str]
+
+    def in_frame(self, frame: int) -> Report:
+        """The same, of one frame of a step."""
+        return Report(*(frozenset(tagged(fact, frame) for fact in facts) for facts in (self.facts, self.counted)))
+
+
+@dataclass(frozen=True)
+class Frames:
+    """How many frames of a step are read, and whether it matters which of them made a report."""
+
+    count: int = 1
+    told_apart: bool = False
+
+    @classmethod
+    def of(cls, planner: Planner, frames: int) -> Frames:
+        """Those of a planner, where the detector reports so often in each step."""
+        return cls(frames_read(planner, frames), tells_frames_apart(planner, frames))
+
+    def report(self, report: Report, frame: int) -> Report:
+        """A report of the frame of this number."""
+        return report.in_frame(frame) if self.told_apart else report
+
+
+ONE_FRAME = Frames()
 
 
 @dataclass(frozen=True)
@@ -66,7 +91,7 @@ class Questions:
             if all(numbers is not None for numbers in compared):
                 caps[text] = 1 + max(number for numbers in compared for number in numbers or ())
         names = frozenset(labels_of(each)[0] for each in plain)
-        return cls(classes | names, asked - plain, caps)
+        return cls(classes | names, frozenset(each for each in asked - plain if each.function != "confirmed"), caps)
 
     @property
     def named(self) -> frozenset[str]:
@@ -99,7 +124,7 @@ class Questions:
         for text in report.counted:
             old = next((fact for fact in facts if fact.startswith(f"{text} = ")), f"{text} = 0")
             number = int(old.removeprefix(f"{text} = ")) + 1
-            facts = (facts - {old}) | {f"{text} = {min(number, self.caps.get(text, number))}"}
+            facts = (facts - {old}) | {f"{text} = {min(number, self.caps.get(untagged(text), number))}"}
         return facts
 
     def observations(self, draws: Iterable[Iterable[Report]]) -> tuple[Label, ...]:

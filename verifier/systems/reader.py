@@ -22,12 +22,16 @@ from verifier.systems.model import SystemModel
 from verifier.systems.model_parts import (
     EMPTY_CLASS,
     PICKS,
+    FrameWord,
+    Memory,
     PlacedObject,
     Planner,
     PlannerKind,
     Range,
+    Reading,
     Rule,
     Run,
+    Tracker,
     Variable,
     Variant,
 )
@@ -36,6 +40,7 @@ TABLES = (
     "name",
     "source",
     "step_s",
+    "frame_s",
     "constants",
     "constraints",
     "variables",
@@ -50,7 +55,12 @@ TABLES = (
     "planners",
 )
 _ENVIRONMENT = ("objects", "set", "next", "labels", "initial", "terminal")
+_PLANNER = ("kind", "source", "rules", "runs", "formula", "pick")
+_REMEMBERING = ("memory", "trackers", "reading")
+_LONGEST_WINDOW = 20
+_MOST_LEVELS = 10_000
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_FRAME_WORDS: tuple[FrameWord, ...] = get_args(FrameWord)
 _KINDS: tuple[PlannerKind, ...] = get_args(PlannerKind)
 
 
@@ -80,6 +90,7 @@ def read_model(path: str | Path) -> SystemModel:
         },
         field_of_view_m=_field_of_view(top),
         step_s=top.given("step_s", _duration, None),
+        frames=_frames(top),
         constraints=tuple(_node(condition) for condition in top.list_at("constraints")),
         planners={name: _planner(name, entry) for name, entry in _named(top, "planners", least=1)},
         source=top.given("source", Element.string, "", empty=True),
@@ -125,6 +136,18 @@ def _nodes(top: Element, key: str) -> dict[str, Node]:
     return {name: _node(entry) for name, entry in _named(top, key)}
 
 
+def _frames(top: Element) -> int:
+    step, frame = top.given("step_s", _duration, None), top.given("frame_s", _duration, None)
+    if frame is None:
+        return 1
+    if step is None:
+        raise top.at("frame_s").fail("frame_s needs the duration of a step: step_s = ...")
+    if (step / frame).denominator != 1:
+        message = f"step_s / frame_s = {float(step / frame):g}: expected a whole number of frames per step"
+        raise top.at("frame_s").fail(message)
+    return int(step / frame)
+
+
 def _duration(found: Element) -> Fraction | None:
     value = found.number()
     if value <= 0:
@@ -136,12 +159,16 @@ def _variable(name: str, found: Element, *, moves: bool) -> Variable:
     known = ("range", "next", "unit") if moves else ("range", "default", "unit")
     found.table(known, required=("range", "next") if moves else ("range",))
     found.given("unit", Element.string, "", empty=True)
-    ends = found.at("range")
-    if not isinstance(ends.value, list) or len(ends.value) != 2:
-        raise ends.fail(f"expected [low, high], got {shown(ends.value)}")
-    low, high = map(_node, ends.items())
+    ends = _range(found.at("range"))
     following = _node(found.at("next")) if moves else None
-    return Variable(name, Range(low, high), following, found.given("default", _node, None))
+    return Variable(name, ends, following, found.given("default", _node, None))
+
+
+def _range(found: Element) -> Range:
+    if not isinstance(found.value, list) or len(found.value) != 2:
+        raise found.fail(f"expected [low, high], got {shown(found.value)}")
+    low, high = map(_node, found.items())
+    return Range(low, high)
 
 
 def _variant(found: Element) -> Variant:
@@ -200,12 +227,15 @@ def _class(name: str, found: Element) -> str:
 
 
 def _planner(name: str, found: Element) -> Planner:
-    found.table(("kind", "source", "rules", "runs", "formula", "pick"), required=("rules",))
+    found.table((*_PLANNER, *_REMEMBERING), required=("rules",))
     kind = found.at("kind").one_of(_KINDS) if found.has("kind") else "rules"
     for key, kinds in (("runs", ("runs",)), ("formula", ("synthesis",)), ("pick", ("runs", "synthesis"))):
         if found.has(key) and kind not in kinds:
             wanted = " or ".join(f'kind = "{each}"' for each in kinds)
             raise found.fail(f"'{key}' goes with {wanted}, found kind = \"{kind}\"")
+    for key in _REMEMBERING:
+        if found.has(key) and kind != "rules":
+            raise found.fail(f'\'{key}\' goes with kind = "rules", found kind = "{kind}"')
     if kind in ("rules", "runs") and not found.value.get(kind):
         raise found.fail(f'a planner of kind "{kind}" needs a list of {kind}')
     return Planner(
@@ -216,7 +246,50 @@ def _planner(name: str, found: Element) -> Planner:
         found.given("formula", _formula, None),
         found.given("pick", Element.one_of, "lowest", tuple(PICKS)),
         found.given("source", Element.string, "", empty=True),
+        tuple(_memory(key, entry) for key, entry in _named(found, "memory")),
+        tuple(_tracker(key, entry) for key, entry in _named(found, "trackers")),
+        found.given("reading", _reading, "last"),
     )
+
+
+def _memory(name: str, found: Element) -> Memory:
+    found.table(("range", "initial"), required=("range", "initial"))
+    return Memory(name, _range(found.at("range")), _node(found.at("initial")))
+
+
+def _tracker(name: str, found: Element) -> Tracker:
+    found.table(("of", "confirm", "delete", "log_odds"), required=("of",))
+    of = _node(found.at("of"))
+    if found.has("log_odds") == found.has("confirm") or found.has("confirm") != found.has("delete"):
+        raise found.fail("expected either 'confirm' and 'delete', or 'log_odds'")
+    if found.has("confirm"):
+        confirm, delete = (_of_the_last(found.at(key)) for key in ("confirm", "delete"))
+        return Tracker(name, of, confirm, delete, None, (0, 2 ** (max(confirm[1], delete[1]) - 1) - 1))
+    keys = ("hit", "miss", "range", "confirm", "delete")
+    odds = found.at("log_odds").table((*keys, "start"), required=keys)
+    low, high = (each.whole(-_MOST_LEVELS, _MOST_LEVELS) for each in odds.at("range").items(least=2)[:2])
+    if low > high or len(odds.at("range").value) != 2:
+        raise odds.at("range").fail(f"expected [low, high], got {shown(odds.at('range').value)}")
+    hit, miss = (odds.at(key).whole(-_MOST_LEVELS, _MOST_LEVELS) for key in ("hit", "miss"))
+    confirm, delete = ((odds.at(key).whole(low, high),) * 2 for key in ("confirm", "delete"))
+    start = odds.given("start", Element.whole, 0, low, high)
+    if not low <= start <= high:
+        raise odds.fail(f"it starts at 0, outside {low}..{high}", "say where: start = ...")
+    return Tracker(name, of, confirm, delete, (hit, miss), (low, high), start)
+
+
+def _of_the_last(found: Element) -> tuple[int, int]:
+    """[m, n]: m of the last n."""
+    if not isinstance(found.value, list) or len(found.value) != 2:
+        raise found.fail(f"expected [m, n], m of the last n, got {shown(found.value)}")
+    n = found.at(1).whole(1, _LONGEST_WINDOW)
+    return found.at(0).whole(1, n), n
+
+
+def _reading(found: Element) -> Reading:
+    if isinstance(found.value, list):
+        return _of_the_last(found)
+    return found.one_of(_FRAME_WORDS)
 
 
 def _formula(found: Element) -> Node | None:

@@ -16,15 +16,16 @@ import numpy as np
 from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, UsageError, memory_text, unknown_name
 from verifier.language.expressions import Source, evaluate, exact_number, to_text
-from verifier.language.expressions.syntax import Name, Node, Number, Operation, names_in
+from verifier.language.expressions.syntax import TRUE, Name, Node, Number, Operation, names_in
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import Label
 from verifier.systems.behaviour import questions_of
 from verifier.systems.channel import Channel, Standing, make_channel, possible_observations
 from verifier.systems.distinct import distinct
+from verifier.systems.memory import remembered
 from verifier.systems.model import BoundedVariable, System
 from verifier.systems.model_parts import EMPTY_CLASS, PlacedObject, Planner
-from verifier.systems.observation import Questions
+from verifier.systems.observation import Frames, Questions
 from verifier.systems.settings import Limits
 from verifier.systems.space import Codes, StateSpace, truth
 
@@ -103,6 +104,11 @@ class Scene:
             return np.zeros(count, dtype=bool)
         return np.array(truth(self.system.terminal, values, count, self.system.model.at("terminal")))
 
+    @property
+    def comes_and_goes(self) -> bool:
+        """Whether what can be reported differs from state to state."""
+        return self.system.field_of_view_m is not None or any(placed.when != TRUE for placed in self.objects)
+
     def channel_at(self, valuations: Mapping[str, Ints], ended: Mask) -> tuple[Channel, Ints]:
         """The channel for some states, and the channel row of each.
 
@@ -116,7 +122,9 @@ class Scene:
         standing = _standing(self, valuations, ended)
         kept, row_of_state = _distinct_rows(standing, ended, self.matrices.bin_count)
         standing = replace(standing, what=standing.what[kept], bins=standing.bins[kept])
-        channel = make_channel(self.matrices, standing, self.questions, self.observations, self.options.false_alarms)
+        frames = Frames.of(self.planner, self.system.model.frames)
+        policy = self.options.false_alarms
+        channel = make_channel(self.matrices, standing, self.questions, self.observations, policy, frames)
         return channel, row_of_state
 
 
@@ -134,11 +142,14 @@ def set_scene(
     _check_atoms(system, planner, matrices, questions)
     real = [placed.name for placed in objects if placed.class_name != EMPTY_CLASS]
     places = [*(None for _ in range(len(objects) - len(real))), *viewed_bins(system, matrices)]
-    observations = possible_observations(matrices, questions, tuple(real), places, options.false_alarms)
-    space = StateSpace(system.variables)
+    frames = Frames.of(planner, system.model.frames)
+    observations = possible_observations(matrices, questions, tuple(real), places, options.false_alarms, frames)
+    own = remembered(system, planner)
+    space = StateSpace((*system.variables, *(variable for variable, _ in own)))
     if planner.kind != "rules":
         _refuse_if_too_large(space, system, planner, len(observations), 1, options.limits)
-    starts = _initial_states(system, space, environment, options.initial)
+    begun = {variable.name: value for variable, value in own}
+    starts = _initial_states(system, space, environment, options.initial, begun)
     if planner.kind == "runs":
         _refuse_if_too_large(space, system, planner, len(observations), len(starts), options.limits)
     return Scene(
@@ -206,12 +217,14 @@ def _choices(system: System, planner: Planner) -> int:
     return 0 if planner.kind == "rules" else StateSpace(system.inputs).size
 
 
-def _initial_states(system: System, space: StateSpace, environment: str, narrowed: Node | None) -> Codes:
+def _initial_states(
+    system: System, space: StateSpace, environment: str, narrowed: Node | None, begun: Mapping[str, int]
+) -> Codes:
     """(m,) codes of the initial states, increasing: what the conditions leave of the box that they narrow."""
     conditions: list[tuple[Node, Source | None]] = [(system.initial, system.model.at("initial"))]
     if narrowed is not None:
         conditions.append((system.in_environment(narrowed, environment), None))
-    box = _box(space, [condition for condition, _ in conditions])
+    box = _box(system.variables, [condition for condition, _ in conditions])
     candidates = StateSpace(box).size if all(each.low <= each.high for each in box) else 0
     if candidates > MOST_CANDIDATES:
         widest = max(box, key=lambda each: each.size)
@@ -224,13 +237,15 @@ def _initial_states(system: System, space: StateSpace, environment: str, narrowe
         for condition, source in conditions:
             initial &= truth(condition, values, candidates, source)
         if initial.any():
-            return space.number({name: value[initial] for name, value in values.items()}, int(initial.sum()))
+            count = int(initial.sum())
+            chosen = {name: value[initial] for name, value in values.items()}
+            return space.number({**chosen, **{name: np.full(count, value) for name, value in begun.items()}}, count)
     raise UsageError("no state satisfies the initial condition of the model and the spec")
 
 
-def _box(space: StateSpace, conditions: list[Node]) -> tuple[BoundedVariable, ...]:
+def _box(variables: tuple[BoundedVariable, ...], conditions: list[Node]) -> tuple[BoundedVariable, ...]:
     """The ranges that conjuncts `x = e`, `x <= e`, `x >= e` with constant e leave; a low end may exceed the high."""
-    ends = {each.name: (each.low, each.high) for each in space.variables}
+    ends = {each.name: (each.low, each.high) for each in variables}
     pending = list(conditions)
     while pending:
         node = pending.pop()

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -117,6 +118,7 @@ def successors(
     values: Mapping[str, Ints],
     inputs: Mapping[str, Any],
     count: int,
+    remembered: Mapping[str, Any] = MappingProxyType({}),
 ) -> Codes:
     """(count,) code of the state after one step; `nowhere` where the inputs or the next values are not allowed.
 
@@ -129,6 +131,7 @@ def successors(
         values: the old valuation, (count,) per variable.
         inputs: the inputs, scalars or (count,).
         count: number of valuations.
+        remembered: the new values of a planner's memory and trackers.
     """
     allowed = np.ones(count, dtype=bool)
     whole: dict[str, Ints] = {}
@@ -143,6 +146,8 @@ def successors(
         name: evaluate(node, scope, system.model.at(f"variables.{name}.next"))
         for name, node in system.dynamics.items()
     }
+    for name, value in remembered.items():
+        moved[name] = value if allowed.all() or not np.ndim(value) else value[allowed]
     if allowed.all():
         return space.number(moved, count)
     following = np.repeat(space.number({each.name: each.low for each in space.variables}, 1), count)

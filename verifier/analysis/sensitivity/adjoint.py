@@ -205,11 +205,11 @@ def told_by(channel: Channel) -> list[int]:
     """For each label the number of the observation that it alone is told as.
 
     Raises:
-        NoAnswerError: the planner asks more than `sees(class)`, so that a label is told in several ways.
+        NoAnswerError: a label is told in several ways, as the planner tells more apart than classes.
     """
     if not channel.plain:
         raise NoAnswerError(
-            "the planner asks count(...), report(...) or within, which only points know so far, no bounds",
+            "the planner asks count(...), report(...) or within, or tells frames apart; so far that has points only",
             hint="leave out confidence bounds and explanations: verify run --no-confidence",
         )
     asked = frozenset().union(*channel.observations)

@@ -250,14 +250,14 @@ class ExpressionActions(Transformer[Token, Node]):
 def _atom(function: str, arguments: tuple[Node, ...], position: Position) -> Call:
     """`sees(c)`, `count(c, within = d)`, `report(o)` (which is still to be compared) or `present(n)`."""
     if not arguments or not isinstance(arguments[0], Name):
-        kind = {"report": "object", "present": "object or class"}.get(function, "class")
+        kind = {"report": "object", "present": "object or class", "confirmed": "tracker"}.get(function, "class")
         place = arguments[0].position if arguments else position
         raise problem(f"{function}(...) takes the name of one {kind}", place)
     rest: list[Node] = []
     for node in arguments[1:]:
         named = isinstance(node, Operation) and node.operator == "=" and node.operands[0] == Name("within")
-        if not named or rest or function == "present":
-            wanted = "one name" if function == "present" else "one name and within = DISTANCE"
+        if not named or rest or function in ("present", "confirmed"):
+            wanted = "one name" if function in ("present", "confirmed") else "one name and within = DISTANCE"
             raise problem(f"{function}(...) takes {wanted}", node.position)
         distance = node.operands[1]  # type: ignore[union-attr]
         if not isinstance(distance, Number):

@@ -61,13 +61,15 @@ def resolve_sees(node: Node, seen: frozenset[str]) -> Node:
     Args:
         node: any.
         seen: the facts of an observation: the classes c of which `sees(c)` holds, other atoms that hold as text, and
-            `count(c) = n` for counts above 0.
+            `count(c) = n` for counts above 0. Whether a tracker is confirmed is left as a name, `confirmed(t)`.
     """
 
     def answer(atom: Call) -> Node:
         text, labels = to_text(atom), labels_of(atom)
         if atom.function == "present":
             return atom
+        if atom.function == "confirmed":
+            return Name(text)
         if atom.function == "count":
             told = [fact.removeprefix(f"{text} = ") for fact in seen if fact.startswith(f"{text} = ")]
             return Number(int(told[0]) if told else 0)

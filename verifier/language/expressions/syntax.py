@@ -27,8 +27,8 @@ T = TypeVar("T")
 ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "neg"})
 COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
 CONNECTIVES = frozenset({"!", "&", "|", "xor", "->", "<->"})
-ATOMS = frozenset({"sees", "count", "report", "present"})
-"""Functions of names of classes or objects, which are no operands; the last one is about the state."""
+ATOMS = frozenset({"sees", "count", "report", "confirmed", "present"})
+"""Functions of names of classes, objects or trackers, which are no operands; the last one is about the state."""
 FUNCTIONS = ATOMS | {"min", "max", "abs", "floor", "ceil", "ite"}
 
 TEMPORAL_WORDS = frozenset({"G", "F", "X", "U", "R", "W", "M", "next", "always", "eventually", "until"})
@@ -165,7 +165,7 @@ class Call(_Value):
     `ite(c, a, b)` is `a` where `c` holds, else `b`. Of the detector's reports `sees(c)` asks whether there is one of
     class c, `count(c)` how many there are, and `report(o, c)`, written `report(o) = c`, whether the object named o is
     reported as c; a number as last argument, written `within = d`, asks for reported bins below d metres only.
-    `present(n)` is whether an object of that name or class is there.
+    `confirmed(t)` is whether the tracker t is, `present(n)` whether an object of that name or class is there.
     """
 
     function: str

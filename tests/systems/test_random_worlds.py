@@ -1,0 +1,136 @@
+"""Random worlds against the reference's slow reading in exact fractions: x and v after each of some steps."""
+
+import importlib.util
+import json
+import random
+from fractions import Fraction
+
+import pytest
+
+from verifier.chains.filled import markov_chain
+from verifier.perception.confusion import read_confusion
+from verifier.systems import exploration
+from verifier.systems.reader import read_model
+from verifier.systems.skeleton import build_skeleton
+
+CLASSES = ("ped", "car")
+STEPS = 5
+PLACES = [(x, v) for x in range(10) for v in range(3)]
+
+
+@pytest.fixture(scope="session")
+def reference(shared):
+    spec = importlib.util.spec_from_file_location("world_reference", shared / "oracles/worlds/reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def condition(rng):
+    return rng.choice(["x < 3", "x % 2 = 0", "v = 1 | x > 4", "v != 2", "x + v < 6", "true", "true"])
+
+
+def obj(rng, name):
+    kind = f'"{rng.choice(CLASSES)}"'
+    if rng.random() < 0.4:
+        kind = '{ ped = "x < 3", car = "x >= 3" }'
+    when = f', when = "{condition(rng)}"' if rng.random() < 0.6 else ""
+    distance = f"({rng.randrange(9)} + {rng.randrange(3)} * x) % 10"
+    return f'{{ name = "{name}", class = {kind}{when}, distance_m = "{distance}" }}'
+
+
+def atom(rng, names, last):
+    within = rng.choice(["", ", within = 4", ", within = 10"])
+    asked = [f"sees({rng.choice(CLASSES)}{within})", f"sees({rng.choice(CLASSES)})"]
+    if last:
+        asked.append(f"count({rng.choice(CLASSES)}{within}) {rng.choice(['>=', '='])} {rng.randrange(1, 3)}")
+        asked += [
+            f"report({name}{within}) {rng.choice(['=', '!='])} {rng.choice((*CLASSES, 'empty'))}" for name in names
+        ]
+    return rng.choice(asked)
+
+
+def world(rng):
+    """A model and a confusion document."""
+    names = ["a", "b"][: rng.randrange(1, 3)]
+    frames, viewed = rng.choice([1, 1, 2]), rng.random() < 0.4
+    reading = rng.choice(["last", "last", "any"])
+    memory, tracker = rng.random() < 0.5, rng.random() < 0.5 and frames == 1
+    lines = [f"step_s = {frames}", "frame_s = 1", 'initial = "x = 0 & v = 0"', 'terminal = "x >= 6"']
+    lines += ["[variables]", 'x = { range = [0, 9], next = "min(x + v, 9)" }', 'v = { range = [0, 2], next = "u" }']
+    lines += [
+        "[inputs]",
+        f'u = {{ range = [0, 2], default = "{rng.choice(["1", "min(v + 1, 2)", "ite(v = 0, 2, v - 1)"])}" }}',
+    ]
+    lines += ["[field_of_view]", "distance_m = [0, 10]"] * viewed
+    lines += ["[environments]", f"here = [{', '.join(obj(rng, name) for name in names)}]", "[planners.p]"]
+    lines += [f'reading = "{reading}"'] if reading != "last" else []
+    lines += ["memory = { m = { range = [0, 2], initial = 1 } }"] * memory
+    odds = "log_odds = { hit = 2, miss = -1, range = [-2, 3], confirm = 2, delete = 0 }"
+    kind = rng.choice(["confirm = [2, 3], delete = [2, 2]", "confirm = [1, 2], delete = [1, 1]", odds])
+    lines += [f'trackers = {{ t = {{ of = "{atom(rng, names, True)}", {kind} }} }}'] * tracker
+    rules = []
+    for _ in range(rng.randrange(2, 5)):
+        parts = [atom(rng, names, reading == "last"), condition(rng)]
+        parts += ["m = 1"] * (memory and rng.random() < 0.5) + ["confirmed(t)"] * (tracker and rng.random() < 0.6)
+        sets = [f"u = {rng.randrange(3)}"] + ['m = "(m + 1) % 3"'] * (memory and rng.random() < 0.7)
+        when, values = " & ".join(f"({part})" for part in parts), ", ".join(sets)
+        rules.append(f'{{ when = "{when}", set = {{ {values} }} }}')
+    lines += [f"rules = [{', '.join(rules)}]"]
+    column = lambda: [rng.randrange(1, 8) for _ in range(3)]  # noqa: E731
+    bins = [
+        {"distance_m": ends, "counts": [list(row) for row in zip(column(), column(), column(), strict=True)]}
+        for ends in ([0, 4], [4, 7], [7, 10])
+    ]
+    document = {"schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"]}
+    return "\n".join(lines), document | {"labels": ["ped", "car", "empty"], "false_alarms": "counted", "bins": bins}
+
+
+def walked(rows, first, value):
+    """For each step (x, v) -> probability; `rows` are state -> {state: probability}."""
+    now, found = {first: Fraction(1)}, []
+    for _ in range(STEPS):
+        following = {}
+        for state, probability in now.items():
+            for target, share in rows[state].items():
+                following[target] = following.get(target, 0) + probability * share
+        now, places = following, {}
+        for state, probability in now.items():
+            places[value[state]] = places.get(value[state], 0) + probability
+        found.append({x: p for x, p in places.items() if p})
+    return found
+
+
+def check(reference, folder, seed):
+    """Whether something random happened."""
+    model, document = world(random.Random(seed))
+    (folder / "model.toml").write_text(model)
+    (folder / "cm.json").write_text(json.dumps(document))
+    slow = reference.Model(folder, "here", "p")
+    rows, _, truths, _ = slow.explore("x = 0 & v = 0", [reference.compiled(f"x = {x} & v = {v}") for x, v in PLACES])
+    expected = walked([row for (row,) in rows], 0, [PLACES[truth.index(True)] for truth in truths])
+    matrices = read_confusion(folder / "cm.json").matrices
+    system = read_model(folder / "model.toml").inside("here").instantiate()
+    skeleton = build_skeleton(system, system.planners["p"], "here", matrices)
+    chain = markov_chain(skeleton, matrices.counts, {}, exact=True)
+    found = [
+        {int(chain.indices[k]): chain.fractions[k] for k in range(*chain.indptr[state : state + 2])}
+        for state in range(chain.state_count)
+    ]
+    values = list(zip(*(skeleton.valuations[name].tolist() for name in "xv"), strict=True))
+    assert walked(found, int(chain.initial[0]), values) == expected, f"seed {seed}:\n{model}"
+    return any(len(places) > 1 for places in expected)
+
+
+def test_random_worlds_are_read_as_the_reference_reads_them(reference, tmp_path):
+    assert sum(check(reference, tmp_path, seed) for seed in range(40)) >= 20
+
+
+def test_random_worlds_explored_step_by_step(reference, tmp_path, monkeypatch):
+    monkeypatch.setattr(exploration, "_all_at_once", lambda scene: None)
+    assert sum(check(reference, tmp_path, seed) for seed in range(100, 120)) >= 10
+
+
+@pytest.mark.slow
+def test_many_random_worlds(reference, tmp_path):
+    assert sum(check(reference, tmp_path, seed) for seed in range(1000, 6000)) >= 2500
