@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -260,6 +261,35 @@ def test_levels_and_sparse_factorisation_agree_on_a_long_chain():
         result = satisfaction_probabilities(product, selected)
         assert np.all(np.abs(result.probability - exact) <= result.error_bound + exact * 2.0**-52)
         assert result.error_bound.max() < 1e-11
+
+
+@pytest.mark.parametrize("forwards", [True, False])
+def test_many_levels_solved_together_are_relatively_accurate(forwards, monkeypatch):
+    """Substitution: 300 states, each to others of higher (lower) numbers, and a goal of some 1e-60."""
+    monkeypatch.setattr("verifier.checking.plan.levels", lambda *graph: None)
+    rng = np.random.default_rng(7)
+    n = 300
+    rows: list[dict[int, float]] = []
+    for state in range(n):
+        ahead = rng.choice(np.arange(state + 1, min(state + 6, n + 1)), size=min(3, n - state), replace=False)
+        weights = rng.random(len(ahead)) + 1e-3
+        rows.append(dict(zip(ahead.tolist(), (0.3 * weights / weights.sum()).tolist(), strict=True)) | {n + 1: 0.7})
+    rows += [{n: 1}, {n + 1: 1}]
+    if not forwards:
+        rows = [{n + 1 - target: p for target, p in row.items()} for row in reversed(rows)]
+    goal, trap = (n, n + 1) if forwards else (1, 0)
+    starts = [0, 1, 150, n - 1] if forwards else [2, 151, n, n + 1]
+    chain = chain_of(rows, {"a": {goal}}, initial=starts)
+    with localcontext(Context(prec=120)):  # of the doubles, far more digits than they have
+        exact = {goal: Decimal(1), trap: Decimal(0)}
+        for state in range(n - 1, -1, -1) if forwards else range(2, n + 2):
+            row = {target: Decimal(p) for target, p in rows[state].items()}
+            exact[state] = sum(p * exact[target] for target, p in row.items()) / sum(row.values())
+    result = check(chain, F(a))
+    for value, error, start in zip(result.probability[0], result.error_bound[0], starts, strict=True):
+        assert abs(Decimal(float(value)) - exact[start]) <= Decimal(float(error)), start
+        assert error <= 1e-12 * value
+    assert 0 < result.probability[0].min() < 1e-30
 
 
 def test_formulas_of_every_kind_on_a_forward_chain():

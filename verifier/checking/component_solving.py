@@ -26,7 +26,7 @@ MANY_MATRICES = 50
 NARROW = 16
 """Widest band for which that is faster than to factorise each matrix."""
 
-Method = Literal["single", "elimination", "factorisation", "band"]
+Method = Literal["single", "substitution", "elimination", "factorisation", "band"]
 
 
 class BlockSolver:
@@ -59,6 +59,8 @@ class BlockSolver:
             return "single"
         if not stochastic:
             return "factorisation"
+        if block.size > DENSE_LIMIT and self._is_acyclic(block):
+            return "substitution"
         on_array = block.size <= (ELIMINATION_LIMIT if thorough else DENSE_LIMIT)
         many = thorough or matrices >= MANY_MATRICES
         if block.count == 1 and block.size >= BAND_STATES and (on_array or many):
@@ -69,6 +71,11 @@ class BlockSolver:
                 self.bands[block.first] = band
                 return "band" if self._roughly and not on_array else "elimination"
         return "elimination" if on_array else "factorisation"
+
+    def _is_acyclic(self, block: Block) -> bool:
+        """Whether a block of many levels has only edges to states before their source, or only to states after it."""
+        _, source, target = self.inner(block)
+        return bool(np.all(target < source) or np.all(target > source))
 
     def exits(self) -> Ints:
         """The edges that lead out of the components that are eliminated."""
@@ -93,8 +100,8 @@ class BlockSolver:
     def _roundings(self, block: Block, method: Method) -> float:
         """How many roundings a value may differ by, the relative bound of `linear`; infinite for a factorisation."""
         d, k = int(self.degree[block.first : block.last].max()), block.size
-        if method == "single":
-            return 2 * d + 2
+        if method in ("single", "substitution"):
+            return float(2 * d + 2) * k  # a path goes through each state once at most
         if method in ("factorisation", "band"):
             return math.inf
         # The states that change in one step, added up over the steps: those in the band, or all that are left.
@@ -123,7 +130,7 @@ class BlockSolver:
                 numbers.append(block.size * (2 * band.width + 4 + 3 * columns))
             elif method == "elimination":
                 numbers.append(block.count * block.size * (block.size + 1 + columns))
-            elif method == "factorisation":
+            elif method in ("substitution", "factorisation"):
                 numbers.append(60 * block.count * block.size)
         return max(numbers)
 
@@ -165,7 +172,7 @@ class Equation:
                 np.divide(outside, leave[rows][:, None], out=x[rows])
                 continue
             inner, source, column = solver.inner(block)
-            if method == "factorisation":
+            if method in ("substitution", "factorisation"):
                 self._factorised(block, (source, column, weight[edges][inner]), leave[rows], outside, numbers, x)
                 continue
             leaving = add_up(block_sum, np.where(inner[:, None], 0, weight[edges]))

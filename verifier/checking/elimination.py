@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_banded
 from scipy.sparse import csc_array, csr_array, eye_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
-from scipy.sparse.linalg import splu
+from scipy.sparse.linalg import splu, spsolve_triangular
 
 from verifier.base.arrays import Ints
 
@@ -295,21 +295,24 @@ class Factorised:
         matrix = csc_array(
             eye_array(size, format="csc") - csc_array((weights, (sources, targets)), shape=(size, size))
         )
-        # Where every edge leads to an earlier state, or every one to a later state, the given order has no fill-in.
-        # Otherwise pivots are taken from the diagonal, which is safe: the matrix has row sums >= 0.
-        triangular = bool(np.all(targets < sources) or np.all(targets > sources))
         self._lu: Any = None
-        with contextlib.suppress(RuntimeError):
-            self._lu = splu(
-                matrix,
-                permc_spec="NATURAL" if triangular else "MMD_AT_PLUS_A",
-                diag_pivot_thresh=0.0,
-                options={} if triangular else {"SymmetricMode": True},
-            )
+        # Where every edge leads to an earlier state, or every one to a later state, nothing has to be factorised.
+        self._triangular = matrix if np.all(targets < sources) or np.all(targets > sources) else None
+        self._lower = bool(np.all(targets < sources))
+        if self._triangular is None:
+            # Pivots are taken from the diagonal, which is safe: the matrix has row sums >= 0.
+            with contextlib.suppress(RuntimeError):
+                self._lu = splu(
+                    matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+                )
 
     def solve(self, right: NDArray[np.float64]) -> NDArray[np.float64]:
         """(k, c) solutions for (k, c) right-hand sides."""
-        if self._lu is None:
-            return np.full_like(right, np.nan)
-        result: NDArray[np.float64] = self._lu.solve(np.ascontiguousarray(right))
+        result: NDArray[np.float64]
+        if self._triangular is not None:
+            result = spsolve_triangular(self._triangular, right, lower=self._lower, unit_diagonal=True)
+        elif self._lu is None:
+            result = np.full_like(right, np.nan)
+        else:
+            result = self._lu.solve(np.ascontiguousarray(right))
         return result

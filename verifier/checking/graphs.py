@@ -15,6 +15,8 @@ from scipy.sparse.csgraph import connected_components
 from verifier.base.arrays import Ints, Mask
 from verifier.systems import reachability
 
+_ROUNDS = 500
+"""Levels after which the number of all of them is foreseen."""
 FEW = 300
 """Edges up to which a search in Python is faster than to hand the graph to compiled code."""
 
@@ -49,18 +51,21 @@ def components(n: int, sources: Ints, targets: Ints) -> Ints:
 def levels(n: int, sources: Ints, targets: Ints, max_levels: int) -> Ints | None:
     """(n,) int64: the number of edges on the longest path from each node of an acyclic graph.
 
-    Every edge leads to a smaller level. None when there are more than `max_levels` levels (or a cycle), for one
-    round of array operations is spent on each.
+    Every edge leads to a smaller level. None when there are more than `max_levels` levels (or a cycle), or would be
+    if all had as few nodes as the first of them, for one round of array operations is spent on each.
     """
     open_edges = np.bincount(sources, minlength=n)
-    order = np.argsort(targets, kind="stable")
-    start = np.concatenate([[0], np.cumsum(np.bincount(targets, minlength=n))])
-    predecessors = sources[order]
+    edges = np.arange(len(targets))
+    entering_of = csr_array((np.ones(len(targets), dtype=bool), (targets, edges)), shape=(n, len(targets)))
+    start, predecessors = entering_of.indptr.astype(np.int64), sources[entering_of.indices]
     level = np.full(n, -1, dtype=np.int64)
     place = np.empty(n, dtype=np.int64)
-    frontier = np.flatnonzero(open_edges == 0)
+    frontier, placed = np.flatnonzero(open_edges == 0), 0
     for number in range(max_levels):
         level[frontier] = number
+        placed += len(frontier)
+        if number % _ROUNDS == _ROUNDS - 1 and 2 * placed * max_levels < number * n:
+            return None
         entering = predecessors[ranges(start[frontier], start[frontier + 1])]
         if len(entering) == 0:
             return level if np.all(level >= 0) else None

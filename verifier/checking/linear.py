@@ -7,6 +7,7 @@ the states of probability 1, and d_s is the probability of leaving s. A componen
 |------------------------------------------|--------------------------------------------|-------------------------|
 | of at most `DENSE_LIMIT` states          | elimination without subtraction            | relative, by counting   |
 | larger, or of rounded probabilities      | sparse LU factorisation                    | absolute, by a residual |
+| many levels of single states together    | substitution in a triangular system        | the smaller of the two  |
 | any, if the bound exceeds `REFINED_FROM` | the same, refined to twice the digits      | by `refinement`         |
 | larger, if it still does                 | elimination, within a band if there is one | relative; then refined  |
 
@@ -28,6 +29,8 @@ the weights of the states that enter it, of all p that are left or of as many as
 a sum by halves, a division, a product and a sum: log2(p+1) + 6 at most (O'Cinneide, Entrywise perturbation theory and
 error analysis for Markov chains, Numer. Math. 65, 1993; there sums run from left to right). Putting a value back in
 is a weighted mean of p + 1 terms, p + 3 roundings. `BlockSolver` adds this up over the states; for k = 1 it is 2d+2.
+Where many levels are solved together by substitution it is 2d+2 for each of the states, of which a path visits each
+once: off its diagonal of ones a triangular I - W is nowhere positive, so that nothing is subtracted there either.
 Factors multiply along a path through the levels. With K their total, |x - x*| <= x (exp(1.1 K u) - 1), and underflow.
 
 *Underflow.* Leaving a component of k states may be as rare as the k-th power of a probability. An elimination in

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 
 from verifier.base.arrays import Ints, Mask
 from verifier.base.cache import Cache
-from verifier.checking.graphs import components, coreachable, levels, reachable
+from verifier.checking.graphs import components, coreachable, levels, ranges, reachable
 from verifier.checking.product import Product
 from verifier.checking.recurrence import component_values
 from verifier.language.ltl.progression import ACCEPT, REJECT
@@ -221,12 +221,18 @@ def _order(product: Product, g: _Graph, zero: Mask, one: Mask, matrices: int) ->
     loop_edge = np.full(u, -1, dtype=np.int64)
     loop_edge[sources[loop]] = edge[loop]
     sources, targets, edge = sources[~loop], targets[~loop], edge[~loop]
-    component, level, size = _condense(u, sources, targets, matrices)
-    order = np.lexsort((component, size, level))
+    component, level, size = _condense(g.component[unknown], sources, targets, matrices)
+    if u and not level.any() and component.max() + 1 == u:  # one block of single states, numbered without gaps
+        order = np.empty(u, dtype=np.int64)
+        order[component] = np.arange(u)
+    else:
+        order = np.lexsort((component, size, level))
     place = np.empty(u + 2, dtype=np.int64)
     place[order], place[u], place[u + 1] = np.arange(u), u, u + 1
-    by_row = np.argsort(place[sources], kind="stable")
-    row_start = np.concatenate([[0], np.cumsum(np.bincount(place[sources], minlength=u))])
+    degree = np.bincount(sources, minlength=u)
+    end = np.cumsum(degree)  # the edges of the graph are in the order of their sources
+    by_row = ranges((end - degree)[order], end[order])
+    row_start = np.concatenate([[0], np.cumsum(degree[order])])
     slot = np.where(one, u, u + 1)
     slot[unknown[order]] = np.arange(u)
     return Plan(
@@ -240,18 +246,25 @@ def _order(product: Product, g: _Graph, zero: Mask, one: Mask, matrices: int) ->
     )
 
 
-def _condense(u: int, sources: Ints, targets: Ints, matrices: int) -> tuple[Ints, Ints, Ints]:
+def _condense(component: Ints, sources: Ints, targets: Ints, matrices: int) -> tuple[Ints, Ints, Ints]:
     """Component, level and size of the component of every unknown state.
 
     Too many levels become one, in which all states are solved together, as if they were one component.
+
+    Args:
+        component: (u,) in the whole product; all states of one are unknown if one is, for they reach the same ones.
+        sources, targets: of the edges between different states.
+        matrices: see `Decided.plan`.
     """
+    u = len(component)
     zeros = np.zeros(u, dtype=np.int64)
     if u == 0:
         return zeros, zeros, zeros
     inner = targets < u
     sources, targets = sources[inner], targets[inner]
-    component = components(u, sources, targets)
-    size = np.bincount(component, minlength=1)
+    there = np.bincount(component) > 0
+    component = (np.cumsum(there) - 1)[component]  # without gaps, in the same order
+    size = np.bincount(component)
     crossing = component[sources] != component[targets]
     per_state = _SECONDS_PER_TRIANGULAR_STATE if len(size) == u else _SECONDS_PER_SPARSE_STATE
     max_levels = int(1000 + matrices * u * per_state / _SECONDS_PER_BLOCK)

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import fields
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from verifier.base.documents import read_document
-from verifier.closedloop.curvefiles import NUMBERS, curves_of
-from verifier.closedloop.curves import TradeOffCurve
+from verifier.closedloop.curvefiles import curves_of
 from verifier.evidence.documents import Document
-from verifier.evidence.following import (
-    Misfits,
-    assess_misfits,
-    collision_misfits,
-    near,
-    rate_misfits,
-    trade_offs_misfits,
-)
-from verifier.evidence.points import is_probability
+from verifier.evidence.following.assessments import assess_misfits
+from verifier.evidence.following.collisions import collision_misfits
+from verifier.evidence.following.numbers import Misfits, near
+from verifier.evidence.following.rates import rate_misfits
+from verifier.evidence.following.trade_offs import trade_offs_misfits
 from verifier.evidence.resting import (
     check_criterion,
-    check_index,
     check_once,
     refuse,
     stated_fraction,
@@ -32,14 +23,13 @@ from verifier.evidence.resting import (
 from verifier.perception.confusion.document_reader import DocumentReader
 
 if TYPE_CHECKING:
-    from verifier.closedloop.trade_offs import TradeOffsResult
-    from verifier.collision.document import CollisionStudy, RankingRecord
+    from verifier.collision.document import CollisionStudy
     from verifier.evidence.rates.document import RateResult
     from verifier.robustness.mutators.batch_result import MutateResult
 
 
 def check_collision(document: Document) -> None:
-    """Maps have the shape of the grid, and rankings the detectors of the study."""
+    """Inputs are as they are said to be; maps, scores and rankings follow from each other."""
     from verifier.collision.document import CollisionInput  # with all that a study needs, for studies only
 
     study: CollisionStudy = document.result
@@ -47,39 +37,7 @@ def check_collision(document: Document) -> None:
     for k, source in enumerate(study.inputs):
         told = {key: source[key] for key in known if key in source}
         read_document(CollisionInput, told, document.name, f"/inputs/{k}")
-    shape = len(study.grid.distances_m), len(study.grid.speeds_mps)
-    for p, policy in enumerate(study.policies):
-        where, detectors = f"/policies/{p}", len(policy.detectors)
-        for d, detector in enumerate(policy.detectors):
-            for name in ("probability", "reason", "trust"):
-                _check_shape(document, f"{where}/detectors/{d}/{name}", getattr(detector, name), shape)
-            for k, row in enumerate(detector.probability):
-                if not all(each is None or is_probability(each) for each in row):
-                    refuse(document, f"{where}/detectors/{d}/probability/{k}", "expected probabilities")
-        for k, pair in enumerate(policy.comparisons):
-            for name in ("first", "second"):
-                check_index(document, f"{where}/comparisons/{k}/{name}", getattr(pair, name), detectors)
-            for name in ("area", "p_value"):
-                _check_shape(document, f"{where}/comparisons/{k}/{name}", getattr(pair, name), shape)
-        if policy.ranking is not None:
-            _check_ranking(document, f"{where}/ranking", policy.ranking, detectors)
     refuse_misfits(document, collision_misfits(study))
-
-
-def _check_shape(document: Document, pointer: str, rows: Sequence[Sequence[Any]], shape: tuple[int, int]) -> None:
-    if len(rows) != shape[0] or any(len(row) != shape[1] for row in rows):
-        refuse(document, pointer, f"expected {shape[0]} x {shape[1]} cells")
-
-
-def _check_ranking(document: Document, where: str, ranking: RankingRecord, detectors: int) -> None:
-    for k, each in enumerate(ranking.crossings):
-        for name in ("better_below", "better_above"):
-            check_index(document, f"{where}/crossings/{k}/{name}", getattr(each, name), detectors)
-    for k, ratio in enumerate(ranking.ratios):
-        for n, at in enumerate(ratio.order):
-            check_index(document, f"{where}/ratios/{k}/order/{n}", at, detectors)
-        if len(ratio.best_share) != detectors:
-            refuse(document, f"{where}/ratios/{k}/best_share", "expected one share per detector")
 
 
 def check_curves(document: Document) -> None:
@@ -88,15 +46,8 @@ def check_curves(document: Document) -> None:
 
 
 def check_trade_offs(document: Document) -> None:
-    """Every curve has its entries."""
-    result: TradeOffsResult = document.result
-    for at, table in enumerate(result.metrics):
-        for k, curve in enumerate(table.curves):
-            try:
-                TradeOffCurve(*(np.array(getattr(curve, name), dtype=np.float64) for name in NUMBERS))
-            except ValueError as error:
-                refuse(document, f"/metrics/{at}/curves/{k}", str(error))
-    refuse_misfits(document, trade_offs_misfits(result))
+    """Tables and choices follow from the curves."""
+    refuse_misfits(document, trade_offs_misfits(document.result))
 
 
 def check_rate(document: Document) -> None:

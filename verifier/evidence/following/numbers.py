@@ -1,0 +1,53 @@
+"""Numbers that differ from those that follow: (element, what is wrong).
+
+Whatever a result states twice, or computes from what it also states, is computed again beside these. What it only
+declares (a name, a count, a setting) has nothing to be held against. Whoever reads stops at the first element.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
+
+from verifier.evidence.points import ROUNDING
+
+Misfits: TypeAlias = Iterator[tuple[str, str]]
+"""JSON pointer of an element, and what is wrong with it."""
+
+
+def near(one: float, other: float) -> bool:
+    """Whether two numbers are equal up to rounding."""
+    return math.isclose(one, other, rel_tol=ROUNDING, abs_tol=ROUNDING)
+
+
+def misfits(where: str, found: Any, follows: Any) -> Misfits:
+    """Where JSON values differ from those that follow, numbers by more than rounding."""
+    if isinstance(found, dict) and isinstance(follows, dict) and found.keys() == follows.keys():
+        for key, value in follows.items():
+            yield from misfits(f"{where}/{key}", found[key], value)
+    elif isinstance(found, list) and isinstance(follows, list) and len(found) == len(follows):
+        for k, value in enumerate(follows):
+            yield from misfits(f"{where}/{k}", found[k], value)
+    elif not (found == follows or (type(found) is type(follows) is float and near(found, follows))):
+        yield (
+            where,
+            f"expected {str(follows)[:200]}, which follows from the numbers beside it, got {str(found)[:200]}",
+        )
+
+
+def ordered(
+    where: str, ends: Sequence[float | None] | None, low: float = -math.inf, high: float = math.inf
+) -> Misfits:
+    """Of an interval: its ends in their order, and within what it may be."""
+    if ends is not None and None not in ends:
+        lower, upper = (end for end in ends if end is not None)
+        if not low - ROUNDING <= lower <= upper + ROUNDING <= high + 2 * ROUNDING:
+            yield where, f"expected a lower and an upper end from {low:g} to {high:g}, got {lower} and {upper}"
+
+
+def shares(where: str, rows: Sequence[Sequence[float | None]]) -> Misfits:
+    """Of a table: the rows in which something is neither a probability nor null."""
+    for k, row in enumerate(rows):
+        if not all(value is None or -ROUNDING <= value <= 1 + ROUNDING for value in row):
+            yield f"{where}/{k}", "expected probabilities"
