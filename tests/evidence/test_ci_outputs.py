@@ -117,6 +117,14 @@ def test_the_column_is_that_of_the_name(tmp_path, root):
     assert requirement_places(read_spec(path)) == {"one": (5, 3), "two": (6, 1)}
 
 
+def test_outputs_for_continuous_integration_need_no_further_library(root, tmp_path, monkeypatch):
+    monkeypatch.chdir(root)
+    monkeypatch.setitem(sys.modules, "jsonschema", None)
+    words = ["run", SPEC, "--cm", CM, "--no-confidence", "--env", "obs", "--junit", str(tmp_path / "a.xml")]
+    assert main(words) in (ExitCode.SATISFIED, ExitCode.INCONCLUSIVE)
+    assert (tmp_path / "a.xml").stat().st_size > 0
+
+
 def step(workflow, name):
     """The shell lines of a step of a workflow file."""
     lines = workflow.split("\n")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from verifier.analysis.intervals.intervals import Kind
 from verifier.analysis.intervals.tiers import RESAMPLED, BoundsBasis
 from verifier.analysis.settings import Prior, Semantics
 from verifier.base.documents import Count, Level, Limits, MisfitError
 from verifier.checking.verdicts import INDEPENDENT_ITEMS, VerdictRule
+from verifier.perception.confusion.document_types import FalseAlarmCounting
 from verifier.perception.settings import EmptyColumns, Labelling
 from verifier.study.options import VerdictSource
 from verifier.systems.model_parts import PlannerKind
@@ -38,7 +39,7 @@ class MatricesRecord:
     sequences: Count | None
     distance: Any = None
     matching: Any = None
-    false_alarms: Literal["dropped", "counted"] | None = None
+    false_alarms: FalseAlarmCounting | None = None
     grouping: Any = None
     score_threshold: Any = None
     where: Any = None

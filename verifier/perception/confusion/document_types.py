@@ -28,7 +28,7 @@ Matrix = Annotated[
     tuple[Annotated[tuple[Annotated[int, Limits(ge=0, le=LARGEST_COUNT)], ...], Limits(min_length=1)], ...],
     Limits(min_length=1),
 ]
-FalseAlarms = Literal["dropped", "counted"]
+FalseAlarmCounting = Literal["dropped", "counted"]
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ class ConfusionDocument:
     variables: tuple[NumberVariable | TextVariable, ...] = ()
     distance: Any = None
     matching: Any = None
-    false_alarms: FalseAlarms | None = None
+    false_alarms: FalseAlarmCounting | None = None
     grouping: Any = None
     score_threshold: Any = None
     where: Any = None

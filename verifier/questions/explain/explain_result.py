@@ -305,8 +305,7 @@ class Explained:
     """One requirement under one planner, explained in its worst scenario.
 
     Attributes:
-        name, planner, formula, target, verdict, condition, strategies, evidence_needed, tipping_points: as in the
-            document of a run, over all scenarios.
+        name to tipping_points: as in the document of a run, over all scenarios.
         point: the scenario explained: the worst.
         asks_about: the classes that the planner asks about.
         perfect_perception: P when every report is correct.

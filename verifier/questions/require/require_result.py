@@ -166,7 +166,7 @@ class RequireResult(Result):
         title: what the matrices are, for people.
         inputs: the files that went in.
         matrices: what the matrices are and how they were made; None where that is not said.
-        channel: the test of the memoryless channel, see `verifier.analysis.channel_test.channel_document`.
+        channel: the test of the memoryless channel.
         settings: every choice that can change a number, by name.
         versions: of this program and of what it computed with.
         remarks: what a reader must know to read the numbers rightly.
