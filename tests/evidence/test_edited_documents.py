@@ -49,7 +49,7 @@ FREE = {
     "collision": r"/policies/\*/detectors/\*/(intervals/\*.*|trust.*|images_near.*|pairs|images|.*_m)",
     "robroc": r"/metrics/\*/curves/\*",
     "curves": r"/curves.*",
-    "rate": r"/requirement|/event|/(bounds|other_bounds/\*)/(lower|upper|assumes.*)|/other_bounds/\*"
+    "rate": r"/requirement|/event|/condition|/(bounds|other_bounds/\*)/(lower|upper|assumes.*)|/other_bounds/\*"
     r"|/terms/\*/(worst_scenario|exposure/source)|/acceptance/source|/demonstration/encounters",
     "mutate": r"/mutations.*|/counts/unreadable",
     "assess": r"/systems/\*(/targets/\*|/sweeps/\*)?",
