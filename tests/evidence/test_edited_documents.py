@@ -49,10 +49,10 @@ FREE = {
     "collision": r"/policies/\*/detectors/\*/(intervals/\*.*|trust.*|images_near.*|pairs|images|.*_m)",
     "robroc": r"/metrics/\*/curves/\*",
     "curves": r"/curves.*",
-    "rate": r"/requirement|/(bounds|other_bounds/\*)/(lower|upper|assumes.*)|/other_bounds/\*"
+    "rate": r"/requirement|/event|/condition|/(bounds|other_bounds/\*)/(lower|upper|assumes.*)|/other_bounds/\*"
     r"|/terms/\*/(worst_scenario|exposure/source)|/acceptance/source|/demonstration/encounters",
     "mutate": r"/mutations.*|/counts/unreadable",
-    "assess": r"/systems/\*",
+    "assess": r"/systems/\*(/targets/\*|/sweeps/\*)?",
     "by_class": r"/(distance|source|notes|matching|false_alarms).*",
 }
 """What each kind tells without telling anything that it follows from: of a list what is left out, of two that nothing

@@ -63,6 +63,11 @@ def _relation(where: str, system: SystemRecord) -> Misfits:
         verdicts.append(worst_verdict([*left, *(Verdict(outcome.verdict) for outcome in target.outcomes)]))
         yield from misfits(f"{here}/verdict", target.verdict, verdicts[-1].value)
     yield from misfits(f"{where}/verdict", system.verdict, worst_verdict(verdicts).value)
+    for kind in ("targets", "circumstances", "rules", "sweeps"):
+        told = [part.name for part in getattr(system, kind)]
+        for k, name in enumerate(told):
+            if name in told[:k]:
+                yield f"{where}/{kind}/{k}", "expected each of them once"
     names = {target.name for target in system.targets}
     for k, sweep in enumerate(system.sweeps):
         if len(sweep.settings) != len(sweep.targets) or not names.issuperset(sweep.targets):
