@@ -1,7 +1,7 @@
 """How likely does a car stop for a pedestrian, if all it knows is what YOLOv3 tells it?
 
 The confusion matrices are those that Badithela, Wongpiromsarn and Murray (arXiv:2210.10298) counted for YOLOv3 on
-nuScenes, in ten distance bins. At walking pace everything hangs on one detection, two metres before the crosswalk.
+nuScenes, in ten distance bins. At walking pace everything depends on one detection, two metres before the crosswalk.
 
 Run it from anywhere: python examples/01_car_and_pedestrian.py
 """

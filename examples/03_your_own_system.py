@@ -16,7 +16,7 @@ MATRICES = """{
   "schema": "verifier.confusion", "version": 1,
   "title": "a detector that is better up close",
   "labelling": "class", "axes": ["predicted", "true"], "labels": ["person", "empty"],
-  "false_alarms": "counted",
+  "false_positives": "counted",
   "bins": [
     {"distance_m": [0, 3], "counts": [[95, 2], [5, 198]]},
     {"distance_m": [3, null], "counts": [[70, 1], [30, 199]]}

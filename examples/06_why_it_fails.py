@@ -1,4 +1,4 @@
-"""Why the car does not stop: how the requirement fails, what that hangs on, and what to do about it.
+"""Why the car does not stop: how the requirement fails, what that depends on, and what to do about it.
 
 The feedback planner at up to three cells per step, with YOLOv3's detections on nuScenes by distance (Badithela,
 Wongpiromsarn and Murray 2022). The car stops for the pedestrian one time in 132. Why?
@@ -26,7 +26,7 @@ result = verifier.explain(
     requirement="stops_for_pedestrians",
     set={"vmax": 3},
     members=9,
-    no_confidence=True,
+    point_only=True,
 )
 (each,) = result.explanations
 found = each.violation
@@ -34,18 +34,18 @@ print(f"P({each.name}) = {each.point.probability:.6f} from {each.point.scenario}
 
 
 def told(report):
-    """A wrong report in words."""
+    """A detection error in words."""
     return f"{report.true} in {result.bins[report.bin]} reported as {report.reported}"
 
 
 print(f"It fails with probability {found.probability:.6f}. The causes add up to that:")
 for cause in found.causes:
-    reports = " and ".join(told(found.wrong_reports[number]) for number in cause.wrong_reports)
-    reports = reports or "no wrong report: planner and dynamics"
+    reports = " and ".join(told(found.detection_errors[number]) for number in cause.detection_errors)
+    reports = reports or "no detection error: planner and dynamics"
     print(f"  {cause.probability:.6f}: {reports}; if correct, P would be {cause.corrected:g}")
 
 for pattern in found.patterns:
-    print(f"Pattern of losing runs, {pattern.share:.0%} of the violation, whenever:")
+    print(f"Pattern of violating paths, {pattern.share:.0%} of the violation, whenever:")
     for run in pattern.members:
         states = [run.initial, *(step.after for step in run.steps)]
         last = states[run.irrevocable_after - 1]
@@ -68,7 +68,7 @@ if len(sys.argv) > 1:
 # P(stops_for_pedestrians) = 0.007553 from ped x=1 v=3
 # It fails with probability 0.992447. The causes add up to that:
 #   0.992447: ped in [0, 10) m reported as empty; if correct, P would be 1
-# Pattern of losing runs, 100% of the violation, whenever:
+# Pattern of violating paths, 100% of the violation, whenever:
 #   127/158 = 0.8038: lost from x=49 v=3
 #   3937/24964 = 0.1577: lost from x=52 v=2
 #   122047/3944312 = 0.0309: lost from x=55 v=1

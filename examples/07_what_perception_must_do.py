@@ -34,7 +34,7 @@ print("the same for the published planner, every bin as cheap as the others")
 (answer,) = ask("stops_for_pedestrians", "published", mode="cost")
 for cell in answer.cells:
     print(f"    {cell.bin:<10} recall {float(cell.required):.6f}")
-print(f"    price {float(answer.place):.6f}; Storm confirms P = {answer.at_place.exact}, exactly")
+print(f"    price {float(answer.place):.6f}; Storm confirms P = {answer.at_value.exact}, exactly")
 
 print("stops_only_for_pedestrians: P >= 0.999")
 (answer,) = ask("stops_only_for_pedestrians", "cautious", box=True)

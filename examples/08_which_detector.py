@@ -56,15 +56,15 @@ def show(detectors, plot=None):
     for entry in each.entries:
         name, value, ends = f"{entry.detector}, {entry.planner}", entry.worst_point.probability, entry.interval
         print(f"  {name:<32} {value:.4f}  {ends.lower:.4f} to {ends.upper:.4f}  {entry.best:5.2f}")
-    names = [str(contender) for contender in spec.contenders]
-    print("chance that the row is better than the column")
+    names = [str(configuration) for configuration in spec.configurations]
+    print("probability that the row is better than the column")
     for name, row in zip(names, each.better, strict=True):
         print(f"  {name:<32} " + " ".join(f"{chance:5.2f}" for chance in row))
     for course in each.courses:
         for flip in course.flips:
             before, after = course.places[flip.before], course.places[flip.after]
-            print(f"{names[flip.first]} is ahead at {course.axis} = {before} ({flip.first_ahead:.2f}),")
-            print(f"  {names[flip.second]} at {course.axis} = {after} ({flip.second_ahead:.2f})")
+            print(f"{names[flip.first]} is ahead at {course.axis} = {before} ({flip.first_better:.2f}),")
+            print(f"  {names[flip.second]} at {course.axis} = {after} ({flip.second_better:.2f})")
     if plot is not None:
         result.plot().savefig(plot)
 

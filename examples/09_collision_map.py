@@ -42,7 +42,7 @@ def detectors():
 
 
 def one_report(pairs: Pairs, distance_m: float, speed_mph: float) -> None:
-    """lambda at one reported distance and speed, with the interval to trust."""
+    """lambda at one reported distance and speed, with the recommended interval."""
     chart = collision_map(pairs, GRID, BRAKING)
     sure = confidence(pairs, chart, seed=SEED)
     at = (int(np.argmin(np.abs(GRID.distances_m - distance_m))),

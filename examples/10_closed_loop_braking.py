@@ -2,10 +2,10 @@
 
 A tractor drives along a row at up to 3 m/s. In every second log somebody stands in its way; weeds grow in the row in
 all of them. "sharp" sees people from afar, but now and then takes a weed for a person, and goes on doing so as the
-tractor comes near. "modest" sees nobody beyond 15 m; its false alarms flicker far away. Both are also run on images
-in fog and against a low sun.
+tractor comes near. "modest" sees nobody beyond 15 m; its false positives flicker far away. Both are also run on
+images in fog and against a low sun.
 
-Counted image by image (ROC), "sharp" is better: at the same rate of false alarms it finds more people. But the
+Counted image by image (ROC), "sharp" is better: at the same rate of false positives it finds more people. But the
 tractor needs one metre to stop. It does not care about people far away, nor about an alarm that is gone before it
 arrives; a weed that stays a person stops it, and then somebody has to come and start it again (20 s). Closed loop,
 "modest" is the better one, until the sun stands low.

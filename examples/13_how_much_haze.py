@@ -2,7 +2,7 @@
 
 Street scenes are drawn, with people 4 to 14 m away and the depth of every pixel. Haze thickens from a clear day
 (visibility 20 km) to 10 m; by depth, so that it hides far people first. The camera adds a little noise. OpenCV's HOG
-people detector looks at every image. What it finds becomes matrices by distance, false alarms included, and Storm
+people detector looks at every image. What it finds becomes matrices by distance, false positives included, and Storm
 verifies a car that drives towards a person: it must be slow from 6 m on, and must not reach the person.
 
 AP asks for every person at every distance alike. The car does not: it has several looks at far people, one of which

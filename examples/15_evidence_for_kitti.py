@@ -3,7 +3,7 @@
 The counts below are those of example 05: PointRCNN (lidar) and RRC (camera) against the annotations of the KITTI
 tracking benchmark, drives 0001, 0004, 0007 and 0015, of which PointRCNN's training set holds no frame. They are
 counts only; nothing of the data set is repeated. With the annotations and the published detections, as for example
-05, they are counted anew, and the bundle is about the same numbers drive by drive: then its bounds assume independent
+05, they are recounted, and the bundle is about the same numbers drive by drive: then its bounds assume independent
 drives only, and it says that four drives are few.
 
   python examples/15_evidence_for_kitti.py LABEL_02 DET_POINTRCNN DET_RRC2D
@@ -76,7 +76,7 @@ def write_counts(name, path):
         "axes": ["predicted", "true"],
         "labels": ["ped", "obs", "empty"],
         "matching": str(MATCHING[name]),
-        "false_alarms": "dropped",
+        "false_positives": "dropped",
         "source": {"dataset": "KITTI tracking", "detector": name, "sequences": list(DRIVES)},
         "bins": [
             {"distance_m": [low, high], "counts": counts}
@@ -145,11 +145,11 @@ with tempfile.TemporaryDirectory() as name:
 # all_three                   not evidenced not selected for this run
 # 0 findings, exit code 0
 #    85 files read
-#    84 files held against their SHA-256
-#    10 documents held against their JSON Schema
+#    84 files compared with their SHA-256
+#    10 documents compared with their JSON Schema
 #    56 certificates proven in rational arithmetic about the rebuilt chains
-#    72 confidence bounds held against what certificates prove
+#    72 confidence bounds compared with what certificates prove
 #    60 probabilities, with their numerical bounds, that certificates prove
 #     2 violating runs replayed on the rebuilt system, 2 with the formula
-#     2 documents of required recalls held against spec and run
+#     2 documents of required recalls compared with spec and run
 #    14 derived files made again and compared byte for byte

@@ -51,4 +51,4 @@ def test_a_bundle_is_checked(bundle):
 
 
 def test_a_bundle_is_checked_anew(bundle):
-    assert built(["evidence", "check", bundle[0], "--anew"]) == bundle[1]
+    assert built(["evidence", "check", bundle[0], "--recompute"]) == bundle[1]

@@ -37,7 +37,7 @@ def test_structure_is_shared_by_all_who_need_the_same(study):
 
 
 def test_structure_is_not_shared_where_it_differs(study):
-    case, background = study.cases[0], study.under(replace(FEW, false_alarms="background")).cases[0]
+    case, background = study.cases[0], study.under(replace(FEW, false_positives="background")).cases[0]
     assert background.skeleton is not case.skeleton
     assert study.cases[1].skeleton is not case.skeleton
     assert case.objective(1) is not case.objective(0)

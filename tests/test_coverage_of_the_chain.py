@@ -101,7 +101,7 @@ def simulated(rng, icc, drives, kind):
         "labelling": "class",
         "axes": ["predicted", "true"],
         "labels": ["ped", "empty"],
-        "false_alarms": "dropped",
+        "false_positives": "dropped",
         "bins": bins,
         "sequences": sequences,
     }
@@ -125,7 +125,7 @@ def bounds_of(folder, storm, system, data, **settings):
         ).json_text()
     )
     (point,) = found["requirements"][0]["points"]
-    ends = point["sureness"]["confidence_bounds"]
+    ends = point["uncertainty"]["confidence_bounds"]
     assert ends["lower"] <= point["probability"] <= ends["upper"]
     return found["settings"]["confidence"]["bounds"]["tier"], ends["lower"], ends["upper"]
 

@@ -1,4 +1,4 @@
-"""How likely does a system that acts on what a detector sees meet its requirements?
+"""Probability that a perception-driven system meets its requirements, from the detector's confusion matrices.
 
     import verifier
 
@@ -70,7 +70,7 @@ def markov_chain(spec: File, cm: File, **choices: Any) -> MarkovChain:
 
 
 def explain(spec: File, cm: File, **choices: Any) -> ExplainResult:
-    """How the requirements of a spec fail, what that hangs on, what to fix first (`verify explain`).
+    """How the requirements of a spec fail, what that depends on, what to fix first (`verify explain`).
 
     Args:
         spec, cm: as for `run`.
@@ -225,7 +225,7 @@ def report(results: Files, title: str | None = None) -> str:
 
 
 def build_evidence(spec: File, cm: File, output: File, *, force: bool = False, **choices: Any) -> Bundle:
-    """Make a bundle of evidence for a safety case (`verify evidence build`).
+    """Make a bundle of evidence for an assurance case (`verify evidence build`).
 
     Args:
         spec, cm: as for `run`.
@@ -247,7 +247,7 @@ def check_evidence(bundle: File, **choices: Any) -> CheckReport:
 
     Args:
         bundle: folder or archive.
-        choices: as the options of `verify evidence check`, such as `digest="..."`, `anew=True`.
+        choices: as the options of `verify evidence check`, such as `digest="..."`, `recompute=True`.
     """
     from verifier.base.keywords import settings_from
     from verifier.evidence.bundle.check import CheckLimits, check_bundle
@@ -255,4 +255,4 @@ def check_evidence(bundle: File, **choices: Any) -> CheckReport:
 
     asked = settings_from(CheckSettings, {"bundle": bundle, **choices})
     limits = CheckLimits(system=asked.limits, timeout_s=asked.timeout)
-    return check_bundle(asked.bundle, asked.digest, asked.anew, limits)
+    return check_bundle(asked.bundle, asked.digest, asked.recompute, limits)

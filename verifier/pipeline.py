@@ -119,7 +119,7 @@ def checked_study(
     clock.spend(time.monotonic() - begun)
     evidence: tuple[tuple[Confidence, ...] | None, ...] = (None,) * len(cases)
     if study.bounded:
-        with clock.running("intervals and bounds over all matrices: --no-confidence leaves them out. It"):
+        with clock.running("intervals and bounds over all matrices: --point-only leaves them out. It"):
             evidence = tuple(map(_evidence_of, progress(list(study.cases))))
     return CheckedStudy(study, cases, evidence, storm.storm_version(), unanswered)
 
@@ -254,7 +254,7 @@ def _without_intervals(study: Study, number: int) -> NoAnswerError:
     return NoAnswerError(
         f"{study.requirements[number].name}: its steps are counted, for the measured matrix; intervals and bounds "
         "over all matrices would need an obligation for each step left, more than the limits allow",
-        hint="--no-confidence gives the probability for the measured matrix alone; or shorten the window",
+        hint="--point-only gives the probability for the measured matrix alone; or shorten the window",
     )
 
 
@@ -283,7 +283,7 @@ def result_of(checked: CheckedStudy, options: RunOptions) -> RunResult:
                 options,
                 [text for checked_case in checked.cases for text in checked_case.case.assumed],
                 [
-                    *grid_remarks(study.grid, options.false_alarms),
+                    *grid_remarks(study.grid, options.false_positives),
                     *(text for checked_case in checked.cases for text in checked_case.remarks),
                     *noted((checked_case.case, checked_case.notes) for checked_case in checked.cases),
                 ],

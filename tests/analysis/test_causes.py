@@ -11,7 +11,7 @@ from plain_causes import PlainSystem, corrected
 from small_objectives import channel_of, objective_of, random_objective, random_rates
 
 from verifier.analysis.counterexamples.causes import Losses
-from verifier.analysis.counterexamples.moves import WrongReport
+from verifier.analysis.counterexamples.moves import DetectionError
 from verifier.analysis.counterexamples.runs import RunGraph, prospects, violation_probability
 from verifier.analysis.sensitivity.adjoint import state_values
 from verifier.analysis.sensitivity.priorities import corrected_probabilities
@@ -48,7 +48,7 @@ def shares(objective, rates, satisfying=False, most_kinds=9):
 
 
 def only(*kinds):
-    return frozenset(WrongReport(*kind) for kind in kinds)
+    return frozenset(DetectionError(*kind) for kind in kinds)
 
 
 # One look at an object a (column 1) and an object b (column 2). State 0 looks, 1 is bad, 2 is good.
@@ -90,14 +90,14 @@ def test_a_correct_report_is_no_cause_though_the_other_object_is_lost_beside_it(
     assert causes == {only(MISSED_B): pytest.approx(1 / 3, rel=1e-12)}
 
 
-def test_without_a_wrong_report_planner_and_dynamics_lose():
+def test_without_a_detection_error_planner_and_dynamics_lose():
     # It stops unless both are seen: correct reports lose it, with 3/4 2/3.
     causes, patterns = shares(one_look([set(), {"a"}, {"b"}]), MISSES)
     assert causes == {frozenset(): pytest.approx(1 / 2, rel=1e-12)}
     assert patterns == {(): pytest.approx(1 / 2, rel=1e-12)}
 
 
-def test_a_wrong_report_that_made_losing_less_probable_is_no_cause():
+def test_a_detection_error_that_made_losing_less_probable_is_no_cause():
     # State 0: a alone. Seen -> 1, a second look that needs a (missed 1/4); missed -> 2, one that is lost with 1/16:
     # the miss in 0 helps. Lost: 3/4 1/4 by the miss in 1; 1/4 1/16 by the misses in 2 and 3.
     channel = channel_of([(), ("a",)], [[0]], [[A]])

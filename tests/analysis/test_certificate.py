@@ -56,13 +56,13 @@ def from_counts():
     return robust_bounds(objective, confidence_region(objective.skeleton, measured))
 
 
-def one_matrix():
+def shared_matrix():
     """P = 2 r (1 - r) for r in [2/5, 3/5], cut into boxes."""
     channel = channel_of(TWO, [[0]], [[1]], (frozenset(), frozenset("a")))
     following = [[1, 2], [3, 4], [4, 3], [3] * 2, [4] * 2]
     objective = objective_of(channel, following, [0] * 5, {"g": {4}}, "F g", ended=(3, 4))
     region = region_of(objective, {(0, 1): [(f("0.4"), f("0.6")), (f("0.4"), f("0.6"))]})
-    return robust_bounds(objective, region, "one_matrix", Effort(boxes=9, gap=0))
+    return robust_bounds(objective, region, "shared_matrix", Effort(boxes=9, gap=0))
 
 
 class TestWhatIsProven:
@@ -93,7 +93,7 @@ class TestWhatIsProven:
         assert lower.region.evidence.alpha == Fraction(1, 20)
 
     def test_boxes_cover_the_region(self):
-        found = one_matrix()
+        found = shared_matrix()
         assert len(found.certificates) == 2
         for certificate in found.certificates:
             assert isinstance(certificate.tree, Split)
@@ -102,7 +102,7 @@ class TestWhatIsProven:
 
     @settings(max_examples=30)
     @given(
-        st.integers(0, 10**6), st.sampled_from([*SIMPLE, *RECURRENT]), st.sampled_from(["every_state", "one_matrix"])
+        st.integers(0, 10**6), st.sampled_from([*SIMPLE, *RECURRENT]), st.sampled_from(["per_state", "shared_matrix"])
     )
     def test_all_bounds_of_random_models_are_proven(self, seed, formula, semantics):
         rng = np.random.default_rng(seed)
@@ -215,21 +215,23 @@ class TestNothingFalsePasses:
         at = self.state(certificate, 0)
         refused(
             self.with_box(certificate, component=changed(certificate.boxes[0].component, at, -1)),
-            "without any chance",
+            "without any probability",
         )
 
     def test_an_order_that_rises_within_a_component(self):
         """w holds in state 4, which every run visits infinitely often: P = 0, and the lower bound would be 1."""
         wrong = everywhere()
         refused(wrong, "state 1: in the component of state 0, and of another order")
-        refused(self.with_box(wrong, order=np.array([5, 5, 9])), "state 0: it can be left without any chance")
+        refused(self.with_box(wrong, order=np.array([5, 5, 9])), "state 0: it can be left without any probability")
         refused(self.with_box(wrong, component=np.array([2, 2, 2])), "state 1: in the component of state 0")
         both = self.with_box(wrong, component=np.array([2, 2, 2]), order=np.array([0, 0, 0]))
         refused(both, "state 0: who stays among it and 2 others may decide against the bound")
 
     def test_an_order_in_which_nothing_falls(self, certificate):
         at = self.state(certificate, 1)
-        refused(self.with_box(certificate, order=changed(certificate.boxes[0].order, at, -9)), "without any chance")
+        refused(
+            self.with_box(certificate, order=changed(certificate.boxes[0].order, at, -9)), "without any probability"
+        )
 
     def test_a_component_whose_lasso_decides_against_the_bound(self):
         # Upper side of G !g: staying in state 0 makes it hold, so it must be a target.
@@ -293,7 +295,7 @@ class TestNothingFalsePasses:
         refused(replace(certificate, region=unneeded), "must be free")
 
     def test_parts_that_are_left_out(self):
-        certificate = one_matrix().certificates[0]
+        certificate = shared_matrix().certificates[0]
         tree = certificate.tree
         assert isinstance(tree, Split)
         refused(replace(certificate, tree=replace(tree, below=None)), "left out")
@@ -303,13 +305,15 @@ class TestNothingFalsePasses:
         refused(replace(certificate, tree=replace(tree, at=UNIT)), "left out|less than")
 
     def test_boxes_in_the_wrong_place(self):
-        certificate = one_matrix().certificates[0]
-        refused(replace(certificate, boxes=certificate.boxes[::-1]), "less than what its best|without any chance")
+        certificate = shared_matrix().certificates[0]
+        refused(
+            replace(certificate, boxes=certificate.boxes[::-1]), "less than what its best|without any probability"
+        )
 
 
 class TestDocument:
     def test_it_survives_json_to_the_last_bit(self):
-        for certificate in (*from_counts().certificates, *one_matrix().certificates):
+        for certificate in (*from_counts().certificates, *shared_matrix().certificates):
             content = document(certificate)
             copy = json.loads(json.dumps(content))
             assert copy == content
@@ -382,7 +386,7 @@ class TestDocument:
                 kernel.check(broken)
 
     def test_trees_deeper_than_the_interpreter_follows_are_refused(self):
-        broken = document(one_matrix().certificates[0])
+        broken = document(shared_matrix().certificates[0])
         for _ in range(5000):
             cut = {"bin": 0, "group": 0, "true": 1, "at": 5, "below": broken["tree"], "above": None}
             broken["tree"] = cut

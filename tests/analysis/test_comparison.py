@@ -1,4 +1,4 @@
-"""Contenders compared draw by draw: by hand, against plain loops, and against a closed form."""
+"""Configurations compared draw by draw: by hand, against plain loops, and against a closed form."""
 
 from fractions import Fraction
 from itertools import combinations
@@ -16,7 +16,7 @@ from verifier.analysis.comparison import (
     non_dominated_chances,
 )
 
-# Four draws of three contenders; a and b tie in the second, all three in the third.
+# Four draws of three configurations; a and b tie in the second, all three in the third.
 DRAWS = np.array([[0.9, 0.8, 0.1], [0.5, 0.5, 0.6], [0.3, 0.3, 0.3], [0.2, 0.4, 0.3]])
 
 
@@ -109,7 +109,7 @@ def test_a_flip_by_hand():
     (found,) = flips(points, scores)
     assert (found.first, found.second, found.before, found.after) == (0, 1, 0, 2)
     # In the third draw the second is ahead before, and behind after.
-    assert (found.first_ahead, found.second_ahead) == pytest.approx((2 / 3, 2 / 3))
+    assert (found.first_better, found.second_better) == pytest.approx((2 / 3, 2 / 3))
 
 
 def test_an_order_that_never_changes_has_no_flip():
@@ -139,7 +139,7 @@ def test_flips_against_a_plain_loop(seed):
                 last = (place, sign)
     found = [(each.first, each.second, each.before, each.after) for each in flips(points, points[None])]
     assert found == expected
-    assert all((each.first_ahead, each.second_ahead) == (1, 1) for each in flips(points, points[None]))
+    assert all((each.first_better, each.second_better) == (1, 1) for each in flips(points, points[None]))
 
 
 def test_what_cannot_be_compared_is_refused():

@@ -288,7 +288,7 @@ def test_the_most_probable_runs_are_those_among_all_paths(seed, formula, satisfy
 
 @settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(FORMULAS), st.booleans())
-def test_ways_to_lose_it_are_whole_runs_put_together(seed, formula, satisfying):
+def test_ways_to_lose_it_are_full_paths_put_together(seed, formula, satisfying):
     rng = np.random.default_rng(seed)
     objective = random_objective(rng, formula, states=5)
     rates = random_rates(rng, 2, 3, 0.3)

@@ -47,7 +47,7 @@ def certificates(seed, formula, ended=1, states=4, labels=2):
     objective = model.objective(formula)
     if not len(objective.skeleton.columns_needed()):
         return []
-    found = robust_bounds(objective, model.region(objective), "every_state", Effort(attained=False))
+    found = robust_bounds(objective, model.region(objective), "per_state", Effort(attained=False))
     return [json.loads(json.dumps(document(certificate))) for certificate in found.certificates]
 
 

@@ -41,7 +41,7 @@ def test_the_scene_that_is_counted_by_hand(tmp_path):
     assert (record["frame"][missed], record["line"][missed], record["distance_m"][missed]) == ("A/000000", 2, 8.0)
     (confused,) = occurrences(**ask, inside=far, true=OBS, predicted=PED)
     assert (record["line"][confused], record["report_line"][confused]) == (3, 3)
-    # Frame 1: obs (.4) and ped (.3) where nothing stands: the surest counts.
+    # Frame 1: obs (.4) and ped (.3) where there is no object: the surest counts.
     (alarm,) = occurrences(**ask, inside=far, true=EMPTY, predicted=OBS)
     assert (record["frame"][alarm], record["score"][alarm]) == ("A/000001", 0.4)
     assert len(occurrences(**ask, inside=far, true=EMPTY, predicted=PED)) == 0

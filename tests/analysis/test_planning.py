@@ -16,8 +16,8 @@ from verifier.analysis.intervals.rate_intervals import RateIntervals
 from verifier.analysis.planning import (
     Question,
     _greatest_change,
+    additional_data,
     drives_for_rates,
-    evidence_needed,
     planned_counts,
 )
 from verifier.analysis.robust.region import confidence_region, events_of
@@ -27,7 +27,7 @@ from verifier.checking.verdicts import Verdict, verdict_of
 
 def planned(objective, measured, question):
     events = events_of(objective.skeleton, measured)
-    return evidence_needed(objective, RateIntervals(measured, events, Fraction(1, 20)), question)
+    return additional_data(objective, RateIntervals(measured, events, Fraction(1, 20)), question)
 
 
 def planned_in_drives(hits_and_items, question, tier="independent_drives", icc=None):
@@ -40,7 +40,7 @@ def planned_in_drives(hits_and_items, question, tier="independent_drives", icc=N
     events = events_of(objective.skeleton, measured)
     drives = DriveItems(names, "item", table)
     intervals = RateIntervals(measured, events, Fraction(1, 20), tier, drives, largest, icc)
-    return evidence_needed(objective, intervals, question, len(table))
+    return additional_data(objective, intervals, question, len(table))
 
 
 @pytest.mark.parametrize(("rate", "number"), [("0.9", 39), ("0.95", 80), ("0.99", 407)])

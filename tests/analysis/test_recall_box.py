@@ -14,7 +14,7 @@ from verifier.analysis.recall.requirements import Problem, Target
 from verifier.perception.confusion import exact_rates
 
 
-def family(task, cells, *, begin=None, held=None, exact=None, whole=MILLION, semantics="every_state"):
+def family(task, cells, *, begin=None, held=None, exact=None, whole=MILLION, semantics="per_state"):
     shape = task.rates.shape
     if exact is None:
         exact = exact_rates(np.round(task.rates * 1000).astype(np.int64))
@@ -32,7 +32,8 @@ def test_where_only_the_recall_counts_the_floor_is_that_of_the_single_matrix():
 
 
 def spread():
-    """Three labels; a is right, b is a wrong report that does harm, a miss does none: P(G !bad) = 1 - rate of b."""
+    """Three labels; a is right, b is a detection error that does harm, a miss does none: P(G !bad) = 1 - rate of
+    b."""
     channel = channel_of(((), ("a",), ("b",)), [[0]], [[1]])
     good, bad = 1, 2
     following = [[good, good, bad], [good] * 3, [bad] * 3]

@@ -57,7 +57,7 @@ def fixed(*rates):
     return [(f(each), f(each)) for each in rates]
 
 
-def bounds_of(model, formula, semantics="every_state", effort=UNPROVEN):
+def bounds_of(model, formula, semantics="per_state", effort=UNPROVEN):
     objective = model.objective(formula)
     return robust_bounds(objective, model.region(objective), semantics, effort)
 
@@ -284,17 +284,17 @@ class TestTwoDraws:
         assert ends(every) == (near(f("2/5")), near(f("3/5")))
         assert every.lower_attained[0] == near(f("12/25"))
         assert every.upper_attained[0] == pytest.approx(0.5, abs=1e-6)
-        one = robust_bounds(objective, region, "one_matrix", Effort(boxes=200, gap=1e-3))
+        one = robust_bounds(objective, region, "shared_matrix", Effort(boxes=200, gap=1e-3))
         assert 0.479 - 1e-9 <= one.lower[0] <= 0.48
         assert 0.5 <= one.upper[0] <= 0.501 + 1e-9
-        tighter = robust_bounds(objective, region, "one_matrix", Effort(boxes=4, gap=0))
+        tighter = robust_bounds(objective, region, "shared_matrix", Effort(boxes=4, gap=0))
         assert every.lower[0] < tighter.lower[0] <= 0.48
         assert 0.5 <= tighter.upper[0] < every.upper[0]
 
     def test_a_matrix_that_attains_the_bound_in_every_state_needs_no_boxes(self):
         objective = two_draws([[1, 2], [1] * 2, [2] * 2], "F g", {"g": {2}})
         region = region_of(objective, {(0, 1): [(f("0.1"), f("0.2")), (f("0.8"), f("0.9"))]})
-        one = robust_bounds(objective, region, "one_matrix", Effort(boxes=0, gap=1e-9))
+        one = robust_bounds(objective, region, "shared_matrix", Effort(boxes=0, gap=1e-9))
         assert ends(one) == (near(f("24/25")), near(f("99/100")))
 
 
@@ -474,7 +474,7 @@ def vertex_chain(model, rng):
     st.integers(0, 10**6),
     st.sampled_from([*SIMPLE, *RECURRENT]),
     st.sampled_from([1, 2]),
-    st.sampled_from(["every_state", "one_matrix"]),
+    st.sampled_from(["per_state", "shared_matrix"]),
 )
 def test_no_matrix_of_the_region_beats_the_bounds(seed, formula, draws, semantics):
     rng = np.random.default_rng(seed)
@@ -630,7 +630,7 @@ def test_unknown_semantics_and_efforts_are_refused():
     with pytest.raises(ValueError, match="semantics"):
         robust_bounds(objective, region, "some_state")
     with pytest.raises(ValueError, match="semantics"):
-        robust_bounds(objective, region, "one_matrix", BOUNDS_ONLY)
+        robust_bounds(objective, region, "shared_matrix", BOUNDS_ONLY)
     with pytest.raises(ValueError, match="number of boxes"):
         Effort(boxes=-1)
 

@@ -159,7 +159,7 @@ def test_for_an_upper_limit_the_fix_that_lowers_p_comes_first():
 
 def test_what_is_flat_to_first_order_can_still_be_the_fix():
     # The goal is reached when a is reported twice in a row: P = r^2 with r = 0, so no slope, and yet correcting the
-    # one kind of wrong report there is makes P = 1.
+    # one type of detection error there is makes P = 1.
     objective = objective_of(
         channel_of([(), ("a",)], [[0]], [[1]]),
         [[2, 1], [2, 3], [2, 2], [3, 3]],

@@ -146,7 +146,7 @@ def run(tmp_path, root, capfd):
         ]
         (tmp_path / "spec.ltl").write_text(heads[model] + "\n".join(lines) + "\n")
         form = ["--json"] if as_json else []
-        files = [str(tmp_path / "spec.ltl"), "--cm", str(tmp_path / "cm.json"), "--no-confidence", "--exact"]
+        files = [str(tmp_path / "spec.ltl"), "--cm", str(tmp_path / "cm.json"), "--point-only", "--exact"]
         code = main(["run", *files, *arguments, *form])
         out, err = capfd.readouterr()
         assert err == ""

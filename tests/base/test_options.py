@@ -22,7 +22,7 @@ def pair(text):
 
 
 @dataclass(frozen=True)
-class Sureness:
+class Uncertainty:
     level: Annotated[float, Option("of intervals", name="confidence", metavar="LEVEL", group="how sure")] = 0.95
     shift: Annotated[Fraction, Option("of rates", parse=Fraction)] = Fraction(0)
 
@@ -44,7 +44,9 @@ class Chosen:
     trace: Annotated[tuple[str, str] | None, Option("of a run", metavar=("RUN", "FILE"))] = None
     aware: Annotated[bool | None, Option("of classes", opposite=("blind", "to classes"))] = None
     plain: Annotated[bool, Option("without colour")] = False
-    sureness: Annotated[Sureness | None, Part(absent=Option("the point alone", name="no-confidence"))] = Sureness()
+    uncertainty: Annotated[Uncertainty | None, Part(absent=Option("the point alone", name="point-only"))] = (
+        Uncertainty()
+    )
     inner: int = 3
 
 
@@ -73,9 +75,9 @@ def test_every_type_is_read():
         trace=("r", "f"),
         aware=False,
         plain=True,
-        sureness=Sureness(0.5, Fraction(1, 3)),
+        uncertainty=Uncertainty(0.5, Fraction(1, 3)),
     )
-    assert typed("a -o c --no-confidence --aware").sureness is None
+    assert typed("a -o c --point-only --aware").uncertainty is None
 
 
 @pytest.mark.parametrize("text", ["a", "-o c", "a -o c --rule other", "a -o c --aware --blind", "a -o c --draws x"])
@@ -98,13 +100,15 @@ def test_help_tells_choices_and_defaults_once(capsys):
     told = " ".join(capsys.readouterr().out.split())
     assert "--rule RULE one of by_hand, at-random (default: by_hand)" in told
     assert "how sure: --confidence LEVEL of intervals (default: 0.95)" in told
-    assert "--no-confidence the point alone" in told
+    assert "--point-only the point alone" in told
     assert "SUPPRESS" not in told
 
 
 @dataclass(frozen=True)
 class Outer:
-    part: Annotated[Sureness, Part(fixed={"shift": Fraction(1, 2)}, titles={"how sure": "sureness"})] = Sureness()
+    part: Annotated[Uncertainty, Part(fixed={"shift": Fraction(1, 2)}, titles={"how sure": "uncertainty"})] = (
+        Uncertainty()
+    )
     again: Annotated[float, Option("shares its name", name="confidence")] = 0.5
 
     def check_given(self, names):
@@ -113,8 +117,8 @@ class Outer:
 
 
 def test_a_part_can_be_fixed_renamed_and_shared():
-    assert [(title, each.name) for title, each in options_of(Outer)] == [("sureness", "confidence")]
-    assert typed("--confidence 0.8", Outer) == Outer(Sureness(0.8, Fraction(1, 2)), 0.8)
+    assert [(title, each.name) for title, each in options_of(Outer)] == [("uncertainty", "confidence")]
+    assert typed("--confidence 0.8", Outer) == Outer(Uncertainty(0.8, Fraction(1, 2)), 0.8)
     with pytest.raises(UsageError, match="name the level"):
         typed("", Outer)
 

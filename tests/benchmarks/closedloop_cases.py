@@ -28,7 +28,7 @@ POINTS = 100_000
 
 
 def made_course(rng: np.random.Generator, positive: bool, alarms_per_image: float) -> Course:
-    """A log of 30 s at 10 Hz and 2.8 m/s; of its false alarms as many per image as their sensitivity says."""
+    """A log of 30 s at 10 Hz and 2.8 m/s; of its false positives as many per image as their sensitivity says."""
     time_s = 0.1 * np.arange(IMAGES)
     gaps = np.maximum(0.28 + rng.normal(0, 0.02, IMAGES - 1), 0)
     position = np.append(0.0, np.cumsum(gaps))
@@ -57,7 +57,7 @@ def whole_study(engine: EngineName) -> Measured:
     ours_s, plain_s, plain_runs, plain_steps = 0.0, 0.0, 0, 0
     kept = []
     for _ in range(DETECTORS):
-        # Under the later conditions there are up to twice as many false alarms as nominally.
+        # Under the later conditions there are up to twice as many false positives as nominally.
         sources = [
             [made_course(rng, log % 2 == 0, 1 + condition / CONDITIONS) for log in range(LOGS)]
             for condition in range(CONDITIONS)
@@ -86,7 +86,7 @@ def whole_study(engine: EngineName) -> Measured:
 
 
 def crowded_logs() -> Measured:
-    """Logs with ten false alarms per image, so that nearly every image matters, against plain Python."""
+    """Logs with ten false positives per image, so that nearly every image matters, against plain Python."""
     rng = np.random.default_rng(1)
     courses = [made_course(rng, log % 2 == 0, 10) for log in range(LOGS)]
     vehicle = VehicleSettings()

@@ -41,7 +41,7 @@ FRAMES_FOR_THE_DEVKIT = 600
 
 
 class NotInstalledError(Exception):
-    """What a case is held against is not there."""
+    """What a case is compared with is not there."""
 
 
 def counted(data: DetectionSet, policy: MatchingPolicy) -> Count:
@@ -57,7 +57,7 @@ def images_and_a_sort() -> Measured:
     assert found.box_2d is not None
     assert found.score is not None
     columns = (*found.box_2d.T, found.score, found.label, found.frame)
-    policies = {"class-free": MatchingPolicy("iou_2d", 0.5)}
+    policies = {"class-agnostic": MatchingPolicy("iou_2d", 0.5)}
     policies |= {name: convention(name) for name in ("coco", "supervision")}
     functions = [lambda policy=policy: counted(data, policy) for policy in policies.values()]
     functions[0]()

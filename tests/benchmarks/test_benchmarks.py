@@ -25,7 +25,7 @@ class Benchmark:
     Attributes:
         case: its name in `file`.
         what: for the printed line.
-        peer: what it is held against.
+        peer: what it is compared with.
         seconds: most seconds of ours.
         ratio: most of ours / peer, or with `speedup` least of peer / ours.
         file: where the case is.
@@ -68,7 +68,7 @@ BENCHMARKS = [
 
 
 def measured(case: str, file: str = "cases.py", most_s: float = 300) -> dict[str, float | str]:
-    """The figures of one case, from a process of its own; skips where what it is held against is not installed."""
+    """The figures of one case, from a process of its own; skips where what it is compared with is not installed."""
     command = [sys.executable, str(HERE / file), case]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=most_s)
     assert done.returncode == 0, done.stderr

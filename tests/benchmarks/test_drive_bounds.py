@@ -20,5 +20,7 @@ def test_both_ends_of_forty_chances_from_two_hundred_drives() -> None:
     for seen in (hits, items - hits):
         lower_ends(seen, items, items.max(axis=0), Fraction(1, 2 * CHANCES * 20))
     seconds = time.process_time() - begun
-    print(f"\n{DRIVES} drives x {CHANCES} chances, both ends, in whole numbers: {seconds:.2f} CPU s (target <= 1)")
+    print(
+        f"\n{DRIVES} drives x {CHANCES} probabilities, both ends, in whole numbers: {seconds:.2f} CPU s (target <= 1)"
+    )
     assert seconds <= 1

@@ -27,7 +27,7 @@ def base(tmp_path_factory):
 
 
 @pytest.mark.benchmark
-@pytest.mark.parametrize("mode", [["--no-confidence"], []], ids=["point", "confidence"])
+@pytest.mark.parametrize("mode", [["--point-only"], []], ids=["point", "confidence"])
 @pytest.mark.parametrize("name", FORMULAS)
 def test_formulas_are_answered_or_refused_within_both_limits(tmp_path, base, name, mode):
     system, formula = FORMULAS[name]

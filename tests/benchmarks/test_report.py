@@ -10,7 +10,7 @@ import json
 import time
 
 import pytest
-from made_runs import point, requirement, run_content, sureness
+from made_runs import point, requirement, run_content, uncertainty
 
 from verifier.evidence.documents import checked_document
 from verifier.evidence.report import csv_report, html_report, markdown_report
@@ -18,12 +18,15 @@ from verifier.evidence.report import csv_report, html_report, markdown_report
 
 def made_run(requirements: int, scenarios: int) -> bytes:
     """A run with so many requirements, each in so many scenarios, all with intervals and targets."""
-    sure = sureness(0.14, 0.262, 0.12, 0.292)
+    sure = uncertainty(0.14, 0.262, 0.12, 0.292)
     found = [
         requirement(
             f"requirement_{k}",
             "violated",
-            [point("violated", 0.2 + n / 1e4, sureness=sure, initial={"x": n, "v": k % 7}) for n in range(scenarios)],
+            [
+                point("violated", 0.2 + n / 1e4, uncertainty=sure, initial={"x": n, "v": k % 7})
+                for n in range(scenarios)
+            ],
         )
         for k in range(requirements)
     ]

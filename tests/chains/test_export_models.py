@@ -410,7 +410,7 @@ def test_every_export_gives_the_same_probabilities(chain, tmp_path_factory):
         # Storm cuts a fraction in a text off where it should round it to the nearest double.
         assert read == pytest.approx(chain.probabilities.tolist(), rel=rounding, abs=0)
     assert probability(read_umb(folder / "m.umb")) == pytest.approx(expected, abs=1e-9)
-    # PRISM numbers the states it reaches anew; multiset of values over the initial states.
+    # PRISM numbers the states it reaches again; multiset of values over the initial states.
     assert sorted(probability(read_prism(folder / "m.pm")).values()) == pytest.approx(
         sorted(expected.values()), abs=1e-9
     )

@@ -181,7 +181,7 @@ def test_a_value_that_no_number_of_steps_changes():
     ("steps", "formula"), [(30_000, "F[0,{}] b"), (200_000, "a U[0,{}] b"), (30_000, "G[0,{}] a")]
 )
 def test_long_windows_against_storm(steps, formula):
-    """Both engines answer and are held against each other; bounds hold Storm's value."""
+    """Both engines answer and are compared with each other; bounds hold Storm's value."""
     slow = [{0: 1 - 2e-5, 1: 1e-5, 2: 1e-5}, {1: 0.5, 0: 0.5}, {2: 1.0}]
     chain = chain_of(slow, {"a": {0, 1}, "b": {2}})
     with StormProcess() as storm:

@@ -366,7 +366,7 @@ def coco_files(folder, name, boxes):
 
 @pytest.fixture
 def detected(tmp_path):
-    """Source: both cars found, and one false alarm. Target: one of two found, and that shifted to IoU 30 / 50."""
+    """Source: both cars found, and one false positive. Target: one of two found, and that shifted to IoU 30 / 50."""
     coco_files(tmp_path, "clear", [(1, 10, 0.9), (2, 10, 0.8), (2, 120, 0.7), (1, 120, 0.1)])
     coco_files(tmp_path, "fog", [(1, 20, 0.9)])
     files = 'detections = {{ format = "coco", annotations = "truth.json", detections = "{}.json", min_score = 0.5 }}'
@@ -446,7 +446,7 @@ def matrices(path, recall):
     document = {
         "schema": "verifier.confusion", "version": 1, "title": path.stem, "labelling": "class",
         "axes": ["predicted", "true"], "labels": ["ped", "obs", "empty"],
-        "distance": {"unit": "m"}, "matching": "made up", "false_alarms": "dropped",
+        "distance": {"unit": "m"}, "matching": "made up", "false_positives": "dropped",
         "bins": [{"distance_m": [0, 100], "counts": [[hits, 0, 0], [0, hits, 0], [4000 - hits, 4000 - hits, 4000]]}],
     }  # fmt: skip
     path.write_text(json.dumps(document))

@@ -42,7 +42,7 @@ def bounds_of(run, *options):
     assert err == ""
     content = json.loads(out)
     point = content["requirements"][0]["points"][0]
-    ends = point["sureness"]["confidence_bounds"]
+    ends = point["uncertainty"]["confidence_bounds"]
     return content["settings"]["confidence"]["bounds"], (ends["lower"], point["probability"], ends["upper"])
 
 
@@ -120,11 +120,11 @@ def test_looks_and_shifts_widen_bounds(run):
         (("--looks", "0"), ExitCode.USAGE, "expected a whole number from 1, got '0'"),
         (("--bounds", "drives", "--assume-independent-items"), ExitCode.USAGE, "different assumptions"),
         (
-            ("--no-confidence", "--weights", "drive"),
+            ("--point-only", "--weights", "drive"),
             ExitCode.USAGE,
             "--weights needs what --no-conf",
         ),
-        (("--no-confidence", "--shift", "0.1"), ExitCode.USAGE, "--shift needs what --no-conf"),
+        (("--point-only", "--shift", "0.1"), ExitCode.USAGE, "--shift needs what --no-conf"),
     ],
 )
 def test_what_cannot_be_is_refused(run, options, code, words):

@@ -33,7 +33,7 @@ def sees(images, strength):
     return [(image, strength, 33, 0) for image in images]
 
 
-# At 10 m of "free 1" a false alarm 1.5 m ahead: the vehicle is inside, and stops within 0.984 m.
+# At 10 m of "free 1" a false positive 1.5 m ahead: the vehicle is inside, and stops within 0.984 m.
 ALARM = (70, 0.5, 11.5, 0)
 REPORTS = {
     "good": sees(range(60), 0.9),
@@ -119,7 +119,7 @@ def test_the_stop_cost_and_the_readings_reach_the_simulator(data, capsys):
 
 
 def test_the_choices_of_the_image_metrics_reach_them(data, capsys):
-    # "jumpy": one false alarm in the 82 images of the free logs, from 0.1 on, where it also finds everybody:
+    # "jumpy": one false positive in the 82 images of the free logs, from 0.1 on, where it also finds everybody:
     # efficiency 1 - (1 / 82) / 0.1, and with twice that limit 1 - (1 / 82) / 0.2.
     roc = [*USUAL, "--metric", "roc_b"]
     for more, limit in (([], 0.1), (["--fpr-max", "0.2"], 0.2)):
@@ -399,7 +399,7 @@ def test_verified_curves_by_hand(families, capsys):
     assert 0 <= engines["largest_difference"] < 1e-12
     assert document["settings"]["matrices"].keys() == {"yolo", "yolo@fog"}
     assert document["settings"]["matrices"]["yolo"]["matching"].startswith("2-D IoU >= 0.7")
-    assert document["settings"]["matrices"]["yolo"]["false_alarms"] == "dropped"
+    assert document["settings"]["matrices"]["yolo"]["false_positives"] == "dropped"
 
 
 def test_verified_curves_are_those_of_verify_run(families, capsys):

@@ -45,7 +45,7 @@ def complaint(capsys, code, *arguments):
 
 
 def counts_file(path, found, alarms=0, labels=LABELS):
-    """Of ten people so many are reported, and so many false alarms in ten empty images; one bin up to 100 m."""
+    """Of ten people so many are reported, and so many false positives in ten empty images; one bin up to 100 m."""
     size = len(labels)
     table = np.zeros((1, 1, size, size), dtype=np.int64)
     table[0, 0, 0, 0], table[0, 0, -1, 0] = found, 10 - found
@@ -95,7 +95,7 @@ def test_a_field_by_hand(field, capsys):
         "the detections of source 'none' are no detector's: they are drawn at random" in each for each in remarks
     )
     assert any("all sources are drawn from the same random numbers" in each for each in remarks)
-    assert any("validation logs: detections drawn anew on the same drive" in each for each in remarks)
+    assert any("validation logs: detections drawn independently on the same drive" in each for each in remarks)
 
 
 def test_the_seed_decides_what_is_drawn(field, capsys):

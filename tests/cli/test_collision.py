@@ -56,7 +56,7 @@ perfect
 * The oracle reports every true distance; it is estimated from the same pairs. Above the oracle: how much more \
 probable a collision is with the detector, given what is reported, on average over distances and speeds; below: how \
 much less. Covered: the share of the weight where both are defined.
-* One report: the car brakes or keeps its speed by the first report alone. Closed loop: it decides anew with every \
+* One report: the car brakes or keeps its speed by the first report alone. Closed loop: it decides again with every \
 report, until it stands or has come too close; by Storm.
 
 Detectors, braking with 6.86 m/s² after 0.1 s: S(25 mph) = 10.22 m
@@ -65,14 +65,14 @@ detector  pairs  images  kernel  above the oracle  below the oracle  covered
 perfect   40     40      0.1 m   0                 0                 100 %
 
 perfect: probability of collision, given the reported distance and the speed; 90 % intervals
-reported  25 mph  interval to trust
+reported  25 mph  recommended interval
 --------  ------  ------------------------
 5 m       1       [0.86, 1] exact_monotone
 15 m      0       [0, 0.14] exact_monotone
 
-Which interval to trust, over 2 points:
+Recommended interval, over 2 points:
 * 100 %: exact_monotone: fewer than 10 images near this distance collide, or fewer than 10 do not
-What each covers, and what it takes for granted:
+Intervals: what each covers and assumes:
 * exact_window: the probability of collision averaged over a window of reported distances; images independent of \
 each other
 * exact_monotone: the probability of collision at the reported distance; images independent of each other, and a \

@@ -83,7 +83,7 @@ def matrices(path, near, far, sequences=None, drive="drive"):
         near, far = (tuple(sum(each[k][i] for each in sequences) for i in range(2)) for k in range(2))
     data = {
         "schema": "verifier.confusion", "version": 1, "title": path.stem, "labelling": "class",
-        "axes": ["predicted", "true"], "labels": ["ped", "empty"], "false_alarms": "counted",
+        "axes": ["predicted", "true"], "labels": ["ped", "empty"], "false_positives": "counted",
         "bins": [
             {"distance_m": ends, "counts": [[hits, 0], [items - hits, 0]]}
             for ends, (hits, items) in (([0, 5], near), ([5, 10], far))
@@ -216,12 +216,12 @@ def test_the_order_changes_with_the_initial_distance(compare, looks, tmp_path):
     assert np.array(course["probability"]) == pytest.approx(np.array([[0.9, 0.81], [0.5, 0.81]]))
     (flip,) = course["flips"]
     assert (flip["first"], flip["second"], flip["before"], flip["after"]) == (0, 1, 0, 1)
-    assert flip["first_ahead"] > 0.99
-    assert flip["second_ahead"] > 0.99
+    assert flip["first_better"] > 0.99
+    assert flip["second_better"] > 0.99
     _, out, _ = compare("--planner", "all", "--draws", "1000", cm=(cm,), spec=spec)
     assert (
-        "The order changes: hasty is ahead at initial distance 2 m (chance 1), patient at initial distance 7 m (1)."
-        in out
+        "The ranking changes: hasty is ahead at initial distance 2 m (probability 1), patient at initial distance 7 "
+        "m (1)." in out
     )
 
 
@@ -231,18 +231,18 @@ def test_the_order_changes_with_speed(compare):
     arguments += ("--requirement", "stops_for_pedestrians", "--draws", "1500")
     _, found = document(compare, *arguments, cm=(f"class={BY_CLASS}", f"set={BY_SET}"))
     course = next(each for each in requirement(found, "stops_for_pedestrians")["courses"] if each["axis"] == "vmax")
-    contenders = [(each["detector"], each["planner"]) for each in found["specs"][0]["contenders"]]
-    flips = {(contenders[each["first"]], contenders[each["second"]]) for each in course["flips"]}
+    configurations = [(each["detector"], each["planner"]) for each in found["specs"][0]["configurations"]]
+    flips = {(configurations[each["first"]], configurations[each["second"]]) for each in course["flips"]}
     assert (("set", "feedback"), ("class", "cautious")) in flips
     probability = np.array(course["probability"])
-    assert probability[:, contenders.index(("class", "cautious"))] == pytest.approx([31 / 158] * 3)
-    assert probability[:, contenders.index(("class", "feedback"))] == pytest.approx(
+    assert probability[:, configurations.index(("class", "cautious"))] == pytest.approx([31 / 158] * 3)
+    assert probability[:, configurations.index(("class", "feedback"))] == pytest.approx(
         [(31 / 158) ** k for k in (1, 2, 3)]
     )
 
 
 def test_safety_against_needless_stops(compare, looks, tmp_path):
-    # False alarms cannot occur here, so the second requirement is about not seeing: three points in the plane.
+    # False positives cannot occur here, so the second requirement is about not seeing: three points in the plane.
     names = {"keen": (19, 20), "dull": (4, 20), "poor": (3, 20)}
     cms = [f"{name}={matrices(tmp_path / f'{name}.json', pair, pair)}" for name, pair in names.items()]
     spec = looks("planner hasty", "stops: P = ? [ F s = 1 ]", "goes_on: P = ? [ F s = 2 ]")
@@ -265,7 +265,7 @@ def baseline(root, tmp_path, capfd, monkeypatch):
     """The document of a `verify run` with the class-labelled matrices."""
     monkeypatch.chdir(root)
     path = tmp_path / "run.json"
-    main(["run", SPEC, "--cm", BY_CLASS, "--env", "ped", "--output", str(path), "--no-confidence"])
+    main(["run", SPEC, "--cm", BY_CLASS, "--env", "ped", "--output", str(path), "--point-only"])
     capfd.readouterr()
     return path
 
@@ -310,7 +310,7 @@ def test_a_drop_of_exactly_what_is_allowed_passes(compare, looks, tmp_path):
     cms = [matrices(tmp_path / f"{name}.json", (hits, 8), (hits, 8)) for name, hits in (("old", 6), ("new", 4))]
     spec = looks("planner hasty", "stops: P >= 0.5 [ F s = 1 ]")
     path = tmp_path / "run.json"
-    main(["run", str(spec), "--cm", str(cms[0]), "--output", str(path), "--no-confidence"])
+    main(["run", str(spec), "--cm", str(cms[0]), "--output", str(path), "--point-only"])
     for allowed, code in (("0.25", ExitCode.SATISFIED), ("0.2499", ExitCode.VIOLATED)):
         arguments = ("--draws", "300", "--baseline", path, "--max-drop", allowed)
         assert compare(*arguments, cm=cms[1:], spec=spec)[0] == code
@@ -331,14 +331,14 @@ def test_a_drop_is_judged_by_the_named_rule(compare, baseline, worse):
     """The drop of 0.1013 is more than 0.1 by the probabilities, and with a chance of about one half."""
     both = (f"old={BY_CLASS}", f"new={worse}")
     arguments = (*GATE, "--requirement", "stops_for_pedestrians", "--baseline", baseline, "--max-drop", "0.1")
-    for rule, code in (("point", ExitCode.VIOLATED), ("chance:0.9", ExitCode.SATISFIED)):
+    for rule, code in (("point", ExitCode.VIOLATED), ("probability:0.9", ExitCode.SATISFIED)):
         found, out, _ = compare(*arguments, "--drop-from", rule, cm=both)
         assert (found, "Gate: failed" in out) == (code, code == ExitCode.VIOLATED)
         _, found = document(compare, *arguments, "--drop-from", rule, cm=both)
         assert found["gate"]["drop_from"] == rule
         assert 0.3 < found["gate"]["drops"][0]["chance"] < 0.7
-    assert "A drop counts where the chance of that is 0.9 or more, by common draws of the matrices" in out
-    code, out, err = compare(*arguments, "--drop-from", "chance:0.9", cm=(worse,))
+    assert "A drop counts where the probability of that is 0.9 or more, by common draws of the matrices" in out
+    code, out, err = compare(*arguments, "--drop-from", "probability:0.9", cm=(worse,))
     assert (code, out) == (ExitCode.BAD_INPUT, "")
     assert "takes draws of the earlier matrices as well, and they are not compared here" in err
     code, _, err = compare("--drop-from", "point", cm=both)
@@ -374,7 +374,7 @@ def test_a_gate_that_compares_nothing_is_refused(compare, baseline, looks, tmp_p
     code, _, err = compare("--draws", "300", "--baseline", baseline, "--max-drop", "0", cm=(cm,), spec=other)
     assert (code, "a spec that is not compared here" in err) == (ExitCode.BAD_INPUT, True)
     path = tmp_path / "run.json"
-    main(["run", str(other), "--cm", str(cm), "--output", str(path), "--no-confidence"])
+    main(["run", str(other), "--cm", str(cm), "--output", str(path), "--point-only"])
     fewer = looks("planner hasty", "goes_on: P = ? [ F s = 2 ]")
     code, _, err = compare("--draws", "300", "--baseline", path, "--max-drop", "0", cm=(cm,), spec=fewer)
     assert (code, "has a requirement that is not compared here" in err) == (ExitCode.BAD_INPUT, True)

@@ -70,7 +70,7 @@ def run(root, monkeypatch, capfd):
         assert conclusions_apart("run.json", read, read.settings) == []
         for requirement in found["requirements"]:
             for point in requirement["points"]:
-                ends = point.get("sureness", {}).get("interval")
+                ends = point.get("uncertainty", {}).get("interval")
                 if ends is not None and not ends["lower"] <= point["probability"] <= ends["upper"]:
                     assert any(remark.startswith("P lies outside its interval") for remark in found["remarks"])
         return code, found
@@ -97,7 +97,7 @@ def test_nothing_is_decided_by_a_channel_that_the_data_contradict(kitti, spec, r
             "model_verdict": model,
         }
         assert (worst["basis"], worst["condition"]) == (None, None)
-        assert "evidence_needed" not in requirement  # no amount of data mends the channel
+        assert "additional_data" not in requirement  # no amount of data mends the channel
 
 
 @pytest.mark.parametrize("source", SOURCES)

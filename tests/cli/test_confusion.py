@@ -73,7 +73,7 @@ def test_the_main_job_prints_matrices_and_writes_the_document(run, tmp_path, roo
         == """\
 made up
 class-labelled; predicted in rows, true in columns; count (share of its column)
-matching: centre_bev <= 2.0, greedy, any class, unmatched drop, duplicates drop; false alarms dropped
+matching: centre_bev <= 2.0, greedy, any class, unmatched drop, duplicates drop; false positives dropped
 distance: euclidean_3d of the true object
 3 frames, 4 annotations, 4 detections, 3 matched, 1 unmatched, 0 duplicates, 0 ignored, 0 outside bins
 
@@ -143,7 +143,7 @@ def test_json_is_the_document(run, tmp_path):
          [[[0, 0, 0], [0, 0, 0], [0, 0, 1]], [[1, 0, 0], [0, 0, 0], [0, 0, 0]]]),
         (["--affinity", "centre_3d", "--assignment", "optimal"],
          [[[0, 0, 0], [0, 1, 0], [0, 1, 2]], [[1, 0, 0], [1, 0, 0], [0, 0, 1]]]),
-        (["--convention", "nuscenes", "--class-free"],
+        (["--convention", "nuscenes", "--class-agnostic"],
          [[[0, 0, 0], [0, 1, 0], [0, 1, 2]], [[1, 0, 0], [1, 0, 0], [0, 0, 1]]]),
     ],
 )  # fmt: skip

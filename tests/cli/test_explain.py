@@ -17,7 +17,7 @@ from verifier.perception.confusion import read_confusion
 SPEC = "specs/car_pedestrian.ltl"
 BY_CLASS = "examples/nuscenes_yolov3_class.json"
 BY_SET = "examples/nuscenes_yolov3_proposition.json"
-FAST = ("--no-confidence",)
+FAST = ("--point-only",)
 FEEDBACK = ("--planner", "feedback", "--set", "vmax=3", "--requirement", "stops_for_pedestrians")
 
 
@@ -68,15 +68,17 @@ def test_how_it_fails_in_words(run):
     at = lines.index("The formula fails with probability 0.992447.")
     missed = "ped in [0, 10) m reported as empty"
     assert lines[at + 1] == f"* Cause of 100 % of the violation: {missed} (if correct, P would be 1)."
-    assert lines[at + 2].startswith("A wrong report counts where, with the correct one in its place, ")
+    assert lines[at + 2].startswith("A detection error counts where, with the correct one in its place, ")
     assert lines[at + 4 : at + 10] == [
-        "Losing runs, whenever it happened: 1 pattern.",
+        "Violating paths, grouped by detection errors: 1 pattern.",
         f"1. Probability 0.992447, 100 % of it: {missed}.",
         "A run of it, with probability 0.803797 = 127/158, from x = 1, v = 3:",
         "* Steps 1 to 16: what is reported makes no difference. Then x = 49, v = 3.",
-        "* Step 17: ped in [0, 10) m is there, and no ped is reported (chance 0.803797). Then x = 52, v = 3. From "
+        "* Step 17: ped in [0, 10) m is there, and no ped is reported (probability 0.803797). Then x = 52, v = 3. "
+        "From "
         "here nothing can help any more; the steps below are the most likely ones.",
-        "* Steps 18 to 19: ped in [0, 10) m is there, and no ped is reported (chance 0.803797 in each step). Then x "
+        "* Steps 18 to 19: ped in [0, 10) m is there, and no ped is reported (probability 0.803797 in each step). "
+        "Then x "
         "= 58, v = 3.",
     ]
     assert not any("3937/24964" in line for line in lines)  # the same at another moment
@@ -86,8 +88,8 @@ def test_how_it_fails_in_words(run):
     assert lines[-1] == "verdict: violated, if the detector is memoryless (not tested)"
 
 
-def test_whole_runs_are_told_apart_up_to_the_violation(run):
-    _, out, _ = run(*FEEDBACK, *FAST, "--whole-runs")
+def test_full_paths_are_told_apart_up_to_the_violation(run):
+    _, out, _ = run(*FEEDBACK, *FAST, "--full-paths")
     assert "A run of it, with probability 0.519326, from x = 1, v = 3:" in out  # (127/158)^3
 
 
@@ -104,9 +106,9 @@ def test_the_document_follows_its_schema_and_its_numbers_are_exact(run):
     (each,) = found["explanations"]
     r = Fraction(31, 158)
     assert Fraction(each["point"]["exact"]) == r**3
-    ((pattern,), (cause,), (kind,)) = (each["violation"][name] for name in ("patterns", "causes", "wrong_reports"))
+    ((pattern,), (cause,), (kind,)) = (each["violation"][name] for name in ("patterns", "causes", "detection_errors"))
     assert (kind["bin"], kind["true"], kind["reported"], kind["items"]) == (0, "ped", "empty", 127)
-    assert (cause["wrong_reports"], cause["others"], cause["corrected"]) == ([0], False, 1)
+    assert (cause["detection_errors"], cause["others"], cause["corrected"]) == ([0], False, 1)
     assert cause["probability"] == pytest.approx(float(1 - r**3), rel=1e-12)
     assert pattern["steps"] == [[[0]]]
     assert pattern["probability"] == pytest.approx(float(1 - r**3), rel=1e-12)
@@ -168,9 +170,12 @@ def test_what_fails_whatever_is_reported_says_so(run, street):
     code, out, _ = run("--planner", "bold", *FAST, **street)
     assert code == ExitCode.VIOLATED
     assert "The formula fails whatever the detector reports." in out
-    told = "no wrong report; the planner and the dynamics lose (with perfect perception P would be 0)"
+    told = (
+        "no detection error; the planner and the dynamics violate the requirement (with perfect perception P "
+        "would be 0)"
+    )
     assert f"* Cause of 100 % of the violation: {told}." in out
-    assert "1. Probability 1, 100 % of it: no wrong report counted." in out
+    assert "1. Probability 1, 100 % of it: no detection error counted." in out
 
 
 def test_what_an_error_fails_in_the_end_is_lost_by_the_error(run):
@@ -205,7 +210,7 @@ def test_runs_that_end_in_a_bottom_component_are_replayed_too(run, spec_of):
     [
         (BY_CLASS, ["--canonical", "--sweep", "vmax=1..2"]),
         (BY_SET, []),
-        (BY_CLASS, ["--false-alarms", "background"]),
+        (BY_CLASS, ["--false-positives", "background"]),
     ],
 )
 def test_other_matrices_and_scenarios(run, cm, options):
@@ -216,7 +221,7 @@ def test_other_matrices_and_scenarios(run, cm, options):
         total = each["violation"]["probability"]
         added = math.fsum([each["violation"]["rest"], *(one["probability"] for one in each["violation"]["causes"])])
         assert abs(added - total) <= 1e-12
-        for one in each["violation"]["wrong_reports"]:
+        for one in each["violation"]["detection_errors"]:
             assert one["true"] != one["reported"]
 
 
@@ -297,9 +302,9 @@ def street(tmp_path):
 def test_causes_of_two_objects_are_joint_where_both_reports_were_needed(run, street, planner, expected, corrected):
     (each,) = document(run, "--planner", planner, *FAST, "--exact", **street)["explanations"]
     found = each["violation"]
-    kinds = [{name: kind[name] for name in PED} for kind in found["wrong_reports"]]
+    kinds = [{name: kind[name] for name in PED} for kind in found["detection_errors"]]
     assert all(kind in (PED, TRUCK) for kind in kinds)
-    causes = {tuple(kinds[k]["true"] for k in cause["wrong_reports"]): cause for cause in found["causes"]}
+    causes = {tuple(kinds[k]["true"] for k in cause["detection_errors"]): cause for cause in found["causes"]}
     assert {name: cause["probability"] for name, cause in causes.items()} == pytest.approx(
         {name: float(p) for name, p in expected.items()}, rel=1e-12
     )
@@ -315,8 +320,8 @@ def test_correcting_the_first_cause_gains_what_is_said_in_both_engines(run, stre
     (each,) = document(run, *asked, *FAST, **street)["explanations"]
     (first, *_) = each["violation"]["causes"]
     matrices = json.loads(street["cm"].read_text())
-    for number in first["wrong_reports"]:
-        kind = each["violation"]["wrong_reports"][number]
+    for number in first["detection_errors"]:
+        kind = each["violation"]["detection_errors"][number]
         counts, names = matrices["bins"][kind["bin"]]["counts"], matrices["labels"]
         true, reported = names.index(kind["true"]), names.index(kind["reported"])
         counts[true][true] += counts[reported][true]
@@ -400,7 +405,7 @@ def recorded(folder, missed=127):
     return folder / "record.csv"
 
 
-def test_wrong_reports_come_with_their_frames(run, tmp_path):
+def test_detection_errors_come_with_their_frames(run, tmp_path):
     record = recorded(tmp_path)
     _, out, _ = run(*FEEDBACK, *FAST, "--record", record)
     assert "Frames with ped in [0, 10) m reported as empty: 127 in the record" in out
@@ -411,7 +416,7 @@ def test_wrong_reports_come_with_their_frames(run, tmp_path):
     found = document(run, *FEEDBACK, *FAST, "--record", record)
     read_back(found)
     assert [each["role"] for each in found["inputs"]] == ["spec", "model", "confusion", "record"]
-    (cell,) = found["explanations"][0]["violation"]["wrong_reports"]
+    (cell,) = found["explanations"][0]["violation"]["detection_errors"]
     assert cell["in_record"] == cell["items"] == 127
     assert [each["frame"] for each in cell["frames"]] == [f"drive/{k:06}" for k in range(31, 36)]
     assert {each["file"] for each in cell["frames"]} == {"truth/labels.txt"}
@@ -441,7 +446,7 @@ def test_real_frames_of_kitti(run, shared, tmp_path, capfd):
     asked = ("--planner", "feedback", "--set", "vmax=4", *FAST, "--record", tmp_path / "p.parquet")
     found = document(run, *asked, cm=tmp_path / "p.json")
     assert str(shared) not in json.dumps(found)
-    by_name = {each["name"]: each["violation"]["wrong_reports"] for each in found["explanations"]}
+    by_name = {each["name"]: each["violation"]["detection_errors"] for each in found["explanations"]}
     for cell in (cell for cells in by_name.values() for cell in cells):
         assert cell["in_record"] == cell["items"]
     # Where nobody stands a pedestrian is reported in one frame of ten: such alarms come with their detections.
@@ -532,6 +537,6 @@ def test_items_are_items_whatever_the_rates_are_rates_of(run, root, tmp_path):
         document(run, *chosen, "--weights", weights, cm=drives)["explanations"][0] for weights in ("item", "drive")
     )
     for found in (by_item, by_drive):
-        assert [cell["items"] for cell in found["violation"]["wrong_reports"]] == [3 * 127]
+        assert [cell["items"] for cell in found["violation"]["detection_errors"]] == [3 * 127]
     assert [one["items"] for one in by_drive["label_more"]] == [one["items"] for one in by_item["label_more"]]
     assert by_drive["posterior_deviation"] == pytest.approx(by_item["posterior_deviation"])  # drives are alike

@@ -36,7 +36,7 @@ def check_held(found, base_bytes, limit_gib):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", [["--no-confidence"], []], ids=["point", "confidence"])
+@pytest.mark.parametrize("mode", [["--point-only"], []], ids=["point", "confidence"])
 @pytest.mark.parametrize("name", FORMULAS)
 def test_formulas_that_once_took_everything_keep_to_the_memory(tmp_path, base_bytes, name, mode):
     system, formula = FORMULAS[name]
@@ -91,7 +91,7 @@ def random_question(rng):
         lambda: " & ".join(f"(F ({state()} & X (({state()}) U ({state()}))))" for _ in range(rng.randint(2, 30))),
         lambda: " | ".join(f"(F G ({state()}) & G F ({state()}))" for _ in range(rng.randint(2, 20))),
     ]
-    return rng.choice(shapes)(), cells, rng.choice([[], ["--no-confidence"], ["--exact", "--no-confidence"]])
+    return rng.choice(shapes)(), cells, rng.choice([[], ["--point-only"], ["--exact", "--point-only"]])
 
 
 @pytest.mark.slow
@@ -146,7 +146,7 @@ def test_what_is_finished_is_written(tmp_path, capsys, others, verdict, code):
     assert [each["name"] for each in document["requirements"]] == [others[0].split(":")[0]]
     (left,) = document["unanswered"]
     assert left["name"] == "wanted"
-    assert "--no-confidence" in left["reason"]
+    assert "--point-only" in left["reason"]
     (finished,) = left["finished"]
     assert finished["lower"] <= finished["probability"] <= finished["upper"]
     assert finished["upper"] - finished["lower"] < 1e-9
@@ -159,10 +159,10 @@ def test_what_is_finished_is_written(tmp_path, capsys, others, verdict, code):
 
 def test_a_number_of_one_engine_says_so_and_may_decide(tmp_path, capsys):
     spec, matrices = write_system(tmp_path, "F<=1000000000 hit", "ends")
-    assert main(["run", str(spec), "--cm", str(matrices), "--no-confidence", "--json"]) == ExitCode.SATISFIED
+    assert main(["run", str(spec), "--cm", str(matrices), "--point-only", "--json"]) == ExitCode.SATISFIED
     document = json.loads(capsys.readouterr().out)
     assert any(remark.startswith("wanted: one engine: ") for remark in document["remarks"])
-    main(["run", str(spec), "--cm", str(matrices), "--no-confidence"])
+    main(["run", str(spec), "--cm", str(matrices), "--point-only"])
     assert "but for those of one engine (see the notes)" in capsys.readouterr().out
 
 
@@ -217,7 +217,7 @@ def test_whatever_a_command_does_its_time_ends(tmp_path, capfd, monkeypatch, com
 def test_a_check_of_a_bundle_ends_in_time(tmp_path, capfd, monkeypatch):
     spec, matrices = write_system(tmp_path, "G x < 15", cells=4)
     bundle = tmp_path / "bundle"
-    assert main(["evidence", "build", str(spec), "--cm", str(matrices), "-o", str(bundle), "--no-confidence"]) == 0
+    assert main(["evidence", "build", str(spec), "--cm", str(matrices), "-o", str(bundle), "--point-only"]) == 0
     monkeypatch.setattr("verifier.evidence.bundle.check.check_contents", forever)
     assert main(["evidence", "check", str(bundle), "--timeout", "0.1"]) == ExitCode.NO_ANSWER
     assert "checking the bundle took longer than the limit" in capfd.readouterr().err
@@ -226,7 +226,7 @@ def test_a_check_of_a_bundle_ends_in_time(tmp_path, capfd, monkeypatch):
 def test_what_is_known_of_all_detectors_may_end_in_time_and_the_answer_stands(tmp_path, capfd, monkeypatch):
     # `F c = 1` holds whatever the detector reports; not to find that out in time takes nothing from the answer.
     spec, matrices = write_system(tmp_path, "F c = 1")
-    command = ["run", str(spec), "--cm", str(matrices), "--no-confidence", "--json"]
+    command = ["run", str(spec), "--cm", str(matrices), "--point-only", "--json"]
     main(command)
     known = json.loads(capfd.readouterr().out)
     monkeypatch.setattr("verifier.pipeline.any_dependence", forever)

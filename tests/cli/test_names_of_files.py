@@ -61,7 +61,7 @@ def test_an_error_of_an_expression_names_the_file_it_is_from(spec, place, tmp_pa
     found, _ = write_inputs(tmp_path, spec=spec)
     model = found.parent.parent / "models/two_looks.toml"
     model.write_text(model.read_text() + '[labels]\nslow = "x / (s - s) > 1"\n')
-    code, out, err = verify("run", "specs/two_looks.ltl", "--cm", "matrices.json", "--no-confidence")
+    code, out, err = verify("run", "specs/two_looks.ltl", "--cm", "matrices.json", "--point-only")
     assert (code, out) == (ExitCode.BAD_INPUT, "")
     assert place in err
     assert "<input>" not in err

@@ -162,7 +162,7 @@ def test_matrices_say_how_they_were_made_in_every_result_made_from_them(folders,
         main([verb, *spec, *ONE, *more, "--output", str(path)])
         found = read_document(path).content
         matrices = found["detectors"][0]["matrices"] if verb == "compare" else found["matrices"]
-        for key in ("matching", "false_alarms", "distance", "source"):
+        for key in ("matching", "false_positives", "distance", "source"):
             assert matrices[key] == made_of[key], (verb, key)
         assert matrices["sequences"] == 2
         assert matrices["items"] == sum(np.sum(each["counts"]) for each in made_of["bins"])
@@ -194,7 +194,7 @@ def test_a_spelling_with_an_equals_sign_is_recorded_like_the_other(monkeypatch):
     one = ["run", SPEC, f"--cm={CM}", "--no-conf", "--env=ped", "-o/tmp/a.json", "--points"]
     assert invocation(one) == (
         *("verify", "run", "car_pedestrian.ltl", "--cm", "nuscenes_yolov3_class.json"),
-        *("--no-confidence", "--env", "ped"),
+        *("--point-only", "--env", "ped"),
     )
 
 

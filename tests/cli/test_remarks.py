@@ -1,4 +1,4 @@
-"""Where false alarms can arise at all, and which requirements say nothing: in every result, once."""
+"""Where false positives can arise at all, and which requirements say nothing: in every result, once."""
 
 import json
 
@@ -8,7 +8,7 @@ from verifier.cli import main
 
 CM = "examples/nuscenes_yolov3_class.json"
 SPEC = "specs/car_pedestrian.ltl"
-STARTS = "false alarms arise only in the bins of declared "
+STARTS = "false positives arise only in the bins of declared "
 HERE = STARTS + "places, here in environment empty; the model has no fields of view"
 
 
@@ -26,41 +26,42 @@ def asked(root, monkeypatch, capfd):
 
 
 def said(found):
-    return [remark for remark in found["remarks"] if "false alarms arise" in remark]
+    return [remark for remark in found["remarks"] if "false positives arise" in remark]
 
 
 @pytest.mark.parametrize(
     "command",
     [
-        ["run", SPEC, "--cm", CM, "--no-confidence"],
-        ["explain", SPEC, "--cm", CM, "--no-confidence", "--requirement", "never_stalls_early"],
+        ["run", SPEC, "--cm", CM, "--point-only"],
+        ["explain", SPEC, "--cm", CM, "--point-only", "--requirement", "never_stalls_early"],
         ["require", SPEC, "--cm", CM, "--requirement", "stops_for_pedestrians"],
         ["compare", SPEC, "--cm", f"a={CM}", "--cm", f"b={CM}", "--draws", "100"],
     ],
     ids=lambda command: command[0],
 )
-def test_every_result_says_once_where_false_alarms_can_arise(asked, command):
+def test_every_result_says_once_where_false_positives_can_arise(asked, command):
     _, out = asked(*command, "--json")
     assert said(json.loads(out)) == [HERE]
 
 
 def test_it_depends_on_the_policy_and_on_what_is_declared(asked):
-    run = ["run", SPEC, "--cm", CM, "--no-confidence", "--json", "--requirement", "never_stalls_early"]
+    run = ["run", SPEC, "--cm", CM, "--point-only", "--json", "--requirement", "never_stalls_early"]
 
     def remark(*arguments):
         return said(json.loads(asked(*run, *arguments)[1]))
 
-    assert remark("--false-alarms", "ignore") == []  # there are none at all
+    assert remark("--false-positives", "ignore") == []  # there are none at all
     # An alarm beside an object arises in its bin: more places, and still none elsewhere.
     beside = STARTS + "places and objects, here in environment ped, obs, empty; the model has no fields of view"
-    assert remark("--false-alarms", "background") == [beside]
+    assert remark("--false-positives", "background") == [beside]
     assert remark("--env", "ped") == [
         STARTS + "places, of which there are none here; the model has no fields of view"
     ]
 
 
 def test_an_empty_road_with_a_bad_nearest_bin(asked, tmp_path):
-    """A false alarm in every second frame within 10 m: a road that declares its place farther away never brakes."""
+    """A false positive in every second frame within 10 m: a road that declares its place farther away never
+    brakes."""
     (tmp_path / "road.toml").write_text("""
 initial = "x = 0 & s = 0"
 terminal = "x = 3"
@@ -81,7 +82,7 @@ rules = [{ when = "sees(ped)", set = { brake = 1 } }, { when = "true", set = { b
     head = {"schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"]}
     (tmp_path / "cm.json").write_text(json.dumps({**head, "labels": ["ped", "empty"], "bins": bins}))
     (tmp_path / "s.ltl").write_text('model "road.toml"\nno_false_stop: P >= 0.5 [ G s = 0 ]\n')
-    run = ["run", tmp_path / "s.ltl", "--cm", tmp_path / "cm.json", "--no-confidence", "--exact", "--json"]
+    run = ["run", tmp_path / "s.ltl", "--cm", tmp_path / "cm.json", "--point-only", "--exact", "--json"]
     exact = {}
     for environment in ("far", "near"):
         found = json.loads(asked(*run, "--env", environment)[1])
@@ -98,7 +99,7 @@ def test_the_table_says_where_and_why_a_requirement_is_vacuous(asked, tmp_path, 
     spec.write_text(
         head + "answers: P >= 0.1 [ ped -> F at_line ]\nearly: P >= 0.9 [ G (x < 5 & v = 0 -> X v = 1) ]\n"
     )
-    run = ["run", spec, "--cm", CM, "--no-confidence"]
+    run = ["run", spec, "--cm", CM, "--point-only"]
     code, out = asked(*run)
     assert code == 3
     lines = out.splitlines()

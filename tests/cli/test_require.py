@@ -99,7 +99,7 @@ def test_one_look_needs_the_recall_that_the_target_names(require, scene):
         "measured": {"hits": 31, "items": 158, "recall": 31 / 158},
         "required": "0.95",
     }
-    assert found["at_place"]["exact"] == "19/20"
+    assert found["at_value"]["exact"] == "19/20"
     assert found["measured"]["exact"] == "31/158"
     assert found["perfect"]["exact"] == "1"
 
@@ -112,7 +112,7 @@ def test_a_strict_target_needs_one_part_more(require, scene):
 
 def test_an_upper_limit_is_met_from_the_other_side(require, scene):
     spec = scene("planner attentive", "environments ped", "goes_on: P <= 0.25 [ F s = 2 ]")
-    code, found = answer(require, "--box", spec=spec)
+    code, found = answer(require, "--floor", spec=spec)
     assert (code, found["place"]) == (ExitCode.SATISFIED, "0.75")
     assert found["box"]["floors"] in (["0.75"], ["0.750001"])
     assert found["box"]["proven"] <= 0.25
@@ -135,7 +135,7 @@ def test_walking_pace_needs_one_detection_and_speed_needs_three(require):
     _, three = answer(require, *STOPS, "--planner", "feedback", "--set", "vmax=3")
     least = next(k for k in range(950_000, 10**6) if Fraction(k, 10**6) ** 3 >= Fraction(95, 100))
     assert Fraction(three["place"]) == Fraction(least, 10**6)
-    assert three["at_place"]["initial"]["v"] == 3
+    assert three["at_value"]["initial"]["v"] == 3
 
 
 def test_every_planner_and_every_swept_value_has_an_answer(require):
@@ -206,7 +206,7 @@ def test_the_certified_floor_holds_for_matrices_that_never_were_measured(require
 
     # A detector that takes every obstacle that it misses for a pedestrian: as measured none does.
     arguments = ["--requirement", "stops_only_for_pedestrians", "--env", "obs", "--planner", "correct"]
-    _, found = answer(require, *arguments, "--box")
+    _, found = answer(require, *arguments, "--floor")
     assert found["place"] == "0"  # in the measured proportions a missed obstacle is never reported as a pedestrian
     (floor,) = found["box"]["floors"]
     assert Fraction(floor) in (Fraction(999, 1000), Fraction(999_001, 10**6))
@@ -229,7 +229,7 @@ def test_a_blind_planner_is_the_limit(require, scene):
     assert (code, found["outcome"]) == (ExitCode.VIOLATED, "independent")
     assert found["planner_is_limit"]
     _, out, _ = require(spec=spec)
-    assert "the recalls in question make no difference to this requirement" in out
+    assert "this requirement does not depend on the selected recalls" in out
     assert "The limit is planner blind: with perfect perception P = 0 at the worst" in out
 
 
@@ -241,24 +241,24 @@ def test_an_infeasible_requirement_names_planner_and_best_value(require, scene):
     assert (code, found["outcome"]) == (ExitCode.VIOLATED, "only in gaps")
     assert found["gaps"] == [["0", "0.05"]] or found["gaps"] == [["0", "0.049999"]]
     assert found["planner_is_limit"]
-    code, out, _ = require("--box", spec=spec)
+    code, out, _ = require("--floor", spec=spec)
     assert code == ExitCode.VIOLATED
     assert "The limit is planner blind: with perfect perception P = 0 at the worst" in out
     assert "Certified floor: none" in out
 
 
 def test_what_is_not_in_question_may_be_the_limit(require, scene, tmp_path, root):
-    # False alarms in the first bin: nobody is there, and a pedestrian is reported in 1 of 10 frames.
+    # False positives in the first bin: nobody is there, and a pedestrian is reported in 1 of 10 frames.
     data = json.loads((root / BY_CLASS).read_text())
     data["bins"][0]["counts"] = [[31, 0, 1], [0, 191, 0], [127, 734, 9]]
-    data["false_alarms"] = "counted"
+    data["false_positives"] = "counted"
     cm = tmp_path / "alarms.json"
     cm.write_text(json.dumps(data))
     spec = scene("planner attentive", "right: P >= 0.95 [ (ped -> F s = 1) & (!ped -> F s = 2) ]")
     code, found = answer(require, spec=spec, cm=cm)
     assert (code, found["outcome"], found["planner_is_limit"]) == (ExitCode.VIOLATED, "infeasible", False)
     assert found["others"] == ["empty in [0, 10) m"]
-    assert found["at_place"]["exact"] == "9/10"
+    assert found["at_value"]["exact"] == "9/10"
     assert found["perfect"]["exact"] == "1"
     _, out, _ = require(spec=spec, cm=cm)
     assert "The limit is what was not in question: empty in [0, 10) m" in out
@@ -269,18 +269,18 @@ def test_what_stays_as_it_is_may_lie_exactly_on_the_target(require, scene, tmp_p
     # bounds cannot say. With a pedestrian there P = recall.
     data = json.loads((root / BY_CLASS).read_text())
     data["bins"][0]["counts"] = [[31, 0, 1], [0, 191, 0], [127, 734, 9]]
-    data["false_alarms"] = "counted"
+    data["false_positives"] = "counted"
     cm = tmp_path / "alarms.json"
     cm.write_text(json.dumps(data))
     spec = scene("planner attentive", "right: P >= 0.9 [ (ped -> F s = 1) & (!ped -> F s = 2) ]")
     code, found = answer(require, spec=spec, cm=cm)
     assert (code, found["place"]) == (ExitCode.SATISFIED, "0.9")
-    assert found["at_place"]["exact"] == "9/10"
+    assert found["at_value"]["exact"] == "9/10"
 
 
 def test_targets_0_and_1(require):
     for target, place in (("0", "0"), ("1", "1"), ("> 0", "0.000001")):
-        code, found = answer(require, *STOPS, "--planner", "correct", "--target", target, "--box")
+        code, found = answer(require, *STOPS, "--planner", "correct", "--target", target, "--floor")
         assert (code, found["place"]) == (ExitCode.SATISFIED, place), target
     code, found = answer(require, *STOPS, "--planner", "correct", "--target", "> 1")
     assert (code, found["outcome"]) == (ExitCode.VIOLATED, "infeasible")
@@ -297,7 +297,7 @@ def test_targets_0_and_1(require):
 
 
 def test_the_document_matches_its_schema_and_is_stable(require, root, tmp_path):
-    arguments = [*STOPS, "--planner", "all", "--set", "vmax=2", "--box"]
+    arguments = [*STOPS, "--planner", "all", "--set", "vmax=2", "--floor"]
     _, first, _ = require(*arguments, "--json")
     _, again, _ = require(*arguments, "--json", "--output", tmp_path / "a.json", "--csv", tmp_path / "a.csv")
     assert first == again == (tmp_path / "a.json").read_text()
@@ -320,7 +320,7 @@ def test_the_curve_is_that_of_the_matrices_along_the_search(require, scene):
 
 
 USAGE = [
-    ([], "one requirement is asked about at a time: --requirement NAME; the spec has stops_only_for_pedestrians"),
+    ([], "select one requirement with --requirement NAME; available: stops_only_for_pedestrians"),
     ([*STOPS, "--requirement", "all_three"], "one requirement is asked about at a time"),
     (["--requirement", "all_three"], "requirement 'all_three' is P = ? and has no target"),
     (["--requirement", "all_tree"], "unknown requirement 'all_tree': did you mean 'all_three'?"),
@@ -436,7 +436,7 @@ def test_an_answer_on_a_contradicted_channel_decides_nothing_unless_it_is_assume
         gaps=(),
         curve=(),
         measured=point,
-        at_place=point,
+        at_value=point,
         perfect=perfect,
         box=None,
         others=(),

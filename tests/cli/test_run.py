@@ -57,7 +57,7 @@ def test_the_main_job_prints_a_table_and_says_violated(run):
     assert row.split()[:4] == ["stops_for_pedestrians", ">=", "0.95", "0.196203"]
     assert row.split()[8:] == ["ped", "x=1", "v=1", "violated,", "if", "items", "are", "independent"]
     assert lines[-1] == "verdict: violated, if items are independent"
-    _, out, _ = run("--no-confidence")
+    _, out, _ = run("--point-only")
     row = next(line for line in out.splitlines() if line.startswith("stops_for_pedestrians"))
     assert row.split()[:5] == ["stops_for_pedestrians", ">=", "0.95", "0.196203", "+-"]
     assert 0 < float(row.split()[5]) < 1e-11
@@ -67,7 +67,7 @@ def test_how_sure_the_main_job_is(run):
     # P is the chance that a pedestrian within ten metres is reported, 31 of 158 items, among three labels.
     found = document(run, "--env", "ped", "--requirement", "all_three")
     (point,) = points(found, "all_three")
-    drawn, bounds = point["sureness"]["interval"], point["sureness"]["confidence_bounds"]
+    drawn, bounds = point["uncertainty"]["interval"], point["uncertainty"]["confidence_bounds"]
     posterior = scipy.stats.beta(31 + 0.5, 127 + 1)  # Jeffreys: 1/2 on each of three labels
     for end, share in (("lower", 0.025), ("upper", 0.975)):
         low, high = drawn[f"{end}_range"]
@@ -85,7 +85,7 @@ def test_what_is_held_against_the_target_can_be_chosen(run):
     assert document(run, *arguments)["verdict"] == "inconclusive"
     assert document(run, *arguments, "--verdict-from", "interval")["verdict"] == "inconclusive"
     assert document(run, *arguments, "--verdict-from", "point")["verdict"] == "satisfied"
-    assert document(run, *arguments, "--no-confidence")["verdict"] == "satisfied"
+    assert document(run, *arguments, "--point-only")["verdict"] == "satisfied"
     assert document(run, *arguments, "--confidence", "0.5", "--verdict-from", "interval")["verdict"] == "satisfied"
 
 

@@ -159,9 +159,7 @@ def on_a_terminal(arguments, root, out):
 
 
 def test_a_person_at_a_terminal_sees_progress_and_a_file_gets_none_of_it(root, tmp_path):
-    arguments = command(
-        SPEC, "--cm", BY_CLASS, "--planner", "all", "--sweep", "vmax=1..10", "--json", "--no-confidence"
-    )
+    arguments = command(SPEC, "--cm", BY_CLASS, "--planner", "all", "--sweep", "vmax=1..10", "--json", "--point-only")
     code, shown = on_a_terminal(arguments, root, tmp_path / "out.json")
     assert "chains:" in shown
     assert "/120 " in shown  # 4 planners, 10 maximal speeds, 3 environments
@@ -218,7 +216,7 @@ def test_a_whole_process_refuses_a_faulty_file_with_its_message(root, tmp_path, 
 
 
 def test_a_sweep_replaces_the_one_value_that_the_spec_sets(run):
-    arguments = ("--sweep", "vmax=1..2", "--env", "ped", "--requirement", "stops_for_pedestrians", "--no-confidence")
+    arguments = ("--sweep", "vmax=1..2", "--env", "ped", "--requirement", "stops_for_pedestrians", "--point-only")
     _, out, _ = run(*arguments)
     assert "vmax = 1" not in out  # the spec's; in the table vmax=2 is the worst
     _, out, _ = run(*arguments, "--json")

@@ -36,6 +36,6 @@ def test_an_unknown_name_is_refused(capsys):
 
 def test_a_run_does_not_load_the_library_that_reads_documents(root, tmp_path):
     words = ["run", str(root / "specs/car_pedestrian.ltl"), "--cm", str(root / "examples/nuscenes_yolov3_class.json")]
-    words += ["--no-confidence", "-o", str(tmp_path / "run.json")]
+    words += ["--point-only", "-o", str(tmp_path / "run.json")]
     program = f"import sys; from verifier.cli import main; main({words!r}); assert 'pydantic' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.DEVNULL)

@@ -14,7 +14,7 @@ WIDTH = 1e-9
 def checked(verify, folder, counts, n):
     """The points of both requirements, after the checks that all of them must pass."""
     spec, matrices = write_walk(folder, *counts)
-    arguments = ("--set", f"n={n}", "--no-confidence", "--json")
+    arguments = ("--set", f"n={n}", "--point-only", "--json")
     _, out, err = verify("run", spec, "--cm", matrices, *arguments)
     assert err == ""
     document = json.loads(out)
@@ -59,7 +59,7 @@ def test_confidence_bounds_of_a_slow_walk_are_near_what_is_attained(verify, tmp_
     spec, matrices = write_walk(tmp_path, 4 * 10**15, 4 * 10**15, 0)
     _, out, err = verify("run", spec, "--cm", matrices, "--set", "n=4000", "--draws", "301", "--json")
     assert err == ""
-    bounds = json.loads(out)["requirements"][0]["points"][0]["sureness"]["confidence_bounds"]
+    bounds = json.loads(out)["requirements"][0]["points"][0]["uncertainty"]["confidence_bounds"]
     assert 0 <= bounds["attained_lower"] - bounds["lower"] < 1e-7
     assert 0 <= bounds["upper"] - bounds["attained_upper"] < 1e-7
     assert 0.499 < bounds["lower"] < 0.5 < bounds["upper"] < 0.501
@@ -75,6 +75,6 @@ def test_bounds_of_a_walk_with_few_items_take_few_solves(verify, tmp_path, monke
     chosen = ("--set", "n=2000", "--requirement", "wins", "--draws", "301", "--json")
     _, out, err = verify("run", spec, "--cm", matrices, *chosen)
     assert err == ""
-    bounds = json.loads(out)["requirements"][0]["points"][0]["sureness"]["confidence_bounds"]
+    bounds = json.loads(out)["requirements"][0]["points"][0]["uncertainty"]["confidence_bounds"]
     assert (bounds["lower"], bounds["upper"], bounds["conservative"]) == (0, 1, False)
     assert len(solves) < 50

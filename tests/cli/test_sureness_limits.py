@@ -37,7 +37,7 @@ def test_more_draws_than_anyone_can_wait_for_are_refused_before_a_file_is_read(r
 
 
 @pytest.mark.parametrize("source", ["bounds", "interval"])
-@pytest.mark.parametrize("without", [("--no-confidence",), ("--round-transitions", "3")])
+@pytest.mark.parametrize("without", [("--point-only",), ("--round-transitions", "3")])
 def test_a_verdict_cannot_come_from_what_is_left_out(run, source, without):
     code, out, err = run("run", *STOPS, "--verdict-from", source, *without)
     assert (code, out) == (ExitCode.USAGE, "")
@@ -63,7 +63,7 @@ def test_what_holds_for_certain_needs_no_draw(run):
     )
     assert code == ExitCode.SATISFIED
     for point in json.loads(out)["requirements"][0]["points"]:
-        found = point["sureness"]["interval"]
+        found = point["uncertainty"]["interval"]
         assert found["lower_range"] == found["upper_range"] == [1, 1]
 
 
@@ -78,25 +78,27 @@ def test_what_data_would_decide_is_said_only_where_it_was_looked_for(run):
 
 
 @pytest.mark.parametrize("command", ["run", "explain"])
-@pytest.mark.parametrize("semantics", ["every-state", "one-matrix"])
+@pytest.mark.parametrize("semantics", ["per_state", "shared_matrix"])
 def test_bounds_where_no_report_matters_at_all(run, command, semantics):
-    # Nothing stands there and false alarms are ignored: no column is drawn from, and P = 1 for certain.
+    # Nothing stands there and false positives are ignored: no column is drawn from, and P = 1 for certain.
     code, out, err = run(
         command,
-        *("--env", "empty", "--requirement", "stops_only_for_pedestrians", "--false-alarms", "ignore"),
+        *("--env", "empty", "--requirement", "stops_only_for_pedestrians", "--false-positives", "ignore"),
         *("--semantics", semantics, "--json"),
     )
     assert (code, err) == (ExitCode.SATISFIED, "")
     found = json.loads(out)
     point = found["explanations"][0]["point"] if command == "explain" else found["requirements"][0]["points"][0]
-    assert point["sureness"]["confidence_bounds"]["lower"] == point["sureness"]["confidence_bounds"]["upper"] == 1
+    assert (
+        point["uncertainty"]["confidence_bounds"]["lower"] == point["uncertainty"]["confidence_bounds"]["upper"] == 1
+    )
 
 
 def test_an_explanation_of_what_is_inconclusive_follows_its_schema(run, root):
     code, out, _ = run("explain", "--env", "obs", "--requirement", "stops_only_for_pedestrians", "--json")
     assert code == ExitCode.INCONCLUSIVE
     found = json.loads(out)
-    assert found["explanations"][0]["evidence_needed"]["verdict"] == "satisfied"
+    assert found["explanations"][0]["additional_data"]["verdict"] == "satisfied"
     read_back(found)
 
 

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from typed_runs import point_of, requirement_of, run_of_requirements, settings_of, sureness_of
+from typed_runs import point_of, requirement_of, run_of_requirements, settings_of, uncertainty_of
 
 from verifier.analysis.channel_test import Channel, CountedTest, Untested
 from verifier.analysis.planning import EvidencePlan, PlannedColumn
@@ -21,7 +21,7 @@ CONFIDENCE = {
     "prior": "jeffreys",
     "draws": 1000,
     "seed": 0,
-    "semantics": "every_state",
+    "semantics": "per_state",
     "events": 3,
     "bounds": {
         "tier": "independent_drives",
@@ -51,11 +51,11 @@ TESTS = (
 
 
 def point(probability, environment="ped", verdict=Verdict.NO_TARGET, width=1e-13, sure=None, **more):
-    return point_of(probability, environment, {"v": 1}, verdict, width, sureness=sure, **more)
+    return point_of(probability, environment, {"v": 1}, verdict, width, uncertainty=sure, **more)
 
 
-def sureness(lower, upper, least, most):
-    return sureness_of((lower, upper), (least, most), draws=1000)
+def uncertainty(lower, upper, least, most):
+    return uncertainty_of((lower, upper), (least, most), draws=1000)
 
 
 def result(*requirements, title="a detector", confidence=None, remarks=("a remark",), tests=(), **settings):
@@ -98,7 +98,7 @@ def test_the_worst_scenario_is_the_one_with_the_worst_verdict():
 
 
 def test_intervals_and_robust_bounds_stand_beside_the_probability():
-    sure = sureness(0.1395, 0.2621, 0.12001, 0.2917)
+    sure = uncertainty(0.1395, 0.2621, 0.12001, 0.2917)
     table = run_table(result(requirement(point(0.196203, sure=sure)), confidence=CONFIDENCE))
     header, _, row = table.splitlines()[4:7]
     assert [each.strip() for each in header.split("  ") if each] == [
@@ -172,7 +172,7 @@ AT_LEAST = {"comparison": ">=", "target": Fraction(19, 20)}
 
 
 def test_bounds_and_chain_name_what_they_assume():
-    sure = sureness(0.13, 0.26, 0.12, 0.29)
+    sure = uncertainty(0.13, 0.26, 0.12, 0.29)
     lines = run_table(
         result(requirement(point(0.2, sure=sure)), confidence=CONFIDENCE, tests=TESTS, verdict_from="bounds")
     ).splitlines()
@@ -205,7 +205,7 @@ def test_how_often_one_may_look(changed, text):
         changed = changed | {"largest_drive": CONFIDENCE["bounds"]["largest_drive"] | {"declared": True}}
     confidence = CONFIDENCE | {"bounds": CONFIDENCE["bounds"] | changed}
     assert text in run_table(
-        result(requirement(point(0.2, sure=sureness(0.1, 0.3, 0.1, 0.3))), confidence=confidence)
+        result(requirement(point(0.2, sure=uncertainty(0.1, 0.3, 0.1, 0.3))), confidence=confidence)
     )
 
 
@@ -261,9 +261,9 @@ PLANS = [
 @pytest.mark.parametrize(("plan", "text"), PLANS)
 def test_what_would_decide(plan, text):
     open_one = point(
-        0.96, verdict=Verdict.INCONCLUSIVE, reason=WithinBounds("bounds"), sure=sureness(0.9, 1.0, 0.9, 1.0)
+        0.96, verdict=Verdict.INCONCLUSIVE, reason=WithinBounds("bounds"), sure=uncertainty(0.9, 1.0, 0.9, 1.0)
     )
-    asked = requirement(open_one, target=Fraction(19, 20), evidence_needed=plan)
+    asked = requirement(open_one, target=Fraction(19, 20), additional_data=plan)
     table = run_table(result(asked, confidence=CONFIDENCE, verdict_from="bounds"))
     assert f"To decide stops, planner careful, ped v=1: {text}" in table.splitlines()
 

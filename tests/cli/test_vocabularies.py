@@ -12,8 +12,8 @@ from verifier.perception.detections import FORMATS
 from verifier.perception.matching import CONVENTIONS
 from verifier.perception.settings import Convention, EmptyColumns, Format, Leftover
 from verifier.study.options import VERDICT_SOURCES, VerdictSource
-from verifier.systems.channel import FALSE_ALARM_POLICIES
-from verifier.systems.settings import FalseAlarms
+from verifier.systems.channel import FALSE_POSITIVE_POLICIES
+from verifier.systems.settings import FalsePositives
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from verifier.systems.settings import FalseAlarms
     [
         (Convention, CONVENTIONS),
         (EmptyColumns, EMPTY_COLUMN_POLICIES),
-        (FalseAlarms, FALSE_ALARM_POLICIES),
+        (FalsePositives, FALSE_POSITIVE_POLICIES),
         (Format, FORMATS),
         (Leftover, LEFTOVER_POLICIES),
         (Semantics, SEMANTICS),

@@ -182,6 +182,6 @@ def test_calls_that_are_refused():
     for wrong in ({"stop_cost_s": -1.0}, {"tolerance_m": np.nan}):
         with pytest.raises(ValueError, match="must be a number from 0"):
             LoopSettings(VEHICLE, **wrong)
-    with pytest.raises(ValueError, match="faster than the truth-driven one"):
+    with pytest.raises(ValueError, match="faster than the reference vehicle"):
         at_most_one(np.array([0.5, 1.01]))
     assert at_most_one(np.array([0.5, 1 + 1e-15])).tolist() == [0.5, 1]

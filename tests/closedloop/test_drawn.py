@@ -28,7 +28,7 @@ def counts_of(*members, thresholds=None, bins=NEAR_FAR, labelling="class", **met
     return ConfusionCounts(labelling, (PED, CAR, NOTHING), bins, thresholds, counts, metadata=metadata)
 
 
-SURE = counts_of([matrix(12, 0), matrix(0, 4)])  # all near, none far; a false alarm in every empty far bin
+SURE = counts_of([matrix(12, 0), matrix(0, 4)])  # all near, none far; a false positive in every empty far bin
 
 
 def draw(logs, counts, seed=1, **drawing):
@@ -52,11 +52,11 @@ def test_rates_that_leave_no_choice():
     assert (np.abs(np.arctan2(alarms[:, 1], alarms[:, 0])) <= math.pi / 4).all()
     assert logs.person_m is not None
     assert logs.remarks[0].startswith("the detections of source 'drawn' are no detector's: they are drawn at random")
-    assert "false alarm lies is made up" in logs.remarks[1]
+    assert "false positive lies is made up" in logs.remarks[1]
 
 
 def test_the_highest_threshold_that_is_still_reached():
-    # Near: all at 0.2 and 0.5, none at 0.8. Far: none. False alarms only at 0.2, and only far.
+    # Near: all at 0.2 and 0.5, none at 0.8. Far: none. False positives only at 0.2, and only far.
     family = counts_of(
         [matrix(12, 0), matrix(0, 4)],
         [matrix(12, 0), matrix(0, 0)],
@@ -80,7 +80,7 @@ def test_frequencies():
         assert abs(np.count_nonzero(found >= threshold) - n * rate) < 4 * math.sqrt(n * rate * (1 - rate))
 
 
-def test_frequencies_of_false_alarms():
+def test_frequencies_of_false_positives():
     """One near and one far bin in each of 20 000 images: 1/4 and 1/2 of them, evenly by distance and bearing."""
     n = 20_000
     logs = made_logs({"log": (False, [(0, 0)] * n)}, headings=[math.pi / 2] * n)
@@ -128,11 +128,11 @@ def test_an_unknown_place_is_not_reported():
     assert len(found) == 0
 
 
-def test_a_last_bin_without_end_has_no_false_alarms():
+def test_a_last_bin_without_end_has_no_false_positives():
     bins = Bins((0.0, 10.0, math.inf))
     logs, found = draw(CROWD, counts_of([matrix(12, 0), matrix(12, 4)], bins=bins))
     assert found.image.tolist() == [0, 1, 2]  # the people; 25 m lies in the last bin
-    assert any("has no false alarms beyond 10 m" in each for each in logs.remarks)
+    assert any("has no false positives beyond 10 m" in each for each in logs.remarks)
 
 
 def test_remarks():
@@ -141,7 +141,7 @@ def test_remarks():
     assert "confusion counts by distance (PointRCNN)" in logs.remarks[0]
     assert logs.remarks[1:] == (
         "source 'drawn': the counts are by euclidean_3d distance, people by distance on the ground",
-        "source 'drawn' has no false alarms: the counts hold none",
+        "source 'drawn' has no false positives: the counts hold none",
         "source 'drawn': bins without items follow policy 'neighbour'",
     )
 

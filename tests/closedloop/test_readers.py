@@ -178,7 +178,9 @@ def test_kitti_tracking(shared):
         frames = {row["seq"]: int(row["n_frames"]) for row in csv.DictReader(file)}
     assert logs.names == ("0013", "0016")
     assert np.bincount(logs.image_log).tolist() == [frames["0013"], frames["0016"]]
-    assert logs.remarks[0] == "the vehicle is taken to drive straight ahead at 3 m/s: KITTI tracking has no ego pose"
+    assert (
+        logs.remarks[0] == "the vehicle is assumed to drive straight ahead at 3 m/s: KITTI tracking has no ego pose"
+    )
     at = int(logs.first_image[1]) + 25
     assert logs.time_s[at] == 2.5
     assert logs.position_m[at].tolist() == [7.5, 0]

@@ -123,7 +123,7 @@ def test_inside_at_full_speed(vehicle):
 
 
 def test_stopping_twice_in_a_negative_log():
-    # False alarms inside at 10 m and at 20 m: each time stop after 125/127 m and start again over 375/127 m.
+    # False positives inside at 10 m and at 20 m: each time stop after 125/127 m and start again over 375/127 m.
     one = course(False, [0, 10, 20, 40], [(1, 0, 0.5), (2, 0, 0.5)])
     stop, time, stops = outcome(one)
     assert (stop, stops) == (math.inf, 2)
@@ -133,7 +133,7 @@ def test_stopping_twice_in_a_negative_log():
 
 
 def test_what_is_cleared_stays_cleared_until_the_next_image_only():
-    # The same obstacle at 11 m is seen from 10 m and again from 10.2, 10.4, ...: cleared once, and seen anew.
+    # The same obstacle at 11 m is seen from 10 m and again from 10.2, 10.4, ...: cleared once, and seen again.
     images = [0, 10, 10.2, 10.4, 12, 20]
     one = course(False, images, [(i, 11 - s, 0.5) for i, s in enumerate(images) if s < 11])
     assert outcome(one)[2] == 1  # from 10.4 m it stops at 11 m; that image is in view until 12 m
@@ -159,8 +159,9 @@ def test_hold_stops_up_to_one_spacing_beyond():
 
 def test_under_hold_and_cannot_stop_more_detections_can_mean_no_stop():
     # At 10 m 0.8 m are left: safe speed sqrt(9.144 * 0.8) = 2.70. At 3 m/s that is too close: stop at 10 + 125/127.
-    # A false alarm at 9 m brakes to v^2 = 9 - 9.144 / 2 = 4.428 at 9.5 m; from there v^2 = 4.428 + 3.048 / 2 = 5.952
-    # at 10 m, which is below 9.144 * 0.8 = 7.3152: the safe speed is 2.70, not 0, and the vehicle drives through.
+    # A false positive at 9 m brakes to v^2 = 9 - 9.144 / 2 = 4.428 at 9.5 m; from there v^2 = 4.428 + 3.048 / 2 =
+    # 5.952 at 10 m, which is below 9.144 * 0.8 = 7.3152: the safe speed is 2.70, not 0, and the vehicle drives
+    # through.
     images, person, alarm = [0, 9, 9.5, 10, 12], (3, 0.8, 0.5), (1, 0, 0.5)
     few, many = course(True, images, [person]), course(True, images, [person, alarm])
     hold, hold_zero = EVERY_READING[2:]

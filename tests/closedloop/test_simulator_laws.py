@@ -191,8 +191,8 @@ def test_the_order_of_detections_does_not_matter(seed, vehicle):
 
 
 def test_with_steps_the_place_where_a_step_ends_can_decide():
-    # More detections, and yet the vehicle stops later: it brakes for a false alarm, so its later steps end elsewhere,
-    # and overshoots a boundary into the view of another image. Without steps the law holds.
+    # More detections, and yet the vehicle stops later: it brakes for a false positive, so its later steps end
+    # elsewhere, and overshoots a boundary into the view of another image. Without steps the law holds.
     rng = np.random.default_rng(139)
     images = int(rng.integers(1, 12))
     position = np.cumsum(1 + rng.exponential(1, images))

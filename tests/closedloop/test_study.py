@@ -122,7 +122,7 @@ def test_logs_in_which_the_truth_never_stops():
     kept, dropped = study(logs, None, chosen), study(logs, None, replace(chosen, never_stops="drop"))
     assert (kept.logs.positive, kept.logs.truth_never_stops, kept.logs.left_out) == (2, ("gone",), ())
     assert (dropped.logs.positive, dropped.logs.truth_never_stops, dropped.logs.left_out) == (1, (), ("gone",))
-    assert any("left out, for the truth-driven vehicle never stops in them: 1 positive log (gone)" in each
+    assert any("left out, for the reference vehicle never stops in them: 1 positive log (gone)" in each
                for each in dropped.remarks)  # fmt: skip
     # Where "x" stays silent, one of two positive logs is safe by definition, or none of one.
     silent = replace(logs, detections={"x": made_detections([])})

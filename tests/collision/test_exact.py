@@ -1,4 +1,4 @@
-"""Exact binomial intervals, and which interval to trust."""
+"""Exact binomial intervals, and which recommended interval."""
 
 from __future__ import annotations
 

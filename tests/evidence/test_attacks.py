@@ -26,7 +26,7 @@ from verifier.study.options import RunOptions
 
 FEW = RunOptions(confidence=ConfidenceSettings(draws=500))
 RUN, EXPLAIN, REQUIRE = "results/run.json", "results/explain.json", "results/require/01_stops.json"
-OTHER = "results/alternatives/false_alarms_ignore.json"
+OTHER = "results/alternatives/false_positives_ignore.json"
 # 9 of 10 pedestrians seen: 1 - 1/100 by the point, and 20 of them settle nothing.
 THIN = {**MATRICES, "bins": [{"distance_m": [0, 10], "counts": [[18, 0], [2, 20]]}]}
 
@@ -49,9 +49,9 @@ def edited(bundle, paths, change):
 def without_bounds(content):
     """What a run without intervals and confidence bounds would say: verdicts by the point."""
     for each in content["requirements"]:
-        each.pop("evidence_needed", None)
+        each.pop("additional_data", None)
         for point in each["points"]:
-            del point["sureness"]
+            del point["uncertainty"]
             if each["target"] is not None:
                 met = point["probability"] >= 0.9
                 point["verdict"] = "satisfied" if met else "violated"
@@ -63,7 +63,7 @@ def test_a_verdict_cannot_be_had_by_leaving_out_the_bounds_that_decide_it(bundle
     assert json.loads(bundle.files[RUN])["requirements"][0]["verdict"] == "inconclusive"
     for path in (RUN, OTHER):
         report = check_files("b", edited(bundle, [path], without_bounds))
-        assert (path, "/requirements/0/points/0/sureness") in found_in(report)
+        assert (path, "/requirements/0/points/0/uncertainty") in found_in(report)
 
 
 def test_an_exact_value_that_nobody_asked_for_decides_nothing(bundle):
@@ -74,7 +74,7 @@ def test_an_exact_value_that_nobody_asked_for_decides_nothing(bundle):
 
 
 def test_a_remark_that_a_doubt_follows_from_cannot_be_left_out(tmp_path):
-    matrices = {**THIN, "bins": [{"distance_m": [0, 10], "counts": [[18, 0], [2, 20]]}], "false_alarms": "dropped"}
+    matrices = {**THIN, "bins": [{"distance_m": [0, 10], "counts": [[18, 0], [2, 20]]}], "false_positives": "dropped"}
     built = make_bundle(Sources(*write_inputs(tmp_path, matrices=matrices)), FEW)
     assert "false positives not modelled" in built.files["trace.csv"].decode()
 
@@ -170,7 +170,7 @@ def test_a_result_in_other_bytes_hides_nothing(raw, bundle):
         (EXPLAIN, lambda each: each["engines"].update(reported="oracle"), "/engines/reported"),
         (EXPLAIN, lambda each: each["labels"].reverse(), "/labels/0"),
         (EXPLAIN, lambda each: each["bins"].pop(), "/bins"),
-        (EXPLAIN, lambda each: each["explanations"][0].pop("evidence_needed"), "/explanations/0/evidence_needed"),
+        (EXPLAIN, lambda each: each["explanations"][0].pop("additional_data"), "/explanations/0/additional_data"),
         (EXPLAIN, lambda each: each["explanations"][0]["violation"]["patterns"].clear(), "/explanations/0/violation"),
         (EXPLAIN, lambda each: each["explanations"][0]["violation"].update(covered=0.5), "/explanations/0/violation"),
         (
@@ -193,9 +193,9 @@ def test_a_run_by_another_source_of_verdicts_has_the_numbers_of_the_run(bundle):
     path = "results/alternatives/verdict_from_interval.json"
 
     def narrowed(content):
-        content["requirements"][1]["points"][0]["sureness"]["interval"].update(upper_range=[0.5, 0.51])
+        content["requirements"][1]["points"][0]["uncertainty"]["interval"].update(upper_range=[0.5, 0.51])
 
-    place = (path, "/requirements/1/points/0/sureness/interval/upper_range/1")
+    place = (path, "/requirements/1/points/0/uncertainty/interval/upper_range/1")
     assert place in found_in(check_files("b", edited(bundle, [path], narrowed)))
 
     def older(content):
@@ -213,7 +213,7 @@ def test_the_text_says_what_verdicts_rest_on_that_were_not_checked(bundle):
     )
     assert "whether another policy gives another verdict" in told
     assert "whether the inputs are true" in told
-    settled = "\n".join(check_files("b", bundle.files, anew=True).unchecked)
+    settled = "\n".join(check_files("b", bundle.files, recompute=True).unchecked)
     assert "whether the inputs are true" in settled
     for word in ("another policy", "statistical intervals", "likelier"):
         assert word not in settled
@@ -269,7 +269,7 @@ def test_numbers_that_are_none_end_in_a_finding(number, bundle):
 
 def test_what_is_no_number_is_refused_in_a_given_result(tmp_path, capsys, bundle):
     spec, matrices = write_inputs(tmp_path, matrices=THIN)
-    build = ["evidence", "build", str(spec), "--cm", str(matrices), "--no-confidence", "-o", str(tmp_path / "b")]
+    build = ["evidence", "build", str(spec), "--cm", str(matrices), "--point-only", "-o", str(tmp_path / "b")]
     for number in (b"NaN", b"-Infinity", b"1e400"):
         altered = bundle.files[RUN].replace(b'"probability": 0.99,', b'"probability": ' + number + b",", 1)
         (tmp_path / "given.json").write_bytes(altered)
@@ -414,7 +414,7 @@ def test_progress_goes_over_results_and_then_over_blocks(tmp_path, monkeypatch):
     build_bundle(Sources(spec, matrices), tmp_path / "b", one, progress=progress)
     assert seen[0][0] == RUN
     assert seen[0][-2:] == [0, 1]
-    check_bundle(tmp_path / "b", anew=True, progress=progress)
+    check_bundle(tmp_path / "b", recompute=True, progress=progress)
     assert seen[1] == seen[0]
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     assert type(progress_bar([1, 2])).__name__ == "tqdm"

@@ -53,7 +53,7 @@ def test_every_part_is_there(built):
         "inputs/specs/two_looks.ltl", "inputs/models/two_looks.toml", "inputs/matrices/matrices.json", "request.json",
         "results/run.json", "results/explain.json", "results/require/01_stops.json",
         "results/require/02_drives_on.json", "results/omitted.json",
-        "results/alternatives/false_alarms_ignore.json", "results/alternatives/false_alarms_background.json",
+        "results/alternatives/false_positives_ignore.json", "results/alternatives/false_positives_background.json",
         "results/alternatives/verdict_from_point.json", "results/alternatives/verdict_from_interval.json",
         "trace.csv", "counts.csv", "ci/junit.xml", "ci/results.sarif", "ci/statement.intoto.json", "README.txt",
         "fingerprints.json", "ro-crate-metadata.json", "manifest.json",
@@ -64,7 +64,7 @@ def test_every_part_is_there(built):
     assert sum("point" not in path for path in certificates) == 2 * 3 * 2
     assert sum("point" in path and "require0" not in path for path in certificates) == 3 * 2 * 3 * 2
     assert {path.split("-")[0] for path in certificates if path.startswith("require0")} == {
-        "require01_answer01_at_place", "require01_answer01_perfect", "require02_answer01_perfect",
+        "require01_answer01_at_value", "require01_answer01_perfect", "require02_answer01_perfect",
     }  # fmt: skip
 
 
@@ -193,11 +193,11 @@ def test_folder_and_archive_hold_the_same_files_and_check_clean_anywhere(tmp_pat
 
 def test_everything_computed_anew_is_the_same(tmp_path, built):
     write_bundle(built.files, tmp_path / "b")
-    report = check_bundle(tmp_path / "b", anew=True)
+    report = check_bundle(tmp_path / "b", recompute=True)
     assert report.findings == ()
     done = {what: count for count, what in report.checked}
     assert done["probabilities computed as exact fractions by Storm"] == 6
-    assert done["results computed anew and compared byte for byte"] == 9 + 54
+    assert done["results recomputed and compared byte for byte"] == 9 + 54
 
 
 @pytest.mark.parametrize("name", ["b", "b.zip"])
@@ -271,7 +271,7 @@ def test_exact_runs_sweeps_and_narrowed_states_come_back_from_the_request(tmp_pa
     built = build_bundle(Sources(*write_inputs(tmp_path)), tmp_path / "b.zip", options)
     (point,) = document(built, "results/run.json")["requirements"][0]["points"]
     assert Fraction(point["exact"]) == Fraction(15, 16)
-    assert check_bundle(tmp_path / "b.zip", anew=True).findings == ()
+    assert check_bundle(tmp_path / "b.zip", recompute=True).findings == ()
 
 
 @settings(max_examples=50)

@@ -64,7 +64,7 @@ def test_a_bundle_of_every_proven_tier_passes(inputs, tmp_path, capsys, options)
 def test_computed_anew_rates_keep_their_weights(inputs, tmp_path, capsys):
     folder = built(inputs, tmp_path / "b", "--weights", "drive")
     capsys.readouterr()
-    code = main(["evidence", "check", str(folder), "--anew", "--json"])
+    code = main(["evidence", "check", str(folder), "--recompute", "--json"])
     assert (code, json.loads(capsys.readouterr().out)["findings"]) == (0, [])
 
 

@@ -1,4 +1,4 @@
-"""The counts that example 15 holds are those of the data: counted anew, its bundle tells the same."""
+"""The counts that example 15 holds are those of the data: recounted, its bundle tells the same."""
 
 import re
 import subprocess

@@ -19,7 +19,7 @@ from verifier.evidence.bundle.derived_artefacts import derived_row
 from verifier.evidence.bundle.layout import input_paths
 from verifier.evidence.bundle.making import planned_words
 from verifier.evidence.bundle.parts import read_parts
-from verifier.evidence.bundle.recompute import check_anew
+from verifier.evidence.bundle.recompute import check_recomputed
 from verifier.evidence.bundle.request import Request, request_of
 from verifier.evidence.bundle.system import unpacked_inputs
 from verifier.evidence.bundle.writing import write_bundle
@@ -101,9 +101,9 @@ def test_what_cannot_be_read_is_exit_code_4_and_wrong_usage_2(tmp_path, capsys):
 
 def test_a_given_result_is_put_in_validated_and_not_vouched_for(built, tmp_path, capsys):
     spec, matrices = write_inputs(tmp_path)
-    command = ["require", str(spec), "--cm", str(matrices), "--requirement", "stops", "--box"]
+    command = ["require", str(spec), "--cm", str(matrices), "--requirement", "stops", "--floor"]
     assert main([*command, "--output", str(tmp_path / "floor.json")]) == 0
-    build = ["evidence", "build", str(spec), "--cm", str(matrices), "--no-confidence", "--requirement", "stops"]
+    build = ["evidence", "build", str(spec), "--cm", str(matrices), "--point-only", "--requirement", "stops"]
     given = ["--with", str(tmp_path / "floor.json")]
     assert main([*build, *given, "-o", str(tmp_path / "b")]) == 0
     floor = (tmp_path / "floor.json").read_bytes()
@@ -174,7 +174,7 @@ def test_limits_of_a_check_hold(built, tmp_path):
         check_bundle(tmp_path / "b", limits=CheckLimits(reading=ReadingLimits(files=10)))
 
 
-@pytest.mark.parametrize("anew", [False, True])
+@pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize(
     "limits",
     [
@@ -185,9 +185,9 @@ def test_limits_of_a_check_hold(built, tmp_path):
     ],
     ids=["states", "memory", "time", "some time"],
 )
-def test_a_check_whose_limits_are_too_small_says_nothing_against_the_bundle(built, limits, anew):
+def test_a_check_whose_limits_are_too_small_says_nothing_against_the_bundle(built, limits, recompute):
     with pytest.raises(NoAnswerError, match="limit") as told:
-        check_files("b", built.files, anew=anew, limits=limits)
+        check_files("b", built.files, recompute=recompute, limits=limits)
     assert told.value.exit_code == 6
 
 
@@ -211,7 +211,7 @@ def test_last_digits_and_library_versions_may_differ_on_another_machine(built):
     """As if the bundle came from elsewhere: its results say other last digits and versions than we compute."""
     files = {path: raw for path, raw in built.files.items() if derived_row(path) is None}
     content = json.loads(files["results/run.json"])
-    interval = content["requirements"][0]["points"][0]["sureness"]["interval"]
+    interval = content["requirements"][0]["points"][0]["uncertainty"]["interval"]
     interval["lower"] *= 1 + 1e-12
     content["versions"]["numpy"] = "1.0"
     files["results/run.json"] = (json.dumps(content, indent=2) + "\n").encode()
@@ -220,7 +220,7 @@ def test_last_digits_and_library_versions_may_differ_on_another_machine(built):
         rebuilt = Study.of(read.inputs, request.options)
         about = {**input_words(request), **planned_words(rebuilt, files)}
         log = Log()
-        check_anew(read_parts(request, read, rebuilt, files, about), log)
+        check_recomputed(read_parts(request, read, rebuilt, files, about), log)
     assert log.findings == []
     assert any(each.startswith("the last digits of 1 numbers") for each in log.unchecked)
     assert any("with numpy" in each for each in log.unchecked)
@@ -256,8 +256,8 @@ def test_the_last_lines_say_the_status_first_and_then_how_numbers_were_checked()
     ]
 
 
-def test_all_numbers_are_recomputed_by_a_check_anew(built):
-    lenient, strict = (check_files("b", built.files, anew=anew).grades for anew in (False, True))
+def test_all_numbers_are_recomputed_by_a_check_recomputed(built):
+    lenient, strict = (check_files("b", built.files, recompute=recompute).grades for recompute in (False, True))
     bounds = 2 * 3 * 2 * 3  # 2 blocks, 3 requirements, 2 sides, in the run and under two other rules for verdicts
     points = 2 * 3 * 5 + 5  # the same blocks and requirements under all five rules, and five with other recalls
     assert lenient.proven == strict.proven == bounds + 4 * points

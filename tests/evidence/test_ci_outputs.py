@@ -120,7 +120,7 @@ def test_the_column_is_that_of_the_name(tmp_path, root):
 def test_outputs_for_continuous_integration_need_no_further_library(root, tmp_path, monkeypatch):
     monkeypatch.chdir(root)
     monkeypatch.setitem(sys.modules, "jsonschema", None)
-    words = ["run", SPEC, "--cm", CM, "--no-confidence", "--env", "obs", "--junit", str(tmp_path / "a.xml")]
+    words = ["run", SPEC, "--cm", CM, "--point-only", "--env", "obs", "--junit", str(tmp_path / "a.xml")]
     assert main(words) in (ExitCode.SATISFIED, ExitCode.INCONCLUSIVE)
     assert (tmp_path / "a.xml").stat().st_size > 0
 
@@ -170,7 +170,7 @@ def test_the_example_workflow_runs(root, tmp_path):
 def test_every_chain_of_a_sweep_is_a_suite_with_its_time(root, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(root)
     monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
-    swept = ["--sweep", "vmax=1..2", "--env", "ped", "--env", "obs", "--requirement", "all_three", "--no-confidence"]
+    swept = ["--sweep", "vmax=1..2", "--env", "ped", "--env", "obs", "--requirement", "all_three", "--point-only"]
     main(["run", SPEC, "--cm", CM, *swept, "--junit", str(tmp_path / "a.xml"), "--fail-under", "0.001"])
     suites = ET.parse(tmp_path / "a.xml").getroot().findall("testsuite")
     names = [f"published, {environment} vmax={vmax}" for vmax in (1, 2) for environment in ("ped", "obs")]

@@ -67,7 +67,7 @@ def undecided_run(**more):
         "upper": 0.92,
         "verdict": "satisfied",
     }
-    return run([requirement("stops", points, worst=1, evidence_needed=needed)], **more)
+    return run([requirement("stops", points, worst=1, additional_data=needed)], **more)
 
 
 def test_bounds_on_both_sides_of_the_target():
@@ -174,7 +174,7 @@ def explained(given, slopes):
         "perfect_perception": 1, "fixes": [], "moves": [], "label_more": [],
         "violation": {"satisfies_the_formula": False, "probability": 0, "error": 0, "covered": None,
                       "complete": True, "ranked": True, "rest": 0,
-                      "wrong_reports": [], "causes": [], "corrections": [], "patterns": []},
+                      "detection_errors": [], "causes": [], "corrections": [], "patterns": []},
         "posterior_deviation": 0, "posterior_deviation_assumes": "if items are independent", "jumps": [], "map": None,
         "gradient": [{"bin": 0, "true": name, "slopes": slope} for name, slope in zip(names, slopes, strict=True)],
     }  # fmt: skip
@@ -191,7 +191,7 @@ def explained(given, slopes):
         "explain": {
             "patterns": 1,
             "members": 1,
-            "whole_runs": False,
+            "full_paths": False,
             "moves": 1,
             "level": 0.95,
             "prior": 0.5,
@@ -215,7 +215,7 @@ def test_only_columns_that_matter_are_too_thin():
     assert "not known" in only(about_data.thin_columns(given, [given, table, other])).message
 
 
-# --- assumed_rates, no_false_alarms, distance_ignored, rounded, endless
+# --- assumed_rates, no_false_positives, distance_ignored, rounded, endless
 
 
 def test_rates_assumed_by_a_policy():
@@ -228,12 +228,12 @@ def test_rates_assumed_by_a_policy():
     assert list(about_settings.assumed_rates(satisfied_run(verdict_from="point"), [])) == []
 
 
-def test_false_alarms_left_out():
+def test_false_positives_left_out():
     remark = "the matrices were made without unmatched detections, so the model contains no false positives"
     given = satisfied_run(remarks=[remark])
-    assert only(about_settings.no_false_alarms(given, [])).claims == (claim(given),)
-    assert "by choice" in only(about_settings.no_false_alarms(satisfied_run(false_alarms="ignore"), [])).message
-    assert list(about_settings.no_false_alarms(satisfied_run(), [])) == []
+    assert only(about_settings.no_false_positives(given, [])).claims == (claim(given),)
+    assert "by choice" in only(about_settings.no_false_positives(satisfied_run(false_positives="ignore"), [])).message
+    assert list(about_settings.no_false_positives(satisfied_run(), [])) == []
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def test_environments_that_were_left_out():
     given = satisfied_run(environments_left_out=["obs", "empty"])
     found = only(find_defeaters([given], CaseContext(), {}))
     assert (found.kind, found.claims) == ("scenarios_left_out", (claim(given),))
-    assert "run.json leaves out what the spec asks for: true environment obs; empty" in found.message
+    assert "run.json leaves out what the spec asks for: environment obs; empty" in found.message
 
 
 def drawing_run(p_value, free=None, **more):
@@ -372,11 +372,11 @@ def test_another_policy_gives_another_verdict():
         point(0.96, "satisfied", (0.92, 0.99)),
         point(0.88, "violated", (0.8, 0.89), environment="obs"),
     ]
-    other = run([requirement("stops", points, worst=1)], false_alarms="background")
-    found = only(about_verdicts.policy_sensitive(given, {"false alarms from the background": other}))
+    other = run([requirement("stops", points, worst=1)], false_positives="background")
+    found = only(about_verdicts.policy_sensitive(given, {"false positives from the background": other}))
     assert found.claims == (claim(given, 1),)
     for part in (
-        "under the policy 'false alarms from the background'",
+        "under the policy 'false positives from the background'",
         "obs x=1 violated (P = 0.88), not satisfied (P = 0.97)",
     ):
         assert part in found.message

@@ -27,17 +27,17 @@ KINDS = (
 )  # fmt: skip
 DECLARED = (
     "title", "remarks", "versions", "command", "inputs", "matrices", "settings", "name", "formula", "environment",
-    "initial", "constants", "vacuity", "draws", "conservative", "evidence_needed", "tipping_points", "planner",
+    "initial", "constants", "vacuity", "draws", "conservative", "additional_data", "tipping_points", "planner",
     "labels", "bins", "channel", "detector", "detectors",
 )  # fmt: skip
 """Keys below which a document says what was given, of which it holds nothing to compare with."""
 POINTS = (
-    r"/requirements/\*/points/\*", r"/explanations/\*/point", r"/answers/\*/(measured|at_place|perfect)",
+    r"/requirements/\*/points/\*", r"/explanations/\*/point", r"/answers/\*/(measured|at_value|perfect)",
     r"/specs/\*/requirements/\*/entries/\*/points/\*",
 )  # fmt: skip
 SLACK = 1e-9
 RULED = re.compile(
-    rf"({'|'.join(POINTS)})/(lower|upper|probability|second_engine|sureness.*)|/requirements/\*/points/\*"
+    rf"({'|'.join(POINTS)})/(lower|upper|probability|second_engine|uncertainty.*)|/requirements/\*/points/\*"
 )
 """Numbers that may move within what `fits` says."""
 FREE = {
@@ -53,7 +53,7 @@ FREE = {
     r"|/terms/\*/(worst_scenario|exposure/source)|/acceptance/source|/demonstration/encounters",
     "mutate": r"/mutations.*|/counts/unreadable",
     "assess": r"/systems/\*(/targets/\*|/sweeps/\*)?",
-    "by_class": r"/(distance|source|notes|matching|false_alarms).*",
+    "by_class": r"/(distance|source|notes|matching|false_positives).*",
 }
 """What each kind tells without telling anything that it follows from: of a list what is left out, of two that nothing
 tells apart which is which, texts that are said of something, and numbers that were drawn or are within rules that are
@@ -116,7 +116,7 @@ def fits_as_rate(content):
 
 
 def fits_as_assessment(content):
-    """Changes are those of the performances, and held against the straight lines of the rules."""
+    """Changes are those of the performances, and compared with the straight lines of the rules."""
     for system in content["systems"]:
         lines = {rule["name"]: rule["tolerance"] for rule in system["rules"]}
         for target in system["targets"]:
@@ -266,11 +266,11 @@ def read(kind):
 
 
 class TestRunsAreWhole:
-    def test_sureness_of_a_point_is_missed(self, tmp_path):
+    def test_uncertainty_of_a_point_is_missed(self, tmp_path):
         content = read("run")
-        del content["requirements"][1]["points"][2]["sureness"]
+        del content["requirements"][1]["points"][2]["uncertainty"]
         assert refusal(content, tmp_path) == (
-            "/requirements/1/points/2", "expected sureness, as the settings have confidence"
+            "/requirements/1/points/2", "expected uncertainty, as the settings have confidence"
         )  # fmt: skip
 
     @pytest.mark.parametrize("kind", RUN_KINDS)

@@ -11,7 +11,7 @@ import scipy.stats
 from made_runs import BOUNDS, CONFIDENCE
 from report_documents import CURVES
 from run_documents import channel
-from typed_runs import channel_of, point_of, requirement_of, run_of_requirements, settings_of, sureness_of
+from typed_runs import channel_of, point_of, requirement_of, run_of_requirements, settings_of, uncertainty_of
 
 from verifier.analysis.vacuity import Vacuity
 from verifier.base.errors import ExitCode
@@ -27,8 +27,8 @@ STOPS = ["--requirement", "stops_for_pedestrians", "--env", "ped"]
 def point(probability, low, high, environment="ped", exact=None, error=0.0):
     # Interval ends 0.01 within the bounds; what drawing leaves open of them reaches 0.005 further out.
     ranges = (low + 0.005, low + 0.015), (high - 0.015, high - 0.005)
-    sure = sureness_of((low + 0.01, high - 0.01), (low, high), ranges)
-    return point_of(probability, environment, width=error, exact=exact, sureness=sure)
+    sure = uncertainty_of((low + 0.01, high - 0.01), (low, high), ranges)
+    return point_of(probability, environment, width=error, exact=exact, uncertainty=sure)
 
 
 def requirement(*points, comparison=">=", target=Fraction(1, 2)):
@@ -183,7 +183,7 @@ def test_earlier_matrices_are_verified_and_drawn_together(run, tmp_path):
     code, out, _ = run(*free, "--baseline", BY_SET, "--max-drop", "0.06", "--output", path)
     assert code == ExitCode.VIOLATED
     assert "gate, no drop by more than 0.06 against nuscenes_yolov3_proposition.json: failed by 1" in out
-    assert "all_three, planner published: worse by 0.062621, P from 0.258824 to 0.196203; chance" in out
+    assert "all_three, planner published: worse by 0.062621, P from 0.258824 to 0.196203; probability" in out
     gate = read_document(path).content["gates"]["regression"]
     (drop,) = gate["drops"]
     assert drop["drop"] == pytest.approx(float(Fraction(22, 85) - Fraction(31, 158)), abs=1e-12)
@@ -226,27 +226,27 @@ def test_a_drop_may_be_judged_by_its_chance(run, tmp_path):
     judged = {rule: run(*free, "--drop-from", rule, "--output", tmp_path / "run.json") for rule in RULES}
     assert {rule: code for rule, (code, _, _) in judged.items()} == RULES
     for rule, (_, out, _) in judged.items():
-        words = "by the probabilities of the given matrices; how sure the data make them does not count (point)"
+        words = "by the point estimates; their statistical uncertainty is ignored (point)"
         if rule != "point":
-            words = f"where the chance of that is {rule.removeprefix('chance:')} or more, by common draws"
+            words = f"where the probability of that is {rule.removeprefix('chance:')} or more, by common draws"
         assert f"  a drop counts {words}" in out
     gate = read_document(tmp_path / "run.json").content["gates"]["regression"]
-    assert (gate["drop_from"], gate["failed"], gate["drops"][0]["failed"]) == ("chance:0.95", False, False)
+    assert (gate["drop_from"], gate["failed"], gate["drops"][0]["failed"]) == ("probability:0.95", False, False)
     assert 0.8 < gate["drops"][0]["chance"] < 0.89
     assert run(*free)[0] == ExitCode.VIOLATED  # point, unless said otherwise
-    same = [*free[:6], "--baseline", BY_CLASS, "--max-drop", "0", "--drop-from", "chance:0.01"]
+    same = [*free[:6], "--baseline", BY_CLASS, "--max-drop", "0", "--drop-from", "probability:0.01"]
     code, out, _ = run(*same)
     assert (code, "the matrices are the same, so every drop is 0 in every draw" in out) == (ExitCode.SATISFIED, True)
-    code, out, err = run(*free[:4], "--draws", "150", *free[6:], "--drop-from", "chance:0.95")
+    code, out, err = run(*free[:4], "--draws", "150", *free[6:], "--drop-from", "probability:0.95")
     assert (code, out) == (ExitCode.USAGE, "")
-    assert "150 draws do not tell a chance of 0.95 from others; it takes 200 (--draws)" in err
+    assert "150 draws do not tell a probability of 0.95 from others; it takes 200 (--draws)" in err
 
 
 RULES = {
     "point": ExitCode.VIOLATED,
-    "chance:0.05": ExitCode.VIOLATED,
-    "chance:0.8": ExitCode.VIOLATED,
-    "chance:0.95": ExitCode.SATISFIED,
+    "probability:0.05": ExitCode.VIOLATED,
+    "probability:0.8": ExitCode.VIOLATED,
+    "probability:0.95": ExitCode.SATISFIED,
 }
 
 
@@ -263,7 +263,7 @@ def test_a_baseline_that_asked_otherwise_is_refused(run, tmp_path):
         code, out, err = run(*STOPS, "--baseline", old, "--max-drop", "0.5")
         assert (code, out, message in err) == (ExitCode.BAD_INPUT, "", True)
     old.write_text(json.dumps(document))
-    code, _, err = run(*STOPS, "--baseline", old, "--max-drop", "0.5", "--drop-from", "chance:0.9")
+    code, _, err = run(*STOPS, "--baseline", old, "--max-drop", "0.5", "--drop-from", "probability:0.9")
     assert (code, "records probabilities and has no matrices to draw" in err) == (ExitCode.USAGE, True)
 
 
@@ -283,7 +283,7 @@ def test_an_earlier_run_is_compared_by_what_it_recorded(run, tmp_path):
 def test_the_same_matrices_and_runs_without_draws_compare_points(run):
     without = {
         "the matrices are the same": ["--baseline", BY_CLASS],
-        "without draws": ["--baseline", BY_SET, "--no-confidence"],
+        "without draws": ["--baseline", BY_SET, "--point-only"],
     }
     for words, arguments in without.items():
         _, out, _ = run(*STOPS, "--max-drop", "0.1", *arguments)
@@ -316,10 +316,18 @@ REFUSED = [
     (["--max-drop", BY_SET], ExitCode.USAGE, f"hint: as --max-drop 0.01 --baseline {BY_SET}"),
     (["--max-drop", "0.1", "--max-drop", "old.json"], ExitCode.USAGE, "--max-drop 0.01 --baseline old.json"),
     (["--drop-from", "point"], ExitCode.USAGE, "--drop-from belongs to --max-drop and --baseline"),
-    (["--drop-from", "luck", *MATRICES], ExitCode.USAGE, "--drop-from: expected point, or chance:C"),
-    (["--drop-from", "chance:1", *MATRICES], ExitCode.USAGE, "lies strictly between 0 and 1"),
-    (["--drop-from", "chance:nan", *MATRICES], ExitCode.USAGE, "--drop-from chance: expected a number from 0 to 1"),
-    (["--drop-from", "chance:0.9", "--no-confidence", *MATRICES], ExitCode.USAGE, "--drop-from chance takes draws"),
+    (["--drop-from", "luck", *MATRICES], ExitCode.USAGE, "--drop-from: expected point, or probability:C"),
+    (["--drop-from", "probability:1", *MATRICES], ExitCode.USAGE, "lies strictly between 0 and 1"),
+    (
+        ["--drop-from", "chance:nan", *MATRICES],
+        ExitCode.USAGE,
+        "--drop-from probability: expected a number from 0 to 1",
+    ),
+    (
+        ["--drop-from", "probability:0.9", "--point-only", *MATRICES],
+        ExitCode.USAGE,
+        "--drop-from probability takes draws",
+    ),
     (["--max-drop", "0", "--baseline", "none.json"], ExitCode.BAD_INPUT, "none.json: no such file"),
     (["--max-drop", "0", "--baseline", SPEC], ExitCode.BAD_INPUT, "not JSON"),
     (["--junit", "nowhere/j.xml"], ExitCode.BAD_INPUT, "nowhere/j.xml: cannot be written"),

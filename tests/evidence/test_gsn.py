@@ -62,7 +62,7 @@ def test_a_satisfied_run():
         assert case.by_id[solution].url == "results/run.json"
         assert given_run.sha256 in content[solution]["text"]
         assert leaf.status is Status.SUPPORTED
-    # Everything computed is supported, but what is left to persons is not: the whole is undeveloped.
+    # Everything computed is supported, but what is not shown by this evidence is not: the whole is undeveloped.
     assert case.status is Status.UNDEVELOPED
     assert case.top.text == "Shuttle meets its requirement in its operational design domain"
     training = next(each for each in case.elements if "not trained on the data" in each.text)
@@ -225,7 +225,7 @@ def test_several_scenarios_of_an_environment_have_a_goal_between():
     (strategy,) = goal(case, given_run).supported_by
     between, single = (case.by_id[name] for name in case.by_id[strategy].supported_by)
     assert single is goal(case, given_run, 3)
-    assert "true environment ped" in between.text
+    assert "environment ped" in between.text
     (inner,) = between.supported_by
     assert [case.by_id[name] for name in case.by_id[inner].supported_by] == [
         goal(case, given_run, k) for k in range(3)
@@ -279,7 +279,7 @@ def test_the_levels_of_context_are_argued_apart():
     encounter_only = case_of(given_run)
     assert [encounter_only.by_id[each].text for each in encounter_only.top.supported_by] == [
         "Argument at the level of one encounter: over each requirement, in the worst of its scenarios",
-        "Argument over what results cannot show and is left to persons",
+        "Argument over what the results cannot show",
     ]
     case = case_of(given_run, rated(given_run, Fraction(1, 10)))
     check(case)

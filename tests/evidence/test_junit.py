@@ -34,7 +34,8 @@ def test_one_case_for_each_requirement_and_scenario():
         "95 % confidence bounds (independent drives) [0.8, 1]; target P >= 0.9; about 40 more items would decide it"
     )
     assert found["asks [planner p, ped x=1]"].find("skipped").get("message") == (
-        "P = 0.5, 95 % credible interval [0.5, 0.5], 95 % confidence bounds (independent drives) [0.5, 0.5]; no target"
+        "P = 0.5, 95 % credible interval [0.5, 0.5], 95 % confidence bounds (independent drives) [0.5, 0.5]; no "
+        "target"
     )
 
 

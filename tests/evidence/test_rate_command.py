@@ -125,7 +125,7 @@ def test_a_criterion_of_the_context_is_about_failures(result, tmp_path, capsys):
     [
         (("--requirement", "stop"), "did you mean 'stops'"),
         (("--requirement", "counts", "--exposure", "1/h"), "does not say what is unwanted"),
-        (("--requirement", "stops"), "how often are encounters met?"),
+        (("--requirement", "stops"), "missing exposure: give --exposure, or --encounters with --hours, or --context"),
         (("--requirement", "stops", "--exposure", "12"), "expected a rate per hour"),
         (("--requirement", "stops", "--exposure", "14..10/h"), "the lower end comes first"),
         (("--requirement", "stops", "--exposure", "ped=1/h"), "no exposure is given for obs"),
@@ -136,7 +136,7 @@ def test_a_criterion_of_the_context_is_about_failures(result, tmp_path, capsys):
         (("--requirement", "stops", "--encounters", "3", "--hours", "1", "--exposure", "1/h"), "either --exposure"),
         (("--requirement", "stops", "--exposure", "1/h", "--exposure-level", "0.9"), "belongs to a stated interval"),
         (("--requirement", "stops", "--exposure", "1/h", "--accept", "0/h"), "can never be shown"),
-        (("--requirement", "stops", "--exposure", "1/h", "--show-at", f"0.{'9' * 25}"), "at most 1 - 1e-06"),
+        (("--requirement", "stops", "--exposure", "1/h", "--test-confidence", f"0.{'9' * 25}"), "at most 1 - 1e-06"),
         (("--requirement", "stops", "--exposure", "1/h", "--accept", "1"), "expected a rate per hour"),
         (("--requirement", "stops", "--exposure", "1/h", "--confidence", "1"), "strictly between"),
         (("--requirement", "stops", "--exposure", "1/h", "--confidence", "x"), "expected a number"),

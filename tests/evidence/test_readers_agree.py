@@ -16,7 +16,7 @@ import yaml
 from html_reading import read_page, section, table
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from made_runs import BOUNDS, CONFIDENCE, document_of, point, requirement, run_content, sureness
+from made_runs import BOUNDS, CONFIDENCE, document_of, point, requirement, run_content, uncertainty
 from run_documents import tried
 
 from verifier.base.errors import InputError
@@ -108,7 +108,7 @@ def points(draw, number, tests, clause, chosen, source):
     more = {"basis": basis, "condition": condition, "reason": reason, "draws": drawn}
     more |= {"whatever_predicted": int(value)} if free else {}
     more |= {"vacuity": OVER} if vacuous else {}
-    return point(verdict, value, "ped", initial={"x": number}, sureness=sureness(*bounds, *bounds), **more)
+    return point(verdict, value, "ped", initial={"x": number}, uncertainty=uncertainty(*bounds, *bounds), **more)
 
 
 def worst_of(verdicts):
@@ -143,7 +143,7 @@ def runs(draw):
         over = over_all(verdict, [(each["verdict"], each["condition"]) for each in mine])
         listed.append(requirement(f"asked{number}", verdict, mine, worst=at) | {"condition": over})
     for one in [found for each in listed for found in each["points"]]:
-        one["sureness"]["confidence_bounds"]["tier"] = tier
+        one["uncertainty"]["confidence_bounds"]["tier"] = tier
     verdict = worst_of(each["verdict"] for each in listed)
     condition = over_all(verdict, [(each["verdict"], each["condition"]) for each in listed])
     content = run_content(listed, verdict, condition=condition)

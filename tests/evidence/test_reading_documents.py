@@ -18,7 +18,7 @@ def written(root, tmp_path_factory):
 
     target = tmp_path_factory.mktemp("run") / "published.json"
     spec, matrices = root / "specs/car_pedestrian.ltl", root / "examples/nuscenes_yolov3_class.json"
-    main(["run", str(spec), "--cm", str(matrices), "--no-confidence", "--output", str(target)])
+    main(["run", str(spec), "--cm", str(matrices), "--point-only", "--output", str(target)])
     return target
 
 

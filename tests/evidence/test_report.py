@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 from html_reading import read_page, section, table
-from made_runs import document_of, every_verdict, on_grid, point, requirement, run_content, sureness
+from made_runs import document_of, every_verdict, on_grid, point, requirement, run_content, uncertainty
 from report_documents import EVERY_KIND, document, documents
 
 from verifier.base.errors import InputError
@@ -65,8 +65,8 @@ def test_the_verdicts_are_told_in_sentences_the_worst_first(page):
 
 
 def test_targets_from_above_are_told_the_other_way_round():
-    bad = point("violated", 0.5, sureness=sureness(0.4, 0.6, 0.3, 0.7))
-    good = point("satisfied", 0.001, sureness=sureness(0.0005, 0.002, 0.0001, 0.004))
+    bad = point("violated", 0.5, uncertainty=uncertainty(0.4, 0.6, 0.3, 0.7))
+    good = point("satisfied", 0.001, uncertainty=uncertainty(0.0005, 0.002, 0.0001, 0.004))
     low = ("<=", "1/100")
     content = run_content(
         [requirement("hits", "violated", [bad], low), requirement("misses", "satisfied", [good], low)], "violated"
@@ -91,8 +91,8 @@ def test_targets_from_above_are_told_the_other_way_round():
     ],
 )
 def test_the_sentence_rests_on_what_was_held_against_the_target(kind, words):
-    bad = point("violated", 0.5, sureness=sureness(0.4, 0.6, 0.3, 0.97))
-    bad["sureness"]["interval"]["upper_range"] = [0.59, 0.61]
+    bad = point("violated", 0.5, uncertainty=uncertainty(0.4, 0.6, 0.3, 0.97))
+    bad["uncertainty"]["interval"]["upper_range"] = [0.59, 0.61]
     condition = {"condition": "if items are independent" if kind == "interval" else None}
     content = run_content([requirement("holds", "violated", [bad | condition], **condition)], "violated", **condition)
     content["settings"]["verdict_from"] = kind
@@ -116,8 +116,10 @@ def test_the_summary_says_how_to_read_it_and_what_is_taken_for_granted(page):
     assert any(
         each.startswith("A scenario is vacuous where the check says nothing about the system") for each in told
     )
-    (granted,) = [each for each in told if each.startswith("Taken for granted, and not tested here: ")]
-    untested = [row[0] for row in table(page, "Assumptions of")[1:] if row[1] in ("not tested", "left to persons")]
+    (granted,) = [each for each in told if each.startswith("Assumed and not tested: ")]
+    untested = [
+        row[0] for row in table(page, "Assumptions of")[1:] if row[1] in ("not tested", "not shown by this evidence")
+    ]
     assert len(untested) == 4
     for each in untested:
         assert each[1:] in granted
@@ -184,8 +186,8 @@ def test_how_it_fails_and_what_would_help_stand_with_the_requirement_they_are_of
     assert steps[0].startswith("Cause of 100 % of the violation: ped in [0, 10) m reported as empty (if correct, P ")
     assert steps[1] == "Steps 1 to 54: what is reported makes no difference. Then x = 55, v = 1."
     assert steps[2] == (
-        "Step 55: ped in [0, 10) m is there, and no obs or ped is reported (chance 0.803797). "
-        "Then x = 56, v = 1. From here nothing can help any more."
+        "Step 55: ped in [0, 10) m is there, and no obs or ped is reported (probability 0.803797). "
+        "Then x = 56, v = 1. From here the violation is unavoidable."
     )
     assert "1. Probability 0.803797, 100 % of it: ped in [0, 10) m reported as empty." in violated.text
     assert "P has a standard deviation of about 0.0314, to first order, if items are independent" in violated.text
@@ -261,7 +263,7 @@ def test_an_explanation_of_other_inputs_or_settings_is_not_joined(change):
     if change == "matrices":
         content["inputs"][2]["sha256"] = "0" * 64
     else:
-        content["settings"]["false_alarms"] = "ignore"
+        content["settings"]["false_positives"] = "ignore"
     root = read_page(html_report([document("run"), document_of(content, "other.json")]))
     assert "How it fails" not in section(root, "r2").text
 
@@ -407,11 +409,13 @@ def test_gates_are_told_in_the_summary_and_in_a_section():
     assert "violated Gate of result.json: 1 of 2 results is under 0.9 (point)." in sentences(root)
     compared = "satisfied Gate of result.json against old.json: none of 1 result is worse by more than 0.3"
     assert (
-        f"{compared}, by the probabilities of the given matrices (how sure the data make them does not count)."
+        f"{compared}, by the probabilities of the given matrices (their statistical uncertainty is ignored)."
         in sentences(root)
     )
-    content["gates"]["regression"]["drop_from"] = "chance:0.95"
-    assert f"{compared}, with a chance of at least 0.95." in sentences(read_page(html_report([document_of(content)])))
+    content["gates"]["regression"]["drop_from"] = "probability:0.95"
+    assert f"{compared}, with a probability of at least 0.95." in sentences(
+        read_page(html_report([document_of(content)]))
+    )
     assert table(section(root, "g1"), "At least 0.9")[1] == ["stops", "p", "ped x=1", "0.25", "-", "failed"]
     assert table(section(root, "g1"), "Drop against old.json")[1][2:] == [
         "0.5",
@@ -521,7 +525,7 @@ def test_what_verifies_no_requirement_is_told_in_the_summary_and_in_a_section():
     told = sentences(root)
     assert told[0] == "Results:"
     assert (
-        "Comparison compare.json, stops_for_pedestrians: two, planner published is the best with chance 0."
+        "Comparison compare.json, stops_for_pedestrians: two, planner published is the best with probability 0."
         in "|".join(told)
     )
     assert ": P 0.258824, violated, if items are independent." in "|".join(told)  # the best may not be good enough
@@ -542,8 +546,11 @@ def test_what_verifies_no_requirement_is_told_in_the_summary_and_in_a_section():
         "Event rate: rate.json violated, if items are independent",
         "Mutated images: mutate.json",
     ]
-    contenders = table(root, "Contenders for stops_for_pedestrians")
-    assert [row[:3] for row in contenders[1:]] == [["one", "published", "0.196203"], ["two", "published", "0.258824"]]
+    configurations = table(root, "Configurations for stops_for_pedestrians")
+    assert [row[:3] for row in configurations[1:]] == [
+        ["one", "published", "0.196203"],
+        ["two", "published", "0.258824"],
+    ]
     assert table(root, "Medical Diagnosis System (MDS): change")[1][:5] == [
         "AP", "0.34", "0.246", "0.094", "0.01",
     ]  # fmt: skip
@@ -645,7 +652,7 @@ def test_the_csv_has_a_row_for_every_probability():
             found["verdict"],
         )
         assert float(row["probability"]) == found["probability"]
-        assert float(row["bounds_upper"]) == found["sureness"]["confidence_bounds"]["upper"]
+        assert float(row["bounds_upper"]) == found["uncertainty"]["confidence_bounds"]["upper"]
     assert [row["state"] for row in rows if row["kind"] == "require"] == ["measured", "required", "perfect"]
     assert {row["detector"] for row in rows if row["kind"] == "compare"} == {"one", "two"}
     (other,) = [row for row in rows if row["kind"] == "trade_offs"]

@@ -149,12 +149,12 @@ FIRST = ("specs", 0, "requirements", 1)
         ("run", (*POINT, "exact"), "1" * 5000 + "/" + "x" * 5000, "/requirements/1/points/0/exact"),
         (
             "run",
-            (*POINT, "sureness", "confidence_bounds", "lower"),
+            (*POINT, "uncertainty", "confidence_bounds", "lower"),
             0.5,
-            "/requirements/1/points/0/sureness/confidence_bounds",
+            "/requirements/1/points/0/uncertainty/confidence_bounds",
         ),
-        ("run", (*POINT, "sureness", "interval", "upper"), 0.01, "/requirements/1/points/0/sureness/interval"),
-        ("run", (*POINT, "sureness", "confidence_bounds", "upper"), 0.97, "/requirements/1/points/0/verdict"),
+        ("run", (*POINT, "uncertainty", "interval", "upper"), 0.01, "/requirements/1/points/0/uncertainty/interval"),
+        ("run", (*POINT, "uncertainty", "confidence_bounds", "upper"), 0.97, "/requirements/1/points/0/verdict"),
         ("run", (*BASIS, "tier"), "independent_drives", "/settings/confidence/bounds"),
         ("run", (*BASIS, "conditional"), False, "/settings/confidence/bounds/conditional"),
         ("run", (*BASIS, "name"), "95 % confidence bounds", "/settings/confidence/bounds/name"),
@@ -170,12 +170,12 @@ FIRST = ("specs", 0, "requirements", 1)
         ("explain", ("engines", "largest_difference"), "x", "/engines/largest_difference"),
         ("explain", ("explanations", 1, "point", "verdict"), "fine", "/explanations/1/point/verdict"),
         ("explain", ("explanations", 1, "target"), {"comparison": ">="}, "/explanations/1/target"),
-        ("explain", (*LOST, "wrong_reports", 0, "bin"), 10, "/explanations/1/violation/wrong_reports/0/bin"),
+        ("explain", (*LOST, "detection_errors", 0, "bin"), 10, "/explanations/1/violation/detection_errors/0/bin"),
         (
             "explain",
-            (*LOST, "causes", 0, "wrong_reports", 0),
+            (*LOST, "causes", 0, "detection_errors", 0),
             1,
-            "/explanations/1/violation/causes/0/wrong_reports/0",
+            "/explanations/1/violation/causes/0/detection_errors/0",
         ),
         ("explain", (*LOST, "causes", 0, "probability"), 0.5, "/explanations/1/violation/causes"),
         ("explain", (*LOST, "rest"), 0.1, "/explanations/1/violation/causes"),
@@ -217,7 +217,7 @@ def test_parts_that_do_not_fit_together_are_refused_by_element(name, steps, valu
 def test_intervals_of_points_need_those_of_the_run():
     content = copy.deepcopy(document("run").content)
     content["settings"]["confidence"] = None
-    with pytest.raises(InputError, match="/requirements/0/points/0/sureness: "):
+    with pytest.raises(InputError, match="/requirements/0/points/0/uncertainty: "):
         markdown_report([Document("run.json", "run", content, "0" * 64)])
 
 
@@ -276,7 +276,7 @@ def test_what_matrices_remark_is_told():
 def test_a_bound_of_another_tier_than_the_run_says_is_refused():
     """The assumption of a bound stands beside it, and is that of the run."""
     content = copy.deepcopy(every_verdict())
-    points = [point for each in content["requirements"] for point in each["points"] if "sureness" in point]
-    points[0]["sureness"]["confidence_bounds"]["tier"] = "independent_items"
+    points = [point for each in content["requirements"] for point in each["points"] if "uncertainty" in point]
+    points[0]["uncertainty"]["confidence_bounds"]["tier"] = "independent_items"
     with pytest.raises(InputError, match="expected independent_drives, as in the settings of the run"):
         html_report([document_of(content)])

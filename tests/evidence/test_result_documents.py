@@ -6,7 +6,7 @@ from fractions import Fraction
 import jsonschema
 import pytest
 import report_documents
-from typed_runs import point_of, requirement_of, run_of_requirements, sureness_of
+from typed_runs import point_of, requirement_of, run_of_requirements, uncertainty_of
 
 from verifier.analysis.channel_test import Channel, CountedTest, Untested
 from verifier.analysis.planning import EvidencePlan, PlannedColumn
@@ -67,11 +67,11 @@ POINTS = (
     point_of(0.9, "obs", {"x": -1}, Verdict.INCONCLUSIVE, reason=WithinBounds("bounds")),
     point_of(0.9, "a", verdict=Verdict.INCONCLUSIVE, reason=Contradicted("dependence", "ped", 0.0001, "satisfied")),
     point_of(0.9, "b", verdict=Verdict.INCONCLUSIVE, reason=Refused("untested", "if it is so", "violated")),
-    point_of(0.5, "c", sureness=sureness_of((0.25, 0.75), (0.0, 1.0), ((0.2, 0.3), (0.7, 0.8)), "bootstrap")),
+    point_of(0.5, "c", uncertainty=uncertainty_of((0.25, 0.75), (0.0, 1.0), ((0.2, 0.3), (0.7, 0.8)), "bootstrap")),
 )
 PLAN = EvidencePlan((PlannedColumn("ped", "[0, 10) m", 0, 40),), None, 0.9, 1.0, Verdict.SATISFIED)
 FULL = run_of_requirements(
-    requirement_of(*POINTS, target=Fraction(19, 20), evidence_needed=PLAN, tipping_points=TippingPoints(
+    requirement_of(*POINTS, target=Fraction(19, 20), additional_data=PLAN, tipping_points=TippingPoints(
         None, None, 0.004, Verdict.SATISFIED
     ), strategies=tuple(StrategyEnds(0.1, 1.0) for _ in POINTS)),
     requirement_of(POINTS[2], name="asks", target=None),
@@ -86,7 +86,7 @@ FULL = run_of_requirements(
     gates=Gates(
         Floor(least="0.9", from_="point", requirements=(Held("r", "p", "ped", 0.25, True, None, "too small"),)),
         Regression(
-            baseline=BaselineFile("old.json", "1" * 64), max_drop="1/100", drop_from="chance:0.95", compared="both",
+            baseline=BaselineFile("old.json", "1" * 64), max_drop="1/100", drop_from="probability:0.95", compared="both",
             drops=(DropRecord(spec="a", requirement="r", planner="p", before=0.5, now=0.25, drop=0.25, failed=True,
                               chance=None),),
             not_in_baseline=(NewRequirement("asks", "p"),),
@@ -125,5 +125,5 @@ def test_of_the_whole_of_a_run_is_written_what_follows_from_its_points():
         ["label", "test"],
     ]  # fmt: skip
     assert [written["gates"][name]["failed"] for name in ("fail_under", "regression")] == [True, True]
-    assert "sureness" not in first["points"][0]
+    assert "uncertainty" not in first["points"][0]
     assert "matrices" in written

@@ -1,4 +1,4 @@
-"""SARIF of runs: held against the OASIS standard and its JSON Schema, and read by sarif-tools."""
+"""SARIF of runs: compared with the OASIS standard and its JSON Schema, and read by sarif-tools."""
 
 import json
 

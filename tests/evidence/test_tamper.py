@@ -193,18 +193,18 @@ def test_a_count_that_is_changed_together_with_all_hashes_is_found_by_the_result
         (lambda run: run["requirements"][0]["points"][0].update(second_engine=0.94), "/points/0/second_engine"),
         (lambda run: run["requirements"][0]["points"][0].update(lower=0.93), "/points/0/lower"),
         (
-            lambda run: run["requirements"][0]["points"][0]["sureness"]["confidence_bounds"].update(lower=0.95),
+            lambda run: run["requirements"][0]["points"][0]["uncertainty"]["confidence_bounds"].update(lower=0.95),
             "/lower",
         ),
         (
-            lambda run: run["requirements"][0]["points"][0]["sureness"]["confidence_bounds"].update(lower=0.90),
+            lambda run: run["requirements"][0]["points"][0]["uncertainty"]["confidence_bounds"].update(lower=0.90),
             "/lower",
         ),
         (
-            lambda run: run["requirements"][0]["points"][0]["sureness"]["confidence_bounds"].update(upper=1.0),
+            lambda run: run["requirements"][0]["points"][0]["uncertainty"]["confidence_bounds"].update(upper=1.0),
             "/upper",
         ),
-        (lambda run: run["requirements"][0]["points"][0]["sureness"].update(level=0.99), "/sureness/level"),
+        (lambda run: run["requirements"][0]["points"][0]["uncertainty"].update(level=0.99), "/uncertainty/level"),
         (lambda run: run["requirements"][1].update(verdict="satisfied"), "/requirements/1/verdict"),
         (lambda run: run["requirements"][1]["points"][1].update(verdict="satisfied"), "/points/1/verdict"),
         (lambda run: run["requirements"][1].update(worst=0), "/requirements/1/worst"),
@@ -214,7 +214,7 @@ def test_a_count_that_is_changed_together_with_all_hashes_is_found_by_the_result
         (lambda run: run["requirements"][0].update(name="halts"), "/requirements/0/name"),
         (lambda run: run["requirements"][0].update(formula="G (s = 0)"), "/requirements/0/formula"),
         (lambda run: run["requirements"].pop(1), "/requirements/1/name"),
-        (lambda run: run["settings"].update(false_alarms="ignore"), "/settings/false_alarms"),
+        (lambda run: run["settings"].update(false_positives="ignore"), "/settings/false_positives"),
         (lambda run: run["matrices"].update(items=5000), "/matrices/items"),
     ],
 )
@@ -249,11 +249,11 @@ def test_a_counterexample_that_is_none_is_found_by_its_replay(change, expected, 
     [
         (lambda lost: lost["causes"][0].update(corrected=0.99), "/causes/0/corrected"),
         (lambda lost: lost["causes"][0].update(probability=lost["causes"][0]["probability"] / 2), "/causes/0/prob"),
-        (lambda lost: lost["causes"][0].update(wrong_reports=[]), "/causes/0/probability"),
+        (lambda lost: lost["causes"][0].update(detection_errors=[]), "/causes/0/probability"),
         (lambda lost: lost["causes"].clear(), "/rest"),
-        (lambda lost: lost["wrong_reports"][0].update(corrected=0.5), "/wrong_reports/0/corrected"),
-        (lambda lost: lost["wrong_reports"][0].update(bin=9), "/wrong_reports/0"),
-        (lambda lost: lost["causes"][0].update(wrong_reports=[7]), "/causes/0/wrong_reports"),
+        (lambda lost: lost["detection_errors"][0].update(corrected=0.5), "/detection_errors/0/corrected"),
+        (lambda lost: lost["detection_errors"][0].update(bin=9), "/detection_errors/0"),
+        (lambda lost: lost["causes"][0].update(detection_errors=[7]), "/causes/0/detection_errors"),
         (lambda lost: lost["corrections"][0].update(corrected=0.5), "/corrections/0/corrected"),
         (lambda lost: lost["patterns"][0].update(steps=[]), "/patterns/0/probability"),
     ],
@@ -298,7 +298,7 @@ def test_a_trap_about_which_the_solver_lied_is_refused(tmp_path, monkeypatch):
     """P = 0 for every matrix with misses; the lie is that who goes round forever comes to stand still."""
     inputs = write_trap(tmp_path)
     honest = make_bundle(Sources(*inputs), FEW)
-    bounds = json.loads(honest.files[RUN])["requirements"][0]["points"][0]["sureness"]["confidence_bounds"]
+    bounds = json.loads(honest.files[RUN])["requirements"][0]["points"][0]["uncertainty"]["confidence_bounds"]
     assert bounds["lower"] == 0
     report = check_files("b", honest.files)
     assert report.findings == ()
@@ -312,7 +312,9 @@ def test_a_trap_about_which_the_solver_lied_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("verifier.evidence.consistency.CHECKS", {})
     made = make_bundle(Sources(*inputs), FEW)
     monkeypatch.undo()
-    assert json.loads(made.files[RUN])["requirements"][0]["points"][0]["sureness"]["confidence_bounds"]["lower"] == 1
+    assert (
+        json.loads(made.files[RUN])["requirements"][0]["points"][0]["uncertainty"]["confidence_bounds"]["lower"] == 1
+    )
     report = check_files("b", made.files)
     path = "certificates/block001_requirement01_lower_01.json"
     assert report.exit_code == 4
@@ -324,7 +326,7 @@ def test_a_trap_about_which_the_solver_lied_is_refused(tmp_path, monkeypatch):
 def test_rates_fixed_by_convention_are_those_of_the_inputs(tmp_path):
     """Where nothing is ever reported, the column "empty" is a convention of counting."""
     without = {
-        **MATRICES, "bins": [{"distance_m": [0, 10], "counts": [[300, 0], [100, 90]]}], "false_alarms": "dropped"
+        **MATRICES, "bins": [{"distance_m": [0, 10], "counts": [[300, 0], [100, 90]]}], "false_positives": "dropped"
     }  # fmt: skip
     made = make_bundle(Sources(*write_inputs(tmp_path, matrices=without)), FEW)
     assert check_files("b", made.files).sound
@@ -344,7 +346,7 @@ def test_rates_fixed_by_convention_are_those_of_the_inputs(tmp_path):
 def test_certificates_that_are_missing_exchanged_or_doubled_are_found(bundle):
     first, other = (f"certificates/block001_requirement0{k}_lower_01.json" for k in (1, 3))
     report = check_files("b", forged(bundle, {}, removed=[first]))
-    assert (RUN, "/requirements/0/points/0/sureness/confidence_bounds/lower") in where(report)
+    assert (RUN, "/requirements/0/points/0/uncertainty/confidence_bounds/lower") in where(report)
     exchanged = {first: bundle.files[other], other: bundle.files[first]}
     assert {file for file, _ in where(check_files("b", forged(bundle, exchanged)))} >= {first, other}
     second = first.replace("_01.json", "_02.json")
@@ -375,7 +377,7 @@ def test_a_certificate_of_a_probability_that_proves_something_else_is_found(chan
     "path",
     [
         "certificates/block001_requirement01_point_lower_01.json",
-        "certificates/false_alarms_ignore-block002_requirement03_point_upper_01.json",
+        "certificates/false_positives_ignore-block002_requirement03_point_upper_01.json",
         "certificates/require01_answer01_perfect-block001_requirement01_point_upper_01.json",
     ],
 )
@@ -387,7 +389,7 @@ def test_a_certificate_of_a_probability_that_is_missing_or_stands_elsewhere_is_f
             assert (other, "") in where(check_files("b", forged(bundle, {other: bundle.files[path]})))
 
 
-@pytest.mark.parametrize("point", ["measured", "at_place", "perfect"])
+@pytest.mark.parametrize("point", ["measured", "at_value", "perfect"])
 @pytest.mark.parametrize("name", ["probability", "lower", "second_engine"])
 def test_another_probability_in_an_answer_about_recall_is_found(point, name, bundle):
     path = "results/require/01_stops.json"
@@ -401,7 +403,7 @@ def test_another_probability_in_an_answer_about_recall_is_found(point, name, bun
 
 def test_what_only_repeating_everything_can_find_is_found_then(bundle):
     def narrowed(run):
-        interval = run["requirements"][0]["points"][0]["sureness"]["interval"]
+        interval = run["requirements"][0]["points"][0]["uncertainty"]["interval"]
         interval.update(lower=0.93, lower_range=[0.93, 0.93])
 
     path = "results/require/01_stops.json"
@@ -410,8 +412,8 @@ def test_what_only_repeating_everything_can_find_is_found_then(bundle):
     files = forged(bundle, {RUN: rewritten(bundle.files[RUN], narrowed), **pretext}, removed=[path], derive=True)
     lenient = check_files("b", files)
     assert any("statistical intervals" in each for each in lenient.unchecked)
-    report = check_files("b", files, anew=True)
-    assert (RUN, "/requirements/0/points/0/sureness/interval/lower") in where(report)
+    report = check_files("b", files, recompute=True)
+    assert (RUN, "/requirements/0/points/0/uncertainty/interval/lower") in where(report)
     assert (path, "") in where(report)
 
 

@@ -183,7 +183,7 @@ def test_an_operating_point_that_the_images_do_not_settle_is_said(copied, run, t
     (copied / "car.toml").write_text(text[: text.index("[systems.car.degradation]")])
     run()
     (system,) = json.loads((tmp_path / "out.json").read_text())["systems"]
-    assert any("0.01 false positives per image cannot be told from none with 6 source images" in each
+    assert any("0.01 false positives per image cannot be distinguished from none with 6 source images" in each
                for each in system["remarks"])  # fmt: skip
 
 
@@ -203,8 +203,10 @@ def test_areas_of_masks_are_kept_and_judged_anew_alike(copied, run, tmp_path):
     (system,) = json.loads((tmp_path / "out.json").read_text())["systems"]
     for part, performance in (("source", system["source"]), ("follow_up", system["targets"][-1])):
         folder = tmp_path / "made/car" / part
-        anew = coco_metrics(read_detections("coco", folder / "annotations.json", folder / "detections.json")).named
-        for name, value in anew.items():
+        recomputed = coco_metrics(
+            read_detections("coco", folder / "annotations.json", folder / "detections.json")
+        ).named
+        for name, value in recomputed.items():
             assert performance["performance"][name] == pytest.approx(value, abs=1e-12), name
     written = json.loads((tmp_path / "made/car/follow_up/annotations.json").read_text())["annotations"]
     areas = [(each["area"], each["bbox"][2] * each["bbox"][3]) for each in written]

@@ -207,7 +207,7 @@ def test_the_numbers_of_every_level_by_plain_loops(made):
             assert [row[0] for row in each["counts"]] == [hits, len(there) - hits]
 
 
-def test_false_alarms_are_counted_where_the_depth_says_they_are(copied, run, tmp_path, source):
+def test_false_positives_are_counted_where_the_depth_says_they_are(copied, run, tmp_path, source):
     """Column "empty" by definition: frames and bins in which nobody stands, and those of them with a report."""
     (copied / "car.toml").write_text((copied / "car.toml").read_text().replace("min_score = 0.5", "min_score = -0.3"))
     old = "edges_m = [0, 9, inf]"
@@ -226,7 +226,7 @@ def test_false_alarms_are_counted_where_the_depth_says_they_are(copied, run, tmp
         stands = {(a["image_id"], a["distance_m"] >= EDGE_M) for a in truth}
         (counts,) = folder.glob("confusion_*.json")
         document = json.loads(counts.read_text())
-        assert document["false_alarms"] == "counted"
+        assert document["false_positives"] == "counted"
         for far, each in enumerate(document["bins"]):
             free = [number for number in range(1, SCENES + 1) if (number, bool(far)) not in stands]
             told = sum((number, bool(far)) in false for number in free)
@@ -472,7 +472,7 @@ def test_images_of_levels_are_kept_where_that_is_asked(run, copied, tmp_path, so
     frame = Frame(read_image(source / "images/street1.png").pixels, np.load(source / "depth/street1.npy"))
     hazy = apply(parse_mutation("haze:visibility_m=10"), frame).pixels.astype(float)
     kept = read_image(folder / "street1.png").pixels.astype(float)
-    # Noise is drawn anew for every image, and is the same at every level.
+    # Noise is drawn independently for every image, and is the same at every level.
     noise = {}
     for number, level in ((2, 10), (1, 40)):
         own = next((tmp_path / "made/car/levels").glob(f"0{number}_*"))
@@ -531,7 +531,9 @@ def test_what_a_reader_must_know_of_what_was_made(made):
     remarks = made[1]["systems"][0]["remarks"]
     assert any("smallest upright one around the turned corners" in each for each in remarks)
     assert any("what left the image is no object there" in each for each in remarks)
-    assert not any("cannot be told from none" in each for each in remarks)  # .2 of 6 images is one false positive
+    assert not any(
+        "cannot be distinguished from none" in each for each in remarks
+    )  # .2 of 6 images is one false positive
 
 
 def test_margins_are_drawn(run, copied, tmp_path):

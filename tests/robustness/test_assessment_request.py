@@ -43,7 +43,7 @@ def matrices(hits):
     return {
         "schema": "verifier.confusion", "version": 1, "title": "", "labelling": "class",
         "axes": ["predicted", "true"], "labels": ["ped", "obs", "empty"],
-        "distance": {"unit": "m"}, "matching": "made up", "false_alarms": "dropped",
+        "distance": {"unit": "m"}, "matching": "made up", "false_positives": "dropped",
         "bins": [{"distance_m": [0, 100], "counts": counts}],
     }  # fmt: skip
 

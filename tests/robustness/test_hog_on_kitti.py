@@ -9,9 +9,9 @@ haze, visibility 20 m      0.097  0.149 [0.00, 0.25]  0.190     0.2   0.083     
 blur, sigma 3 px           0.130  0.199 [0.08, 0.57]  0.248     1.6   0.083      1 of 9   0.1111  0.0123  0.0014
 brightness 2               0.657  1.007 [0.97, 1.09]  0.616     2.8   0.667      5 of 9   0.5556  0.3086  0.1715
 
-Dense haze takes the far people first, so that at walking pace P, which hangs on the near ones, falls less than ADR;
+Dense haze takes the far people first, so that at walking pace P, which depends on the near ones, falls less than ADR;
 blur takes near and far alike. HOG normalises contrast, so brightness costs no detections, but nearly three times the
-false alarms, which ADR does not show and the kept thresholds do. Five images say nothing about HOG in general: see
+false positives, which ADR does not show and the kept thresholds do. Five images say nothing about HOG in general: see
 the intervals.
 """
 
@@ -174,7 +174,7 @@ def test_adr_falls_and_thresholds_stay(study):
     assert left[DENSE] < 0.4
     assert all(left[DENSE] < ratio < 1 for name, ratio in left.items() if name.startswith("haze") and name != DENSE)
     assert all(rates.thresholds == study.baseline.thresholds for rates in study.conditions.values())
-    # Dense haze takes false alarms away as well: thresholds of its own would have let more through again.
+    # Dense haze takes false positives away as well: thresholds of its own would have let more through again.
     assert study.conditions[DENSE].false_positive_rates[DEPLOYED] < 1
 
 

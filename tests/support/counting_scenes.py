@@ -20,7 +20,7 @@ BOTH = PED | OBS
 #
 #   frame 0 (A)  ped at 5, reported as ped at 5 (.9) and once more at 5.5 (.5, a duplicate)
 #                ped at 8, not reported          obs at 12, reported as ped at 13 (.8)
-#   frame 1 (A)  nothing; obs reported at 15 (.4) and ped reported at 16 (.3): false alarms in bin 1
+#   frame 1 (A)  nothing; obs reported at 15 (.4) and ped reported at 16 (.3): false positives in bin 1
 #   frame 2 (B)  obs at 10 (the edge belongs to bin 1), reported as obs at 10 (.7);
 #                obs reported at 9 (.2): in reach of that object, so a duplicate, and it lies in bin 0
 FRAMES = ["A", "A", "B"]

@@ -23,7 +23,7 @@ RECURRENT = ["G F p", "F G p", "(G F p) -> (G F q)", "G (p -> F q)", "(G F p) & 
 
 
 def region_of(objective, bounds, labels=None):
-    """The region with these bounds; everything else free.
+    """The region with these bounds; for any values of all other rates.
 
     Args:
         objective: says how labels are grouped.

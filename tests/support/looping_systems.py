@@ -32,7 +32,7 @@ MATRICES = {
     "labels": ["ped", "empty"],
     "distance": {"unit": "m", "measure": "made", "of": "true object"},
     "matching": "none",
-    "false_alarms": "counted",
+    "false_positives": "counted",
     "source": {"made": "by hand"},
     "notes": "",
     "bins": [{"distance_m": [0, 10], "counts": [[31, 3], [127, 97]]}],

@@ -33,7 +33,7 @@ CONFIDENCE = {
     "prior": "jeffreys",
     "draws": 100,
     "seed": 0,
-    "semantics": "every_state",
+    "semantics": "per_state",
     "events": 1,
     "bounds": BOUNDS,
 }
@@ -48,7 +48,7 @@ SETTINGS = {
     "score_threshold": None,
     "canonical": False,
     "empty_columns": "error",
-    "false_alarms": "as_counted",
+    "false_positives": "as_counted",
     "endless": False,
     "round_transitions": None,
     "exact": False,
@@ -75,7 +75,7 @@ def point(verdict, probability, environment="ped", **more):
     return found | more
 
 
-def sureness(lower, upper, bounds_lower, bounds_upper, tier="independent_drives"):
+def uncertainty(lower, upper, bounds_lower, bounds_upper, tier="independent_drives"):
     """Interval and confidence bounds."""
     interval = {"kind": "credible", "lower": lower, "upper": upper, "draws": 100}
     interval |= {"lower_range": [lower, lower], "upper_range": [upper, upper]}
@@ -112,7 +112,7 @@ def run_content(requirements, verdict, title="made up", **more):
 
 
 def whole(content):
-    """A run whose settings say its planners and environments, with sureness at every point or at none."""
+    """A run whose settings say its planners and environments, with uncertainty at every point or at none."""
     content = copy.deepcopy(content)
     points = [each for asked in content["requirements"] for each in asked["points"]]
     settings = content["settings"]
@@ -121,11 +121,11 @@ def whole(content):
         name: settings["planners"].get(name, {"kind": "rules", "pick": "lowest"}) for name in planners
     }
     settings["environments"] = list(dict.fromkeys(each["environment"] for each in points))
-    if not any("sureness" in each for each in points):
+    if not any("uncertainty" in each for each in points):
         settings |= {"confidence": None, "verdict_from": "point"}
     for each in points if settings["confidence"] is not None else ():
         ends = each["lower"], each["upper"]
-        each.setdefault("sureness", sureness(*ends, *ends, settings["confidence"]["bounds"]["tier"]))
+        each.setdefault("uncertainty", uncertainty(*ends, *ends, settings["confidence"]["bounds"]["tier"]))
     return content
 
 
@@ -153,11 +153,11 @@ def document_of(content, name="result.json"):
 
 def every_verdict(name="stops"):
     """Four requirements: violated in one of two scenarios, inconclusive, satisfied, without a target."""
-    violated = [point("satisfied", 0.95), point("violated", 0.25, "obs", sureness=sureness(0.2, 0.3, 0.1, 0.4))]
-    open_still = point("inconclusive", 0.92, sureness=sureness(0.88, 0.96, 0.8, 1.0))
+    violated = [point("satisfied", 0.95), point("violated", 0.25, "obs", uncertainty=uncertainty(0.2, 0.3, 0.1, 0.4))]
+    open_still = point("inconclusive", 0.92, uncertainty=uncertainty(0.88, 0.96, 0.8, 1.0))
     found = [
         requirement(name, "violated", violated, worst=1),
-        requirement("unsure", "inconclusive", [open_still], evidence_needed=NEEDED),
+        requirement("unsure", "inconclusive", [open_still], additional_data=NEEDED),
         requirement("holds", "satisfied", [point("satisfied", 0.001)], target=("<=", "1/100")),
         requirement("asks", "no target", [point("no target", 0.5)], target=None),
     ]

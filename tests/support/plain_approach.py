@@ -27,7 +27,7 @@ class Drive:
 def comes_closer(d, v, first_report, draw, drive):
     """Whether one run comes closer than `drive.near`.
 
-    `draw(d)` gives a report (None for none) for an obstacle at distance d, anew at each call.
+    `draw(d)` gives a report (None for none) for an obstacle at distance d, again at each call.
     """
     delay = round(drive.reaction / drive.period)
     pending = [False] * delay

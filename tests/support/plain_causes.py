@@ -1,4 +1,4 @@
-"""Causes and patterns of losing runs by their definition: fractions, every tuple of reports, one step at a time.
+"""Causes and patterns of violating paths by their definition: fractions, every tuple of reports, one step at a time.
 
 For systems without cycles that are lost in some states: a run is lost when it comes to one. Nothing of the product,
 of solving equations or of the search for patterns is used.
@@ -55,7 +55,8 @@ class PlainSystem:
         return found
 
     def counting(self, state, labels, risk):
-        """The wrong reports that count: members of the smallest sets with which the risk would have been smaller."""
+        """The detection errors that count: members of the smallest sets with which the risk would have been
+        smaller."""
         draws = self.draws(state)
         wrong = [k for k, label in enumerate(labels) if label != draws[k][1]]
         helping = []

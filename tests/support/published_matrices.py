@@ -28,7 +28,7 @@ PERFECT = {true: tuple(Fraction(int(name == true)) for name in NAMES) for true i
 
 
 def precision_recall(precision, recall):
-    """The study's family: recall r on pedestrians, false alarms so that the precision is p, the rest 8 to 2."""
+    """The study's family: recall r on pedestrians, false positives so that the precision is p, the rest 8 to 2."""
     p, r = Fraction(precision), Fraction(recall)
     false_positive = r / p - r
     true_negative = (2 - false_positive) / 2

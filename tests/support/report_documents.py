@@ -43,10 +43,10 @@ def folder() -> Path:
     (place / "pairs.csv").write_text("image,true_m,predicted_m\n" + pairs)
     commands = {
         "run": ["run", SPEC, "--cm", BY_CLASS, *DRAWS],
-        "sweep": ["run", SPEC, "--cm", BY_CLASS, "--sweep", "vmax=1..3", "--no-confidence"],
+        "sweep": ["run", SPEC, "--cm", BY_CLASS, "--sweep", "vmax=1..3", "--point-only"],
         "explain": ["explain", SPEC, "--cm", BY_CLASS, *DRAWS],
         "explain_fast": ["explain", SPEC, "--cm", BY_CLASS, "--planner", "feedback", "--set", "vmax=3", *DRAWS],
-        "require": ["require", SPEC, "--cm", BY_CLASS, "--requirement", "stops_for_pedestrians", "--box"],
+        "require": ["require", SPEC, "--cm", BY_CLASS, "--requirement", "stops_for_pedestrians", "--floor"],
         "compare": ["compare", SPEC, "--cm", f"one={BY_CLASS}", "--cm", f"two={BY_SET}", "--env", "ped", *DRAWS],
         "collision": ["collision", str(place / "pairs.csv"), "--bootstrap", "5", "--distances", "2..42:4"],
         "robroc": ["robroc", str(place / "curves.json")],

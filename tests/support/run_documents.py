@@ -17,7 +17,7 @@ def document(content, name="run.json"):
 def point(probability, verdict, bounds=None, environment="ped", initial=None, interval=None, **more):
     """One scenario; `bounds` and `interval` are pairs, the interval the confidence bounds if not given."""
     if bounds is not None:
-        more["sureness"] = made_runs.sureness(*(interval or bounds), *bounds)
+        more["uncertainty"] = made_runs.uncertainty(*(interval or bounds), *bounds)
     return made_runs.point(verdict, probability, environment, **({"initial": initial} if initial else {}), **more)
 
 

@@ -272,5 +272,5 @@ def _meets(subject, path, labels, indptr, indices, last):
     if len(inner):
         _, number = np.unique(part[inner], return_inverse=True)
         ends |= set(component_values(product, np.ones(len(targets), dtype=bool), inner, number).tolist())
-    assert len(ends) == 1, "a bottom component, and the formula neither almost sure nor almost impossible"
+    assert len(ends) == 1, "a bottom component, and the formula neither almost certain nor almost impossible"
     return ends.pop()

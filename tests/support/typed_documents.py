@@ -1,4 +1,4 @@
-"""Documents of commands, held against the types that they are written from."""
+"""Documents of commands, compared with the types that they are written from."""
 
 import jsonschema
 

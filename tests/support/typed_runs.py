@@ -5,7 +5,7 @@ from made_runs import SETTINGS
 from verifier.analysis.channel_test import Channel
 from verifier.base.documents import read_document
 from verifier.checking.verdicts import Verdict
-from verifier.study.points import Point, PointBounds, PointInterval, Sureness
+from verifier.study.points import Point, PointBounds, PointInterval, Uncertainty
 from verifier.study.records import SettingsRecord
 from verifier.study.results import RequirementResult, RunInput, RunResult, Target
 
@@ -28,10 +28,10 @@ def point_of(probability, environment="ped", initial=None, verdict=Verdict.NO_TA
     return Point(probability=probability, **{**found, **more})
 
 
-def sureness_of(interval, bounds, ranges=None, kind="credible", draws=100, tier="independent_items"):
+def uncertainty_of(interval, bounds, ranges=None, kind="credible", draws=100, tier="independent_items"):
     """Interval and confidence bounds from their ends, at level 0.95."""
     low, high = ranges or ((interval[0], interval[0]), (interval[1], interval[1]))
-    return Sureness(
+    return Uncertainty(
         0.95, PointInterval(kind, *interval, low, high, draws), PointBounds(*bounds, *bounds, False, tier)
     )
 

@@ -102,7 +102,7 @@ def digests(chosen):
     found = {}
     for label, path, settings, planner, environment, matrices, policy in chosen:
         system = read_model(path).instantiate(settings)
-        options = SkeletonOptions(formula=parse_formula(FORMULA), false_alarms=policy)
+        options = SkeletonOptions(formula=parse_formula(FORMULA), false_positives=policy)
         skeleton = build_skeleton(system, system.planners[planner], environment, matrices, options)
         found[label] = digest(skeleton, matrices.without_empty_columns("prior")[0])
     return found

@@ -10,31 +10,31 @@ from hypothesis import strategies as st
 
 from verifier.base.errors import InputError, LimitError, UsageError
 from verifier.perception.confusion import EMPTY, ConfusionMatrices, exact_rates, rates, read_confusion
-from verifier.systems.channel import FALSE_ALARM_POLICIES, Standing, make_channel, possible_observations
+from verifier.systems.channel import FALSE_POSITIVE_POLICIES, Standing, make_channel, possible_observations
 from verifier.systems.observation import Questions
 
 PED, OBS = frozenset({"ped"}), frozenset({"obs"})
 
 
-def told(matrices, classes, asked, false_alarms="as_counted"):
-    """What can be told of objects of these classes; None is a place where nothing stands."""
+def told(matrices, classes, asked, false_positives="as_counted"):
+    """What can be told of objects of these classes; None is a place where there is no object."""
     objects = tuple("" for name in classes if name is not None)
     places = [None] * (len(classes) - len(objects))
-    return possible_observations(matrices, Questions(frozenset(asked)), objects, places, false_alarms)
+    return possible_observations(matrices, Questions(frozenset(asked)), objects, places, false_positives)
 
 
-def channel_of(matrices, classes, bins, asked, false_alarms):
+def channel_of(matrices, classes, bins, asked, false_positives):
     """The observations, and the channel of objects of these classes in each row of bins."""
     known = tuple(sorted({name for name in classes if name is not None}))
     what = np.array([0 if name is None else known.index(name) + 1 for name in classes], dtype=np.int64)
     standing = Standing(known, ("",) * len(classes), np.broadcast_to(what, bins.shape), bins)
-    observations = told(matrices, classes, asked, false_alarms)
-    return observations, make_channel(matrices, standing, Questions(frozenset(asked)), observations, false_alarms)
+    observations = told(matrices, classes, asked, false_positives)
+    return observations, make_channel(matrices, standing, Questions(frozenset(asked)), observations, false_positives)
 
 
-def observed(matrices, classes, bins, asked, false_alarms="as_counted"):
+def observed(matrices, classes, bins, asked, false_positives="as_counted"):
     """Observation -> exact probability, for one combination of bins."""
-    observations, channel = channel_of(matrices, classes, np.array([bins]), asked, false_alarms)
+    observations, channel = channel_of(matrices, classes, np.array([bins]), asked, false_positives)
     weights = channel.weights(exact_rates(matrices.counts))[0]
     return dict(zip(observations, weights, strict=True))
 
@@ -101,7 +101,7 @@ def test_nobody_there_draws_from_the_empty_column():
 def test_unknown_true_labels_and_policies_are_named(by_class, by_set):
     with pytest.raises(InputError, match="no column for true label dog"):
         observed(by_class, ("dog",), (0,), {"ped"})
-    with pytest.raises(UsageError, match="unknown false-alarm policy 'drop'"):
+    with pytest.raises(UsageError, match="unknown false-positive policy 'drop'"):
         observed(by_set, ("ped",), (0,), {"ped"}, "drop")
 
 
@@ -131,10 +131,10 @@ def scenes(draw):
     classes = tuple(draw(st.lists(st.sampled_from([*NAMES, None]), min_size=1, max_size=4)))
     places = tuple(draw(st.lists(st.integers(0, bins - 1), min_size=len(classes), max_size=len(classes))))
     asked = frozenset(draw(st.lists(st.sampled_from(NAMES), max_size=3)))
-    return matrices, classes, places, asked, draw(st.sampled_from(sorted(FALSE_ALARM_POLICIES)))
+    return matrices, classes, places, asked, draw(st.sampled_from(sorted(FALSE_POSITIVE_POLICIES)))
 
 
-def draws_by_definition(matrices, classes, places, false_alarms):
+def draws_by_definition(matrices, classes, places, false_positives):
     """(bin, true label) of every independent draw, straight from the words of the module."""
     draws = []
     for index in sorted(set(places)):
@@ -143,16 +143,16 @@ def draws_by_definition(matrices, classes, places, false_alarms):
             draws += [(index, frozenset({name})) for name in present]
         elif present:
             draws.append((index, frozenset(present)))
-        if (not present and false_alarms != "ignore") or (present and false_alarms == "background"):
+        if (not present and false_positives != "ignore") or (present and false_positives == "background"):
             draws.append((index, EMPTY))
     return draws
 
 
 @given(scenes())
 def test_weights_are_the_sum_over_all_ordered_tuples(scene):
-    matrices, classes, places, asked, false_alarms = scene
+    matrices, classes, places, asked, false_positives = scene
     expected = {}
-    draws = draws_by_definition(matrices, classes, places, false_alarms)
+    draws = draws_by_definition(matrices, classes, places, false_positives)
     table = matrices.counts.tolist()
     for tuple_of_labels in itertools.product(range(len(matrices.labels)), repeat=len(draws)):
         probability, union = Fraction(1), frozenset()
@@ -161,16 +161,16 @@ def test_weights_are_the_sum_over_all_ordered_tuples(scene):
             probability *= Fraction(column[predicted], sum(column))
             union |= matrices.labels[predicted]
         expected[union & asked] = expected.get(union & asked, 0) + probability
-    found = observed(matrices, classes, places, asked, false_alarms)
+    found = observed(matrices, classes, places, asked, false_positives)
     assert {key: value for key, value in found.items() if value} == {k: v for k, v in expected.items() if v}
     assert sum(found.values()) == 1
 
 
 @given(scenes(), st.integers(1, 3))
 def test_a_batch_of_matrices_gives_each_ones_own_weights(scene, copies):
-    matrices, classes, places, asked, false_alarms = scene
+    matrices, classes, places, asked, false_positives = scene
     bins = np.array([places, places[::-1]])
-    observations, channel = channel_of(matrices, classes, bins, asked, false_alarms)
+    observations, channel = channel_of(matrices, classes, bins, asked, false_positives)
     batch = np.stack([matrices.counts + k * np.eye(len(matrices.labels), dtype=np.int64) for k in range(copies)])
     together = channel.weights(rates(batch))
     assert together.shape == (copies, 2, len(observations))

@@ -142,7 +142,7 @@ def test_an_object_of_two_classes_or_of_none(tmp_path, table, message):
 VIEW = "[field_of_view]\ndistance_m = [0, 40]"
 
 
-def test_false_alarms_arise_in_every_bin_in_which_nothing_stands(tmp_path):
+def test_false_positives_arise_in_every_bin_in_which_nothing_stands(tmp_path):
     # An empty road: a false ped 1 time in 10 in each of three bins, all three of which report by themselves.
     rules = '{ when = "sees(ped)", set = { step = 3 } }'
     assert steps_from(skeleton_of(tmp_path, "", rules, more=VIEW), 0)[3] == 1 - Fraction(9, 10) ** 3
@@ -150,9 +150,9 @@ def test_false_alarms_arise_in_every_bin_in_which_nothing_stands(tmp_path):
     assert steps_from(skeleton_of(tmp_path, "", near, more=VIEW), 0)[3] == 1 - Fraction(9, 10) ** 2
     # With the truck in the second bin two bins are left; the truck is taken for a ped never.
     assert steps_from(skeleton_of(tmp_path, TRUCK, rules, more=VIEW), 0)[3] == 1 - Fraction(9, 10) ** 2
-    beside = skeleton_of(tmp_path, TRUCK, rules, more=VIEW, false_alarms="background")
+    beside = skeleton_of(tmp_path, TRUCK, rules, more=VIEW, false_positives="background")
     assert steps_from(beside, 0)[3] == 1 - Fraction(9, 10) ** 3
-    with_none = skeleton_of(tmp_path, TRUCK, rules, more=VIEW, false_alarms="ignore")
+    with_none = skeleton_of(tmp_path, TRUCK, rules, more=VIEW, false_positives="ignore")
     assert steps_from(with_none, 0) == {2: 1}
     narrow = skeleton_of(tmp_path, "", rules, more=VIEW.replace("40", "10"))
     assert steps_from(narrow, 0)[3] == Fraction(1, 10)
@@ -226,7 +226,7 @@ def test_atoms_are_answered_by_facts(text, holds):
     assert evaluate(resolve_sees(parse_expression(text), facts), {}) is holds
 
 
-def test_a_false_alarm_ahead_without_distance_errors(shared, tmp_path):
+def test_a_false_positive_ahead_without_distance_errors(shared, tmp_path):
     """The reference's numbers for phantom_braking with the matrices' localisation left out."""
     worlds = shared / "oracles/worlds"
     document = json.loads((worlds / "phantom_braking/cm.json").read_text())

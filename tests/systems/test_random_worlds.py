@@ -83,7 +83,11 @@ def world(rng):
         for ends in ([0, 4], [4, 7], [7, 10])
     ]
     document = {"schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"]}
-    return "\n".join(lines), document | {"labels": ["ped", "car", "empty"], "false_alarms": "counted", "bins": bins}
+    return "\n".join(lines), document | {
+        "labels": ["ped", "car", "empty"],
+        "false_positives": "counted",
+        "bins": bins,
+    }
 
 
 def walked(rows, first, value):

@@ -1,1 +1,1 @@
-"""What the numbers of a run hang on: confidence, sensitivity, counterexamples, requirements, comparison."""
+"""What the numbers of a run depend on: confidence, sensitivity, counterexamples, requirements, comparison."""

@@ -8,8 +8,8 @@ ends of bins count only where all bins of the class's pairs are drawn: then the 
 them, is used. Which of the two is used follows from the bins alone, never from a p-value. Where a document has the
 test of the class only, that one is used. A bin in which nothing was missed is tested, with p = 1: it shows no memory.
 
-False alarms, column `empty`, belong to no track: they are never tested, and concern a chain unless the column is held
-by convention.
+False positives, column `empty`, belong to no track: they are never tested, and concern a chain unless the column is
+held by convention.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Untested:
     """A class that the data do not test.
 
     Attributes:
-        label: the class, or "empty" for false alarms.
+        label: the class, or "empty" for false positives.
         bins: numbers of the distance bins that some chain of the run draws for it, where the document has the test of
             each bin; None: the test is that of the class in all bins.
     """
@@ -76,7 +76,7 @@ class Channel(Derives):
 
 
 Drawn = Mapping[str, Sequence[int]]
-"""Class, `empty` for false alarms -> the bins whose estimated columns are drawn, both sorted."""
+"""Class, `empty` for false positives -> the bins whose estimated columns are drawn, both sorted."""
 
 _NUMBERS = ("p_value", "after_miss", "joint_misses", "miss_after_miss", "expected_miss_after_miss")
 

@@ -42,7 +42,7 @@ def tier_of(settings: ConfidenceSettings, drives_known: bool) -> Tier:
     }
     for option in [name for name, asked in needs.items() if asked and not drives_known]:
         raise UsageError(
-            f"{option} needs matrices that say which drive an item is from; these do not (count them anew with "
+            f"{option} needs matrices that say which drive an item is from; these do not (count them again with "
             "`verify confusion`, or leave the option out: then bounds take items as independent, and say so)"
         )
     if settings.icc_at_most is not None:

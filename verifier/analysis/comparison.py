@@ -1,9 +1,9 @@
-"""Which is better, and how sure is that: contenders compared draw by draw.
+"""Which is better, and how sure is that: configurations compared draw by draw.
 
-Every contender (a detector with a planner) has a score for each of M draws of the matrices, larger is better. Draws
-are *paired*: draw d of two contenders comes from the same matrices where they share a detector, or from the same
-resampled sequences. So what makes both better or both worse at once does not blur their difference: contenders whose
-intervals overlap widely may still be told apart in every draw.
+Every configuration (a detector with a planner) has a score for each of M draws of the matrices, larger is better.
+Draws are *paired*: draw d of two configurations comes from the same matrices where they share a detector, or from the
+same resampled sequences. So what makes both better or both worse at once does not blur their difference:
+configurations whose intervals overlap widely may still be told apart in every draw.
 
 Chances are shares of the draws; ties count half, or are split evenly among those that are tied. Scores are computed
 with rounding: two that differ by no more than the share `tie` of the larger one are tied. A share of M independent
@@ -27,25 +27,25 @@ _CHUNK = 4096
 
 @dataclass(frozen=True)
 class Flip:
-    """Two contenders that change places along an axis.
+    """Two configurations that change places along an axis.
 
     Attributes:
-        first, second: numbers of the contenders; `first` is ahead before.
+        first, second: numbers of the configurations; `first` is ahead before.
         before, after: numbers of the places on the axis between which the order changes. In between they are tied.
-        first_ahead: chance that `first` is better at the place before.
-        second_ahead: chance that `second` is better at the place after.
+        first_better: chance that `first` is better at the place before.
+        second_better: chance that `second` is better at the place after.
     """
 
     first: int
     second: int
     before: int
     after: int
-    first_ahead: float
-    second_ahead: float
+    first_better: float
+    second_better: float
 
 
 def better_chances(scores: Floats, tie: float = TIE) -> Floats:
-    """(k, k) chance that the contender of the row is better than that of the column; 1/2 on the diagonal.
+    """(k, k) chance that the configuration of the row is better than that of the column; 1/2 on the diagonal.
 
     Args:
         scores: (M, k) with at least one draw, larger is better.
@@ -86,7 +86,7 @@ def non_dominated(points: Floats, tie: float = TIE) -> Mask:
 
 
 def non_dominated_chances(scores: Floats, tie: float = TIE) -> Floats:
-    """(k,) chance that a contender is Pareto optimal, for scores (M, k, criteria)."""
+    """(k,) chance that a configuration is Pareto optimal, for scores (M, k, criteria)."""
     draws, count = _checked(scores, 3)
     total, at_once = np.zeros(count), max(1, _CHUNK // count)
     for low in range(0, draws, at_once):
@@ -95,17 +95,18 @@ def non_dominated_chances(scores: Floats, tie: float = TIE) -> Floats:
 
 
 def flips(points: Floats, scores: Floats, tie: float = TIE) -> Iterator[Flip]:
-    """Where the order of two contenders changes along an axis, pair by pair and place by place.
+    """Where the order of two configurations changes along an axis, pair by pair and place by place.
 
     Args:
-        points: (places, k) the scores of the measured matrices, which decide the order; NaN where a contender has no
+        points: (places, k) the scores of the measured matrices, which decide the order; NaN where a configuration has
+        no
             score at a place.
         scores: (M, places, k) those of the draws.
         tie: largest relative difference of a tie; tied places have no order.
     """
     _checked(scores, 3)
     if points.shape != scores.shape[1:]:
-        raise ValueError("points and draws must have the same places and contenders")
+        raise ValueError("points and draws must have the same places and configurations")
     for one, other in combinations(range(points.shape[1]), 2):
         ahead = _exceeds(points[:, one], points[:, other], tie)
         behind = _exceeds(points[:, other], points[:, one], tie)
@@ -125,7 +126,7 @@ def _exceeds(one: Floats, other: Floats, tie: float) -> Mask:
 
 
 def _checked(scores: Floats, axes: int) -> tuple[int, int]:
-    """Number of draws and of contenders."""
+    """Number of draws and of configurations."""
     if scores.ndim != axes or not len(scores):
         raise ValueError(f"expected at least one draw of scores with {axes} axes, got the shape {scores.shape}")
     return len(scores), scores.shape[-1] if axes == 2 else scores.shape[1]

@@ -200,7 +200,7 @@ def _of_interval(interval: Interval, objective: Objective) -> RobustBounds:
     unknown = np.full((len(interval.lower), bins, 0, 0), np.nan)
     lower, upper = interval.lower_range[:, 0], interval.upper_range[:, 1]
     ends = (lower, upper, interval.lower, interval.upper)
-    return RobustBounds(*ends, unknown, unknown, "one_matrix", False, 0, ())
+    return RobustBounds(*ends, unknown, unknown, "shared_matrix", False, 0, ())
 
 
 def _intervals(objectives: Sequence[Objective], data: Data, settings: ConfidenceSettings) -> Iterable[Interval]:

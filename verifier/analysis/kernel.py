@@ -15,7 +15,7 @@ region may be a single point. A run is lost if it fails the formula (side "lower
    nothing can be left: almost every run that reaches no target stays in one component from some time on.
 5. Almost no run that stays in a component is lost (`never_lost`). So y bounds the probability of being lost.
 
-That the system is that of a model and a formula is not decided here: `verify evidence check` builds it anew.
+That the system is that of a model and a formula is not decided here: `verify evidence check` rebuilds it.
 """
 
 import decimal
@@ -296,7 +296,7 @@ class Formula:
 
 
 class System:
-    """The states, and one step of each while nature chooses rates anew for every draw."""
+    """The states, and one step of each while nature chooses rates again for every draw."""
 
     def __init__(self, given: Any, columns: Columns) -> None:
         told, count = [frozenset(seen) for seen in given["observations"]], len(given["row"])
@@ -566,7 +566,7 @@ def _check_box(box: Any, where: str, system: System, formula: Formula, side: str
         members.setdefault(own, []).append(state)
         left = system.moves(state, lambda after, own=order[state]: order[after] >= own)  # type: ignore[misc]
         stays = own != NO_COMPONENT and all(component[after] == own for after in left)
-        demand(stays or not left, here, "it can be left without any chance of coming closer to a decision")
+        demand(stays or not left, here, "it can be left without any probability of coming closer to a decision")
     members.pop(NO_COMPONENT, None)
     for states in members.values():
         message = f"who stays among it and {len(set(states)) - 1} others may decide against the bound"

@@ -78,7 +78,7 @@ def build_objective(
         raise NoAnswerError(
             f"the formula has about {window.obligations} obligations, one for each step left; the limit is "
             f"{MOST_OBLIGATIONS}",
-            hint="shorten the window of the bounded operator; `verify run --no-confidence` counts its steps instead",
+            hint="shorten the window of the bounded operator; `verify run --point-only` counts its steps instead",
         )
     product = build_product(
         skeleton.indptr, skeleton.indices, labels, formula, skeleton.starts, max_states=max_states

@@ -113,7 +113,7 @@ class Question:
     start: int
     comparison: str
     target: Fraction
-    semantics: Semantics = "every_state"
+    semantics: Semantics = "per_state"
 
     def __post_init__(self) -> None:
         if self.comparison not in (">=", ">", "<=", "<"):
@@ -149,7 +149,7 @@ class Plan:
         return int(self.further.sum())
 
 
-def evidence_needed(
+def additional_data(
     objective: Objective, intervals: RateIntervals, question: Question, drives: int | None = None
 ) -> Plan | None:
     """The further data with which the bounds decide a question.
@@ -185,7 +185,7 @@ def evidence_needed(
 
 def verdict_from(objective: Objective, intervals: RateIntervals, question: Question) -> tuple[RobustBounds, Verdict]:
     """The bounds that follow from intervals of all rates, and what they decide; errors as `robust_bounds`."""
-    effort = Effort(attained=question.semantics == "one_matrix", certificates=False)
+    effort = Effort(attained=question.semantics == "shared_matrix", certificates=False)
     bounds = robust_bounds(objective, region_of(objective.skeleton, intervals), question.semantics, effort)
     ends = float(bounds.lower[question.start]), float(bounds.upper[question.start])
     return bounds, verdict_of(*ends, question.comparison, question.target)

@@ -21,7 +21,7 @@ Bounds: TypeAlias = Literal["auto", "drives", "approximate", "items"]
 """What confidence bounds can be asked to rest on; "auto" is drives where the file knows them, else items."""
 Weights: TypeAlias = Literal["item", "track", "drive"]
 """What a rate is the rate of, see `verifier.analysis.intervals.drive_items`."""
-Semantics: TypeAlias = Literal["every_state", "one_matrix"]
+Semantics: TypeAlias = Literal["per_state", "shared_matrix"]
 """Whether every state may have a matrix of its own, see `verifier.analysis.robust.solutions`."""
 Prior: TypeAlias = "str | float"
 
@@ -101,12 +101,13 @@ class ConfidenceSettings:
     """
 
     level: Annotated[
-        float, Option("of intervals and bounds", name="confidence", metavar="LEVEL", parse=share, group="how sure")
+        float,
+        Option("level of intervals and bounds", name="confidence", metavar="LEVEL", parse=share, group="uncertainty"),
     ] = 0.95
     interval: Annotated[
         Requested,
         Option(
-            "the statistical interval: from the posterior of the matrices, or from resampled drives "
+            "statistical interval: credible, from the posterior of the matrices, or bootstrap, from resampled drives "
             "(default: drives where the file knows them)"
         ),
     ] = "auto"
@@ -141,7 +142,7 @@ class ConfidenceSettings:
     looks: Annotated[
         int,
         Option(
-            "how often you look at the data while they grow: divides alpha, where bounds do not hold at every look",
+            "number of looks at growing data: divides alpha, where bounds do not hold at every look",
             metavar="N",
             parse=whole(1),
         ),
@@ -149,8 +150,8 @@ class ConfidenceSettings:
     shift: Annotated[
         Fraction,
         Option(
-            "how far the rate of each observation (labels that the planner does not tell apart count as one) may "
-            "lie in operation from that of the data",
+            "largest difference of each observation's rate (labels that the planner does not distinguish count as "
+            "one) between data and operation",
             metavar="EPS",
             parse=fraction_from_0_to_1,
             default="0",
@@ -158,20 +159,25 @@ class ConfidenceSettings:
     ] = Fraction(0)
     semantics: Annotated[
         Semantics,
-        Option("confidence bounds for matrices that may differ from state to state, or for one matrix throughout"),
-    ] = "every_state"
-    prior: Annotated[Prior, Option("jeffreys, uniform or a number per label", metavar="PRIOR", parse=_prior)] = (
-        "jeffreys"
-    )
+        Option(
+            "confidence bounds for matrices that may differ from state to state, or for one matrix shared by all "
+            "states"
+        ),
+    ] = "per_state"
+    prior: Annotated[
+        Prior, Option("prior of the matrices: jeffreys, uniform or a number per label", metavar="PRIOR", parse=_prior)
+    ] = "jeffreys"
     draws: Annotated[
         int | None,
         Option(
-            "matrices drawn (default: 10000, fewer for large chains; compare shares them among its detectors)",
+            "number of posterior or bootstrap draws (default: 10000, fewer for large chains; compare shares them "
+            "among "
+            "its detectors)",
             metavar="N",
             parse=whole_above_0,
         ),
     ] = None
-    seed: Annotated[int, Option("of everything that is drawn", metavar="N")] = 0
+    seed: Annotated[int, Option("random seed", metavar="N")] = 0
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
@@ -230,13 +236,16 @@ class ExplainSettings:
     """
 
     patterns: Annotated[
-        int, Option("most patterns of losing runs", metavar="K", parse=whole_above_0, group="explanation")
+        int,
+        Option(
+            "largest number of patterns of violating paths", metavar="K", parse=whole_above_0, group="explanation"
+        ),
     ] = 5
-    members: Annotated[int, Option("most runs of each pattern", metavar="N", parse=whole_above_0)] = 1
-    whole_runs: Annotated[bool, Option("tell runs apart up to the violation, not only up to where it is certain")] = (
-        False
-    )
-    moves: Annotated[int, Option("most rows of the other tables", metavar="N", parse=whole_above_0)] = 10
+    members: Annotated[int, Option("largest number of paths of each pattern", metavar="N", parse=whole_above_0)] = 1
+    full_paths: Annotated[
+        bool, Option("distinguish paths up to the violation, not only up to where it is unavoidable")
+    ] = False
+    rows: Annotated[int, Option("largest number of rows of the other tables", metavar="N", parse=whole_above_0)] = 10
     level: Annotated[float, Option(name="confidence", listed=False)] = 0.95
     prior: Annotated[float, Option(listed=False)] = 0.5
     variables: Annotated[
@@ -253,5 +262,5 @@ class ExplainSettings:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "prior", prior_weight(self.prior))  # may be a name
-        if min(self.patterns, self.members, self.moves) < 1:
-            raise ValueError("at least one pattern, one run of it and one move are told")
+        if min(self.patterns, self.members, self.rows) < 1:
+            raise ValueError("expected at least one pattern, one path of it and one row")

@@ -44,7 +44,7 @@ T = TypeVar("T")
 HEAD = ("schema", "version")
 ALWAYS: Mapping[str, Any] = MappingProxyType({"always": True})
 """Metadata of a field that is written even where it has its default."""
-REMAKE = "documents are read as this program writes them; make it anew with this version"
+REMAKE = "documents are read as this program writes them; make it again with this version"
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ def _truth_at(product: Product, graph: _SplitGraph, state: Ints, obligation: Int
         asked = state[order[begin:end]]
         result[order[begin:end]] = holds[asked] > 0
         if np.any((holds[asked] > 0) & (holds[asked] < copies[asked])):
-            raise EngineError("an obligation in a bottom component is neither almost sure nor almost impossible")
+            raise EngineError("an obligation in a bottom component is neither almost certain nor almost impossible")
     return result
 
 

@@ -13,7 +13,10 @@ Decided: TypeAlias = Literal["satisfied", "violated"]
 Timeout = Annotated[
     float,
     Option(
-        "per formula and chain, both engines and intervals together", name="timeout", metavar="SECONDS", parse=above_0
+        "time limit per formula and chain, both engines and intervals together",
+        name="timeout",
+        metavar="SECONDS",
+        parse=above_0,
     ),
 ]
 
@@ -28,7 +31,7 @@ class EngineSettings:
         memory_bytes: what is named when memory is used up; `verifier.base.budget.memory_limit` enforces it.
     """
 
-    exact: Annotated[bool, Option("compute with rational numbers (slow on large chains)")] = False
+    exact: Annotated[bool, Option("exact rational arithmetic (slow on large chains)")] = False
     timeout_s: Timeout | None = 600.0
     product_states: MostStates = 50_000_000
     memory_bytes: MostMemory = 16 * 2**30

@@ -21,7 +21,7 @@ from verifier.cli.invocation import PROGRAM, invocation
 from verifier.cli.verbs import VerbParser, add_verbs
 
 DESCRIPTION = """\
-How likely does a system that acts on what a detector sees meet its requirements?
+Probability that a perception-driven system meets its requirements, from the detector's confusion matrices.
 
   verify confusion --format NAME --annotations PATH --detections PATH -o RESULTS.json
   verify run SPEC.ltl --cm RESULTS.json

@@ -41,7 +41,7 @@ def check_command(arguments: CheckSettings, command: Command) -> int:
     """Run `verify evidence check` and give its exit code, see `CheckReport`."""
     limits = CheckLimits(system=arguments.limits, timeout_s=arguments.timeout)
     report = check_bundle(
-        arguments.bundle, arguments.digest, arguments.anew, limits, partial(progress_bar, what="results")
+        arguments.bundle, arguments.digest, arguments.recompute, limits, partial(progress_bar, what="results")
     )
     print(_json_text(report, command) if arguments.json else check_text(report), end="")
     return int(report.exit_code)

@@ -21,7 +21,9 @@ from verifier.study.results import InputFile, RunResult
 if TYPE_CHECKING:  # comparisons take a while to import, and most runs have no gates
     from verifier.questions.compare.gate import Baseline, Gate
 
-PAIRED = "worst probabilities, both verified here; chances from common draws of the two files of matrices"
+PAIRED = (
+    "worst probabilities, both verified here; posterior probabilities from paired draws of the two files of matrices"
+)
 SAME = "worst probabilities, both verified here; the matrices are the same, so every drop is 0 in every draw"
 POINTS = "worst probabilities, both verified here, without draws"
 CONTRADICTED = (
@@ -71,13 +73,13 @@ def asked_gates(arguments: RunSettings) -> Asked:
     chance = drop_rule(arguments.drop_from, gated=drop is not None)
     if chance is not None and recorded is not None:
         raise UsageError(
-            "--drop-from chance: the baseline records probabilities and has no matrices to draw\n"
+            "--drop-from probability: the baseline records probabilities and has no matrices to draw\n"
             "  hint: give the earlier matrices as --baseline, or use --drop-from point"
         )
     options = arguments.options
     drawn = options.confidence is not None and options.decimals is None and options.mix is None
     if chance is not None and not drawn:
-        raise UsageError("--drop-from chance takes draws: leave out --no-confidence, --round-transitions and --mix")
+        raise UsageError("--drop-from probability takes draws: leave out --point-only, --round-transitions and --mix")
     return Asked(least, drop, arguments.baseline, recorded, chance)
 
 
@@ -182,7 +184,7 @@ def _outcome(failed: Sequence[object]) -> str:
 
 
 def _drop_text(each: DropRecord, allowed: str) -> str:
-    chance = "" if each.chance is None else f"; chance that it is more than {allowed}: {each.chance:.3g}"
+    chance = "" if each.chance is None else f"; posterior probability of a drop above {allowed}: {each.chance:.3g}"
     return (
         f"{each.requirement}, planner {each.planner}: worse by {each.drop:.6g}, P from {each.before:.6g} to "
         f"{each.now:.6g}{chance}"

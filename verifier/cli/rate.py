@@ -16,8 +16,8 @@ from verifier.evidence.consistency import read_document
 from verifier.evidence.context import CaseContext
 from verifier.evidence.context_reader import read_context
 from verifier.evidence.documents import Document
-from verifier.evidence.rates.chances import requirement_of, unwanted
 from verifier.evidence.rates.document import rate_document
+from verifier.evidence.rates.encounter_probabilities import requirement_of, unwanted
 from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure, float_above, float_below
 from verifier.evidence.rates.hazard import EVERY, Acceptance, Bounds, HazardRate, RateQuestion, hazard_rate
 from verifier.evidence.settings import RateSettings, per_hour, rate_ends
@@ -45,7 +45,7 @@ def rate_command(arguments: RateSettings, command: Command) -> int:
     given = given or context.exposures_for(environments)
     if not given:
         raise UsageError(
-            "how often are encounters met?\n"
+            "missing exposure: give --exposure, or --encounters with --hours, or --context\n"
             "  hint: --exposure 12/h, or --encounters 240 --hours 20, or --context with [exposure]"
         )
     found = hazard_rate(run, asked, given)
@@ -98,7 +98,7 @@ def question(arguments: RateSettings) -> RateQuestion:
         arguments.environment,
         None if arguments.accept is None else Acceptance(arguments.accept),
         arguments.confidence,
-        arguments.show_at,
+        arguments.test_confidence,
         arguments.events,
     )
 
@@ -148,7 +148,8 @@ def _accepted(found: HazardRate) -> Iterator[str]:
     if shown.encounters is not None:
         encounters = f", or {shown.encounters} encounters if no more come per hour than the upper ends,"
     yield (
-        f"to show it by testing alone at {level_text(float(shown.confidence))}: {float_above(shown.hours):.6g} hours"
+        f"validation target by testing alone ({level_text(float(shown.confidence))} confidence): "
+        f"{float_above(shown.hours):.6g} hours"
         f"{encounters} {events}"
     )
     yield f"acceptance criterion: {verdict_text(CRITERION[found.verdict], found.decision.condition)}{_reason(found)}"

@@ -12,37 +12,38 @@ from typing import Any
 from verifier.base.options import add_options, settings_of
 
 RUN = """\
-Check every requirement of SPEC in every scenario (true environment, initial state, swept constants) on the Markov
+Check every requirement of SPEC in every scenario (environment, initial state, swept constants) on the Markov
 chain of planner and confusion matrices. Storm computes each number, a second engine checks it.
 """
 EXPLAIN = """\
-Say why each requirement of SPEC has the probability it has: which wrong reports, alone or together, it is lost by
-(with --record the frames in which they happened), the most probable patterns of losing runs, what to fix first, and
+Explain the probability of each requirement of SPEC: the detection errors, alone or together, that violate it (with
+--record the frames in which they happened), the most probable patterns of violating paths, what to fix first, and
 where to label more data. The worst scenario of each requirement is explained.
 """
 REQUIRE = """\
-The least recall with which the system meets a requirement, in the bins that make a difference to it. Storm confirms
-the answer; --box proves a floor for every matrix above it.
+The least recall with which the system meets a requirement, in the bins on which it depends. Storm confirms
+the answer; --floor proves it for every matrix above a floor.
 
   verify require SPEC.ltl --cm RESULTS.json --requirement NAME
   verify require SPEC.ltl --cm RESULTS.json --requirement NAME --mode cell --class ped --bin 5
 """
 COMPARE = """\
-Compare planners and detectors under one or several specs: probabilities by Storm, and from common draws of the
-matrices the chance that one is better than another, of being best, and where the order changes along a sweep.
+Compare planners and detectors under one or several specs: probabilities by Storm, and from paired draws of the
+matrices the posterior probability that one is better than another, or the best, and where the ranking changes along a
+sweep.
 
   verify compare SPEC.ltl --cm old=OLD.json --cm new=NEW.json --planner all
   verify compare SPEC.ltl --cm new=NEW.json --baseline RUN.json --max-drop 0.01
 """
 CONFUSION = """\
-Count what a detector reports against what is there, by distance, and write the confusion matrices.
+Compare detections with ground truth by distance, and write the confusion matrices.
 
   verify confusion --format kitti_tracking --annotations label_02 --detections results -o results.json
   verify confusion merge first.json second.json -o both.json
 """
 COLLISION = """\
-How likely is a collision, given the distance a detector reports and the speed? Maps with intervals for one detector;
-comparison, ranking and combination for several; and the same braking policy as a verified closed loop.
+Probability of a collision, given the distance that a detector reports and the speed: maps with intervals for one
+detector; comparison, ranking and combination for several; and the same braking policy as a verified closed loop.
 
   verify collision PAIRS.csv --plot map.png
   verify collision --format kitti_object --annotations label_2 --detections results --class Car
@@ -54,8 +55,8 @@ object without a report; with neither an image without objects. The record of ve
 --record. Ranges are LOW..HIGH or LOW..HIGH:STEP or lists such as 5,10,20; speeds name their unit: m/s, km/h, mph, kn.
 """
 CLOSED_LOOP = """\
-Judge detectors by what a vehicle does that acts on them: drive recorded logs again in closed loop at many
-sensitivities, compare safety and efficiency with a vehicle that is told the truth, and take the worst case over
+Judge detectors by what a vehicle does that acts on them: replay recorded logs in closed loop at many sensitivities,
+compare safety and efficiency with a reference vehicle that has ground-truth perception, and take the worst case over
 conditions (RobROC).
 
   verify closed-loop LOGS --validation OTHER_LOGS --control-radius 2 --safety-radius 1.5
@@ -95,7 +96,7 @@ how far these are apart, and how much change is accepted at that distance.
 """
 REPORT = """\
 One report of any results of this program: the verdicts first, then every requirement with how it fails and what would
-help, the matrices, the assumptions and where everything comes from. The HTML page is one file that needs no network.
+help, the matrices, the assumptions and the provenance. The HTML page is one file that needs no network.
 
   verify report RUN.json EXPLAIN.json REQUIRE.json MATRICES.json -o report.html
   verify report RUN.json -o report.md -o report.csv
@@ -103,24 +104,24 @@ help, the matrices, the assumptions and where everything comes from. The HTML pa
 Results are what --output of the other commands writes; matrices belong to a result where their SHA-256 is that of its
 input. Which explanations belong to which run is found from the inputs that both name.
 """
-EVIDENCE_HELP = "evidence for a safety case: build a bundle, check one, rates per hour"
+EVIDENCE_HELP = "evidence for an assurance case: build a bundle, check one, rates per hour"
 BUILD = """\
 Make a bundle of evidence: run SPEC as verify run does, explain every requirement, find what each asks of the
 detector, repeat the run under the other policies that apply, prove probabilities and confidence bounds, and put all
-of it with copies of the inputs, report, safety case, trace and outputs for CI into one folder or archive. Equal
+of it with copies of the inputs, report, assurance case, trace and outputs for CI into one folder or archive. Equal
 inputs give equal bytes. The digest that is printed stands for all of it: keep it, sign it, demand it in a check.
 """
 CHECK = """\
 Check a bundle offline: every file against the manifest, documents against their schemas, everything that follows
 from inputs and results derived again and compared byte for byte, certificates in rational arithmetic about the system
-built anew from the bundled inputs, counterexamples replayed on it, probabilities without a certificate enclosed by
+rebuilt from the bundled inputs, counterexamples replayed on it, probabilities without a certificate enclosed by
 the second engine. What is wrong is listed, one line each, and so is what was not checked. Whether requirements are
 met is another matter: exit code 0 means that nothing is wrong, 4 that it was changed or cannot be read, 5 that the
 program contradicts itself.
 """
 RATE = """\
 The rate at which a requirement fails, per hour of driving: its probability per encounter times the encounters per
-hour, both with their uncertainty, held against an acceptance criterion (ISO 21448, Annex C); and how many hours or
+hour, both with their uncertainty, compared with an acceptance criterion (ISO 21448, Annex C); and how many hours or
 encounters of testing would show the criterion without any model.
 
   verify evidence rate RESULT.json --requirement NAME --encounters 240 --hours 20 --accept 1e-7/h
@@ -156,7 +157,7 @@ VERBS: Mapping[str, Verb] = {
     "run": Verb(
         "verifier.questions.settings:RunSettings",
         "verifier.cli.run:run_command",
-        "how likely a system meets the requirements of a spec",
+        "probability that a system meets the requirements of a spec",
         RUN,
     ),
     "confusion": Verb(
@@ -174,19 +175,19 @@ VERBS: Mapping[str, Verb] = {
     "explain": Verb(
         "verifier.questions.settings:ExplanationSettings",
         "verifier.cli.explain:explain_command",
-        "how a requirement fails, what that hangs on, what to fix and where to label",
+        "how a requirement fails, which rates it depends on, what to fix and where to label",
         EXPLAIN,
     ),
     "require": Verb(
         "verifier.questions.settings:RequirementSettings",
         "verifier.cli.require:require_command",
-        "what recall a requirement asks of the detector",
+        "recall that a requirement demands of the detector",
         REQUIRE,
     ),
     "compare": Verb(
         "verifier.questions.settings:ComparisonSettings",
         "verifier.cli.compare:compare_command",
-        "which planner and which detector, and how sure that is",
+        "planners and detectors compared, with posterior probabilities",
         COMPARE,
     ),
     "collision": Verb(
@@ -223,7 +224,7 @@ VERBS: Mapping[str, Verb] = {
     "report": Verb(
         "verifier.evidence.settings:ReportSettings",
         "verifier.cli.report:report_command",
-        "one page of any results: verdicts, how it fails, what would help, assumptions, provenance",
+        "one page of any results: verdicts, counterexamples, improvements, assumptions, provenance",
         REPORT,
     ),
     "evidence build": Verb(
@@ -247,7 +248,7 @@ VERBS: Mapping[str, Verb] = {
     "evidence rate": Verb(
         "verifier.evidence.settings:RateSettings",
         "verifier.cli.rate:rate_command",
-        "how often per hour a requirement fails, and what would show an acceptance criterion",
+        "violation rate per hour, and what would show an acceptance criterion",
         RATE,
     ),
 }
@@ -281,7 +282,7 @@ def add_verbs(commands: Any, family: str = "") -> None:
             continue
         verb = VERBS.get(name)
         if verb is None:
-            parser = commands.add_parser(word, help=EVIDENCE_HELP, description="Evidence for a safety case.")
+            parser = commands.add_parser(word, help=EVIDENCE_HELP, description="Evidence for an assurance case.")
         else:
             parser = commands.add_parser(
                 word,

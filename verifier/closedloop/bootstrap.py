@@ -103,7 +103,7 @@ def closed_loop_sums(found: ClosedLoop, kept: NDArray[np.bool_] | None = None) -
 def judged_sums(
     judged: Judged, sensitivity: Floats, positive: NDArray[np.bool_], fpr_max: float = FPR_MAX
 ) -> LogSums:
-    """What each log adds to the curve of `judged_curve`: what is found, and false alarms per image."""
+    """What each log adds to the curve of `judged_curve`: what is found, and false positives per image."""
     return LogSums(
         sensitivity,
         positive,

@@ -1,14 +1,15 @@
 """The closed-loop trade-off curve: does the vehicle stop in time, and how much time does it lose?
 
-Pezzementi et al. 2021, Sec. 8.2.3. A detector is compared with the *truth-driven* vehicle, which has the same
+Pezzementi et al. 2021, Sec. 8.2.3. A detector is compared with the *reference* vehicle, which has the same
 controller but is told where people are.
 
-* Safety S(tau): share of the positive logs in which the vehicle stops no later than the truth-driven one, "later" by
-  position along the path. (By time, a vehicle that drives carefully would count as late.) Where the truth-driven
+* Safety S(tau): share of the positive logs in which the vehicle stops no later than the reference vehicle, "later" by
+  position along the path. (By time, a vehicle that drives carefully would count as late.) Where the reference
   vehicle never stops, every run is safe by definition; `never_stops` says in which logs.
 * The safety radius asks for less: that the vehicle is never in motion within that distance of a person (Sec. 3). The
   controller keeps a greater distance, the control radius, so a vehicle that stops too late by the measure above may
-  still have kept the safety radius; and where somebody appears too near to stop, the truth-driven one breaks it, too.
+  still have kept the safety radius; and where somebody appears too near to stop, the reference vehicle breaks it,
+  too.
 * Efficiency (eq. 12): E(tau) = sum t_truth / sum (t + nu n) over the negative logs, n the number of stops and nu what
   one costs in seconds. It is one ratio of sums, not a mean of ratios.
 """
@@ -52,7 +53,7 @@ class LoopSettings:
         vehicle: limits and readings.
         engine: "steps" as in the paper, or "events", its limit without a time step.
         stop_cost_s: nu of eq. (12), >= 0; 0 in the paper.
-        tolerance_m: a stop counts as no later up to so much beyond the truth-driven one; it covers the rounding of
+        tolerance_m: a stop counts as no later up to so much beyond the reference vehicle; it covers the rounding of
             positions, nothing physical.
 
     Raises:
@@ -88,7 +89,7 @@ class ClosedLoop:
 
     @property
     def safe(self) -> NDArray[np.bool_]:
-        """(P, K) of each positive log: the vehicle stops no later than the truth-driven one."""
+        """(P, K) of each positive log: the vehicle stops no later than the reference vehicle."""
         found = self.outcomes
         latest_m = found.true_stop_m[self.positive] + self.settings.tolerance_m
         return found.stop_m[self.positive] <= latest_m[:, None]
@@ -102,7 +103,7 @@ class ClosedLoop:
         return ~self._drives_beyond(self.outcomes.stop_m, violation_m)[self.positive]
 
     def truth_breaks(self, violation_m: Floats) -> NDArray[np.int64]:
-        """The positive logs, by their number among all, in which the truth-driven vehicle does not keep it."""
+        """The positive logs, by their number among all, in which the reference vehicle does not keep it."""
         beyond = self._drives_beyond(self.outcomes.true_stop_m[:, None], violation_m)[:, 0]
         return np.flatnonzero(self.positive & beyond)
 
@@ -118,12 +119,12 @@ class ClosedLoop:
 
     @property
     def true_time_s(self) -> Floats:
-        """(N,) time of the truth-driven vehicle on each negative log."""
+        """(N,) time of the reference vehicle on each negative log."""
         return self.outcomes.true_time_s[~self.positive]
 
     @property
     def never_stops(self) -> NDArray[np.int64]:
-        """The positive logs, by their number among all, in which the truth-driven vehicle never stops."""
+        """The positive logs, by their number among all, in which the reference vehicle never stops."""
         return np.flatnonzero(self.positive & np.isinf(self.outcomes.true_stop_m))
 
     @property
@@ -138,13 +139,13 @@ class ClosedLoop:
 
 
 def at_most_one(efficiency: Floats) -> Floats:
-    """Efficiencies without the last bit of their sums: nothing is faster than the truth-driven vehicle.
+    """Efficiencies without the last bit of their sums: nothing is faster than the reference vehicle.
 
     Raises:
         ValueError: one is more than rounding above 1.
     """
     if np.any(efficiency > 1 + 1e-9):
-        raise ValueError(f"an efficiency of {efficiency.max()}: a run was faster than the truth-driven one")
+        raise ValueError(f"an efficiency of {efficiency.max()}: a run was faster than the reference vehicle")
     return np.minimum(efficiency, 1.0)
 
 

@@ -89,7 +89,7 @@ class TradeOffCurve:
 
 
 def judged_curve(judged: Judged, sensitivities: ArrayLike, fpr_max: float = FPR_MAX) -> TradeOffCurve:
-    """Recall against 1 - min(rate of false alarms / `fpr_max`, 1).
+    """Recall against 1 - min(rate of false positives / `fpr_max`, 1).
 
     Raises:
         ValueError: sensitivities as in `TradeOffCurve`, or `fpr_max` is not positive.

@@ -18,7 +18,7 @@ def windows(logs: Logs, length_s: float) -> Logs:
     """Every log cut into as many pieces of equal duration, each at least `length_s` long, as it has room for.
 
     No image is left out. The path of a piece ends with the piece (and its straight extension): what stands further
-    ahead is not in its way. A piece is positive when its log was; `positive_by_path` finds out anew. A stretch
+    ahead is not in its way. A piece is positive when its log was; `positive_by_path` finds out again. A stretch
     without images gives no piece.
 
     Raises:

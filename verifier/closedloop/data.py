@@ -27,7 +27,7 @@ EVERY, VIEW_DEG = 5, 45.0
 UNITS = {"window": "s", "longest_gap": "s", "field_of_view": "deg", "range": "m", "position_error": "m"}
 UNITS |= {"speed": "mps", "greatest_speed": "mps"}
 PAIRED = "all sources are drawn from the same random numbers, so that they differ by their counts alone"
-REDRAWN = "detections drawn anew on the same drive, from other random numbers"
+REDRAWN = "detections drawn independently on the same drive, from other random numbers"
 
 
 @dataclass(frozen=True)

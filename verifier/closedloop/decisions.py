@@ -2,7 +2,7 @@
 
 A *flip* is a change of the best detector between two rows: from the baseline to a mutation or group of the same
 metric, or from one metric to another in the same row. With a bootstrap each flip has a probability: the share of
-draws in which no detector is best in both. A flip with a probability near 1/2 hangs on which logs were driven.
+draws in which no detector is best in both. A flip with a probability near 1/2 depends on which logs were driven.
 The choice is among the detectors that have an area in both rows; where there is no other, there is no choice.
 """
 

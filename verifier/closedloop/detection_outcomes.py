@@ -1,4 +1,4 @@
-"""What each metric judges: at which sensitivity every person is found and every false alarm raised, log by log.
+"""What each metric judges: at which sensitivity every person is found and every false positive raised, log by log.
 
 That holds for all sensitivities at once. A trade-off curve counts it over all logs (`verifier.closedloop.curves`); a
 bootstrap counts it over the logs that were drawn (`verifier.closedloop.bootstrap`).
@@ -34,9 +34,9 @@ class Judged:
     Attributes:
         hits: (n,) the standardized sensitivity from which on each person or frame is found; inf: never.
         hit_log: (n,) its log.
-        alarms: (m,) likewise, from which on each false alarm is raised; inf: never.
+        alarms: (m,) likewise, from which on each false positive is raised; inf: never.
         alarm_log: (m,) its log.
-        images: (L,) of each log, those over which the rate of false alarms is taken.
+        images: (L,) of each log, those over which the rate of false positives is taken.
 
     Raises:
         InputError: nothing is to be found, or there is no image; safety or efficiency is undefined.
@@ -65,7 +65,7 @@ class Judged:
         return _reached(self.hits, sensitivities) / len(self.hits)
 
     def alarm_rate(self, sensitivities: ArrayLike) -> Floats:
-        """(k,) false alarms per image at each sensitivity."""
+        """(k,) false positives per image at each sensitivity."""
         return _reached(self.alarms, sensitivities) / int(self.images.sum())
 
     def found_by_log(self, sensitivities: ArrayLike) -> Floats:
@@ -77,7 +77,7 @@ class Judged:
         return np.bincount(self.hit_log, minlength=len(self.images)).astype(np.float64)
 
     def alarms_by_log(self, sensitivities: ArrayLike) -> Floats:
-        """(L, k) how many false alarms are raised in each log."""
+        """(L, k) how many false positives are raised in each log."""
         return _reached_by_log(self.alarms, self.alarm_log, len(self.images), sensitivities)
 
 
@@ -265,7 +265,7 @@ def _judged_people(logs: Logs, hits: Floats, counted: Mask, alarms: Floats) -> J
 
 
 def _on_images(logs: Logs, hits: Floats, hit_log: Ints, alarms: Floats) -> Judged:
-    """The rate of false alarms is the share of the images of negative logs with one (I,)."""
+    """The rate of false positives is the share of the images of negative logs with one (I,)."""
     negative = ~_positive(logs)
     images = np.where(logs.positive, 0, np.diff(logs.first_image))
     return Judged(hits, hit_log, alarms[negative], logs.image_log[negative], images)

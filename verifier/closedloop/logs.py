@@ -3,7 +3,7 @@
 A log is one drive along one path. Positions are in a **ground plane** common to the log: right-handed, metres, x and
 y any two perpendicular directions (east and north, or those of a map); headings are in radians, counter-clockwise
 from x. A *positive* log has a person for whom the vehicle has to stop. In a *negative* log nobody stands in the way,
-and whatever makes the vehicle brake is a false alarm (Pezzementi et al. 2021, sections 3.2 and 8.1). People beside
+and whatever makes the vehicle brake is a false positive (Pezzementi et al. 2021, sections 3.2 and 8.1). People beside
 the path may be in either.
 """
 

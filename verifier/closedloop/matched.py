@@ -52,7 +52,7 @@ def person_matches(logs: Logs, source: str, policy: MatchingPolicy = IOU_HALF) -
     found = logs.source(source)
     if policy.assignment != "greedy" or policy.order != "score":
         raise UsageError(
-            "a trade-off curve needs a matching in which the surest detection chooses first: "
+            "a trade-off curve needs a matching in which the detection with the highest score chooses first: "
             "assignment 'greedy' and order 'score'"
         )
     if policy.affinity not in AFFINITIES:

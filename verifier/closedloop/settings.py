@@ -28,7 +28,7 @@ from verifier.base.options import (
     writes,
 )
 from verifier.perception.settings import EmptyColumns
-from verifier.systems.settings import FalseAlarms, constant, initial_condition
+from verifier.systems.settings import FalsePositives, constant, initial_condition
 
 if TYPE_CHECKING:
     from verifier.language.expressions.syntax import Node
@@ -38,7 +38,7 @@ else:
 Metric: TypeAlias = Literal["roc_a", "roc_b", "roboticizer", "pathifier", "safety_radius", "closed_loop"]
 """What a study judges by, in rising order of context."""
 NeverStops: TypeAlias = Literal["safe", "drop"]
-"""What a positive log is in which even the truth-driven vehicle never stops."""
+"""What a positive log is in which even the reference vehicle never stops."""
 FirstFrame: TypeAlias = Literal["forgiven", "counted"]
 """What a mistake is in a lenient frame that has no previous one."""
 EngineName: TypeAlias = Literal["steps", "events"]
@@ -137,7 +137,7 @@ class ClosedLoopSettings:
         str,
         reads(
             "folder of tables whose false positives standardize the scores; 'self' for the evaluated logs; "
-            "'drawn' (fieldsafe) for detections drawn anew on the same drive",
+            "'drawn' (fieldsafe) for independently drawn detections on the same drive",
             metavar="LOGS",
         ),
     ] = ""
@@ -151,7 +151,8 @@ class ClosedLoopSettings:
     match_distance: Annotated[
         float | None,
         Option(
-            "a detection so near a person on the ground is no false positive (default: rectangles, --match-iou)",
+            "a detection this close to a person on the ground is no false positive (default: rectangles, "
+            "--match-iou)",
             metavar="M",
             parse=_metres,
         ),
@@ -178,9 +179,16 @@ class ClosedLoopSettings:
     ] = None
     field_of_view: Annotated[
         float | None,
-        Option("only so far to each side of ahead (default: all; fieldsafe: 45)", metavar="DEG", parse=_angle_deg),
+        Option(
+            "half-angle of the field of view, degrees from straight ahead (default: all; fieldsafe: 45)",
+            metavar="DEG",
+            parse=_angle_deg,
+        ),
     ] = None
-    range: Annotated[float | None, Option("look only so far (default: any)", metavar="M", parse=_metres)] = None
+    range: Annotated[
+        float | None,
+        Option("largest distance at which people are looked for (default: any)", metavar="M", parse=_metres),
+    ] = None
     detections: Annotated[
         tuple[str, ...],
         Option(
@@ -190,7 +198,7 @@ class ClosedLoopSettings:
         ),
     ] = ()
     people: Annotated[tuple[str, ...], Option("class of people, as 'pedestrian*'; repeat", metavar="CLASS")] = ()
-    ignore: Annotated[tuple[str, ...], Option("leave out faults of this kind; repeat", metavar="KIND")] = ()
+    ignore: Annotated[tuple[str, ...], Option("skip input errors of this kind (repeatable)", metavar="KIND")] = ()
     frames: Annotated[str, reads("kitti_tracking: how many frames each sequence has")] = ""
     speed: Annotated[
         float | None, Option("kitti_tracking: that is assumed, straight ahead", metavar="M/S", parse=from_0)
@@ -231,14 +239,16 @@ class ClosedLoopSettings:
     levels: Annotated[int, Option("sensitivities", metavar="N", parse=whole(2, 10_000))] = 100
     lowest: Annotated[float, Option("false positives per image", metavar="X", parse=above_0, default="1e-4")] = 1e-4
     highest: Annotated[float, Option(metavar="X", parse=above_0)] = 1.0
-    stop_cost: Annotated[float, Option("what a needless stop costs, seconds", metavar="S", parse=_seconds_from_0)] = (
-        0.0
-    )
-    tolerance: Annotated[float, Option("a stop so much later is no later", metavar="M", parse=_metres_from_0)] = 1e-6
+    stop_cost: Annotated[float, Option("cost of a needless stop, seconds", metavar="S", parse=_seconds_from_0)] = 0.0
+    tolerance: Annotated[
+        float, Option("tolerance in metres for 'stops no later'", metavar="M", parse=_metres_from_0)
+    ] = 1e-6
     fpr_max: Annotated[
         float,
         Option(
-            "false alarms per image at which efficiency is 0, where nothing is simulated", metavar="X", parse=above_0
+            "false positives per image at which efficiency is 0, where nothing is simulated",
+            metavar="X",
+            parse=above_0,
         ),
     ] = 0.1
     first_frame: Annotated[
@@ -246,7 +256,7 @@ class ClosedLoopSettings:
     ] = "forgiven"
     never_stops: Annotated[
         NeverStops,
-        Option("positive logs in which even the truth-driven vehicle never stops: safe by definition, or left out"),
+        Option("positive logs in which even the reference vehicle never stops: count as safe, or are left out"),
     ] = "safe"
 
     top_speed: Annotated[float, Option(metavar="M/S", parse=above_0, group="vehicle and controller")] = 3.0
@@ -268,7 +278,7 @@ class ClosedLoopSettings:
     group: Groups = field(default_factory=dict)
     draws: Annotated[int, Option("bootstrap over logs (default: 1000; 0: none)", metavar="N", parse=whole(0))] = 1000
     seed: Annotated[int, Option("of the bootstrap, and of drawn detections", metavar="N", parse=whole(0))] = 0
-    confidence: Annotated[float, Option("of its intervals", metavar="LEVEL", parse=share)] = 0.95
+    confidence: Annotated[float, Option("level of its intervals", metavar="LEVEL", parse=share)] = 0.95
 
     json: PrintedTables = False
     output: Written = None
@@ -327,19 +337,19 @@ class RobrocSettings:
         ),
     ] = ()
     planner: Annotated[tuple[str, ...], Option("planner, where the spec names none or several", metavar="NAME")] = ()
-    environment: Annotated[tuple[str, ...], Option("true environment; repeat", also=("--env",), metavar="NAME")] = ()
+    environment: Annotated[tuple[str, ...], Option("environment (repeatable)", also=("--env",), metavar="NAME")] = ()
     initial: Annotated[
         Node | None,
-        Option("narrow the initial states further, as 'v = 1'", metavar="CONDITION", parse=initial_condition),
+        Option("condition on the initial states, for example 'v = 1'", metavar="CONDITION", parse=initial_condition),
     ] = None
     constants: Annotated[
         Mapping[str, int | Fraction | str],
-        Option("a constant; repeat", name="set", metavar="NAME=VALUE", parse=constant),
+        Option("value of a constant (repeatable)", name="set", metavar="NAME=VALUE", parse=constant),
     ] = field(default_factory=dict)
     empty_columns: Annotated[EmptyColumns, Option("rates of a column without items: {choices}", metavar="POLICY")] = (
         "error"
     )
-    false_alarms: Annotated[FalseAlarms, Option("use of the column 'empty': {choices}", metavar="POLICY")] = (
+    false_positives: Annotated[FalsePositives, Option("use of the column 'empty': {choices}", metavar="POLICY")] = (
         "as_counted"
     )
 

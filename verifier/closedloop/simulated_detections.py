@@ -1,8 +1,8 @@
 """Detections drawn at random from a measured confusion-by-distance file, for logs that have none.
 
 A stand-in, not a measurement: it reports people, and nothing where nobody is, as often as the detector of the file
-did at each distance, but it draws anew in every image. Real detectors miss the same person several images in a row.
-What is drawn says so in the remarks of the logs.
+did at each distance, but it draws independently in every image. Real detectors miss the same person several images in
+a row. What is drawn says so in the remarks of the logs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Drawing:
     """What a confusion file does not say about where reports lie.
 
     Attributes:
-        half_angle_rad: of the field of view: false alarms lie within it, uniformly by bearing and by distance in
+        half_angle_rad: of the field of view: false positives lie within it, uniformly by bearing and by distance in
             their bin.
         position_error_m: standard deviation of a report of a person along x and along y.
         strength: of all reports where the file is no family over score thresholds.
@@ -72,12 +72,12 @@ def drawn_detections(
 
     A person whose distance from the vehicle (on the ground) lies in a bin is reported with the rate that column
     `class_name` has there for its own row; beyond the bins nobody is reported. In each image and bin in which nobody
-    stands one false alarm is drawn with the rate of row `class_name` in column "empty", as such matrices count them.
-    In a family over score thresholds the strength is the highest threshold at which the report is still made, so that
-    every threshold has its measured rates; the same random number decides for all thresholds.
+    stands one false positive is drawn with the rate of row `class_name` in column "empty", as such matrices count
+    them. In a family over score thresholds the strength is the highest threshold at which the report is still made,
+    so that every threshold has its measured rates; the same random number decides for all thresholds.
 
     Args:
-        logs: with headings, if the file has false alarms.
+        logs: with headings, if the file has false positives.
         counts: class-labelled; further variables are summed over.
         class_name: a class of the file.
         rng: the same state gives the same detections.
@@ -96,7 +96,7 @@ def drawn_detections(
     bin_of = _bins(channel, away)
     _check_known(channel, channel.found[0], np.unique(bin_of[bin_of >= 0]), "of the class, but a person stands there")
     _check_known(
-        channel, channel.alarm[0], np.arange(len(channel.low_m)), "without an object, so no rate of false alarms"
+        channel, channel.alarm[0], np.arange(len(channel.low_m)), "without an object, so no rate of false positives"
     )
     level = _levels(channel.found, bin_of, rng.random(len(image)))
     error = drawing.position_error_m * rng.standard_normal((len(image), 2))
@@ -122,7 +122,7 @@ def _channel(counts: ConfusionCounts, class_name: str, drawing: Drawing) -> _Cha
     edges = np.array(counts.bins.edges_m)
     thresholds = np.array([drawing.strength] if counts.thresholds is None else counts.thresholds)
     found, alarm = share[:, :, own, own], share[:, :, own, empty]
-    for what, rate in (("the rate at which it is reported", found), ("its false-alarm rate", alarm)):
+    for what, rate in (("the rate at which it is reported", found), ("its false-positive rate", alarm)):
         rising = np.nan_to_num(np.diff(rate, axis=0)).max(axis=0, initial=0) > 0
         if rising.any():
             at = int(rising.argmax())
@@ -165,13 +165,13 @@ def _levels(rate: Floats, bin_of: Ints, chance: Floats) -> Ints:
 def _alarms(
     logs: Logs, channel: _Channel, drawing: Drawing, image: Ints, bin_of: Ints, rng: Generator
 ) -> tuple[Ints, Floats, Floats]:
-    """Image, strength and point of false alarms in bins of finite length in which nobody stands."""
+    """Image, strength and point of false positives in bins of finite length in which nobody stands."""
     bins = len(channel.low_m)
     usable = np.flatnonzero(np.isfinite(channel.high_m) & (channel.alarm[0] > 0))
     if not len(usable):
         return np.zeros(0, np.int64), np.zeros(0), np.zeros((0, 2))
     if logs.heading_rad is None:
-        raise UsageError("false alarms are drawn ahead of the vehicle: the logs need headings")
+        raise UsageError("false positives are drawn ahead of the vehicle: the logs need headings")
     free = np.ones((logs.image_count, bins), dtype=np.bool_)
     free[image[bin_of >= 0], bin_of[bin_of >= 0]] = False
     where, place = np.nonzero(free[:, usable])
@@ -187,7 +187,7 @@ def _alarms(
 def _remarks(name: str, counts: ConfusionCounts, channel: _Channel, drawing: Drawing) -> tuple[str, ...]:
     title = f" ({counts.title})" if counts.title else ""
     found = [
-        f"the detections of source '{name}' are no detector's: they are drawn at random, anew in every image, from "
+        f"the detections of source '{name}' are no detector's: they are drawn at random, again in every image, from "
         f"measured confusion counts by distance{title}"
     ]
     measure: Any = counts.metadata.get("distance")
@@ -196,13 +196,13 @@ def _remarks(name: str, counts: ConfusionCounts, channel: _Channel, drawing: Dra
             f"source '{name}': the counts are by {measure['measure']} distance, people by distance on the ground"
         )
     if not (channel.alarm > 0).any():
-        found.append(f"source '{name}' has no false alarms: the counts hold none")
+        found.append(f"source '{name}' has no false positives: the counts hold none")
     else:
         degrees = math.degrees(drawing.half_angle_rad)
-        found.append(f"source '{name}': where in the view of +-{degrees:g} degrees a false alarm lies is made up")
+        found.append(f"source '{name}': where in the view of +-{degrees:g} degrees a false positive lies is made up")
     if np.isinf(channel.high_m[-1]) and channel.alarm[:, -1].any():
         found.append(
-            f"source '{name}' has no false alarms beyond {channel.low_m[-1]:g} m, where the last bin has no end"
+            f"source '{name}' has no false positives beyond {channel.low_m[-1]:g} m, where the last bin has no end"
         )
     if drawing.empty_columns != "error":
         found.append(f"source '{name}': bins without items follow policy '{drawing.empty_columns}'")

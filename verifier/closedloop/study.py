@@ -167,7 +167,7 @@ def _without_unstopped(logs: Logs, settings: StudySettings) -> tuple[Logs, tuple
     loop = settings.loop
     out = never_stopped(logs, settings.radii.control_m, loop.vehicle, loop.engine, settings.path)
     if out.all():
-        raise InputError("the truth-driven vehicle never stops in any log, so that none is left")
+        raise InputError("the reference vehicle never stops in any log, so that none is left")
     return selected(logs, ~out), tuple(logs.names[at] for at in np.flatnonzero(out).tolist())
 
 
@@ -318,9 +318,9 @@ def _remarks(
             "apart; the levels below let through what is stronger than every false positive of theirs"
         )
     for names, what in (
-        (used.truth_never_stops, "the truth-driven vehicle never stops in {}, where every detector counts as safe"),
-        (used.left_out, "left out, for the truth-driven vehicle never stops in them: {}"),
-        (used.truth_breaks_safety_radius, "even the truth-driven vehicle does not keep the safety radius in {}"),
+        (used.truth_never_stops, "the reference vehicle never stops in {}, where every detector counts as safe"),
+        (used.left_out, "left out, for the reference vehicle never stops in them: {}"),
+        (used.truth_breaks_safety_radius, "even the reference vehicle does not keep the safety radius in {}"),
     ):
         if names:
             remarks.append(what.format(_counted(names)))

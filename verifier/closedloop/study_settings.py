@@ -42,11 +42,11 @@ class StudySettings:
         skip_undefined: leave out a metric for which nothing in the logs counts, and say so, instead of refusing.
         path: how the path goes on after the last image.
         policy: what counts as a match with a person, for the standardizer and both ROCs.
-        fpr_max: rate of false alarms per image at which efficiency is 0, for the metrics that are not simulated.
+        fpr_max: rate of false positives per image at which efficiency is 0, for the metrics that are not simulated.
         pathifier: its bins, and what becomes of a first frame.
         severities: condition -> "mild" or "severe".
         groups: name -> conditions, beside Any and AnyMild.
-        never_stops: positive logs in which the truth-driven vehicle never stops are "safe" by definition, or "drop"
+        never_stops: positive logs in which the reference vehicle never stops are "safe" by definition, or "drop"
             leaves them out of every metric.
         draws: of the bootstrap over logs; 0 for none.
         seed: of the bootstrap.

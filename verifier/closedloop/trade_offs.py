@@ -32,10 +32,10 @@ class LogsUsed:
 
     Attributes:
         positive, negative: how many logs of each kind.
-        truth_never_stops: positive logs in which the truth-driven vehicle never stops; they are safe by definition.
-        truth_breaks_safety_radius: positive logs in which the truth-driven vehicle moves within the safety radius of
+        truth_never_stops: positive logs in which the reference vehicle never stops; they are safe by definition.
+        truth_breaks_safety_radius: positive logs in which the reference vehicle moves within the safety radius of
             a person.
-        left_out: logs that were left out because the truth-driven vehicle never stops in them.
+        left_out: logs that were left out because the reference vehicle never stops in them.
     """
 
     positive: Count

@@ -23,7 +23,7 @@ def never_stopped(
     engine: EngineName,
     path: PathSettings | None = None,
 ) -> Mask:
-    """(L,) the positive logs in which the truth-driven vehicle never stops.
+    """(L,) the positive logs in which the reference vehicle never stops.
 
     Somebody is in its way in some image, but leaves before the vehicle comes near. Such a log is safe by definition,
     whatever the detector does, and says nothing about it.

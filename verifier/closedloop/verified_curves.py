@@ -117,7 +117,7 @@ def _options(settings: RobrocSettings) -> RunOptions:
             requirements=(settings.safety, settings.progress),
         ),
         empty_columns=settings.empty_columns,
-        false_alarms=settings.false_alarms,
+        false_positives=settings.false_positives,
         confidence=None,
         verdict_from="point",
     )

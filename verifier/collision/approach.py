@@ -1,7 +1,7 @@
 """A vehicle that approaches an obstacle and brakes by what its detector reports, as a Markov chain.
 
 The braking policy of the collision map, driven as a planner. Every `period_s` the detector reports a distance, drawn
-anew from the channel of the vehicle's true distance. The planner commands "brake" iff
+again from the channel of the vehicle's true distance. The planner commands "brake" iff
 
     report <= S(v) + margin_m + margin_s * v,       S(v) = v^2 / (2 a) + t v,
 
@@ -9,7 +9,7 @@ else "keep the speed"; without a report it commands "keep". A command takes effe
 for one period. Braking takes a * `period_s` from the speed, or all of it where less is left; a vehicle at rest stays.
 With `braking` "to_rest" a planner that has commanded "brake" once commands nothing else; that is what makes S(v) the
 way to a stop, and a collision certain iff the true distance is below S(v) when it begins. With "while_near" it asks
-each report anew: the vehicle then creeps up to the obstacle, and touches it unless a margin covers the errors.
+each report again: the vehicle then creeps up to the obstacle, and touches it unless a margin covers the errors.
 
 It has come *closer* than `near_m` when its distance is below that; `near_m` = 0 is a collision. The planner does not
 know of `near_m`; a margin does what it needs. `margin_s` is one period by default: the way the vehicle drives between

@@ -131,7 +131,7 @@ def bootstrap_intervals(
     of: CollisionMap,
     *,
     rng: np.random.Generator,
-    level: float = 0.9,
+    level: float = 0.95,
     replicates: int = REPLICATES,
     progress: Progress | None = None,
 ) -> tuple[IntervalMap, IntervalMap]:

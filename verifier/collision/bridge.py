@@ -11,7 +11,7 @@ Three numbers stand beside each other for every speed:
 * `one_shot`: the weight of the cars with D < S(v) + near_m. They cannot be helped: whatever is reported next, they
   come closer. So the closed loop can only be worse than this part, never better. It is lambda for one obstacle; the
   lambda of the map is about the nearest of all objects of an image.
-* `closer`: the closed loop in which every report is drawn anew, independently. That is what a Markov chain of
+* `closer`: the closed loop in which every report is drawn independently. That is what a Markov chain of
   detector and planner assumes; a bad report is soon followed by another draw.
 * `error_kept`: the other extreme. Each car keeps the error of its first report for the whole approach: as high among
   the errors of every bin as it was in its own. A real detector's errors on one object depend on each other to a
@@ -248,8 +248,8 @@ def runs_with_kept_error(
     """(n,) which cars come closer if each keeps the rank of its first report among the items of every bin.
 
     A car whose report is the r-th of the items of its bin hears at every later distance the report of the same rank:
-    the comonotone coupling of the channel's rows, with the same probabilities at each distance as drawing anew. Among
-    equal reports its rank is the middle one; objects without a report stand above all others.
+    the comonotone coupling of the channel's rows, with the same probabilities at each distance as drawing again.
+    Among equal reports its rank is the middle one; objects without a report stand above all others.
 
     Args:
         runs: the vehicle.

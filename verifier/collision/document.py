@@ -105,7 +105,7 @@ class CodeTexts:
 
     Attributes:
         reason: why a probability is null; 0 where it is not.
-        trust: which interval to trust, and why.
+        trust: which recommended interval, and why.
         area: which of two detectors is closer to its oracle.
     """
 

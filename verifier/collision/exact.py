@@ -70,7 +70,7 @@ def exact_interval(
     policy: BrakingPolicy,
     kind: IntervalKind = IntervalKind.EXACT_MONOTONE,
     *,
-    level: float = 0.9,
+    level: float = 0.95,
     window_m: float = WINDOW_M,
 ) -> IntervalMap:
     """Exact intervals on the grid, of kind EXACT_WINDOW or EXACT_MONOTONE.

@@ -138,7 +138,7 @@ def rank(
     weight: Weight | None = None,
     penalty: Penalty = PRINTED,
     replicates: int = REPLICATES,
-    level: float = 0.9,
+    level: float = 0.95,
     progress: Progress | None = None,
 ) -> Ranking:
     """Score every detector beside its own oracle, all with the same kernel width, and resample images.

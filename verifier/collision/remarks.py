@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from verifier.base.words import percent
 from verifier.collision.bridge import ClosedLoop
 from verifier.collision.pairs_reader import ReadPairs
 from verifier.collision.study import DetectorResult, PolicyResult, StudySettings
@@ -65,8 +66,8 @@ def _of_map(result: DetectorResult) -> Iterator[str]:
         times = chart.width_m / chart.cross_validated_m
         yield (
             f"{chart.title}: the kernel is {chart.width_m:.3g} m wide, {times:.3g} times the width that forecasts "
-            "best. It blurs: near y = S(v) probabilities are pulled towards the middle, and subsampling intervals "
-            "miss the truth nearly always"
+            "best. Oversmoothing: near y = S(v) the estimate is biased towards 0.5, and subsampling intervals "
+            "rarely cover the true value"
         )
     if chart.narrowest:
         yield (
@@ -104,7 +105,7 @@ def _of_loop(loop: ClosedLoop, title: str, settings: StudySettings) -> Iterator[
             "every period"
         )
     yield (
-        "closed loop: every report is drawn anew, independently of those before; 'error kept' is the other extreme "
+        "closed loop: every report is drawn independently of those before; 'error kept' is the other extreme "
         "of dependence, not of the result. The numbers hold for objects that are reported at all"
     )
 
@@ -117,7 +118,8 @@ def _of_comparison(
         names = f"{found[each.first].pairs.title} and {found[each.second].pairs.title}"
         if comparison.thin_share > 0:
             yield (
-                f"{names}: at {comparison.thin_share:.0%} of the points compared more than a fifth of the subsamples "
+                f"{names}: at {percent(comparison.thin_share, 2)} of the points compared more than a fifth of the "
+                f"subsamples "
                 f"of {comparison.subsample_size} have no value; they count against the claim. Take larger ones"
             )
         if comparison.common_objects < comparison.objects / 2:

@@ -53,7 +53,7 @@ def closed_loop_intervals(
     channel: ChannelSettings,
     *,
     rng: np.random.Generator,
-    level: float = 0.9,
+    level: float = 0.95,
     replicates: int = REPLICATES,
 ) -> tuple[Floats, Floats]:
     """Lower and upper ends (V,) of percentile intervals for `ClosedLoopPoint.closer`, at every speed.

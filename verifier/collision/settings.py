@@ -18,7 +18,7 @@ NegativeReports: TypeAlias = Literal["error", "zero", "left_out"]
 Heavy: TypeAlias = Literal["below", "above"]
 """Whether the heavy weight of the loss is for too low or too high a probability."""
 Braking: TypeAlias = Literal["to_rest", "while_near"]
-"""Whether braking that has begun goes on to a stop, or asks each report anew."""
+"""Whether braking that has begun goes on to a stop, or evaluating each detection again."""
 Drawn: TypeAlias = Literal["error", "value"]
 """What a report in the closed loop is drawn as: an error added to the true distance, or a distance."""
 EmptyBins: TypeAlias = Literal["error", "neighbour", "no_report"]
@@ -46,27 +46,29 @@ class CollisionSettings:
     pairs: Annotated[
         tuple[str, ...],
         Option(
-            "table of pairs; repeat",
+            "table of pairs (repeatable)",
             metavar="NAME=FILE",
-            group="data (several detectors: repeat, with a NAME for each)",
+            group="data (several detectors: one option each, with NAME=)",
             role="named_file",
         ),
     ] = ()
     record: Annotated[
-        tuple[str, ...], Option("of verify confusion; needs --distance", metavar="[NAME=]FILE", role="named_file")
+        tuple[str, ...],
+        Option("record of verify confusion; needs --distance", metavar="[NAME=]FILE", role="named_file"),
     ] = ()
     detections: Annotated[
-        tuple[str, ...], Option("with --format and --annotations", metavar="[NAME=]PATH", role="named_file")
+        tuple[str, ...],
+        Option("output of a detector, with --format and --annotations", metavar="[NAME=]PATH", role="named_file"),
     ] = ()
     format: Annotated[Format | None, Option("{choices}", metavar="NAME")] = None
     annotations: Annotated[str | None, reads("ground truth: file, folder or zip archive", metavar="PATH")] = None
     class_map: Annotated[str | None, reads("file of lines such as 'human.* -> ped'; * is any text")] = None
     frames: Annotated[str | None, reads("lists every frame, also empty ones (kitti_tracking, table)")] = None
-    sequence: Annotated[tuple[str, ...], Option("only this drive; repeat", metavar="NAME")] = ()
-    ignore: Annotated[tuple[str, ...], Option("leave out faults of this kind", metavar="KIND")] = ()
+    sequence: Annotated[tuple[str, ...], Option("only this sequence (repeatable)", metavar="NAME")] = ()
+    ignore: Annotated[tuple[str, ...], Option("skip input errors of this kind (repeatable)", metavar="KIND")] = ()
     min_score: Annotated[float | None, Option("leave out detections below", metavar="X")] = None
-    classes: Annotated[tuple[str, ...], Option("only this; repeat", name="class", metavar="NAME")] = ()
-    same_class: Annotated[bool, Option("a report of another class is no report")] = False
+    classes: Annotated[tuple[str, ...], Option("only this class (repeatable)", name="class", metavar="NAME")] = ()
+    same_class: Annotated[bool, Option("a detection of another class counts as missed")] = False
     distance: Annotated[Measure | None, Option("{choices}", metavar="MEASURE")] = None
     affinity: Annotated[
         Affinity | None,
@@ -76,18 +78,26 @@ class CollisionSettings:
     images: Annotated[int | None, Option("number of images, where a table names only some", metavar="N")] = None
     column: Annotated[
         Mapping[str, str],
-        Option("own name of a column; repeat", metavar="NAME=OWN", parse=partial(pair, "--column", "NAME=VALUE")),
+        Option(
+            "rename a column: NAME is the expected name, OWN the name in the file (repeatable)",
+            metavar="NAME=OWN",
+            parse=partial(pair, "--column", "NAME=VALUE"),
+        ),
     ] = field(default_factory=dict)
     negative_reports: Annotated[NegativeReports, Option("reported distances below 0 in a table")] = "error"
     title: Annotated[str | None, Option("title of the study", metavar="TEXT")] = None
 
     deceleration: Annotated[
         tuple[float, ...],
-        Option(f"of braking; repeat (default: {DECELERATION_MPS2})", metavar="M/S2", group="braking and grid"),
+        Option(
+            f"deceleration of braking (repeatable; default: {DECELERATION_MPS2})",
+            metavar="M/S2",
+            group="braking and grid",
+        ),
     ] = ()
-    reaction: Annotated[float, Option("before braking", metavar="S")] = 0.1
-    distances: Annotated[str, Option("metres", metavar="RANGE")] = "1..50"
-    speeds: Annotated[str, Option("(default: '5..75 mph')", metavar="RANGE UNIT")] = "5..75 mph"
+    reaction: Annotated[float, Option("reaction time before braking", metavar="S")] = 0.1
+    distances: Annotated[str, Option("reported distances of the grid, metres", metavar="RANGE")] = "1..50"
+    speeds: Annotated[str, Option("speeds of the grid (default: '5..75 mph')", metavar="RANGE UNIT")] = "5..75 mph"
     at: Annotated[str | None, Option("speeds of the grid at which intervals are shown", metavar="LIST UNIT")] = None
 
     bandwidth: Annotated[
@@ -98,49 +108,62 @@ class CollisionSettings:
             group="estimate and intervals",
         ),
     ] = "cross_validated"
-    constant: Annotated[float | None, Option("of normal_reference (default: 1.06)", metavar="C")] = None
+    constant: Annotated[float | None, Option("constant of normal_reference (default: 1.06)", metavar="C")] = None
     two_bandwidths: Annotated[bool, Option("equation (1) to the letter; may leave [0, 1]")] = False
-    level: Annotated[float, Option("of intervals", name="confidence", also=("--level",), metavar="LEVEL")] = 0.9
-    window: Annotated[float | None, Option("of exact intervals (default: 2)", metavar="M")] = None
-    subsamples: Annotated[int | None, Option("their number (default: square root of the pairs)", metavar="N")] = None
-    subsample_size: Annotated[int | None, Option("(default: square root of the pairs)", metavar="N")] = None
-    bootstrap: Annotated[int | None, Option(f"replicates; 0 for none (default: {BOOTSTRAP})", metavar="N")] = None
-    seed: Annotated[int, Option("of everything that is drawn", metavar="N")] = 0
+    level: Annotated[float, Option("level of intervals", name="confidence", also=("--level",), metavar="LEVEL")] = (
+        0.95
+    )
+    window: Annotated[float | None, Option("window of exact intervals (default: 2)", metavar="M")] = None
+    subsamples: Annotated[
+        int | None, Option("number of subsamples (default: square root of the pairs)", metavar="N")
+    ] = None
+    subsample_size: Annotated[
+        int | None, Option("pairs of a subsample (default: square root of the pairs)", metavar="N")
+    ] = None
+    bootstrap: Annotated[
+        int | None, Option(f"bootstrap replicates; 0 for none (default: {BOOTSTRAP})", metavar="N")
+    ] = None
+    seed: Annotated[int, Option("random seed", metavar="N")] = 0
 
-    alpha_loss: Annotated[float, Option("the light weight", metavar="A", group="scores and comparison")] = 1.0
-    beta_loss: Annotated[float, Option("the heavy weight", metavar="B")] = 10.0
+    alpha_loss: Annotated[
+        float, Option("the light weight of the loss", metavar="A", group="scores and comparison")
+    ] = 1.0
+    beta_loss: Annotated[float, Option("the heavy weight of the loss", metavar="B")] = 10.0
     heavy: Annotated[
         Heavy, Option("beta weighs lambda below or above the oracle's; the paper prints below (default)")
     ] = "below"
     weight: Annotated[str | None, reads("operational profile: distance_m, speed_UNIT, weight (.csv)")] = None
     good_loss: Annotated[float | None, Option("a loss below is good (default: 0.05)", metavar="X")] = None
-    ranking_replicates: Annotated[int | None, Option("of the bootstrap (default: 200)", metavar="N")] = None
-    held_out: Annotated[float, Option("share of images a combination is chosen on", metavar="P")] = 0.5
+    ranking_replicates: Annotated[
+        int | None, Option("bootstrap replicates of the ranking (default: 200)", metavar="N")
+    ] = None
+    held_out: Annotated[float, Option("share of images on which a combination is chosen", metavar="P")] = 0.5
 
     closed_loop: Annotated[
-        float | None, Option("verify the loop from a first report at this distance", metavar="M", group="closed loop")
+        float | None,
+        Option("verify the loop from a first detection at this distance", metavar="M", group="closed loop"),
     ] = None
     loop_speeds: Annotated[
         str | None, Option("initial speeds (default: every fifth of the grid)", metavar="RANGE UNIT")
     ] = None
-    period: Annotated[float | None, Option("between reports (default: about 0.1)", metavar="S")] = None
+    period: Annotated[float | None, Option("time between detections (default: about 0.1)", metavar="S")] = None
     near: Annotated[float, Option("distance to keep", metavar="M")] = 0.0
     margin: Annotated[float, Option("added to S(v)", metavar="M")] = 0.0
-    braking: Annotated[Braking, Option("once begun to a stop, or asking each report anew")] = "to_rest"
-    bin: Annotated[float, Option("of the true distance", metavar="M")] = 2.0
+    braking: Annotated[Braking, Option("brake to a stop once begun, or decide again at each detection")] = "to_rest"
+    bin: Annotated[float, Option("width of bins of the true distance", metavar="M")] = 2.0
     drawn: Annotated[Drawn, Option("what a report is drawn as")] = "error"
     empty_bins: Annotated[EmptyBins, Option("bins without objects that are driven through")] = "error"
-    no_misses: Annotated[bool, Option("leave objects without a report out of the loop")] = False
-    exact: Annotated[bool, Option("check with rational numbers")] = False
+    no_misses: Annotated[bool, Option("leave missed objects out of the loop")] = False
+    exact: Annotated[bool, Option("exact rational arithmetic")] = False
 
     json: PrintedTables = False
     output: Written = None
     csv: Annotated[str | None, writes("write one row per detector, distance and speed")] = None
     plot: Annotated[str | None, _plot("heat maps with the curve y = S(v)")] = None
     plot_intervals: Annotated[str | None, _plot("intervals against distance at the speeds shown")] = None
-    plot_comparison: Annotated[str | None, _plot("who is better where, with p-values")] = None
+    plot_comparison: Annotated[str | None, _plot("where which detector is better, with p-values")] = None
     plot_ranking: Annotated[str | None, _plot("scores against beta / alpha")] = None
-    plot_closed_loop: Annotated[str | None, _plot("one report against the closed loop")] = None
+    plot_closed_loop: Annotated[str | None, _plot("single detection and closed loop")] = None
 
     @property
     def tables(self) -> tuple[str, ...]:

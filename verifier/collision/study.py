@@ -98,7 +98,7 @@ class StudySettings:
     speed_unit: str = "m/s"
     shown_mps: tuple[float, ...] = ()
     estimator: EstimatorSettings = field(default_factory=EstimatorSettings)
-    level: float = 0.9
+    level: float = 0.95
     window_m: float = WINDOW_M
     subsampling: Subsampling = ROOT_N
     bootstrap: int = REPLICATES

@@ -80,7 +80,7 @@ def subsampling_interval(
     of: CollisionMap,
     *,
     rng: np.random.Generator,
-    level: float = 0.9,
+    level: float = 0.95,
     subsampling: Subsampling = ROOT_N,
     progress: Progress | None = None,
 ) -> IntervalMap:

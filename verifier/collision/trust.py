@@ -1,4 +1,4 @@
-"""Which interval to trust at each point, and why.
+"""Recommended interval at each point, and why.
 
 Subsampling intervals are the narrower ones and cover about as often as they say where three things hold; where one
 fails they can miss nearly always, and the exact interval is trusted:
@@ -48,7 +48,7 @@ CONTRADICTION = 0.01
 
 
 class Trust(IntEnum):
-    """Which interval to trust at a point, and why."""
+    """Recommended interval at a point, and why."""
 
     SUBSAMPLING = 0
     FEW_IMAGES = 1
@@ -61,7 +61,7 @@ class Trust(IntEnum):
 
     @property
     def kind(self) -> IntervalKind:
-        """The interval to trust."""
+        """The recommended interval."""
         if self is Trust.SUBSAMPLING:
             return IntervalKind.SUBSAMPLING
         averages = self in (Trust.RISING, Trust.CROSSED)
@@ -79,7 +79,7 @@ _TEXTS = {
     Trust.NEAR_ZERO: f"the distance is less than {WIDTHS_FROM_0:g} kernel widths: the kernel reaches below 0",
     Trust.OVERSMOOTHED: "the kernel is much wider than the one that forecasts best: it blurs",
     Trust.NOT_ESTIMATED: "the estimate is not defined here",
-    Trust.RISING: "the share of collisions rises with the reported distance, beyond chance",
+    Trust.RISING: "the share of collisions rises with the reported distance, beyond sampling variability",
     Trust.CROSSED: "the ends of the exact monotone interval cross: a share that falls does not fit here",
     Trust.NARROWEST: "cross-validation took the narrowest kernel that it tries: pairs may be near copies",
 }
@@ -107,7 +107,7 @@ class Confidence:
 
     @property
     def trusted(self) -> tuple[Floats, Floats]:
-        """(Y, V) ends of the interval to trust at each point, not cut to [0, 1]."""
+        """(Y, V) ends of the recommended interval at each point, not cut to [0, 1]."""
         lower, upper = np.full(self.trust.shape, np.nan), np.full(self.trust.shape, np.nan)
         for each in Trust:
             at = self.trust == each
@@ -127,7 +127,7 @@ def confidence(
     of: CollisionMap,
     *,
     seed: int,
-    level: float = 0.9,
+    level: float = 0.95,
     window_m: float = WINDOW_M,
     subsampling: Subsampling = ROOT_N,
     bootstrap: bool = False,

@@ -45,11 +45,11 @@ class Checked:
     @property
     def message(self) -> str:
         """On one line: the verdict with its condition, why it is open or vacuous, P with intervals, the target."""
-        point, plan = self.point, self.result.evidence_needed
+        point, plan = self.point, self.result.additional_data
         found = [f"P = {point.probability:.9g}"]
-        if point.sureness is not None:
-            interval, bounds = point.sureness.interval, point.sureness.confidence_bounds
-            level = f"{100 * point.sureness.level:g} %"
+        if point.uncertainty is not None:
+            interval, bounds = point.uncertainty.interval, point.uncertainty.confidence_bounds
+            level = f"{100 * point.uncertainty.level:g} %"
             found.append(f"{level} {interval.kind} interval [{interval.lower:.6g}, {interval.upper:.6g}]")
             found.append(f"{self.run.settings.bounds_name} [{bounds.lower:.6g}, {bounds.upper:.6g}]")
         asked = "no target" if self.result.target is None else f"target P {self.result.target}"
@@ -145,5 +145,5 @@ def _drop_entries(regression: Regression | None) -> Iterator[Gated]:
         message = f"worse by {drop.drop:.9g}, P from {drop.before:.9g} to {drop.now:.9g}"
         message += f"; at most {regression.max_drop} is allowed, judged by {regression.drop_from}"
         if drop.chance is not None:
-            message += f"; chance {drop.chance:.3g} that it is more"
+            message += f"; probability {drop.chance:.3g} that it is more"
         yield Gated(drop.requirement, drop.planner, "max_drop", drop.failed, message)

@@ -177,7 +177,7 @@ def _check_explain(document: Document) -> None:
     for at, each in enumerate(content["explanations"]):
         where = f"/explanations/{at}"
         point = part_of(document, Point, f"{where}/point", each["point"])
-        parts = (("target", Target), ("evidence_needed", EvidencePlan), ("tipping_points", TippingPoints))
+        parts = (("target", Target), ("additional_data", EvidencePlan), ("tipping_points", TippingPoints))
         read: dict[str, Any] = {
             name: part_of(document, kind, f"{where}/{name}", each[name])
             for name, kind in parts
@@ -204,14 +204,14 @@ def _check_explain(document: Document) -> None:
 
 
 def _check_causes(document: Document, where: str, found: Mapping[str, Any]) -> None:
-    """Causes and patterns speak of the listed kinds of wrong reports, and the causes add up to the violation."""
-    bins, kinds = len(document.content["bins"]), len(found["wrong_reports"])
-    for k, kind in enumerate(found["wrong_reports"]):
-        check_index(document, f"{where}/wrong_reports/{k}/bin", kind["bin"], bins)
+    """Causes and patterns speak of the listed types of detection errors, and the causes add up to the violation."""
+    bins, kinds = len(document.content["bins"]), len(found["detection_errors"])
+    for k, kind in enumerate(found["detection_errors"]):
+        check_index(document, f"{where}/detection_errors/{k}/bin", kind["bin"], bins)
     for name in ("causes", "corrections"):
         for k, each in enumerate(found[name]):
-            for n, number in enumerate(each["wrong_reports"]):
-                check_index(document, f"{where}/{name}/{k}/wrong_reports/{n}", number, kinds)
+            for n, number in enumerate(each["detection_errors"]):
+                check_index(document, f"{where}/{name}/{k}/detection_errors/{n}", number, kinds)
     for k, pattern in enumerate(found["patterns"]):
         for n, step in enumerate(pattern["steps"]):
             for number in (number for reports in step for number in reports):
@@ -278,7 +278,7 @@ def _check_require(document: Document) -> None:
                 refuse(document, f"{where}/cells/{k}/measured/hits", "more hits than items")
             if recall is not None and items and abs(recall - hits / items) > ROUNDING:
                 refuse(document, f"{where}/cells/{k}/measured/recall", f"expected {hits / items}, hits by items")
-        for name in ("measured", "at_place", "perfect"):
+        for name in ("measured", "at_value", "perfect"):
             if each[name] is not None:
                 point = part_of(document, Point, f"{where}/{name}", each[name])
                 check_model_verdict(document, f"{where}/{name}", point, target)
@@ -291,7 +291,7 @@ def _check_require(document: Document) -> None:
 def _check_compare(document: Document) -> None:
     settings = document.content["settings"].get("specs", {})
     for s, spec in enumerate(document.content["specs"]):
-        contenders, channels = len(spec["contenders"]), dict[str, Channel]()
+        configurations, channels = len(spec["configurations"]), dict[str, Channel]()
         for k, drawn in enumerate(spec["drawn"]):
             named = [each for each in document.content["detectors"] if each["name"] == drawn["detector"]]
             said = named[0] if named else {}
@@ -303,12 +303,12 @@ def _check_compare(document: Document) -> None:
             target = None
             if each["target"] is not None:
                 target = part_of(document, Target, f"{where}/target", each["target"])
-            if len(each["entries"]) != contenders:
-                refuse(document, f"{where}/entries", "expected one entry per contender")
+            if len(each["entries"]) != configurations:
+                refuse(document, f"{where}/entries", "expected one entry per configuration")
             for k, entry in enumerate(each["entries"]):
                 for name in ("detector", "planner"):
-                    if entry[name] != spec["contenders"][k][name]:
-                        refuse(document, f"{where}/entries/{k}/{name}", f"expected {spec['contenders'][k][name]}")
+                    if entry[name] != spec["configurations"][k][name]:
+                        refuse(document, f"{where}/entries/{k}/{name}", f"expected {spec['configurations'][k][name]}")
                 if entry["interval"] is not None and entry["interval"]["lower"] > entry["interval"]["upper"]:
                     refuse(document, f"{where}/entries/{k}/interval", "expected the lower end below the upper")
                 check_index(document, f"{where}/entries/{k}/worst", entry["worst"], len(entry["points"]))
@@ -336,10 +336,10 @@ def _check_compare(document: Document) -> None:
                         refuse(document, f"{where}/entries/{k}/worst", found)
                 check_condition(document, f"{where}/entries/{k}/condition", entry, entry["points"])
             for k, course in enumerate(each["courses"]):
-                _check_course(document, f"{where}/courses/{k}", course, contenders)
+                _check_course(document, f"{where}/courses/{k}", course, configurations)
         for name in ("non_dominated", "chances"):
-            if spec["pareto"] is not None and len(spec["pareto"][name]) != contenders:
-                refuse(document, f"/specs/{s}/pareto/{name}", "expected one entry per contender")
+            if spec["pareto"] is not None and len(spec["pareto"][name]) != configurations:
+                refuse(document, f"/specs/{s}/pareto/{name}", "expected one entry per configuration")
     _check_difference(document, "/engines/largest_difference", _compared_points(document))
     if document.content["gate"] is not None:
         stated_fraction(document, "/gate/max_drop", document.content["gate"]["max_drop"])
@@ -356,15 +356,20 @@ def _compared_points(document: Document) -> list[tuple[str, Point]]:
     ]
 
 
-def _check_course(document: Document, where: str, course: Mapping[str, Any], contenders: int) -> None:
+def _check_course(document: Document, where: str, course: Mapping[str, Any], configurations: int) -> None:
     places = len(course["places"])
     for k, place in enumerate(course["places"]):
         stated_fraction(document, f"{where}/places/{k}", place)
     for name in ("probability", "lower", "upper"):
-        if [len(row) for row in course[name]] != [contenders] * places:
-            refuse(document, f"{where}/{name}", "expected one number per place and contender")
+        if [len(row) for row in course[name]] != [configurations] * places:
+            refuse(document, f"{where}/{name}", "expected one number per place and configuration")
     for k, flip in enumerate(course["flips"]):
-        for name, count in (("first", contenders), ("second", contenders), ("before", places), ("after", places)):
+        for name, count in (
+            ("first", configurations),
+            ("second", configurations),
+            ("before", places),
+            ("after", places),
+        ):
             check_index(document, f"{where}/flips/{k}/{name}", flip[name], count)
 
 

@@ -23,7 +23,7 @@ DUTIES: Mapping[str, str] = {
     "acceptance": "that the acceptance criteria are right",
     "independence": "that verification is independent of development",
 }
-"""What is left to persons: key in the file -> what they answer for."""
+"""What is not shown by this evidence: key in the file -> what they answer for."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Reading the context of a safety case from a TOML file. Everything in it is optional; nothing in it is executed.
+"""Reading the context of a assurance case from a TOML file. Everything in it is optional; nothing in it is executed.
 
 [system]
 name = "Car with an emergency brake"
@@ -14,7 +14,7 @@ trained_on = ["2011_09_26_drive_00*"]        # sequences; * and ? stand for othe
 [dataset]
 description = "KITTI tracking, 21 drives"
 
-[exposure.ped]                               # a true environment of the model, or "every"
+[exposure.ped]                               # a environment of the model, or "every"
 encounters = 240                             # a count, or: per_hour = 12, or: between = [10, 14] (and a level)
 hours = 20
 source = "Drives of March"

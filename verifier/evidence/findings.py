@@ -121,7 +121,7 @@ class Log:
 
     Attributes:
         findings, checked, unchecked, requirements, grades: as there.
-        until_anew: what was not looked at and is settled by computing everything anew.
+        until_recomputed: what was not looked at and is settled by computing everything again.
         proven, recomputed: numbers of the results that certificates prove, and that the inputs gave again.
         certificates: paths of those that were looked at.
     """
@@ -130,7 +130,7 @@ class Log:
     checked: list[tuple[int, str]] = field(default_factory=list)
     certificates: set[str] = field(default_factory=set)
     unchecked: list[str] = field(default_factory=list)
-    until_anew: list[str] = field(default_factory=list)
+    until_recomputed: list[str] = field(default_factory=list)
     requirements: tuple[tuple[str, str, str], ...] = ()
     grades: Grades | None = None
     proven: int = 0

@@ -1,7 +1,7 @@
 """JUnit XML of a run: one test case per requirement, planner and scenario, for the test report of a pipeline.
 
 JUnit XML has no standard; this keeps to what Jenkins, GitLab and GitHub's reporters read: `testsuites`, `testsuite`,
-`properties`, `testcase`, `failure`, `skipped`. One suite is one Markov chain: a planner with a true environment and
+`properties`, `testcase`, `failure`, `skipped`. One suite is one Markov chain: a planner with a environment and
 values of the swept constants.
 
 | verdict      | test case                                                                  |
@@ -137,9 +137,9 @@ def _case(each: Checked, class_name: str, seconds: float | None, inconclusive: s
         "target": f"P {each.result.target_text}",
     }
     values |= {"lower": repr(point.lower), "upper": repr(point.upper)}
-    if point.sureness is not None:
+    if point.uncertainty is not None:
         for kind in ("interval", "confidence_bounds"):
-            ends = getattr(point.sureness, kind)
+            ends = getattr(point.uncertainty, kind)
             values |= {f"{kind}_lower": repr(ends.lower), f"{kind}_upper": repr(ends.upper)}
     for name, value in values.items():
         _property(properties, name, value)

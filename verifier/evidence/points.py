@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from verifier.base.documents import fraction_of
-from verifier.study.points import Numbers, Point, Sureness
+from verifier.study.points import Numbers, Point, Uncertainty
 from verifier.study.records import ConfidenceRecord, SettingsRecord
 
 ROUNDING = 1e-9
@@ -33,10 +33,10 @@ def contradictions(point: Point, settings: SettingsRecord | None) -> Iterator[tu
     if apart:
         return
     asked = None if settings is None else settings.confidence
-    if point.sureness is not None and asked is None:
-        yield "/sureness", "expected none, as the settings have no confidence"
-    elif point.sureness is not None and asked is not None:
-        yield from _disordered(point.sureness, asked)
+    if point.uncertainty is not None and asked is None:
+        yield "/uncertainty", "expected none, as the settings have no confidence"
+    elif point.uncertainty is not None and asked is not None:
+        yield from _disordered(point.uncertainty, asked)
     value, whatever = point.probability, point.whatever_predicted
     if whatever is not None and abs(whatever - value) > ROUNDING:
         yield "/whatever_predicted", f"expected the probability, {value}, or nothing"
@@ -61,20 +61,20 @@ def numbers_apart(point: Numbers, *, rounded: bool) -> Iterator[tuple[str, str]]
         yield "/exact", f"expected what rounds to {value}"
 
 
-def _disordered(sure: Sureness, asked: ConfidenceRecord) -> Iterator[tuple[str, str]]:
+def _disordered(sure: Uncertainty, asked: ConfidenceRecord) -> Iterator[tuple[str, str]]:
     interval, bounds = sure.interval, sure.confidence_bounds
     for kind, ends in (("interval", interval), ("confidence_bounds", bounds)):
         if ends.lower > ends.upper:
-            yield f"/sureness/{kind}", f"expected the lower end below the upper, got {ends.lower}, {ends.upper}"
+            yield f"/uncertainty/{kind}", f"expected the lower end below the upper, got {ends.lower}, {ends.upper}"
     within = f"expected a value within the bounds, {bounds.lower} to {bounds.upper}, got"
     for end, value, (low, high), attained in (
         ("lower", interval.lower, interval.lower_range, bounds.attained_lower),
         ("upper", interval.upper, interval.upper_range, bounds.attained_upper),
     ):
         if not low <= value <= high:
-            yield f"/sureness/interval/{end}_range", f"expected a range that holds the end, {value}"
+            yield f"/uncertainty/interval/{end}_range", f"expected a range that holds the end, {value}"
         if not bounds.lower - SOLVING <= attained <= bounds.upper + SOLVING:
-            yield f"/sureness/confidence_bounds/attained_{end}", f"{within} {attained}"
+            yield f"/uncertainty/confidence_bounds/attained_{end}", f"{within} {attained}"
     for name, told, expected in (
         ("level", sure.level, asked.level),
         ("interval/kind", interval.kind, asked.interval),
@@ -82,4 +82,4 @@ def _disordered(sure: Sureness, asked: ConfidenceRecord) -> Iterator[tuple[str, 
         ("confidence_bounds/tier", bounds.tier, asked.bounds.tier),
     ):
         if told != expected:
-            yield f"/sureness/{name}", f"expected {expected}, as in the settings of the run, got {told}"
+            yield f"/uncertainty/{name}", f"expected {expected}, as in the settings of the run, got {told}"

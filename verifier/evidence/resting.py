@@ -66,8 +66,8 @@ def conclusions_apart(path: str, run: RunResult, settings: SettingsRecord) -> li
     found += _derived_apart(path, run, "")
     if run.gates is not None and run.gates.fail_under is not None:
         floor = run.gates.fail_under
-        anew = floor_of(run, fraction_of(floor.least))
-        found += differing(path, json_values(floor), json_values(anew), FOLLOWS, "/gates/fail_under")
+        again = floor_of(run, fraction_of(floor.least))
+        found += differing(path, json_values(floor), json_values(again), FOLLOWS, "/gates/fail_under")
     if run.gates is not None and run.gates.regression is not None:
         for k, drop in enumerate(run.gates.regression.drops):
             known = _of_drop(drop, run, run.gates.regression)

@@ -131,7 +131,7 @@ def _result(each: Checked) -> tuple[str, dict[str, Any]]:
     """The requirement and its problem, the place of neither; `_gate_result` alike."""
     point, name = each.point, each.result.name
     said = {name: json_values(getattr(point, name)) for name in ("verdict", "probability", "lower", "upper")}
-    said |= {**each.grounds, "sureness": json_values(point.sureness)}
+    said |= {**each.grounds, "uncertainty": json_values(point.uncertainty)}
     identity = f"{name}\0{each.result.planner}"
     return name, _problem(name, each, identity, LEVELS[point.verdict.value], said)
 

@@ -72,7 +72,7 @@ class ReportSettings:
     """Every choice of `verify report`."""
 
     results: Annotated[tuple[str, ...], reads("JSON documents of this program", metavar="RESULT", positional=True)]
-    output: Annotated[tuple[str, ...], writes(".html, .md or .csv; repeat for more", also=("-o",))]
+    output: Annotated[tuple[str, ...], writes("report file: .html, .md or .csv (repeatable)", also=("-o",))]
     title: Annotated[str | None, Option("of the report (default: that of the results)", metavar="TEXT")] = None
 
 
@@ -88,48 +88,63 @@ class RateSettings:
     """Every choice of `verify evidence rate`."""
 
     result: Annotated[str, reads("the result of a verify run (.json)", metavar="RESULT", positional=True)]
-    requirement: Annotated[str, Option("which requirement of the result", metavar="NAME", group="what is asked")]
-    planner: Annotated[str | None, Option("under which planner, where there are several", metavar="NAME")] = None
+    requirement: Annotated[str, Option("requirement of the result", metavar="NAME", group="question")]
+    planner: Annotated[str | None, Option("planner, where the result has several", metavar="NAME")] = None
     environment: Annotated[
-        tuple[str, ...], Option("only this environment; repeat", also=("--env",), metavar="NAME")
+        tuple[str, ...], Option("only this environment (repeatable)", also=("--env",), metavar="NAME")
     ] = ()
     event: Annotated[
         Event | None,
-        Option("what is unwanted (default: that the requirement is violated; satisfied where its target is P <= p)"),
+        Option("event whose rate is computed (default: violation; satisfaction where the target is P <= p)"),
     ] = None
     exposure: Annotated[
         tuple[str, ...],
         Option(
-            "encounters per hour, as 12/h or 10..14/h; without ENV= of every environment; repeat",
+            "encounters per hour, for example 12/h or 10..14/h; without ENV= of every environment (repeatable)",
             metavar="[ENV=]RATE",
             group="exposure",
         ),
     ] = ()
     exposure_level: Annotated[
         Fraction | None,
-        Option("of stated intervals (default: certain)", metavar="LEVEL", parse=partial(_level, "--exposure-level")),
+        Option(
+            "confidence level of stated intervals (default: certain)",
+            metavar="LEVEL",
+            parse=partial(_level, "--exposure-level"),
+        ),
     ] = None
-    encounters: Annotated[int | None, Option("counted encounters, with --hours", metavar="N")] = None
-    hours: Annotated[Fraction | None, Option("in which they were counted", metavar="T", parse=_hours)] = None
+    encounters: Annotated[int | None, Option("number of encounters counted in --hours", metavar="N")] = None
+    hours: Annotated[
+        Fraction | None, Option("hours in which --encounters were counted", metavar="T", parse=_hours)
+    ] = None
     context: Annotated[str | None, reads("exposure and acceptance from a case's context (.toml)")] = None
     accept: Annotated[
         Fraction | None,
-        Option("at most so many events per hour, as 1e-7/h", metavar="RATE", parse=_accepted, group="acceptance"),
+        Option(
+            "acceptance criterion: largest rate per hour, for example 1e-7/h",
+            metavar="RATE",
+            parse=_accepted,
+            group="acceptance",
+        ),
     ] = None
     confidence: Annotated[
         Fraction | None,
-        Option("least level of the interval for the rate", metavar="LEVEL", parse=partial(_level, "--confidence")),
+        Option(
+            "smallest confidence level of the interval for the rate",
+            metavar="LEVEL",
+            parse=partial(_level, "--confidence"),
+        ),
     ] = None
-    show_at: Annotated[
+    test_confidence: Annotated[
         Fraction,
         Option(
-            "confidence of a demonstration by testing",
+            "confidence level of a demonstration by testing alone",
             metavar="LEVEL",
-            parse=partial(_level, "--show-at"),
+            parse=partial(_level, "--test-confidence"),
             default="0.95",
         ),
     ] = Fraction(19, 20)
-    events: Annotated[int, Option("events a demonstration may see", metavar="K")] = 0
+    events: Annotated[int, Option("number of events allowed in a demonstration", metavar="K")] = 0
     json: Printed = False
     output: Written = None
 
@@ -146,16 +161,16 @@ class BuildSettings:
 
     spec: Spec
     cm: Matrices
-    context: Annotated[str | None, reads("what people declare about the case (.toml)")] = None
+    context: Annotated[str | None, reads("declarations about the case (.toml)")] = None
     given: Annotated[
         tuple[str, ...],
-        reads("a result made elsewhere, to be put in as it is (.json); repeat", name="with", metavar="RESULT"),
+        reads("a result made elsewhere, included as it is (.json; repeatable)", name="with", metavar="RESULT"),
     ] = ()
     options: Annotated[RunOptions, DRAWN_AS_COUNTED] = RunOptions()
     output: Annotated[
         str, writes("a folder, or an archive if it ends in .zip", also=("-o",), metavar="BUNDLE", group="output")
     ]
-    force: Annotated[bool, Option("replace a bundle that is there already", role="output")] = False
+    force: Annotated[bool, Option("replace an existing bundle", role="output")] = False
     json: Annotated[bool, Option("print what was built as JSON", role="output")] = False
 
 
@@ -165,10 +180,10 @@ class CheckSettings:
 
     bundle: Annotated[str, reads("a folder or a zip archive", metavar="BUNDLE", positional=True)]
     digest: Annotated[
-        str | None, Option("SHA-256 that the manifest must have, as build printed it", metavar="HEX", parse=_digest)
+        str | None, Option("required SHA-256 of the manifest, as build printed it", metavar="HEX", parse=_digest)
     ] = None
-    anew: Annotated[
-        bool, Option("compute every result again, byte for byte, and every probability as an exact fraction by Storm")
+    recompute: Annotated[
+        bool, Option("recompute every result, byte for byte, and every probability as an exact fraction by Storm")
     ] = False
     timeout: Timeout = 600.0
     limits: Annotated[Limits, Part()] = Limits()

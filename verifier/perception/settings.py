@@ -56,15 +56,15 @@ class CountSettings:
     detections: Annotated[str, reads("the detector's output: file, folder or zip archive", metavar="PATH")] = ""
     class_map: Annotated[str | None, reads("file of lines such as 'human.* -> ped'; * is any text")] = None
     frames: Annotated[str | None, reads("lists every frame, also empty ones (kitti_tracking, table)")] = None
-    sequence: Annotated[tuple[str, ...], Option("only this drive; repeat", metavar="NAME")] = ()
+    sequence: Annotated[tuple[str, ...], Option("only this sequence (repeatable)", metavar="NAME")] = ()
     groups: Annotated[
         str | None, reads(GROUPS_HELP.format("sequence or frame", "'sequence,drive' or 'frame,drive'"))
     ] = None
     accept: Annotated[
-        tuple[Absurd, ...], Option("count data that make no sense: {choices}; repeat", metavar="KIND")
+        tuple[Absurd, ...], Option("count implausible data: {choices} (repeatable)", metavar="KIND")
     ] = ()
-    ignore: Annotated[tuple[str, ...], Option("leave out faults of this kind", metavar="KIND")] = ()
-    dont_care: Annotated[DontCare, Option("regions not judged")] = "keep"
+    ignore: Annotated[tuple[str, ...], Option("skip input errors of this kind (repeatable)", metavar="KIND")] = ()
+    dont_care: Annotated[DontCare, Option("regions that are not judged (DontCare)")] = "keep"
     distance_field: Annotated[
         str | None, Option("field of the annotations with the distance (coco)", metavar="NAME")
     ] = None
@@ -76,7 +76,11 @@ class CountSettings:
     detected_class: Annotated[str | None, Option("class of all detections (mot)", metavar="NAME")] = None
     column: Annotated[
         Mapping[str, str],
-        Option("own name of a column; repeat", metavar="NAME=OWN", parse=partial(pair, "--column", "NAME=VALUE")),
+        Option(
+            "rename a column: NAME is the expected name, OWN the name in the file (repeatable)",
+            metavar="NAME=OWN",
+            parse=partial(pair, "--column", "NAME=VALUE"),
+        ),
     ] = field(default_factory=dict)
 
     min_score: Annotated[
@@ -84,15 +88,21 @@ class CountSettings:
         Option("leave out detections below", metavar="X", group="filters (each is recorded with what it took out)"),
     ] = None
     range: Annotated[str | None, Option("only distances in [LOW, HIGH) metres", metavar="LOW..HIGH")] = None
-    field_of_view: Annotated[float | None, Option("only so far to each side of ahead", metavar="DEG")] = None
-    max: Annotated[tuple[str, ...], Option("of annotations, as occluded=1", metavar="NAME=X")] = ()
-    min: Annotated[tuple[str, ...], Option("of annotations, as num_points=1", metavar="NAME=X")] = ()
-    filtered: Annotated[
-        Removed, Option("annotations that are filtered out become regions to ignore, or are gone")
-    ] = "ignore"
+    field_of_view: Annotated[
+        float | None, Option("half-angle of the field of view, degrees from straight ahead", metavar="DEG")
+    ] = None
+    max: Annotated[
+        tuple[str, ...], Option("largest value of a field of annotations, for example occluded=1", metavar="NAME=X")
+    ] = ()
+    min: Annotated[
+        tuple[str, ...],
+        Option("smallest value of a field of annotations, for example num_points=1", metavar="NAME=X"),
+    ] = ()
+    filtered: Annotated[Removed, Option("filtered annotations: regions to ignore, or removed")] = "ignore"
 
     convention: Annotated[
-        Convention | None, Option("a usual policy: {choices}", metavar="NAME", group="matching")
+        Convention | None,
+        Option("matching policy of a published program: {choices}", metavar="NAME", group="matching"),
     ] = None
     affinity: Annotated[Affinity | None, Option("{choices}", metavar="NAME")] = None
     match_threshold: Annotated[float | None, Option("least IoU, or largest distance", metavar="X")] = None
@@ -101,22 +111,24 @@ class CountSettings:
         bool | None,
         Option(
             "only boxes of one class match",
-            opposite=("class-free", "classes play no part (default, but not of every --convention)"),
+            opposite=("class-agnostic", "matching ignores the class (default, but not of every --convention)"),
         ),
     ] = None
     ignore_overlap: Annotated[
         str | None,
         Option(
-            "a detection with this part of its rectangle in a region not judged is no false alarm; or 'none'",
+            "a detection with this part of its rectangle in a region not judged is no false positive; or 'none'",
             metavar="X",
         ),
     ] = None
-    unmatched: Annotated[Leftover, Option("detections that match nothing: {choices}", metavar="POLICY")] = "drop"
+    unmatched: Annotated[Leftover, Option("unmatched detections: {choices}", metavar="POLICY")] = "drop"
     duplicates: Annotated[
-        Leftover, Option("detections of an object that is matched already: {choices}", metavar="POLICY")
+        Leftover, Option("duplicate detections of a matched object: {choices}", metavar="POLICY")
     ] = "drop"
 
-    bins: Annotated[str, Option("metres", metavar="EDGES", group="counting")] = "0..100:10,inf"
+    bins: Annotated[str, Option("edges of the distance bins, metres", metavar="EDGES", group="counting")] = (
+        "0..100:10,inf"
+    )
     by: Annotated[
         tuple[str, ...],
         Option(
@@ -131,21 +143,25 @@ class CountSettings:
     classes: Annotated[str | None, Option("columns, in this order (default: all)", metavar="NAME,NAME")] = None
     gap: Annotated[float | None, Option("objects of a class this near act as one (group)", metavar="M")] = None
     score_thresholds: Annotated[str | None, Option("a family of matrices in one pass", metavar="X,X,...")] = None
-    outside: Annotated[Outside, Option("objects that lie in no bin")] = "error"
+    outside: Annotated[Outside, Option("objects outside all bins")] = "error"
 
     output: Annotated[str | None, writes("write the matrices (.json)", also=("-o",), group="output")] = None
     title: Annotated[str, Option("title of the matrices", metavar="TEXT")] = ""
     json: Annotated[bool, Option("print the document instead of tables", role="output")] = False
-    record: Annotated[str | None, writes("what became of each object (.csv, .parquet)")] = None
+    record: Annotated[str | None, writes("write the outcome of each object (.csv, .parquet)")] = None
     plot: Annotated[str | None, writes("recall against distance (.png, .svg, .pdf)")] = None
-    matching_audit: Annotated[bool, Option("the same data under every sensible policy")] = False
-    spec: Annotated[str | None, reads("with the audit: what verified probabilities do (.ltl)", metavar="SPEC")] = None
-    empty_columns: Annotated[EmptyColumns, Option("with --spec, as of verify run", metavar="POLICY")] = "error"
+    matching_audit: Annotated[bool, Option("recount under every built-in matching policy")] = False
+    spec: Annotated[
+        str | None, reads("with the audit: effect on the verified probabilities (.ltl)", metavar="SPEC")
+    ] = None
+    empty_columns: Annotated[
+        EmptyColumns, Option("with --spec: rates of a column without items, as for verify run", metavar="POLICY")
+    ] = "error"
 
     stream: Annotated[
         bool, Option("count chunk by chunk in little memory (table, Parquet)", group="large Parquet tables")
     ] = False
-    checkpoint: Annotated[str | None, writes("go on from here after an interruption")] = None
+    checkpoint: Annotated[str | None, writes("continue from this file after an interruption")] = None
     chunk_rows: Annotated[int, Option("rows in memory", metavar="N")] = 200_000
 
 

@@ -72,7 +72,7 @@ class Audited:
         counts: the document.
         recall: class -> reported as itself, of all items of the class over all bins; NaN without items.
         confused: share of items of a class that are reported, but not as what they are.
-        false_alarms: share of column "empty" over all bins in which something is reported.
+        false_positives: share of column "empty" over all bins in which something is reported.
         probabilities: requirement -> worst probability, where a spec was given.
     """
 
@@ -80,13 +80,13 @@ class Audited:
     counts: ConfusionCounts
     recall: dict[str, float]
     confused: float
-    false_alarms: float
+    false_positives: float
     probabilities: dict[str, float]
 
     def row(self) -> dict[str, Any]:
         """The numbers as JSON values; null where a share has no items."""
         shares = {f"recall {name}": value for name, value in self.recall.items()}
-        shares |= {"confused": self.confused, "false_alarms": self.false_alarms}
+        shares |= {"confused": self.confused, "false_positives": self.false_positives}
         policies = {"unmatched": self.candidate.unmatched, "duplicates": self.candidate.duplicates}
         return {
             "matching": {**self.candidate.policy.record(), **policies},
@@ -98,7 +98,7 @@ class Audited:
 def candidates(data: DetectionSet, rule: CountingRule, ignore_overlap: float | None = None) -> list[Candidate]:
     """Every sensible policy for the boxes that the data has; `ignore_overlap` is that of all of them.
 
-    Detections without a distance have no bin of their own, so there false alarms are not counted.
+    Detections without a distance have no bin of their own, so there false positives are not counted.
     """
     kinds: list[tuple[Affinity, float]] = []
     if data.annotations.box_3d is not None and data.detections.box_3d is not None:

@@ -36,8 +36,8 @@ Matrices = Annotated[str, reads("confusion matrices (.json)")]
 DropFrom = Annotated[
     str | None,
     Option(
-        "what a drop is judged by: point, the probabilities of the given matrices (default), or chance:C, whether it "
-        "is larger than --max-drop with at least the chance C by common draws of both matrices",
+        "rule for a drop: point, the point estimates (default), or probability:C, the posterior probability that it "
+        "exceeds --max-drop is at least C (paired draws of both matrices)",
         metavar="RULE",
     ),
 ]
@@ -59,28 +59,29 @@ class RunSettings:
         str | None,
         writes("write the Markov chain (.umb, .drn, .prism); needs one planner, one environment and no sweep"),
     ] = None
-    points: Annotated[bool, Option("show every scenario, not only the worst", role="output")] = False
-    parse: Annotated[bool, Option("show how the formulas are read, and stop", role="output")] = False
+    all_scenarios: Annotated[bool, Option("list every scenario, not only the worst", role="output")] = False
+    parse: Annotated[bool, Option("print the formulas as parsed, and stop", role="output")] = False
     junit: Annotated[
         str | None, writes("write JUnit XML, one case per requirement and scenario", group="continuous integration")
     ] = None
     junit_inconclusive: Annotated[
-        Inconclusive, Option("what an inconclusive requirement is in JUnit", role="output")
+        Inconclusive, Option("JUnit outcome of an inconclusive requirement", role="output")
     ] = "failure"
-    sarif: Annotated[str | None, writes("write SARIF: what is wrong, at its line of the spec")] = None
+    sarif: Annotated[str | None, writes("write SARIF: every finding at its line of the spec")] = None
     in_toto: Annotated[str | None, writes("write an in-toto statement (test-result) to be signed")] = None
     fail_under: Annotated[
         str | None,
         Option(
-            "exit with 1 if a requirement holds with less, by what verdicts come from (1 - P for <= targets)",
+            "exit with 1 if the compared quantity of a requirement is below P (1 - P for <= targets)",
             metavar="P",
         ),
     ] = None
     max_drop: Annotated[
-        str | None, Option("exit with 1 if a probability is worse by more than X than in --baseline", metavar="X")
+        str | None, Option("exit with 1 if a probability is worse than in --baseline by more than X", metavar="X")
     ] = None
     baseline: Annotated[
-        str | None, reads("JSON of an earlier verify run, or earlier matrices, which are verified anew")
+        str | None,
+        reads("result of an earlier verify run, or earlier matrices, for which the run is repeated (.json)"),
     ] = None
     drop_from: DropFrom = None
 
@@ -96,7 +97,7 @@ class ExplanationSettings:
     options: Annotated[RunOptions, DRAWN_AS_COUNTED] = RunOptions()
     json: PrintedTables = False
     output: Written = None
-    plot: Annotated[str | None, writes("draw what P hangs on, and P over the states (.png, .svg, .pdf)")] = None
+    plot: Annotated[str | None, writes("plot sensitivities, and P over the states (.png, .svg, .pdf)")] = None
 
 
 def target_of(text: str) -> Target:
@@ -127,38 +128,46 @@ class QuestionSettings:
         target: replaces the target of the spec.
         labels: true labels in question; empty for all.
         distances_m: the bins in question, each named by a distance that it holds; empty for all.
-        points: places of the even grid of the search.
+        grid: points of the even grid of the search.
         seed: of the random starting points of mode `cost`.
     """
 
     target: Annotated[
         Target | None,
         Option(
-            "instead of the spec's, as 0.95 (at least) or '<= 0.01' or '> 1/3'",
+            "target instead of the spec's, for example 0.95 (at least), '<= 0.01' or '> 1/3'",
             metavar="TARGET",
             parse=target_of,
-            group="what is asked",
+            group="question",
         ),
     ] = None
     mode: Annotated[
         Mode,
-        Option("one recall for all cells, one factor on all miss rates, one bin, one cell, or the cheapest recalls"),
+        Option(
+            "what changes: one recall for all cells, one factor on all miss rates, one bin, one cell, or the "
+            "cheapest recalls"
+        ),
     ] = "common"
     labels: Annotated[
-        tuple[str, ...], Option("only this true label, as ped or obs+ped; repeat", name="class", metavar="NAME")
+        tuple[str, ...],
+        Option("only this true label, for example ped or obs+ped (repeatable)", name="class", metavar="NAME"),
     ] = ()
     distances_m: Annotated[
         tuple[float, ...],
-        Option("only the bin that holds it; repeat", name="bin", metavar="METRES", parse=_distance_m),
+        Option(
+            "only the bin that contains this distance (repeatable)", name="bin", metavar="METRES", parse=_distance_m
+        ),
     ] = ()
-    box: Annotated[bool, Option("also the floor above which every matrix is good enough")] = False
-    rest: Annotated[Rest, Option("columns without a floor", name="box-rest")] = "free"
+    floor: Annotated[bool, Option("also prove a floor: recalls above which every matrix meets the target")] = False
+    rest: Annotated[Rest, Option("columns without a floor: any matrix, or as measured", name="other-columns")] = (
+        "free"
+    )
     semantics: Annotated[
-        Semantics, Option("matrices of the box that may differ from state to state, or one throughout")
-    ] = "every_state"
-    decimals: Annotated[int, Option("of recalls and factors", metavar="N")] = 6
-    points: Annotated[int, Option("first grid of the search", metavar="N")] = 257
-    seed: Annotated[int, Option("of --mode cost", metavar="N")] = 0
+        Semantics, Option("matrices above the floor: one per state, or one shared by all states")
+    ] = "per_state"
+    decimals: Annotated[int, Option("decimals of recalls and factors", metavar="N")] = 6
+    grid: Annotated[int, Option("points of the first grid of the search", metavar="N")] = 257
+    seed: Annotated[int, Option("random seed of --mode cost", metavar="N")] = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,14 +209,14 @@ class ComparisonSettings:
 
     spec: Annotated[tuple[str, ...], reads("requirements in LTL (.ltl)", metavar="SPEC", positional=True)]
     cm: Annotated[
-        tuple[str, ...], Option("a detector's matrices (.json); repeat", metavar="NAME=FILE", role="named_file")
+        tuple[str, ...], Option("matrices of a detector (.json; repeatable)", metavar="NAME=FILE", role="named_file")
     ]
-    pareto: Annotated[str | None, Option("look at two requirements together", metavar="A,B", group="comparison")] = (
+    pareto: Annotated[str | None, Option("Pareto front of two requirements", metavar="A,B", group="comparison")] = (
         None
     )
-    baseline: Annotated[str | None, reads("the JSON of an earlier verify run or verify compare")] = None
+    baseline: Annotated[str | None, reads("result of an earlier verify run or verify compare (.json)")] = None
     max_drop: Annotated[
-        str | None, Option("exit with 1 if a probability is worse by more than X than in the baseline", metavar="X")
+        str | None, Option("exit with 1 if a probability is worse than in the baseline by more than X", metavar="X")
     ] = None
     drop_from: DropFrom = None
     options: Annotated[
@@ -215,12 +224,14 @@ class ComparisonSettings:
     ] = RunOptions()
     json: PrintedTables = False
     output: Written = None
-    csv: Annotated[str | None, writes("write one row per requirement and contender")] = None
-    plot: Annotated[str | None, writes("probabilities with intervals, and along sweeps (.png, .svg, .pdf)")] = None
+    csv: Annotated[str | None, writes("write one row per requirement and configuration")] = None
+    plot: Annotated[str | None, writes("plot probabilities with intervals, and along sweeps (.png, .svg, .pdf)")] = (
+        None
+    )
     certificates: Annotated[
         str | None, writes("write the proof of every probability (.zip), which verifier/analysis/kernel.py checks")
     ] = None
-    pairs: Annotated[bool, Option("show the chances of all pairs, too", role="output")] = False
+    pairs: Annotated[bool, Option("also show the posterior probabilities of all pairs", role="output")] = False
 
 
 def largest_drop(max_drop: str | None, baseline: str | None) -> Fraction | None:
@@ -260,10 +271,10 @@ def drop_rule(text: str | None, *, gated: bool) -> Fraction | None:
         return None
     rule, colon, chance = text.partition(":")
     if rule.strip() != "chance" or not colon:
-        raise UsageError(f"--drop-from: expected point, or chance:C such as chance:0.95, got {shown(text)}")
-    found = share("--drop-from chance", chance)
+        raise UsageError(f"--drop-from: expected point, or probability:C such as probability:0.95, got {shown(text)}")
+    found = share("--drop-from probability", chance)
     if not 0 < found < 1:
-        raise UsageError(f"--drop-from: a chance that decides lies strictly between 0 and 1, got {shown(text)}")
+        raise UsageError(f"--drop-from: a probability that decides lies strictly between 0 and 1, got {shown(text)}")
     return found
 
 

@@ -1,8 +1,8 @@
 """How sure an ADR is, given that only so many images were taken: a paired bootstrap over images or drives.
 
 Units (images, or whole sequences, whose images resemble each other) are drawn with replacement, as many as there are
-(Efron 1979; Davison and Hinkley 1997, section 2.4). In each draw the thresholds are picked anew on the drawn
-baseline, because they too hang on which images were taken, and the same units are drawn under every condition, so
+(Efron 1979; Davison and Hinkley 1997, section 2.4). In each draw the thresholds are picked again on the drawn
+baseline, because they too depend on which images were taken, and the same units are drawn under every condition, so
 that a normalised ADR compares the same images. Intervals are percentile intervals.
 
 With few units, or a level that a handful of false positives decides, the interval says little; `Thresholds` tells.
@@ -87,7 +87,7 @@ def adr_intervals(
 def drawn_adr(
     baseline: DetectionSet, data: DetectionSet, weights: Ints, settings: AdrSettings | None = None
 ) -> Floats:
-    """(B,) ADR of `data` in every draw, at thresholds picked anew on the drawn baseline; NaN without objects.
+    """(B,) ADR of `data` in every draw, at thresholds picked again on the drawn baseline; NaN without objects.
 
     Args:
         baseline, data: of the same frames in the same order.

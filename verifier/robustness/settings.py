@@ -32,7 +32,8 @@ class MutateSettings:
         ),
     ] = ()
     mutation: Annotated[
-        tuple[str, ...], Option("as haze:visibility_m=97.8; repeat", metavar="MUTATION", group="mutations")
+        tuple[str, ...],
+        Option("mutation, for example haze:visibility_m=97.8 (repeatable)", metavar="MUTATION", group="mutations"),
     ] = ()
     sweep: Annotated[
         tuple[str, ...],
@@ -41,7 +42,7 @@ class MutateSettings:
             metavar="MUTATION",
         ),
     ] = ()
-    list: Annotated[
+    preset: Annotated[
         tuple[str, ...],
         Option(
             f"all mutations of a paper: {', '.join(get_args(PublishedList))}; :mild or :severe behind the first; "
@@ -49,8 +50,8 @@ class MutateSettings:
             metavar="NAME",
         ),
     ] = ()
-    show: Annotated[bool, Option("show the mutations, or all there are, and stop", role="output")] = False
-    seed: Annotated[int, Option("of everything that is drawn", metavar="N")] = 0
+    show: Annotated[bool, Option("list the chosen mutations, or all known ones, and stop", role="output")] = False
+    seed: Annotated[int, Option("random seed", metavar="N")] = 0
 
     depth: Annotated[
         str | None,

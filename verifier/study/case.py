@@ -217,7 +217,9 @@ class Study:
     def skeleton_options(self) -> SkeletonOptions:
         """What skeletons depend on beside the case and the bins and labels of the matrices."""
         grid, options = self.grid, self.options
-        return SkeletonOptions(grid.goal_formula, grid.initial, options.false_alarms, options.endless, options.limits)
+        return SkeletonOptions(
+            grid.goal_formula, grid.initial, options.false_positives, options.endless, options.limits
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from verifier.analysis.channel_test import ClassTest, channel_test
 from verifier.analysis.confidence import Confidence, Data
 from verifier.analysis.intervals.rate_intervals import RateIntervals
 from verifier.analysis.objective import Objective
-from verifier.analysis.planning import EvidencePlan, PlannedColumn, Question, evidence_needed
+from verifier.analysis.planning import EvidencePlan, PlannedColumn, Question, additional_data
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.analysis.tipping import tipping_points
 from verifier.analysis.vacuity import Vacuity
@@ -23,7 +23,7 @@ from verifier.language.specs.specification import Requirement
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import label_text
 from verifier.study.case import Case, Study
-from verifier.study.points import Point, PointBounds, PointInterval, Sureness
+from verifier.study.points import Point, PointBounds, PointInterval, Uncertainty
 from verifier.study.records import SettingsRecord
 from verifier.study.results import Finished, RequirementResult, StrategyEnds, Target, Unanswered
 
@@ -171,7 +171,7 @@ def _points(
             draws=tuple(case.draws),
             whatever_predicted=checked.whatever[number][k],
             vacuity=checked.vacuity[number][k],
-            sureness=None if sure is None else _sureness(sure[number], k),
+            uncertainty=None if sure is None else _uncertainty(sure[number], k),
         )
         if judging is not None:
             point = point.decided(judging.decision(point, target))
@@ -209,11 +209,11 @@ def unanswered_requirement(
     return Unanswered(requirement.name, to_text(requirement.formula, parenthesise=True), reason, finished)
 
 
-def _sureness(sure: Confidence, k: int) -> Sureness:
+def _uncertainty(sure: Confidence, k: int) -> Uncertainty:
     """That of initial state k."""
     interval, bounds = sure.interval, sure.bounds
     (low, least), (high, most) = interval.lower_range[k].tolist(), interval.upper_range[k].tolist()
-    return Sureness(
+    return Uncertainty(
         interval.level,
         PointInterval(
             interval.kind,
@@ -240,8 +240,8 @@ def interval_remarks(results: Iterable[RequirementResult]) -> list[str]:
         (each, point)
         for each in results
         for point in each.points
-        if point.sureness is not None
-        and not point.sureness.interval.lower <= point.probability <= point.sureness.interval.upper
+        if point.uncertainty is not None
+        and not point.uncertainty.interval.lower <= point.probability <= point.uncertainty.interval.upper
     ]
     if not beside:
         return []
@@ -267,7 +267,7 @@ def with_plans(results: Sequence[RequirementResult], study: Study) -> tuple[Requ
             plan = _plan(result, *asked, data.intervals, study.matrices, data)
             # A chain that is too large cannot be asked often.
             tipping = tipping_points(asked[0], data, asked[1]) if asked[0].state_count <= LARGEST_TIPPED else None
-            result = replace(result, evidence_needed=plan, tipping_points=tipping)
+            result = replace(result, additional_data=plan, tipping_points=tipping)
         planned.append(result)
     return tuple(planned)
 
@@ -298,7 +298,7 @@ def _plan(
     if result.verdict is not Verdict.INCONCLUSIVE:
         return None
     known = None if data.drives is None else len(data.drives.names)
-    found = evidence_needed(objective, intervals, question, known)
+    found = additional_data(objective, intervals, question, known)
     if found is None:
         return None
     rows = zip(found.columns.tolist(), found.items.tolist(), found.further.tolist(), strict=True)

@@ -55,7 +55,7 @@ class Held:
 
 @dataclass(frozen=True, kw_only=True)
 class Floor(Derives):
-    """Every requirement held against a least probability.
+    """Every requirement compared with a least probability.
 
     Attributes:
         least: what every requirement must reach, above 0 and at most 1.
@@ -107,7 +107,7 @@ class DropRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class DropGate(Derives):
-    """Every requirement held against an earlier result.
+    """Every requirement compared with an earlier result.
 
     Attributes:
         max_drop: largest drop that is allowed.

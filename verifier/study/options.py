@@ -13,7 +13,7 @@ from verifier.base.errors import UsageError
 from verifier.base.options import Option, Part, pair, reads
 from verifier.checking.settings import EngineSettings
 from verifier.perception.settings import EmptyColumns
-from verifier.systems.settings import FalseAlarms, Limits, constant, initial_condition, sweep
+from verifier.systems.settings import FalsePositives, Limits, constant, initial_condition, sweep
 
 if TYPE_CHECKING:
     from verifier.language.expressions.syntax import Node
@@ -21,7 +21,7 @@ else:
     Node = Any
 
 VerdictSource: TypeAlias = Literal["bounds", "interval", "point"]
-"""What can be held against a target, see `VERDICT_SOURCES`."""
+"""What can be compared with a target, see `VERDICT_SOURCES`."""
 VERDICT_SOURCES: Mapping[VerdictSource, str] = {
     "bounds": "the bounds that no matrix within the confidence region goes beyond",
     "interval": "the statistical interval, as far as the draws determine its ends",
@@ -29,7 +29,7 @@ VERDICT_SOURCES: Mapping[VerdictSource, str] = {
 }
 MIX_ELSEWHERE = "--mix belongs to verify run: here the matrices are drawn or taken apart as they were counted"
 SCENARIOS = "scenarios (what is named here replaces what the spec names)"
-CHANNEL = "what the matrices mean"
+CHANNEL = "use of the confusion matrices"
 LIMITS = "engines and limits"
 
 
@@ -38,24 +38,33 @@ class Selection:
     """What is chosen of the scenarios; it replaces what the spec says."""
 
     planners: Annotated[
-        tuple[str, ...], Option("planner; repeat, or 'all'", name="planner", metavar="NAME", group=SCENARIOS)
+        tuple[str, ...], Option("planner (repeatable), or 'all'", name="planner", metavar="NAME", group=SCENARIOS)
     ] = ()
     environments: Annotated[
-        tuple[str, ...], Option("true environment; repeat", name="environment", also=("--env",), metavar="NAME")
+        tuple[str, ...], Option("environment (repeatable)", name="environment", also=("--env",), metavar="NAME")
     ] = ()
     initial: Annotated[
         Node | None,
-        Option("narrow the initial states further, as 'v = 1'", metavar="CONDITION", parse=initial_condition),
+        Option("condition on the initial states, for example 'v = 1'", metavar="CONDITION", parse=initial_condition),
     ] = None
     settings: Annotated[
         Mapping[str, int | Fraction | str],
-        Option("a constant, or PLANNER.pick=RULE; repeat", name="set", metavar="NAME=VALUE", parse=constant),
+        Option(
+            "value of a constant, or PLANNER.pick=RULE (repeatable)", name="set", metavar="NAME=VALUE", parse=constant
+        ),
     ] = field(default_factory=dict)
     sweeps: Annotated[
         Mapping[str, tuple[int | Fraction, ...]],
-        Option("as vmax=1..10 or vmax=1,2,5; repeat", name="sweep", metavar="NAME=VALUES", parse=sweep),
+        Option(
+            "values of a constant, for example vmax=1..10 or vmax=1,2,5 (repeatable)",
+            name="sweep",
+            metavar="NAME=VALUES",
+            parse=sweep,
+        ),
     ] = field(default_factory=dict)
-    requirements: Annotated[tuple[str, ...], Option("only this one; repeat", name="requirement", metavar="NAME")] = ()
+    requirements: Annotated[
+        tuple[str, ...], Option("only this requirement (repeatable)", name="requirement", metavar="NAME")
+    ] = ()
 
 
 @dataclass(frozen=True)
@@ -76,23 +85,23 @@ class RunOptions:
     where: Annotated[
         Mapping[str, str],
         Option(
-            "only this bin of a further variable; repeat",
+            "only this bin of a further variable (repeatable)",
             metavar="NAME=BIN",
             parse=partial(pair, "--where", "NAME=BIN"),
             group=CHANNEL,
         ),
     ] = field(default_factory=dict)
     score_threshold: Annotated[
-        float | None, Option("which matrices of a family over score thresholds", metavar="X")
+        float | None, Option("score threshold that selects the matrices of a family", metavar="X")
     ] = None
-    canonical: Annotated[bool, Option("the sum of the matrices over all distance bins")] = False
+    canonical: Annotated[bool, Option("one matrix pooled over all distances")] = False
     empty_columns: Annotated[EmptyColumns, Option("rates of a column without items: {choices}", metavar="POLICY")] = (
         "error"
     )
-    false_alarms: Annotated[FalseAlarms, Option("use of the column 'empty': {choices}", metavar="POLICY")] = (
+    false_positives: Annotated[FalsePositives, Option("use of the column 'empty': {choices}", metavar="POLICY")] = (
         "as_counted"
     )
-    endless: Annotated[bool, Option("leave out the terminal states: runs never end")] = False
+    endless: Annotated[bool, Option("no terminal states: paths are infinite")] = False
     decimals: Annotated[
         int | None,
         Option(
@@ -109,7 +118,8 @@ class RunOptions:
         ),
     ] = None
     confidence: Annotated[
-        ConfidenceSettings | None, Part(absent=Option("the point alone, without any interval", name="no-confidence"))
+        ConfidenceSettings | None,
+        Part(absent=Option("point estimates only, without intervals and bounds", name="point-only")),
     ] = ConfidenceSettings()
     verdict_from: Annotated[
         VerdictSource,
@@ -122,7 +132,7 @@ class RunOptions:
         bool, Option("accept verdicts although the data do not test or even contradict the memoryless detector")
     ] = False
     strategies: Annotated[
-        bool, Option("for synthesised planners also the range over all winning strategies", group=LIMITS)
+        bool, Option("also the range over all winning strategies of synthesised planners", group=LIMITS)
     ] = False
     engines: Annotated[EngineSettings, Part()] = EngineSettings()
     limits: Annotated[Limits, Part()] = Limits()
@@ -139,11 +149,11 @@ class RunOptions:
 
     def check_given(self, names: frozenset[str]) -> None:
         """Refuse what was asked for and nothing would come of; UsageError."""
-        if "no_confidence" in names:
+        if "point_only" in names:
             for name in BOUNDS_ASSUME:
                 if name in names:
                     option = "--" + name.replace("_", "-")
-                    raise UsageError(f"{option} needs what --no-confidence leaves out: name one of the two")
+                    raise UsageError(f"{option} needs what --point-only leaves out: name one of the two")
         source = self.verdict_from
         for name in ("shift", "looks"):
             if name in names and source != "bounds":
@@ -151,7 +161,7 @@ class RunOptions:
                     f"--{name} moves the confidence bounds, and --verdict-from {source} ignores them: name one of "
                     "the two"
                 )
-        for name in ("no_confidence", "round_transitions"):
+        for name in ("point_only", "round_transitions"):
             if name in names and "verdict_from" in names and source != "point":
                 option = "--" + name.replace("_", "-")
                 raise UsageError(f"--verdict-from {source} needs what {option} leaves out: name one of the two")

@@ -54,7 +54,7 @@ class PointBounds:
 
 
 @dataclass(frozen=True)
-class Sureness:
+class Uncertainty:
     """How sure the data make us of one probability; `level` is that of the interval and of the confidence bounds."""
 
     level: Level
@@ -63,7 +63,7 @@ class Sureness:
 
 
 def block_text(environment: str, constants: Mapping[str, str]) -> str:
-    """A true environment and swept constants, which make one Markov chain: `ped vmax=1`."""
+    """A environment and swept constants, which make one Markov chain: `ped vmax=1`."""
     return " ".join([environment, *(f"{name}={value}" for name, value in constants.items())])
 
 
@@ -72,7 +72,7 @@ class Numbers:
     """What both engines say of one requirement in one scenario.
 
     Attributes:
-        environment, constants, initial: true environment, values of the swept constants, initial state.
+        environment, constants, initial: environment, values of the swept constants, initial state.
         probability: Storm's value.
         lower, upper: numerical bounds, solving and rounding included; the data's uncertainty is not in them.
         second_engine: the batch engine's value.
@@ -124,7 +124,7 @@ class Point(Numbers):
         draws: names of the classes whose columns the chain draws from: those that the channel test is about.
         whatever_predicted: the probability where every detector gives the same; else None.
         vacuity: why the requirement says nothing here; mostly nothing.
-        sureness: how sure the data make us; None where that was not asked for.
+        uncertainty: how sure the data make us; None where that was not asked for.
     """
 
     verdict: Verdict
@@ -134,7 +134,7 @@ class Point(Numbers):
     draws: tuple[str, ...]
     whatever_predicted: Literal[0, 1] | None = None
     vacuity: Annotated[tuple[Vacuity, ...], Limits(min_length=1)] = ()
-    sureness: Sureness | None = None
+    uncertainty: Uncertainty | None = None
 
     @property
     def decision(self) -> Decision:
@@ -146,20 +146,20 @@ class Point(Numbers):
         return replace(self, **vars(decision))
 
     def bounds(self, source: VerdictSource) -> tuple[float, float]:
-        """The bounds that are held against the target, where there is no exact probability.
+        """The bounds that are compared with the target, where there is no exact probability.
 
         Of an interval not its ends, which are simulated, but all that other draws might have made of them. Without
         intervals and bounds the numerical ones count, whatever was asked for.
         """
-        if self.sureness is None or source == "point":
+        if self.uncertainty is None or source == "point":
             return self.lower, self.upper
         if source == "interval":
-            return self.sureness.interval.lower_range[0], self.sureness.interval.upper_range[1]
-        return self.sureness.confidence_bounds.lower, self.sureness.confidence_bounds.upper
+            return self.uncertainty.interval.lower_range[0], self.uncertainty.interval.upper_range[1]
+        return self.uncertainty.confidence_bounds.lower, self.uncertainty.confidence_bounds.upper
 
     def ends(self, source: VerdictSource) -> tuple[Fraction, Fraction]:
-        """As `bounds`, as fractions; where P itself is held against the target and is exact, twice that."""
-        if self.exact is not None and (self.sureness is None or source == "point"):
+        """As `bounds`, as fractions; where P itself is compared with the target and is exact, twice that."""
+        if self.exact is not None and (self.uncertainty is None or source == "point"):
             return self.exact, self.exact
         lower, upper = self.bounds(source)
         return Fraction(lower), Fraction(upper)

@@ -36,7 +36,7 @@ from verifier.systems.model import SystemModel
 from verifier.systems.model_parts import EMPTY_CLASS
 
 MATRICES_SAY = (
-    "distance", "matching", "false_alarms", "grouping", "score_threshold", "where", "mix", "dependence", "remarks",
+    "distance", "matching", "false_positives", "grouping", "score_threshold", "where", "mix", "dependence", "remarks",
     "source",
 )  # fmt: skip
 """What a result repeats of a confusion document."""
@@ -130,13 +130,13 @@ def _confidence(settings: ConfidenceSettings, data: Data) -> ConfidenceRecord:
 
 
 _AS_ASKED = (
-    "where", "score_threshold", "canonical", "empty_columns", "false_alarms", "endless", "strict",
+    "where", "score_threshold", "canonical", "empty_columns", "false_positives", "endless", "strict",
     "assume_memoryless",
 )  # fmt: skip
 """Options that a result records under their own names."""
 
 
-DROPPED = "the matrices were made without unmatched detections (false alarms)"
+DROPPED = "the matrices were made without unmatched detections (false positives)"
 """Then column `empty` is held by convention (`verifier.analysis.intervals.measured`)."""
 OF_THE_MEAN = (
     "P, intervals and bounds are for the mean matrix over drives: where drives differ, errors in successive steps "
@@ -182,11 +182,11 @@ def run_remarks(
         remarks += _draws_remark(data.draws, data.basis)
         remarks += _ceiling_remark(data.basis)
         remarks += [] if data.drives is None else [OF_THE_MEAN]
-    if options.false_alarms != "ignore" and not _reports_where_nothing_stands(matrices):
-        stated = matrices.metadata.get("false_alarms")
+    if options.false_positives != "ignore" and not _reports_where_nothing_stands(matrices):
+        stated = matrices.metadata.get("false_positives")
         reason = {
             "dropped": DROPPED,
-            "counted": "no false alarm was counted",
+            "counted": "no false positive was counted",
         }.get(str(stated), "column 'empty' of the matrices holds no report, and they do not say why")
         remarks.append(f"{reason}, so the model contains no false positives")
     if options.decimals is not None:
@@ -225,12 +225,12 @@ def _draws_remark(draws: int, basis: BoundsBasis) -> list[str]:
     return [f"{draws} draws are too few for {ends}{plenty}"]
 
 
-def grid_remarks(grid: Grid, false_alarms: str) -> Iterator[str]:
+def grid_remarks(grid: Grid, false_positives: str) -> Iterator[str]:
     """What a reader must know about all scenarios at once.
 
     Args:
         grid: the scenarios.
-        false_alarms: the policy, one of `FALSE_ALARM_POLICIES`.
+        false_positives: the policy, one of `FALSE_POSITIVE_POLICIES`.
     """
     for each in grid.requirements:
         formula = each.text[each.text.find("[") + 1 : each.text.rfind("]")]
@@ -244,13 +244,13 @@ def grid_remarks(grid: Grid, false_alarms: str) -> Iterator[str]:
             f"no intervals and no confidence bounds: planner {_listed(grid.asking_more)} asks count(...), "
             "report(...) or within, or tells frames apart; verdicts are those of the point estimates"
         )
-    if false_alarms != "ignore":
-        yield _places_remark(grid, beside_objects=false_alarms == "background")
+    if false_positives != "ignore":
+        yield _places_remark(grid, beside_objects=false_positives == "background")
 
 
 def _places_remark(grid: Grid, *, beside_objects: bool) -> str:
-    """Where alone a false alarm can arise: the channel draws column 'empty' for what the model declares, and a road
-    without any place is one on which the detector sees nothing (`verifier.systems.channel`)."""
+    """Where alone a false positive can arise: the channel draws column 'empty' for what the model declares, and a
+    road without any place is one on which the detector sees nothing (`verifier.systems.channel`)."""
     placed = {
         block.environment: {name for each in block.system.environment(block.environment) for name in each.classes}
         for block in grid.blocks
@@ -259,11 +259,11 @@ def _places_remark(grid: Grid, *, beside_objects: bool) -> str:
     if viewed:
         low, high = viewed[0]
         view = f"{float(low):g} to {float(high):g} m"
-        return f"false alarms arise in every bin of the field of view, {view}, in which nothing stands"
+        return f"false positives arise in every bin of the field of view, {view}, without an object"
     where = "places and objects" if beside_objects else "places"
     able = [name for name, classes in placed.items() if (classes if beside_objects else EMPTY_CLASS in classes)]
     declared = f"here in environment {_listed(able)}" if able else "of which there are none here"
-    return f"false alarms arise only in the bins of declared {where}, {declared}; the model has no fields of view"
+    return f"false positives arise only in the bins of declared {where}, {declared}; the model has no fields of view"
 
 
 def noted(found: Iterable[tuple[Block, Iterable[str]]]) -> Iterator[str]:

@@ -11,11 +11,11 @@ from verifier.analysis.intervals.tiers import RESAMPLED, BoundsBasis
 from verifier.analysis.settings import Prior, Semantics
 from verifier.base.documents import Count, Level, Limits, MisfitError
 from verifier.checking.verdicts import INDEPENDENT_ITEMS, VerdictRule
-from verifier.perception.confusion.document_types import FalseAlarmCounting
+from verifier.perception.confusion.document_types import FalsePositiveCounting
 from verifier.perception.settings import EmptyColumns, Labelling
 from verifier.study.options import VerdictSource
 from verifier.systems.model_parts import PlannerKind
-from verifier.systems.settings import FalseAlarms
+from verifier.systems.settings import FalsePositives
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,7 @@ class MatricesRecord:
         items: in all columns together.
         sequences: that are counted apart; None where none are.
         matching: the policy that decided which detection explains which object.
-        false_alarms, grouping: what became of unmatched detections, and which objects were grouped.
+        false_positives, grouping: what became of unmatched detections, and which objects were grouped.
         score_threshold, where: the member of a family, and the bins, that were chosen.
         dependence: whether successive frames depend on each other.
     """
@@ -39,7 +39,7 @@ class MatricesRecord:
     sequences: Count | None
     distance: Any = None
     matching: Any = None
-    false_alarms: FalseAlarmCounting | None = None
+    false_positives: FalsePositiveCounting | None = None
     grouping: Any = None
     score_threshold: Any = None
     where: Any = None
@@ -91,7 +91,7 @@ class SettingsRecord:
     """Every choice of a run that can change a number.
 
     Attributes:
-        environments_left_out: true environments that the spec asks for and the command left out.
+        environments_left_out: environments that the spec asks for and the command left out.
         set_: what the spec and the command line set.
         constants: those that are the same in every scenario.
         synthesised_from: the formula of synthesised planners without one of their own.
@@ -113,7 +113,7 @@ class SettingsRecord:
     score_threshold: float | None
     canonical: bool
     empty_columns: EmptyColumns
-    false_alarms: FalseAlarms
+    false_positives: FalsePositives
     endless: bool
     round_transitions: int | None
     exact: bool

@@ -36,7 +36,7 @@ from verifier.checking.verdicts import (
     worst_verdict,
 )
 from verifier.study.gates import Gates
-from verifier.study.points import Numbers, Point, Sureness
+from verifier.study.points import Numbers, Point, Uncertainty
 from verifier.study.records import MatricesRecord, SettingsRecord
 
 InputRole: TypeAlias = Literal["spec", "model", "confusion"]
@@ -111,7 +111,7 @@ class RequirementResult(Derives):
         worst: number of the worst scenario.
         points: one per scenario, in the order of the grid; never empty.
         strategies: one per scenario, where that was asked for.
-        evidence_needed: what would decide it, where it is inconclusive and that is known.
+        additional_data: what would decide it, where it is inconclusive and that is known.
         tipping_points: how wrong the assumptions of its bounds may be, where that is known.
     """
 
@@ -127,7 +127,7 @@ class RequirementResult(Derives):
     worst: Count = derived(_worst, refused=False)
     points: Annotated[tuple[Point, ...], Limits(min_length=1)]
     strategies: tuple[StrategyEnds, ...] | None = None
-    evidence_needed: EvidencePlan | None = None
+    additional_data: EvidencePlan | None = None
     tipping_points: TippingPoints | None = None
 
     def __post_init__(self) -> None:
@@ -279,7 +279,7 @@ class RunResult(Derives, Result):
                     "upper": point.upper,
                     "exact": "" if point.exact is None else fraction_text(point.exact),
                     "second_engine": point.second_engine,
-                    **_sureness_columns(point.sureness),
+                    **_uncertainty_columns(point.uncertainty),
                     "comparison": "" if each.target is None else each.target.comparison,
                     "target": "" if each.target is None else decimal_text(each.target.probability),
                     "verdict": point.verdict.value,
@@ -293,15 +293,15 @@ def _verdict(run: RunResult) -> Verdict:
     return worst_verdict([*missing, *(each.verdict for each in run.requirements)])
 
 
-def _sureness_columns(sureness: Sureness | None) -> dict[str, float]:
-    if sureness is None:
+def _uncertainty_columns(uncertainty: Uncertainty | None) -> dict[str, float]:
+    if uncertainty is None:
         return {}
     return {
-        "level": sureness.level,
-        "interval_lower": sureness.interval.lower,
-        "interval_upper": sureness.interval.upper,
-        "bounds_lower": sureness.confidence_bounds.lower,
-        "bounds_upper": sureness.confidence_bounds.upper,
+        "level": uncertainty.level,
+        "interval_lower": uncertainty.interval.lower,
+        "interval_upper": uncertainty.interval.upper,
+        "bounds_lower": uncertainty.confidence_bounds.lower,
+        "bounds_upper": uncertainty.confidence_bounds.upper,
     }
 
 

@@ -1,6 +1,6 @@
 """The scenario grid: planners x values of swept constants x environments x initial states.
 
-One block of the grid shares a skeleton: a planner, one value of each swept constant, and a true environment, with
+One block of the grid shares a skeleton: a planner, one value of each swept constant, and a environment, with
 every initial state at once.
 """
 

@@ -14,8 +14,8 @@ Objects in different bins are reported independently (Remark 2). Both reduce to 
 column, and an observation is the union of what the draws report. The union over many objects is built up draw by
 draw, so its cost grows with the number of draws, not exponentially.
 
-False alarms. Published matrices drop unmatched detections, so column "empty" reports nothing. `FALSE_ALARM_POLICIES`
-names what to do with the column.
+False positives. Published matrices drop unmatched detections, so column "empty" reports nothing.
+`FALSE_POSITIVE_POLICIES` names what to do with the column.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from verifier.base.errors import UsageError
 from verifier.perception.confusion import EMPTY, ConfusionMatrices
 from verifier.perception.confusion.matrices import Label
 from verifier.systems.observation import ONE_FRAME, Frames, Questions, Report
-from verifier.systems.settings import FalseAlarms
+from verifier.systems.settings import FalsePositives
 
-FALSE_ALARM_POLICIES: Mapping[FalseAlarms, str] = {
-    "as_counted": "column 'empty' as the file has it, where nothing stands",
-    "ignore": "nothing is ever reported where nothing stands",
+FALSE_POSITIVE_POLICIES: Mapping[FalsePositives, str] = {
+    "as_counted": "column 'empty' as the file has it, where there is no object",
+    "ignore": "nothing is ever reported where there is no object",
     "background": "as_counted, and beside the objects of a bin that column draws once more",
 }
 
@@ -118,7 +118,7 @@ class Standing:
     Attributes:
         classes: names of classes.
         names: of the objects and places, "" for none.
-        what: (rows, objects) int64: -1 not there, 0 a place where nothing stands, k + 1 an object of class k.
+        what: (rows, objects) int64: -1 not there, 0 a place where there is no object, k + 1 an object of class k.
         bins: (rows, objects) int64, in which bin.
     """
 
@@ -133,17 +133,17 @@ def make_channel(
     standing: Standing,
     questions: Questions,
     observations: tuple[Label, ...],
-    false_alarms: str = "as_counted",
+    false_positives: str = "as_counted",
     frames: Frames = ONE_FRAME,
 ) -> Channel:
     """The channel for objects that stand in given bins.
 
     Args:
         matrices: for their labels and labelling; the counts are not looked at.
-        standing: what stands where. A place where nothing stands counts only in bins that hold no object.
+        standing: what stands where. A place where there is no object counts only in bins that hold no object.
         questions: of the planner.
         observations: what the planner can be told, from `possible_observations`.
-        false_alarms: one of `FALSE_ALARM_POLICIES`.
+        false_positives: one of `FALSE_POSITIVE_POLICIES`.
         frames: of a step.
 
     Raises:
@@ -157,9 +157,9 @@ def make_channel(
         place = standing.what == 0
         alone = place[:, j] & ~_shares_bin(bins, j, real) & _first_in_bin(bins, j, place)
         columns[alone, j] = empty_column
-    if false_alarms == "ignore":
+    if false_positives == "ignore":
         columns[columns == empty_column] = -1
-    elif false_alarms == "background" and real.any():
+    elif false_positives == "background" and real.any():
         some = np.flatnonzero(real.any(axis=0))
         beside = np.full((len(bins), len(some)), -1, dtype=np.int64)
         for position, index in enumerate(some.tolist()):
@@ -229,7 +229,7 @@ def possible_observations(
     questions: Questions,
     objects: tuple[str | None, ...],
     places: Sequence[int | None] = (),
-    false_alarms: str = "as_counted",
+    false_positives: str = "as_counted",
     frames: Frames = ONE_FRAME,
 ) -> tuple[Label, ...]:
     """What a planner can be told, the empty set first.
@@ -238,16 +238,18 @@ def possible_observations(
         matrices: for labels and bins.
         questions: of the planner.
         objects: the name of each object, "" or None for none.
-        places: the bin of each place where nothing stands, None where it may be any.
-        false_alarms: one of `FALSE_ALARM_POLICIES`.
+        places: the bin of each place where there is no object, None where it may be any.
+        false_positives: one of `FALSE_POSITIVE_POLICIES`.
         frames: of a step.
 
     Raises:
-        UsageError: the false-alarm policy is unknown.
+        UsageError: the false-positive policy is unknown.
         LimitError: these are too many to be told apart.
     """
-    if false_alarms not in FALSE_ALARM_POLICIES:
-        raise UsageError(f"unknown false-alarm policy {false_alarms!r}; known: {', '.join(FALSE_ALARM_POLICIES)}")
+    if false_positives not in FALSE_POSITIVE_POLICIES:
+        raise UsageError(
+            f"unknown false-positive policy {false_positives!r}; known: {', '.join(FALSE_POSITIVE_POLICIES)}"
+        )
 
     def told(name: str | None, index: int | None) -> set[Report]:
         bins = range(matrices.bin_count) if index is None else (index,)
@@ -255,8 +257,8 @@ def possible_observations(
         return {questions.report(label, name or "", end) for end in ends for label in matrices.labels}
 
     draws = [told(name, None) for name in objects]
-    draws += [] if false_alarms == "ignore" else [told("", index) for index in places]
-    draws += [told("", None) for _ in objects] if false_alarms == "background" else []
+    draws += [] if false_positives == "ignore" else [told("", index) for index in places]
+    draws += [told("", None) for _ in objects] if false_positives == "background" else []
     each = range(frames.count)
     return questions.observations(
         [{frames.report(one, frame) for one in reports} for frame in each for reports in draws]

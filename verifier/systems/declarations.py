@@ -62,7 +62,7 @@ def _check_objects(model: SystemModel, environment: str, objects: tuple[PlacedOb
     if EMPTY_CLASS in classes and len(classes) > 1:
         raise place.error("holds objects and empty places", None, "leave the empty places out")
     if EMPTY_CLASS in classes and model.field_of_view_m is not None:
-        message = "the field of view draws false alarms in every bin already; remove the empty place"
+        message = "the field of view draws false positives in every bin already; remove the empty place"
         raise place.error(message, None)
     names = [placed.name for placed in objects if placed.name]
     for name in names:

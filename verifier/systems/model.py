@@ -52,7 +52,7 @@ class SystemModel:
         labels: name -> state condition, an abbreviation and a proposition.
         environments: name -> the objects that stand there.
         variants: name of an environment that is written as a table -> how the model differs there.
-        field_of_view_m: from where to where false alarms arise in every bin; None where only places have them.
+        field_of_view_m: from where to where false positives arise in every bin; None where only places have them.
         step_s: duration of a step in seconds.
         frames: how often the detector reports in each step.
         constraints: conditions on the constants without which the model makes no sense (a stop line beyond the

@@ -48,7 +48,7 @@ class Variable:
 class PlacedObject:
     """An object of the environment: its true class and its distance to the ego in metres.
 
-    The class `empty` marks a place where nothing stands.
+    The class `empty` marks a place where there is no object.
 
     Attributes:
         class_name: its class; "" where that depends on the state.

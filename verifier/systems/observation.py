@@ -141,7 +141,7 @@ class Questions:
             found |= {self.after(old, report) for old in found for report in set(reports)}
             if len(found) > LARGEST_OBSERVATION_COUNT:
                 raise LimitError(
-                    f"the planner asks about {len(self.named)} classes and could be told more than "
+                    f"the planner asks about {len(self.named)} classes and could receive more than "
                     f"{LARGEST_OBSERVATION_COUNT} observations",
                     hint="let the planner ask about fewer classes, or group classes before making the matrices",
                 )

@@ -195,7 +195,7 @@ def _objects(found: Element, *, viewed: bool) -> tuple[PlacedObject, ...]:
     if isinstance(found.value, dict):
         found = found.table(_ENVIRONMENT, required=("objects",)).at("objects")
     if not isinstance(found.value, list) or not (found.value or viewed):
-        hint = 'where nothing stands: [{ class = "empty", distance_m = ... }], or [] with a field_of_view'
+        hint = 'where there is no object: [{ class = "empty", distance_m = ... }], or [] with a field_of_view'
         raise found.fail(f"expected a list of objects, got {shown(found.value)}", hint)
     return tuple(_object(entry) for entry in found.items())
 

@@ -1,4 +1,4 @@
-"""A scene: a system with its planner in one true environment, before anything about behaviour is known.
+"""A scene: a system with its planner in one environment, before anything about behaviour is known.
 
 It fixes what skeletons and strategies have in common: the state space, the initial states, which states end the
 episode, what the planner can be told, and the channel that tells it.
@@ -52,14 +52,14 @@ class SkeletonOptions:
     Attributes:
         formula: what a synthesis planner without a formula of its own is computed from.
         initial: a condition that narrows the model's initial states.
-        false_alarms: a policy of `FALSE_ALARM_POLICIES`.
+        false_positives: a policy of `FALSE_POSITIVE_POLICIES`.
         endless: leave terminal states out: runs never end.
         limits: when to refuse.
     """
 
     formula: Node | None = None
     initial: Node | None = None
-    false_alarms: str = "as_counted"
+    false_positives: str = "as_counted"
     endless: bool = False
     limits: Limits = Limits()
 
@@ -123,7 +123,7 @@ class Scene:
         kept, row_of_state = _distinct_rows(standing, ended, self.matrices.bin_count)
         standing = replace(standing, what=standing.what[kept], bins=standing.bins[kept])
         frames = Frames.of(self.planner, self.system.model.frames)
-        policy = self.options.false_alarms
+        policy = self.options.false_positives
         channel = make_channel(self.matrices, standing, self.questions, self.observations, policy, frames)
         return channel, row_of_state
 
@@ -143,7 +143,7 @@ def set_scene(
     real = [placed.name for placed in objects if placed.class_name != EMPTY_CLASS]
     places = [*(None for _ in range(len(objects) - len(real))), *viewed_bins(system, matrices)]
     frames = Frames.of(planner, system.model.frames)
-    observations = possible_observations(matrices, questions, tuple(real), places, options.false_alarms, frames)
+    observations = possible_observations(matrices, questions, tuple(real), places, options.false_positives, frames)
     own = remembered(system, planner)
     space = StateSpace((*system.variables, *(variable for variable, _ in own)))
     if planner.kind != "rules":
@@ -320,7 +320,7 @@ def _standing(scene: Scene, valuations: Mapping[str, Ints], ended: Mask) -> Stan
 def _class_of_object(
     scene: Scene, placed: PlacedObject, path: str, there: Mapping[str, Ints], count: int, classes: tuple[str, ...]
 ) -> Ints:
-    """(count,) one above the number of its class; 0 for a place where nothing stands."""
+    """(count,) one above the number of its class; 0 for a place where there is no object."""
     if not placed.class_when:
         return np.full(count, 0 if placed.class_name == EMPTY_CLASS else classes.index(placed.class_name) + 1)
     source = scene.system.model.at(f"{path}.class")
@@ -370,7 +370,7 @@ def _distinct_rows(standing: Standing, ended: Mask, bin_count: int) -> tuple[Int
         codes = np.where(ended[:, None], codes[looked_from[0]], codes)
     kinds = bin_count * (len(standing.classes) + 2)
     row, count = np.zeros(len(codes), dtype=np.int64), 1
-    for column in codes.T:  # numbered anew for every object, so that no code outgrows an integer
+    for column in codes.T:  # numbered again for every object, so that no code outgrows an integer
         found, row = distinct(row * kinds + column, count * kinds)
         count = len(found)
     sample = np.empty(count, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The words for what can be chosen of a system: constants, sweeps, initial states, false alarms, limits.
+"""The words for what can be chosen of a system: constants, sweeps, initial states, false positives, limits.
 
 Only light modules are imported.
 """
@@ -17,8 +17,8 @@ from verifier.base.options import Option, above_0, pair, whole_above_0
 if TYPE_CHECKING:
     from verifier.language.expressions.syntax import Node
 
-FalseAlarms: TypeAlias = Literal["as_counted", "ignore", "background"]
-"""Use of the column 'empty', see `verifier.systems.channel.FALSE_ALARM_POLICIES`."""
+FalsePositives: TypeAlias = Literal["as_counted", "ignore", "background"]
+"""Use of the column 'empty', see `verifier.systems.channel.FALSE_POSITIVE_POLICIES`."""
 LARGEST_SWEEP = 10_000
 
 
@@ -27,11 +27,11 @@ def memory_bytes(text: str) -> int:
     return int(min(float(above_0(text)), 2.0**30) * 2**30)
 
 
-MostStates = Annotated[int, Option("refuse larger models", name="max-states", metavar="N", parse=whole_above_0)]
+MostStates = Annotated[int, Option("largest number of states", name="max-states", metavar="N", parse=whole_above_0)]
 MostMemory = Annotated[
     int,
     Option(
-        "of all processes together, beyond the program itself",
+        "memory limit of all processes together, beyond the program itself",
         name="max-memory",
         metavar="GIB",
         parse=memory_bytes,

@@ -44,7 +44,7 @@ class Skeleton:
 
     Attributes:
         system: the system it was built for.
-        environment: name of the true environment.
+        environment: name of the environment.
         valuations: variable name -> (n,) int64 value in each state.
         memory: (n,) int64, which initial state's runs the planner follows; 0 for planners without memory.
         starts: (m,) int64 the initial states, in the order of their valuations.
@@ -122,7 +122,7 @@ def build_skeleton(
     Args:
         system: the system with its constants.
         planner: one of its planners, with any options set.
-        environment: name of the true environment.
+        environment: name of the environment.
         matrices: for bins and labels only; any matrices with the same ones can fill the skeleton later.
         options: see `SkeletonOptions`.
 

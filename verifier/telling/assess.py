@@ -58,7 +58,7 @@ def _notes(system: SystemResult) -> tuple[str, ...]:
 
 
 def _verdict(system: SystemResult) -> str:
-    return ROBUST.get(system.verdict.value, "nothing was held against a tolerance")
+    return ROBUST.get(system.verdict.value, "no tolerance was given")
 
 
 def _file(each: Mapping[str, str]) -> str:

@@ -252,7 +252,7 @@ def _impact(found: SystemResult) -> Iterator[Block | str]:
         if each.outcomes or each.unchecked:
             yield f"{each.target.name}: {ROBUST[each.verdict.value]}."
     if not outcomes:
-        yield "Nothing was held against a tolerance."
+        yield "No tolerance was given, so nothing was assessed."
 
 
 ROBUST = {"satisfied": "robust", "violated": "not globally robust", "inconclusive": "not decided"}

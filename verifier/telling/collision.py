@@ -36,7 +36,7 @@ HOW_TO_READ = (
     "The oracle reports every true distance; it is estimated from the same pairs. Above the oracle: how much more "
     "probable a collision is with the detector, given what is reported, on average over distances and speeds; below: "
     "how much less. Covered: the share of the weight where both are defined.",
-    "One report: the car brakes or keeps its speed by the first report alone. Closed loop: it decides anew with "
+    "One report: the car brakes or keeps its speed by the first report alone. Closed loop: it decides again with "
     "every report, until it stands or has come too close; by Storm.",
 )
 
@@ -148,7 +148,7 @@ def _map(study: CollisionStudy, policy: PolicyRecord, detector: DetectorRecord) 
 
 
 def _map_table(study: CollisionStudy, policy: PolicyRecord, detector: DetectorRecord) -> Table:
-    """The map at some distances and the shown speeds, with the interval to trust at each point."""
+    """The map at some distances and the shown speeds, with the recommended interval at each point."""
     speeds = [study.grid.speeds_mps.index(speed) for speed in study.settings.shown_mps]
     intervals = {interval.kind: interval for interval in detector.intervals}
     rows: list[Row] = []
@@ -163,7 +163,7 @@ def _map_table(study: CollisionStudy, policy: PolicyRecord, detector: DetectorRe
         rows.append(tuple(cells))
     header = ["reported"]
     for speed in study.settings.shown_mps:
-        header += [_speed(study, speed), "interval to trust"]
+        header += [_speed(study, speed), "recommended interval"]
     caption = f"{name_text(detector.title)}: probability of collision, given the reported distance and the speed"
     return Table(f"{caption}; {level_text(study.settings.level)} intervals", tuple(header), tuple(rows))
 
@@ -306,7 +306,7 @@ def _trusted(study: CollisionStudy) -> Iterator[Block]:
     detectors = [detector for policy in study.policies for detector in policy.detectors]
     codes = Counter(code for detector in detectors for row in detector.trust for code in row)
     total = sum(codes.values())
-    yield Paragraph(f"Which interval to trust, over {counted(total, 'point')}:")
+    yield Paragraph(f"Recommended interval, over {counted(total, 'point')}:")
     yield Listing(
         tuple(
             f"{'less than 1 %' if count < total / 200 else percent(count / total, 3)}: {study.codes.trust[str(code)]}"
@@ -314,5 +314,5 @@ def _trusted(study: CollisionStudy) -> Iterator[Block]:
         )
     )
     kinds = {interval.kind: interval for detector in detectors for interval in detector.intervals}
-    yield Paragraph("What each covers, and what it takes for granted:")
+    yield Paragraph("Intervals: what each covers and assumes:")
     yield Listing(tuple(f"{kind}: {found.covers}; {found.assumes}" for kind, found in kinds.items()))

@@ -10,7 +10,7 @@ from verifier.base.numbers import decimal_text, interval_text, level_text, numbe
 from verifier.base.words import counted, listed
 from verifier.questions.compare.compare_result import CompareResult, GateRecord
 from verifier.questions.compare.gate import Drop, rule_words
-from verifier.questions.compare.tables import Contender, Course, Entry, RequirementComparison, SpecComparison
+from verifier.questions.compare.tables import Configuration, Course, Entry, RequirementComparison, SpecComparison
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Section, Table
 from verifier.telling.grounds import bounds_told, channel_lines
 from verifier.telling.pictures import Line, plot
@@ -29,7 +29,7 @@ MOST_SENTENCES = 4
 
 
 def compare_table(result: CompareResult, *, pairs: bool = False) -> str:
-    """The output of `verify compare`: per spec and requirement the contenders, then Pareto view, flips and gate.
+    """The output of `verify compare`: per spec and requirement the configurations, then Pareto view, flips and gate.
 
     Args:
         result: what was found.
@@ -59,8 +59,8 @@ def compare_section(result: CompareResult, file: str, anchor: str) -> Section:
             for course in requirement.courses:
                 blocks += _course(spec, requirement, course)
             blocks += _flips(spec, requirement)
-            if len(spec.contenders) > 1:
-                blocks.append(Fold("Chances of pairs", tuple(_pairs(spec, requirement))))
+            if len(spec.configurations) > 1:
+                blocks.append(Fold("Probabilities of pairs", tuple(_pairs(spec, requirement))))
         blocks += _pareto(spec)
     if result.gate is not None:
         blocks += _gate(result.gate)
@@ -79,19 +79,19 @@ def compare_sentences(result: CompareResult, file: str) -> Iterator[tuple[str, s
 
 
 def _ahead(entries: Sequence[Entry]) -> str:
-    """The contender with the best chance of being the best; none where several have the same."""
+    """The configuration with the best chance of being the best; none where several have the same."""
     top = max(entry.best for entry in entries)
     best = [entry for entry in entries if entry.best == top]
     if len(best) > 1:
-        return f"{len(best)} of {len(entries)} contenders are equally good"
+        return f"{len(best)} of {len(entries)} configurations are equally good"
     verdict = "" if best[0].verdict.value == "no target" else f", {best[0].verdict_text}"
     name = f"{name_text(best[0].detector)}, planner {name_text(best[0].planner)}"
     p = number_text(best[0].worst_point.probability)
-    return f"{name} is the best with chance {chance_text(top)}: P {p}{verdict}"
+    return f"{name} is the best with probability {chance_text(top)}: P {p}{verdict}"
 
 
 def _requirement(result: CompareResult, spec: SpecComparison, requirement: RequirementComparison) -> Iterator[Block]:
-    """The contenders under one requirement."""
+    """The configurations under one requirement."""
     before = f"{name_text(spec.spec)}, " if len(result.specs) > 1 else ""
     yield Paragraph(f"{before}{name_text(requirement.name)}: {requirement.target_text}", "lead")
     yield Paragraph(requirement.formula, "formula")
@@ -110,8 +110,8 @@ def _requirement(result: CompareResult, spec: SpecComparison, requirement: Requi
         )
         rows.append(row)
     interval = f"{level_text(result.level)} interval"
-    header = ("detector", "planner", "P", interval, "chance to be best", "worst scenario", "verdict")
-    yield Table(f"Contenders for {name_text(requirement.name)}", header, tuple(rows), sortable=True)
+    header = ("detector", "planner", "P", interval, "probability to be best", "worst scenario", "verdict")
+    yield Table(f"Configurations for {name_text(requirement.name)}", header, tuple(rows), sortable=True)
 
 
 def chance_text(chance: float) -> str:
@@ -123,47 +123,48 @@ def chance_text(chance: float) -> str:
     return f"{chance:.3g}"
 
 
-def short_name(contenders: Sequence[Contender], contender: int) -> str:
-    """Detector and planner, as far as they differ among the contenders."""
+def short_name(configurations: Sequence[Configuration], configuration: int) -> str:
+    """Detector and planner, as far as they differ among the configurations."""
     kinds = ("detector", "planner")
-    differing = [kind for kind in kinds if len({getattr(each, kind) for each in contenders}) > 1] or kinds[:1]
-    return one_line(", ".join(name_text(getattr(contenders[contender], kind)) for kind in differing))
+    differing = [kind for kind in kinds if len({getattr(each, kind) for each in configurations}) > 1] or kinds[:1]
+    return one_line(", ".join(name_text(getattr(configurations[configuration], kind)) for kind in differing))
 
 
 def _pairs(spec: SpecComparison, requirement: RequirementComparison) -> Iterator[Block]:
-    """The chance that the contender of a row is better than that of a column."""
-    count = len(spec.contenders)
+    """The chance that the configuration of a row is better than that of a column."""
+    count = len(spec.configurations)
     if count > MOST_PAIRS:
         yield Paragraph(
-            f"Chances of pairs: {count} contenders are too many to show; they are in the JSON document.", "note"
+            f"Probabilities of pairs: {count} configurations are too many to show; they are in the JSON document.",
+            "note",
         )
         return
     rows = tuple(
         (
-            f"{number} {short_name(spec.contenders, number - 1)}",
+            f"{number} {short_name(spec.configurations, number - 1)}",
             *("" if at == number else chance_text(value) for at, value in enumerate(row, 1)),
         )
         for number, row in enumerate(requirement.better, 1)
     )
     yield Table(
-        f"Chances of pairs for {name_text(requirement.name)}",
+        f"Probabilities of pairs for {name_text(requirement.name)}",
         ("better than", *(str(number + 1) for number in range(count))),
         rows,
     )
 
 
 def _flips(spec: SpecComparison, requirement: RequirementComparison) -> Iterator[Block]:
-    """Where two contenders change places, the most certain changes first."""
+    """Where two configurations change places, the most certain changes first."""
     found = [(course, flip) for course in requirement.courses for flip in course.flips]
-    found.sort(key=lambda pair: -min(pair[1].first_ahead, pair[1].second_ahead))
+    found.sort(key=lambda pair: -min(pair[1].first_better, pair[1].second_better))
     for course, flip in found[:MOST_FLIPS]:
-        first = f"{short_name(spec.contenders, flip.first)} is ahead at {_place_text(course, flip.before)}"
-        second = f"{short_name(spec.contenders, flip.second)} at {_place_text(course, flip.after)}"
-        chances = chance_text(flip.first_ahead), chance_text(flip.second_ahead)
-        yield Paragraph(f"The order changes: {first} (chance {chances[0]}), {second} ({chances[1]}).", "note")
+        first = f"{short_name(spec.configurations, flip.first)} is better at {_place_text(course, flip.before)}"
+        second = f"{short_name(spec.configurations, flip.second)} at {_place_text(course, flip.after)}"
+        chances = chance_text(flip.first_better), chance_text(flip.second_better)
+        yield Paragraph(f"The ranking changes: {first} (probability {chances[0]}), {second} ({chances[1]}).", "note")
     if len(found) > MOST_FLIPS:
         more = len(found) - MOST_FLIPS
-        yield Paragraph(f"And {more} less certain changes of order, in the JSON document.", "note")
+        yield Paragraph(f"And {more} less certain ranking changes, in the JSON document.", "note")
 
 
 def _place_text(course: Course, place: int) -> str:
@@ -174,17 +175,19 @@ def _place_text(course: Course, place: int) -> str:
 
 
 def _course(spec: SpecComparison, requirement: RequirementComparison, course: Course) -> Iterator[Block]:
-    """P of every contender along what was swept, as a picture and as a table."""
+    """P of every configuration along what was swept, as a picture and as a table."""
     lines = []
     columns = (zip(*table, strict=True) for table in (course.probability, course.lower, course.upper))
     places = [float(Fraction(place)) for place in course.places]
-    for contender, (p, low, high) in enumerate(zip(*columns, strict=True)):
+    for configuration, (p, low, high) in enumerate(zip(*columns, strict=True)):
         known = [(x, *ends) for x, *ends in zip(places, p, low, high, strict=True) if None not in ends]
         band = [(x, lower, upper) for x, _, lower, upper in known]
-        lines.append(Line(short_name(spec.contenders, contender), [(x, value) for x, value, _, _ in known], band))
+        lines.append(
+            Line(short_name(spec.configurations, configuration), [(x, value) for x, value, _, _ in known], band)
+        )
     axis = name_text(course.axis)
     title = f"P of {name_text(requirement.name)} against {axis}"
-    more = f" The first {MOST_LINES} of {len(lines)} contenders." if len(lines) > MOST_LINES else ""
+    more = f" The first {MOST_LINES} of {len(lines)} configurations." if len(lines) > MOST_LINES else ""
     target = None if requirement.target is None else float(requirement.target.probability)
     yield Figure(plot(lines[:MOST_LINES], (axis, "P"), title, target), f"{title}; bands: intervals.{more}")
     rows = tuple(
@@ -193,7 +196,7 @@ def _course(spec: SpecComparison, requirement: RequirementComparison, course: Co
         for (x, p), (_, low, high) in zip(line.points, line.band, strict=True)
     )
     if len(rows) <= MOST_ROWS:
-        table = Table(f"{title}: the points", ("contender", axis, "P", "interval"), rows, sortable=True)
+        table = Table(f"{title}: the points", ("configuration", axis, "P", "interval"), rows, sortable=True)
         yield Fold("The picture as a table", (table,), printed=False)
 
 
@@ -203,21 +206,21 @@ def _pareto(spec: SpecComparison) -> Iterator[Block]:
         return
     known = {requirement.name: requirement for requirement in spec.requirements}
     first, second = known[pareto.first], known[pareto.second]
-    count = len(spec.contenders)
-    good = [short_name(spec.contenders, k) for k in range(count) if pareto.non_dominated[k]]
+    count = len(spec.configurations)
+    good = [short_name(spec.configurations, k) for k in range(count) if pareto.non_dominated[k]]
     both = f"{name_text(pareto.first)} and {name_text(pareto.second)}"
     yield Paragraph(f"{both} together: not dominated {'is' if len(good) == 1 else 'are'} {listed(good)}.")
     rows = []
     for k in range(count):
         points = (found.entries[k].worst_point for found in (first, second))
         row: Row = (
-            short_name(spec.contenders, k),
+            short_name(spec.configurations, k),
             *(Cell(probability_text(point), point.probability) for point in points),
             "yes" if pareto.non_dominated[k] else "-",
             Cell(chance_text(pareto.chances[k]), pareto.chances[k]),
         )
         rows.append(row)
-    header = ("contender", name_text(pareto.first), name_text(pareto.second), "not dominated", "chance")
+    header = ("configuration", name_text(pareto.first), name_text(pareto.second), "not dominated", "chance")
     yield Table(f"Both at once: {both}", header, tuple(rows), sortable=True)
 
 
@@ -236,7 +239,7 @@ def _gate(gate: GateRecord) -> Iterator[Block]:
         )
         for drop in gate.drops
     )
-    header = ("spec", "requirement", "of", "before", "now", "drop", "chance of more than allowed", "gate")
+    header = ("spec", "requirement", "of", "before", "now", "drop", "probability of more than allowed", "gate")
     caption = f"Drop against {name_text(gate.baseline.name)}; allowed is {decimal_text(gate.max_drop)}"
     yield Table(caption, header, rows, sortable=True)
     chance = gate.drop_from.partition(":")[2]
@@ -268,8 +271,9 @@ def _notes(result: CompareResult) -> Iterator[str]:
     difference = difference_text(result.engines.largest_difference)
     yield f"{many} by Storm {result.versions['storm']} and by a second engine; {difference}."
     yield (
-        f"Chances and intervals are from {result.draws} common draws of the matrices; a chance is off by about "
-        f"{1 / result.draws**0.5:.1g} at most."
+        f"Posterior probabilities and intervals: {result.draws} paired draws of the matrices (Monte Carlo error at "
+        f"most about "
+        f"{1 / result.draws**0.5:.1g})."
     )
     settings = [mine for spec in result.settings.specs.values() for mine in spec.values()]
     if settings[0].verdict_from == "point":

@@ -85,7 +85,7 @@ def _head_lines(counts: ConfusionCounts) -> list[str]:
     distance, matching = counts.metadata.get("distance"), counts.metadata.get("matching")
     lines = [f"{counts.labelling}-labelled; predicted in rows, true in columns; count (share of its column)"]
     if isinstance(matching, dict):
-        lines.append(f"matching: {matching_text(matching)}; false alarms {counts.metadata.get('false_alarms')}")
+        lines.append(f"matching: {matching_text(matching)}; false positives {counts.metadata.get('false_positives')}")
     if isinstance(distance, dict):
         lines.append(f"distance: {distance.get('measure')} of the {distance.get('of')}")
     totals = counts.metadata.get("totals")
@@ -180,7 +180,7 @@ def audit_table(found: Sequence[Audited]) -> str:
 def _audit_numbers(each: Audited, classes: Sequence[str], requirements: Sequence[str]) -> list[float]:
     recall = [each.recall.get(name, math.nan) for name in classes]
     probabilities = [each.probabilities.get(name, math.nan) for name in requirements]
-    return [*recall, each.confused, each.false_alarms, *probabilities]
+    return [*recall, each.confused, each.false_positives, *probabilities]
 
 
 def _share_text(share: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from verifier.base.words import percent
 from verifier.robustness.assessment.breaks import Break, Criterion
 from verifier.robustness.assessment.degradation import Degradation
 from verifier.robustness.assessment.level_draws import CONFIDENCE
@@ -32,8 +33,9 @@ def degradation_blocks(found: SystemResult) -> Iterator[Block | str]:
     )
     if any(verdict is not None for each in result.criteria for verdict in each.verdicts):
         yield (
-            f"In brackets: what can be said at {CONFIDENCE:.0%} confidence with the number of images taken into "
-            "account, of every number by itself. Images are taken to be independent of each other."
+            f"In brackets: what can be said at {percent(CONFIDENCE, 2)} confidence with the number of images taken "
+            f"into "
+            "account, of every number by itself. Images are assumed to be independent of each other."
         )
     for each, one in zip(result.criteria, result.breaks, strict=True):
         yield _break_sentence(asked, each, one, better=_is_better(each, one, result.levels))
@@ -60,14 +62,14 @@ def _order_blocks(asked: Degradation, result: DegradationResult) -> Iterator[Blo
 def _sure_order(result: DegradationResult) -> Iterator[str]:
     """What of the order is more than the luck of these images."""
     if not any(verdict is not None for each in result.criteria for verdict in each.verdicts):
-        yield "How sure that is cannot be told: the numbers were given, without the data behind them."
+        yield "The uncertainty of the order is not known: the numbers were given without the data behind them."
         return
     pairs = result.surely_before
     for earlier in dict.fromkeys(one for one, _ in pairs):
         later = ", ".join(f"{other.name} ({other.kind})" for one, other in pairs if one is earlier)
-        yield f"With the number of images taken into account, {earlier.name} ({earlier.kind}) fails before {later}."
+        yield f"Confirmed by the image sample: {earlier.name} ({earlier.kind}) fails before {later}."
     if not pairs:
-        yield "With the number of images taken into account, it is not known of any two which fails first."
+        yield "The image sample is too small to say which criterion fails first."
 
 
 def _cells(each: Criterion) -> Iterator[str]:
@@ -93,8 +95,8 @@ def _how_sure(asked: Degradation, criterion: Criterion, each: Break) -> str:
     if each.fails_at is None or not any(criterion.verdicts):
         return ""
     if each.sure_at is None:
-        return "; too few images to be sure of it at any level"
-    return f"; surely so at {level_text(asked, each.sure_at)}"
+        return "; not confirmed at any level (too few images)"
+    return f"; confirmed at {percent(CONFIDENCE, 2)} confidence from {level_text(asked, each.sure_at)} on"
 
 
 def _break_sentence(asked: Degradation, criterion: Criterion, each: Break, *, better: bool) -> str:

@@ -46,7 +46,7 @@ def _headed(result: ExplainResult, explained: Explained) -> Section:
     asked = "P = ?" if target is None else f"P {target}"
     number = probability_text(point, None if target is None else target.probability)
     texts = [f"P = {number} ({bound_text(point)}) in the worst scenario, {scenario_text(point)}"]
-    sure, rests_on = point.sureness, result.settings.bounds
+    sure, rests_on = point.uncertainty, result.settings.bounds
     if sure is not None and rests_on is not None:
         interval, bounds = (interval_text(ends.lower, ends.upper) for ends in (sure.interval, sure.confidence_bounds))
         name, gap, assumed = bounds_told(rests_on).partition("; ")
@@ -65,7 +65,7 @@ def _evidence_lines(result: ExplainResult) -> list[str]:
     """What would decide each requirement that the confidence bounds leave open, a blank line first."""
     lines = []
     for explained in result.explanations:
-        reason, plan = explained.point.reason, explained.evidence_needed
+        reason, plan = explained.point.reason, explained.additional_data
         if explained.verdict is Verdict.INCONCLUSIVE and (reason is None or isinstance(reason, WithinBounds)):
             where = f"{explained.name}, planner {explained.planner}, {explained.point.scenario}"
             mixed = result.matrices is not None and result.matrices.mix is not None
@@ -74,7 +74,7 @@ def _evidence_lines(result: ExplainResult) -> list[str]:
 
 
 def improving_blocks(result: ExplainResult, explained: Explained) -> Iterator[Block]:
-    """What would help: kinds of wrong reports to fix, columns to label more, and what P hangs on."""
+    """What would help: types of detection errors to fix, columns to label more, and what P depends on."""
     yield from _fixes(result, explained)
     yield from _label_more(result, explained)
     yield from _moves(result, explained)
@@ -91,13 +91,13 @@ def improving_sentence(result: ExplainResult, explained: Explained) -> str | Non
     if explained.verdict is not Verdict.VIOLATED:
         return None
     perfect = number_text(explained.perfect_perception)
-    return f"No single kind of wrong report changes P; with perfect perception it would be {perfect}."
+    return f"No single type of detection error changes P; with perfect perception it would be {perfect}."
 
 
 def _fixes(result: ExplainResult, explained: Explained) -> Iterator[Block]:
     perfect = f"With perfect perception P would be {number_text(explained.perfect_perception)}."
     if not explained.fixes:
-        yield Paragraph(f"No single kind of wrong report changes P. {perfect}")
+        yield Paragraph(f"No single type of detection error changes P. {perfect}")
         return
     rows = tuple(
         (
@@ -111,13 +111,13 @@ def _fixes(result: ExplainResult, explained: Explained) -> Iterator[Block]:
     )
     yield Paragraph(perfect)
     header = ("true", "distance", "reported as", "rate", "P if corrected", "change of P to first order")
-    yield Table("What to fix first", header, rows, sortable=True)
+    yield Table("Improvements: P if one type of detection error were eliminated", header, rows, sortable=True)
 
 
 def _label_more(result: ExplainResult, explained: Explained) -> Iterator[Block]:
-    columns, most = explained.label_more, result.explain.moves
+    columns, most = explained.label_more, result.explain.rows
     if not columns:
-        yield Paragraph("Where to label more: no column with data has an influence to first order.")
+        yield Paragraph("Data collection: no column with data influences P to first order.")
         return
     rows = tuple(
         (
@@ -133,12 +133,17 @@ def _label_more(result: ExplainResult, explained: Explained) -> Iterator[Block]:
     more = f" (first {most} of {len(columns)})" if len(columns) > most else ""
     deviation = f"P has a standard deviation of about {explained.posterior_deviation:.3g}, to first order"
     assumed = explained.posterior_deviation_assumes
-    yield Table(f"Where to label more{more}: {deviation}, {assumed}", header, rows, sortable=True)
+    yield Table(
+        f"Data collection{more}: share of the posterior variance of P; {deviation}, {assumed}",
+        header,
+        rows,
+        sortable=True,
+    )
 
 
 def _moves(result: ExplainResult, explained: Explained) -> Iterator[Block]:
     if not explained.moves:
-        yield Paragraph("What it hangs on: P does not change with the matrices, to first order.")
+        yield Paragraph("Sensitivity: P does not change with the matrices, to first order.")
         return
     rows = tuple(
         (
@@ -151,7 +156,12 @@ def _moves(result: ExplainResult, explained: Explained) -> Iterator[Block]:
         for move in explained.moves
     )
     header = ("true", "distance", "reports moved", "dP per unit", "rate from", "rate to")
-    yield Table("What it hangs on: dP per unit of mass moved within a column", header, rows, sortable=True)
+    yield Table(
+        "Sensitivity: change of P per unit of rate moved from one predicted label to another",
+        header,
+        rows,
+        sortable=True,
+    )
 
 
 def _place(result: ExplainResult, true: str, at: int) -> tuple[str, Cell]:

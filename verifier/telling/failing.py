@@ -1,4 +1,4 @@
-"""How requirements fail, told once: causes, losing runs and state maps on the terminal, in reports and cases."""
+"""How requirements fail, told once: causes, violating paths and state maps on the terminal, in reports and cases."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from verifier.base.words import counted, listed, percent
 from verifier.questions.explain.explain_result import (
     CauseRecord,
     CorrectionRecord,
+    DetectionErrors,
     Explained,
     ExplainResult,
     Frame,
@@ -19,7 +20,6 @@ from verifier.questions.explain.explain_result import (
     PatternRecord,
     RunRecord,
     StepRecord,
-    WrongReports,
 )
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Table
 from verifier.telling.pictures import Line, chart, plot
@@ -30,14 +30,16 @@ MOST_FRAMES = 20
 MOST_MAP_ROWS = 400
 """Cells of a state map up to which its numbers are also given as a table."""
 HOW_CAUSES_COUNT = (
-    "A wrong report counts where, with the correct one in its place, losing was less probable (on average of the "
-    "measured detector and a perfect one from there on). Each losing run counts once, for all wrong reports that "
+    "A detection error counts where, with the correct one in its place, a violation was less probable (on average "
+    "of the "
+    "measured detector and a perfect one from there on). Each violating path counts once, for all detection errors "
+    "that "
     "counted on it together."
 )
 
 
 def failing_blocks(result: ExplainResult, explained: Explained) -> Iterator[Block]:
-    """How a requirement fails: its causes, the patterns of losing runs in words, and the state map."""
+    """How a requirement fails: its causes, the patterns of violating paths in words, and the state map."""
     yield from cause_blocks(result, explained)
     yield from pattern_blocks(result, explained)
     if explained.map is not None:
@@ -45,7 +47,7 @@ def failing_blocks(result: ExplainResult, explained: Explained) -> Iterator[Bloc
 
 
 def cause_blocks(result: ExplainResult, explained: Explained) -> Iterator[Block]:
-    """The violation and its causes, with the frames in which wrong reports really happened."""
+    """The violation and its causes, with the frames in which detection errors really happened."""
     yield Paragraph(_violation_text(explained))
     lines = tuple(f"{line}." for line in cause_lines(result, explained))
     if not lines:
@@ -54,7 +56,7 @@ def cause_blocks(result: ExplainResult, explained: Explained) -> Iterator[Block]
     yield Paragraph(HOW_CAUSES_COUNT, "note")
     if best := _correction_text(result, explained):
         yield Paragraph(best)
-    for kind in explained.violation.wrong_reports:
+    for kind in explained.violation.detection_errors:
         if kind.in_record:
             summary = f"Frames with {_report_text(result, kind)}: {kind.in_record} in the record"
             yield Fold(summary, (_frames(kind.frames or ()),))
@@ -78,15 +80,18 @@ def cause_lines(result: ExplainResult, explained: Explained) -> Iterator[str]:
         yield f"Cause of {percent(cause.share)} of the violation: {_cause_text(result, explained, cause)}"
     if found.rest > 0:
         share = percent(found.rest / found.probability)
-        yield f"Cause of {share} of the violation: other sets of wrong reports, each less probable"
+        yield f"Cause of {share} of the violation: other sets of detection errors, each less probable"
 
 
 def _cause_text(result: ExplainResult, explained: Explained, cause: CauseRecord) -> str:
     kinds = _kinds(explained, cause)
     if not kinds and not cause.others:
         perfect = number_text(explained.perfect_perception)
-        return f"no wrong report; the planner and the dynamics lose (with perfect perception P would be {perfect})"
-    told = [_report_text(result, kind) for kind in kinds] + ["further wrong reports"] * cause.others
+        return (
+            f"no detection error; the planner and the dynamics violate the requirement (with perfect perception "
+            f"P would be {perfect})"
+        )
+    told = [_report_text(result, kind) for kind in kinds] + ["further detection errors"] * cause.others
     corrected = number_text(cause.corrected)
     if len(told) == 1:
         return f"{told[0]} (if correct, P would be {corrected})"
@@ -99,7 +104,7 @@ def _correction_text(result: ExplainResult, explained: Explained) -> str | None:
     """Which correction of one kind, of two, and so on gains most; None where more than one kind gains no more."""
     best = explained.violation.corrections
     told = [
-        f"{'one kind' if len(one.wrong_reports) == 1 else counted(len(one.wrong_reports), 'kind')}, "
+        f"{'one kind' if len(one.detection_errors) == 1 else counted(len(one.detection_errors), 'kind')}, "
         f"{listed([_report_text(result, kind) for kind in _kinds(explained, one)])}: P would be "
         f"{number_text(one.corrected)}"
         for one in best
@@ -107,12 +112,12 @@ def _correction_text(result: ExplainResult, explained: Explained) -> str | None:
     return f"Corrections that gain most. Of {'; of '.join(told)}." if len(best) > 1 else None
 
 
-def _kinds(explained: Explained, named: CauseRecord | CorrectionRecord) -> list[WrongReports]:
-    return [explained.violation.wrong_reports[number] for number in named.wrong_reports]
+def _kinds(explained: Explained, named: CauseRecord | CorrectionRecord) -> list[DetectionErrors]:
+    return [explained.violation.detection_errors[number] for number in named.detection_errors]
 
 
-def _report_text(result: ExplainResult, kind: WrongReports, reported: str = "") -> str:
-    """A kind of wrong report: `ped in [0, 10) m reported as empty`."""
+def _report_text(result: ExplainResult, kind: DetectionErrors, reported: str = "") -> str:
+    """A type of detection error: `ped in [0, 10) m reported as empty`."""
     where = name_text(result.bins[kind.bin])
     return f"{name_text(kind.true)} in {where} reported as {reported or name_text(kind.reported)}"
 
@@ -134,7 +139,7 @@ def _frames(frames: Sequence[Frame]) -> Table:
 
 
 def pattern_blocks(result: ExplainResult, explained: Explained) -> Iterator[Block]:
-    """The patterns of losing runs, each with its runs step by step."""
+    """The patterns of violating paths, each with its runs step by step."""
     found = explained.violation
     if not found.patterns:
         return
@@ -151,7 +156,7 @@ def pattern_blocks(result: ExplainResult, explained: Explained) -> Iterator[Bloc
             yield Listing(tuple(_run_items(result, explained, run)))
     if any(run.replayed != "whole" for pattern in found.patterns for run in pattern.members):
         yield Paragraph(
-            "Some runs are too long for the formula to be evaluated on them once more; their steps were.", "note"
+            "Some paths are too long to evaluate the formula on them again; their steps were replayed.", "note"
         )
 
 
@@ -160,37 +165,40 @@ def _patterns_text(explained: Explained) -> str:
     found = explained.violation
     many = counted(len(found.patterns), "pattern")
     if found.complete:
-        return f"Losing runs, whenever it happened: {many}"
+        return f"Violating paths, grouped by detection errors: {many}"
     which = "most probable" if found.ranked else "probable (others may be more so)"
-    return f"Losing runs, whenever it happened: the {which} {many}, {percent(found.covered or 0.0)} of the violation"
+    return (
+        f"Violating paths, grouped by detection errors: the {which} {many}, {percent(found.covered or 0.0)} of "
+        f"the violation"
+    )
 
 
 def _pattern_text(result: ExplainResult, explained: Explained, pattern: PatternRecord) -> str:
     """A pattern with its total probability: what counted on its steps, in order."""
-    kinds = explained.violation.wrong_reports
+    kinds = explained.violation.detection_errors
     steps = [_counted_text(result, [[kinds[k] for k in reports] for reports in step]) for step in pattern.steps]
-    told = ", then ".join(steps) or "no wrong report counted"
+    told = ", then ".join(steps) or "no detection error counted"
     return f"probability {number_text(pattern.probability)}, {percent(pattern.share)} of it: {told}"
 
 
-def _counted_text(result: ExplainResult, alternatives: Sequence[Sequence[WrongReports]]) -> str:
+def _counted_text(result: ExplainResult, alternatives: Sequence[Sequence[DetectionErrors]]) -> str:
     """What may have counted on a step; one object reported in one of several wrong ways is told at once."""
     single = [reports[0] for reports in alternatives if len(reports) == 1]
     if len({(kind.bin, kind.true) for kind in single}) == 1 and len(single) == len(alternatives):
         return _report_text(result, single[0], listed([name_text(kind.reported) for kind in single], "or"))
     return " or ".join(
-        listed([_report_text(result, kind) for kind in reports]) or "no wrong report" for reports in alternatives
+        listed([_report_text(result, kind) for kind in reports]) or "no detection error" for reports in alternatives
     )
 
 
 def _run_items(result: ExplainResult, explained: Explained, run: RunRecord) -> Iterator[str]:
     if run.irrevocable_after == 0:
-        yield "From the start nothing can help."
+        yield "The violation is unavoidable from the start."
     at = 0
     for steps in _stretches(run):
         first, at = at + 1, at + len(steps)
         when = f"Step {at}" if len(steps) == 1 else f"Steps {first} to {at}"
-        lost = " From here nothing can help any more" if at == run.irrevocable_after else ""
+        lost = " From here the violation is unavoidable" if at == run.irrevocable_after else ""
         likely = "; the steps below are the most likely ones" if lost and at < len(run.steps) else ""
         told = _stretch_text(result, explained, steps)
         yield f"{when}: {told} Then {state_text(steps[-1].after)}.{lost}{likely}{'.' if lost else ''}"
@@ -215,7 +223,7 @@ def _stretch_text(result: ExplainResult, explained: Explained, steps: Sequence[S
     told = listed([_classes_text(explained, report.classes) for report in first.reported], "or")
     rate = sum(report.probability for report in first.reported)
     often = " in each step" if len(steps) > 1 else ""
-    return f"{listed(things) or 'nothing'} is there, and {told} is reported (chance {number_text(rate)}{often})."
+    return f"{listed(things) or 'nothing'} is there, and {told} is reported (probability {number_text(rate)}{often})."
 
 
 def _classes_text(explained: Explained, classes: Sequence[str]) -> str:

@@ -60,9 +60,9 @@ def _planner_text(answer: Answer) -> str:
 def _headline(result: RequireResult, answer: Answer) -> str:
     match answer.outcome:
         case Outcome.INDEPENDENT:
-            return "the recalls in question make no difference to this requirement"
+            return "this requirement does not depend on the selected recalls"
         case Outcome.INFEASIBLE:
-            return "no recall in question meets this requirement"
+            return "no value of the selected recalls meets this requirement"
         case Outcome.ONLY_IN_GAPS:
             return "this requirement is met for some recalls, but not up to perfect recall"
     match result.mode:
@@ -70,13 +70,13 @@ def _headline(result: RequireResult, answer: Answer) -> str:
             return f"this requirement asks for every miss rate times {answer.place} at most"
         case "cost":
             return f"the cheapest improvement found that meets this requirement has the price {answer.place}"
-    many = " in every cell in question" if len(answer.cells) > 1 else ""
+    many = " in every selected cell" if len(answer.cells) > 1 else ""
     return f"this requirement asks for a recall of at least {answer.place}{many}"
 
 
 def _points_table(result: RequireResult, answer: Answer) -> Table:
     found = answer.outcome is Outcome.FOUND
-    closest = () if answer.at_place is None else (("as required" if found else "closest", answer.at_place),)
+    closest = () if answer.at_value is None else (("as required" if found else "closest", answer.at_value),)
     points = (("as measured", answer.measured), *closest, ("all perfect", answer.perfect))
     rows = tuple(_point_row(result, answer, name, point) for name, point in points)
     return Table("P with the detector", ("detector", "P", "by", "worst scenario", "verdict"), rows)
@@ -102,8 +102,10 @@ def _limit_text(result: RequireResult, answer: Answer) -> str:
         value = probability_text(answer.perfect)
         return f"the limit is planner {name_text(answer.planner)}: with perfect perception P = {value} at the worst"
     if answer.others:
-        return f"the limit is what was not in question: {some_of(list(map(name_text, answer.others)), MOST_LISTED)}"
-    return "perfect perception meets it, but not on the way that was searched"
+        return (
+            f"the limit is outside the selected recalls: {some_of(list(map(name_text, answer.others)), MOST_LISTED)}"
+        )
+    return "met with perfect perception, but not by raising these recalls in this mode"
 
 
 def _gaps_text(result: RequireResult, answer: Answer) -> str:
@@ -139,7 +141,7 @@ def _number_cell(text: str | None, none: str = "-") -> Cell:
 def _floor_text(result: RequireResult, answer: Answer) -> str:
     box = answer.box
     assert box is not None
-    rest = "everything else free" if box.rest == "free" else "all other columns as measured"
+    rest = "for any values of all other rates" if box.rest == "free" else "all other columns as measured"
     side = "at most" if result.requirement.target.is_upper else "at least"
     held = "checked in rational arithmetic" if box.checked else "not checked in rational arithmetic"
     proof = f"P is {side} {number_text(box.proven)} ({held})"
@@ -151,9 +153,9 @@ def _floor_text(result: RequireResult, answer: Answer) -> str:
 
 
 def _notes(result: RequireResult) -> Iterator[str]:
-    yield "Where a recall changes, the rest of its column keeps its proportions."
+    yield "When a recall changes, the other rates of its column are scaled proportionally."
     decimals = result.settings["decimals"]
-    yield f"Recalls are rounded up to {decimals} decimals. Between the recalls that were tried P is not known."
+    yield f"Recalls are rounded up to {decimals} decimals. P was evaluated only at the listed recalls."
     if result.mode == "cost":
         yield "The price is the least that was found from several starts, not a proven minimum."
     yield "Assumes a memoryless detector. Test of successive frames:"

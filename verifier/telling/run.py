@@ -79,7 +79,7 @@ def _bounds_header(result: RunResult) -> list[str]:
 
 
 def _bounds(point: Point) -> list[str]:
-    found = point.sureness
+    found = point.uncertainty
     if found is None:
         return [bound_text(point)]
     return [interval_text(ends.lower, ends.upper) for ends in (found.interval, found.confidence_bounds)]
@@ -96,7 +96,7 @@ def choices_made(result: RunResult | ExplainResult, planners: Sequence[str]) -> 
     choices += [name.replace("_", " ") for name in SWITCHES if getattr(found, name)]
     choices += [f"score threshold {found.score_threshold:g}"] if found.score_threshold is not None else []
     choices += [f"empty columns: {found.empty_columns}"] if found.empty_columns != "error" else []
-    choices += [f"false alarms: {found.false_alarms}"] if found.false_alarms != "as_counted" else []
+    choices += [f"false positives: {found.false_positives}"] if found.false_positives != "as_counted" else []
     decimals = found.round_transitions
     choices += [f"transitions rounded to {decimals} decimals"] if decimals is not None else []
     if found.confidence is not None and found.verdict_from != "bounds":

@@ -21,7 +21,7 @@ from verifier.telling.grounds import looks_text, tipping_sentences, why
 
 WIDTH = 100
 """Characters of the box around a warning."""
-SEMANTICS = {"every_state": "the matrix may differ from state to state", "one_matrix": "one matrix throughout"}
+SEMANTICS = {"per_state": "the matrix may differ from state to state", "shared_matrix": "one matrix throughout"}
 
 
 def decision_lines(result: RunResult) -> list[str]:
@@ -64,7 +64,7 @@ def _whatever_predicted(requirement: RequirementResult, verdict: Verdict) -> boo
 def _held(result: RunResult) -> str:
     """What a detector that can predict anything cannot do in the model."""
     dropped = any(each.startswith(DROPPED) for each in result.remarks)
-    without = dropped or result.settings.false_alarms == "ignore"
+    without = dropped or result.settings.false_positives == "ignore"
     return ", as long as it has no false positives" if without else ""
 
 
@@ -77,7 +77,7 @@ def evidence_lines(result: RunResult) -> list[str]:
         return []
     mixed = result.matrices is not None and result.matrices.mix is not None
     lines = [
-        evidence_line(_where(requirement), requirement.evidence_needed, result.settings, mixed=mixed)
+        evidence_line(_where(requirement), requirement.additional_data, result.settings, mixed=mixed)
         for requirement in result.requirements
         if requirement.verdict is Verdict.INCONCLUSIVE and not _other_reason(requirement.worst_point)
     ]

@@ -53,9 +53,10 @@ def test_class_labelled_by_hand():
     assert tables(BY_CLASS) == [[[1, 0, 0], [0, 0, 0], [1, 0, 2]], [[0, 1, 0], [0, 1, 0], [0, 0, 1]]]
 
 
-def test_false_alarms_in_their_own_bin_by_hand():
-    # Frame 1, bin 1: two false alarms, one item, reported as the surer one (obs). Frame 2: the duplicate at 9 m lies
-    # in bin 0, where nothing stands; in the bin of its object something does, so it is no false alarm there.
+def test_false_positives_in_their_own_bin_by_hand():
+    # Frame 1, bin 1: two false positives, one item, reported as the surer one (obs). Frame 2: the duplicate at 9 m
+    # lies in bin 0, where there is no object; in the bin of its object something does, so it is no false positive
+    # there.
     drop, own, nearest = "drop", "own_bin", "nearest_bin"
     quiet = [[1, 0, 0], [0, 0, 0], [1, 0, 2]]
     alarm = [[1, 0, 0], [0, 0, 1], [1, 0, 1]]
@@ -206,7 +207,7 @@ def test_propositions_refuse_variables_of_objects_and_too_many_classes():
         replace(BY_SET, classes=tuple("abcdefghi"))
 
 
-def test_a_false_alarm_without_a_distance_has_no_bin():
+def test_a_false_positive_without_a_distance_has_no_bin():
     data = detection_set(FRAMES, OBJECTS, REPORTS)
     box = data.detections.box_3d.copy()
     box[3] = np.nan

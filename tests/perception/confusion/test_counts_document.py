@@ -271,7 +271,7 @@ def test_merging_adds_counts_and_keeps_sequences_apart(tmp_path):
     [
         ({"matching": {"affinity": "iou_2d", "threshold": 0.7}},
          "cannot be merged with a.json: matching differ: threshold: 0.7 here, 0.5 there"),
-        ({"false_alarms": "counted"}, "false_alarms differ: 'counted' here, None there"),
+        ({"false_positives": "counted"}, "false_positives differ: 'counted' here, None there"),
         ({"labels": ["obs", "empty"]}, "labels differ: [['obs'], []] here, [['ped'], []] there"),
         ({"labelling": "group"}, "labelling differ: 'group' here, 'class' there"),
         ({"score_thresholds": [0.1, 0.6]}, "score thresholds differ: (0.1, 0.6) here, (0.1, 0.5) there"),

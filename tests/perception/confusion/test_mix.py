@@ -255,11 +255,11 @@ def test_weight_one_is_that_stratum_alone_with_alpha_for_all(root, files):
     for one, other in zip(points(mixed), points(alone), strict=True):
         assert math.isclose(one.probability, other.probability, abs_tol=1e-12)
         # Twice the chances: alpha is divided among those of both strata.
-        assert one.sureness.bounds_lower <= other.sureness.bounds_lower
-        assert one.sureness.bounds_upper >= other.sureness.bounds_upper
+        assert one.uncertainty.bounds_lower <= other.uncertainty.bounds_lower
+        assert one.uncertainty.bounds_upper >= other.uncertainty.bounds_upper
     counted = [each.settings["confidence"]["bounds"]["chances"] for each in (mixed, alone)]
     assert counted[0] == 2 * counted[1]
-    assert any(one.sureness.bounds_lower > 0 for one in points(mixed))
+    assert any(one.uncertainty.bounds_lower > 0 for one in points(mixed))
 
 
 def test_bounds_of_stated_weights_lie_within_those_of_bounded_ones(root, files):
@@ -269,11 +269,11 @@ def test_bounds_of_stated_weights_lie_within_those_of_bounded_ones(root, files):
     wider = 0
     for one, other in zip(points(first), points(second), strict=True):
         assert math.isclose(one.probability, other.probability, abs_tol=1e-9)  # .6 lies in the middle
-        assert other.sureness.bounds_lower <= one.sureness.bounds_lower + 1e-12
-        assert other.sureness.bounds_upper >= one.sureness.bounds_upper - 1e-12
-        wider += other.sureness.bounds_lower < one.sureness.bounds_lower - 1e-6
+        assert other.uncertainty.bounds_lower <= one.uncertainty.bounds_lower + 1e-12
+        assert other.uncertainty.bounds_upper >= one.uncertainty.bounds_upper - 1e-12
+        wider += other.uncertainty.bounds_lower < one.uncertainty.bounds_lower - 1e-6
         for each in (one, other):
-            assert each.sureness.bounds_lower - 1e-9 <= each.probability <= each.sureness.bounds_upper + 1e-9
+            assert each.uncertainty.bounds_lower - 1e-9 <= each.probability <= each.uncertainty.bounds_upper + 1e-9
     assert wider > 0
     content = json.loads(second.json_text())
     jsonschema.validate(content, json.loads((root / "verifier/study/run.schema.json").read_text()))
@@ -318,8 +318,8 @@ def test_drives_are_resampled_in_all_strata_together(root, files):
         if (at // 2, true) in needed
     }
     for each in points(result):
-        assert each.sureness.bounds_lower - 1e-9 <= each.probability <= each.sureness.bounds_upper + 1e-9
-        assert each.sureness.lower <= each.probability <= each.sureness.upper
+        assert each.uncertainty.bounds_lower - 1e-9 <= each.probability <= each.uncertainty.bounds_upper + 1e-9
+        assert each.uncertainty.lower <= each.probability <= each.uncertainty.upper
     with pytest.raises(UsageError, match="--mix weighs"):
         run(root, path, mix, confidence=ConfidenceSettings(weights="drive"))
 
@@ -331,9 +331,9 @@ def test_the_command_says_what_it_weighs(root, files, capfd):
     text = capfd.readouterr().out
     assert "rates are weighed by occluded: seen 0.6, hidden 0.4" in text
     assert main([*arguments, "--mix", mix, "--where", "occluded=seen"]) == 2
-    chance = ["--baseline", str(path), "--max-drop", "0.1", "--drop-from", "chance:0.9"]
+    chance = ["--baseline", str(path), "--max-drop", "0.1", "--drop-from", "probability:0.9"]
     assert main([*arguments, "--mix", mix, *chance]) == 2
-    assert "leave out --no-confidence, --round-transitions and --mix" in capfd.readouterr().err
+    assert "leave out --point-only, --round-transitions and --mix" in capfd.readouterr().err
     spec, options = root / "specs/car_pedestrian.ltl", RunOptions(mix=mix)
     with pytest.raises(UsageError, match="--mix belongs to verify run"):
         compare([spec], {"a": path}, CompareOptions(), options)

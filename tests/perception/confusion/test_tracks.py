@@ -251,7 +251,11 @@ BROKEN = [
     ([*COLUMNS, 0], [0, 1, 2], "/sequences/0/tracks: at [0], true 0: shares add up to 2, of 0 tracks with 4 items"),
     ([*COLUMNS, 0], [1, 0, 2], "/sequences/0/tracks/columns: a cell or column occurs twice"),
     ([*SHARES, 1], [0, 0, 0, 1], "/sequences/0/tracks/shares: a cell or column occurs twice"),
-    ([*COLUMNS, 2, 1], 2, "/sequences/0/tracks/columns/2/1: nothing stands in column 'empty', so it has no tracks"),
+    (
+        [*COLUMNS, 2, 1],
+        2,
+        "/sequences/0/tracks/columns/2/1: there is no object in column 'empty', so it has no tracks",
+    ),
     ([*COLUMNS, 0, 2], 0, "/sequences/0/tracks/columns/0/2: expected a number of tracks from 1, got 0"),
     ([*COLUMNS, 0, 0], 2, "/sequences/0/tracks/columns/0/0: expected an integer from 0 to 1, or null, got 2"),
     ([*COLUMNS, 0, 1], None, "/sequences/0/tracks/columns/0/1: expected an integer from 0 to 2, got None"),

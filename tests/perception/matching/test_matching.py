@@ -119,7 +119,7 @@ def test_ties_among_the_detections_of_an_object():
     assert matched([LEFT], equal, replace(GREEDY, order="affinity")).detection_of.tolist() == [1]
 
 
-def test_detections_in_a_region_to_ignore_are_neither_match_nor_false_alarm():
+def test_detections_in_a_region_to_ignore_are_neither_match_nor_false_positive():
     crowd = [annotation(0, 0, 100, 100, label=-1)]
     boxes = [detection(0, 0, 4, 4), detection(50, 50, 60, 60), detection(95, 95, 105, 105), detection(200, 0, 210, 9)]
     found = matched([LEFT], boxes, convention("coco"), regions=crowd)
@@ -128,8 +128,8 @@ def test_detections_in_a_region_to_ignore_are_neither_match_nor_false_alarm():
     assert matched([LEFT], boxes, GREEDY, regions=crowd).ignored.tolist() == [False] * 4
     other_class = [replace(crowd[0], label=1)]
     assert not matched([LEFT], boxes, convention("coco"), regions=other_class).ignored.any()
-    class_free = replace(GREEDY, ignore_overlap=0.5)
-    assert matched([LEFT], boxes, class_free, regions=other_class).ignored.tolist() == [False, True, False, False]
+    class_agnostic = replace(GREEDY, ignore_overlap=0.5)
+    assert matched([LEFT], boxes, class_agnostic, regions=other_class).ignored.tolist() == [False, True, False, False]
 
 
 @pytest.mark.parametrize("policy", CONVENTIONS.values(), ids=CONVENTIONS.keys())

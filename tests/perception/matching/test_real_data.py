@@ -1,4 +1,5 @@
-"""Real detectors on real drives: every recall, false alarm rate and range error that the data's description prints.
+"""Real detectors on real drives: every recall, false positive rate and range error that the data's description
+prints.
 
 The description gives them for one policy: greedy by falling score, same class, one detection per object, the distance
 of centres in the ground plane at most 2 m or an image IoU of at least 0.5, every unmatched detection a false

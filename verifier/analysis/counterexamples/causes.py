@@ -1,24 +1,26 @@
-"""What the losing runs were lost by: wrong reports, alone or together, or no report. The shares add up to the whole.
+"""What the violating paths were lost by: detection errors, alone or together, or no report. The shares add up to the
+whole.
 
 *Losing* is violating the requirement. A run counts up to the first product state in which losing is certain with the
 measured detector and with a perfect one, or up to the bottom component in which it is lost
-(`runs.prospects`); later reports do not matter. Causes are wrong reports only. A *kind* of wrong report is
-a cell off the diagonal of the matrices: distance bin, true label, reported label. On one step of a losing run
+(`runs.prospects`); later reports do not matter. Causes are detection errors only. A *kind* of detection error is
+a cell off the diagonal of the matrices: distance bin, true label, reported label. On one step of a violating path
 
-* a set of wrong reports *could have helped* if with these correct, and all other reports of the step as they were,
+* a set of detection errors *could have helped* if with these correct, and all other reports of the step as they were,
   the run had come to a state with a smaller risk of losing;
-* the wrong reports of the step that *count* are the members of the smallest such sets: one, where one correction was
+* the detection errors of the step that *count* are the members of the smallest such sets: one, where one correction
+was
   enough; both, where only both together were (this is the but-for test with contingencies: J. Y. Halpern, Actual
   Causality, MIT Press 2016, the modified definition, on one step).
 
 The risk of a state is the mean of the probabilities of losing from there with the measured detector and with a
 perfect one. So a correction is worth something where the measured detector loses in the end anyway (on endless runs,
-or where it never makes the correct report), and a wrong report that made losing less probable is no cause.
+or where it never makes the correct report), and a detection error that made losing less probable is no cause.
 
-The *cause* of a losing run is the set of kinds that counted on it. The probability of losing is the sum over these
-sets; the empty set says that no wrong report counted: planner and dynamics lose. It is computed on the product with
-a memory of the kinds so far, which only grows, so that one system of equations is solved for each set. Kinds beyond
-the few that occur most on losing runs share one place in the memory.
+The *cause* of a violating path is the set of kinds that counted on it. The probability of losing is the sum over
+these sets; the empty set says that no detection error counted: planner and dynamics lose. It is computed on the
+product with a memory of the kinds so far, which only grows, so that one system of equations is solved for each set.
+Kinds beyond the few that occur most on violating paths share one place in the memory.
 
 In a losing bottom component in which correct reports need not lose, every report that occurs there occurs again and
 again, almost surely: all kinds that count in it belong to the cause of a run that enters it.
@@ -36,7 +38,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.analysis.counterexamples.moves import MOST_STATES, Moves, Reports, WrongReport
+from verifier.analysis.counterexamples.moves import MOST_STATES, DetectionError, Moves, Reports
 from verifier.analysis.counterexamples.patterns import Patterns, PatternSearch
 from verifier.analysis.counterexamples.runs import Prospects
 from verifier.analysis.objective import Objective
@@ -48,18 +50,18 @@ from verifier.checking.graphs import components
 from verifier.systems.distinct import distinct
 
 MOST_KINDS = 5
-"""Kinds of wrong reports whose sets are told apart, at most."""
+"""Kinds of detection errors whose sets are told apart, at most."""
 SAME_RISK = 1e-9
 """Risks with a smaller relative difference are the same."""
 _MOST_OUTCOMES = 5_000_000
 
 
-_Known: TypeAlias = frozenset[WrongReport | None]
+_Known: TypeAlias = frozenset[DetectionError | None]
 
 
 @dataclass(frozen=True)
 class Cause:
-    """A set of kinds of wrong reports, and the probability of losing with exactly these.
+    """A set of types of detection errors, and the probability of losing with exactly these.
 
     Attributes:
         reports: the kinds, in order; none where planner and dynamics lose.
@@ -67,7 +69,7 @@ class Cause:
         probability: of losing by this cause.
     """
 
-    reports: tuple[WrongReport, ...]
+    reports: tuple[DetectionError, ...]
     others: bool
     probability: float
 
@@ -83,8 +85,8 @@ class Attribution:
     """
 
     causes: tuple[Cause, ...]
-    told_apart: tuple[WrongReport, ...]
-    not_told_apart: tuple[WrongReport, ...]
+    told_apart: tuple[DetectionError, ...]
+    not_told_apart: tuple[DetectionError, ...]
 
 
 class Losses:
@@ -207,13 +209,14 @@ class Losses:
         most = max(1, min(most, int(math.log2(max(2, MOST_STATES / size))) - 1))
         return kinds if kinds == most + 1 else most  # one alone needs no place to share
 
-    def _kinds(self, first: int, most: int) -> list[WrongReport]:
-        """The kinds that count on losing runs, those that count most often first; all kinds where these are few."""
+    def _kinds(self, first: int, most: int) -> list[DetectionError]:
+        """The kinds that count on violating paths, those that count most often first; all kinds where these are
+        few."""
         moves, violation = self._moves, self._prospects.violation
         known = frozenset().union(*self._within.values(), *(moves.reports(k) for k in range(len(moves.symbols))))
         if len(known) <= self._most_kinds(len(known), most):
             return sorted(known)
-        often: dict[WrongReport, float] = dict.fromkeys(self._within.get(first, ()), 1.0)
+        often: dict[DetectionError, float] = dict.fromkeys(self._within.get(first, ()), 1.0)
         if self._open[first]:
             begun = np.zeros(len(violation))
             begun[first] = 1
@@ -224,7 +227,7 @@ class Losses:
                     often[report] = often.get(report, 0.0) + amount
         return sorted(often, key=lambda report: (-often[report], report))
 
-    def _by_set(self, first: int, told_apart: set[WrongReport]) -> dict[_Known, float]:
+    def _by_set(self, first: int, told_apart: set[DetectionError]) -> dict[_Known, float]:
         """The probability of losing by the set of kinds that counted; None stands for those not told apart."""
         moves = self._moves
         lost: dict[_Known, float] = {}
@@ -251,7 +254,7 @@ class Losses:
         return lost
 
     @staticmethod
-    def _reduced(reports: Reports, told_apart: set[WrongReport]) -> _Known:
+    def _reduced(reports: Reports, told_apart: set[DetectionError]) -> _Known:
         return frozenset(report if report in told_apart else None for report in reports)
 
 
@@ -297,7 +300,7 @@ class _Steps:
             observation = alike[self._together(heard)]
             for reported in itertools.product(*(heard_as[k][heard[k]] for k in counting)):
                 reports = frozenset(
-                    WrongReport(draws[k][0], label, draws[k][1])
+                    DetectionError(draws[k][0], label, draws[k][1])
                     for k, (label, _) in zip(counting, reported, strict=True)
                 )
                 probability = weight * math.prod(rate for _, rate in reported)
@@ -305,7 +308,7 @@ class _Steps:
         return found
 
     def _counting(self, heard: Sequence[int], right: Sequence[int], ranks: list[int]) -> list[int]:
-        """The draws that count: members of the smallest sets of wrong reports that could have helped."""
+        """The draws that count: members of the smallest sets of detection errors that could have helped."""
         risk = ranks[self._together(heard)]
         wrong = [k for k, told in enumerate(heard) if told != right[k]]
         helping: list[set[int]] = []

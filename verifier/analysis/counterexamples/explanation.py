@@ -1,4 +1,4 @@
-"""One requirement in one scenario explained: how it fails, what that hangs on, and what to do about it.
+"""One requirement in one scenario explained: how it fails, what that depends on, and what to do about it.
 
 `explain` puts the analyses together; everything here is values, and `questions.explain` chooses what is explained.
 """
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.counterexamples.causes import Attribution, Cause, Losses
-from verifier.analysis.counterexamples.moves import WrongReport
+from verifier.analysis.counterexamples.moves import DetectionError
 from verifier.analysis.counterexamples.patterns import Pattern, Patterns
 from verifier.analysis.counterexamples.replay import Replay, replay
 from verifier.analysis.counterexamples.runs import (
@@ -112,7 +112,7 @@ class ToldCause:
 
     Attributes:
         cause: see there.
-        corrected: the requirement's probability if no wrong report of these kinds happened again, and the correct
+        corrected: the requirement's probability if no detection error of these kinds happened again, and the correct
             one came instead.
     """
 
@@ -122,20 +122,20 @@ class ToldCause:
 
 @dataclass(frozen=True)
 class Correction:
-    """The set of so many kinds of wrong reports, of those told apart, whose correction gains most.
+    """The set of so many types of detection errors, of those told apart, whose correction gains most.
 
     Attributes:
         reports: the kinds, in order.
         corrected: the requirement's probability with them corrected.
     """
 
-    reports: tuple[WrongReport, ...]
+    reports: tuple[DetectionError, ...]
     corrected: float
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of wrong report that is a cause, alone or together with others.
+    """A type of detection error that is a cause, alone or together with others.
 
     Attributes:
         report: the matrix cell.
@@ -143,7 +143,7 @@ class Kind:
         corrected: the requirement's probability if it alone is corrected.
     """
 
-    report: WrongReport
+    report: DetectionError
     told_apart: bool
     corrected: float
 
@@ -156,7 +156,7 @@ class Explanation:
         asked: the classes that the planner asks about.
         satisfying: the requirement is `P <= target`, so runs that satisfy the formula violate it.
         violation: probability of that; `violation_error` how far it can be off numerically.
-        kinds: the wrong reports that the causes and patterns speak of.
+        kinds: the detection errors that the causes and patterns speak of.
         causes: of the violation, the most probable first; `rest` the probability of the others together.
         corrections: the best one of each size, up to the one that no larger set surpasses.
         patterns: of violating runs, the most probable first; `complete` whether there are no others, and `ranked`
@@ -220,7 +220,7 @@ def explain(
     groups, exact = with_exact(
         objective.skeleton,
         [
-            graph.runs(start, settings.members + 1, settings.whole_runs, losses.symbol, pattern.symbols)
+            graph.runs(start, settings.members + 1, settings.full_paths, losses.symbol, pattern.symbols)
             for pattern in patterns.patterns
         ],
         counts,
@@ -244,7 +244,7 @@ def explain(
         total,
         error,
         *_causes(
-            losses.attribution(start, total), objective, values.rates, start, patterns, satisfying, settings.moves
+            losses.attribution(start, total), objective, values.rates, start, patterns, satisfying, settings.rows
         ),
         tuple(
             ToldPattern(pattern, tuple(map(teller.run, runs[: settings.members])), len(runs) <= settings.members)
@@ -254,7 +254,7 @@ def explain(
         patterns.ranked,
         math.fsum(pattern.probability for pattern in patterns.patterns) / total if total > 0 else math.nan,
         derivatives,
-        moves(derivatives, settings.moves),
+        moves(derivatives, settings.rows),
         column_shares(derivatives, data, settings.level, settings.prior),
         fixes(objective, derivatives, data, start, raising=not satisfying),
         drawn,

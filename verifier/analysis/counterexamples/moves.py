@@ -1,4 +1,4 @@
-"""The steps of losing runs by what counts on them: sets of wrong reports, or alternatives of such sets."""
+"""The steps of violating paths by what counts on them: sets of detection errors, or alternatives of such sets."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ MOST_STATES = 2**21
 """Of product and memory together, for more than the fewest sets of causes or beginnings of patterns."""
 
 
-class WrongReport(NamedTuple):
-    """A kind of wrong report: a cell off the diagonal; numbers of bin, reported label and true label."""
+class DetectionError(NamedTuple):
+    """A type of detection error: a cell off the diagonal; numbers of bin, reported label and true label."""
 
     bin: int
     predicted: int
     true: int
 
 
-Reports: TypeAlias = frozenset[WrongReport]
+Reports: TypeAlias = frozenset[DetectionError]
 Alternatives: TypeAlias = frozenset[Reports]
 """What may have counted on a step: one of these sets; the empty one for nothing."""
 NOTHING: Alternatives = frozenset([frozenset()])

@@ -1,6 +1,6 @@
-"""The patterns of losing runs.
+"""The patterns of violating paths.
 
-The *pattern* of a losing run is what counted on its steps, in order, with the steps left out on which nothing
+The *pattern* of a violating path is what counted on its steps, in order, with the steps left out on which nothing
 did, and repetitions in a row once: runs that differ only in when it happened are one pattern. Reports after which
 the planner does the same are one step of a run, so a step may leave open which of several sets it was. The most
 probable patterns are found best first: what begins like a pattern has at least its probability of losing, and
@@ -29,10 +29,10 @@ _NO_FLOW = np.zeros(0)
 
 @dataclass(frozen=True)
 class Pattern:
-    """Losing runs that differ only in when it happened.
+    """Violating paths that differ only in when it happened.
 
     Attributes:
-        steps: what counted, in order; nothing where no wrong report did.
+        steps: what counted, in order; nothing where no detection error did.
         symbols: the same by number, as in `Losses.symbol`; none where the initial state is in a losing component.
         probability: of losing like this, all such runs together.
     """

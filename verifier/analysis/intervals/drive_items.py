@@ -96,7 +96,7 @@ def drive_items(sequences: Sequences, bins: int, labels: int, weights: Weights =
     if weights == "track" and sequences.tracks is None:
         raise UsageError(
             "--weights track counts encounters, and the matrices do not say which items are of one track: count them "
-            "anew with `verify confusion` from annotations with track numbers, or take --weights item"
+            "again with `verify confusion` from annotations with track numbers, or take --weights item"
         )
     if weights == "drive" or sequences.tracks is None:
         return DriveItems(sequences.names, "drive", divided(items, (items.sum(axis=2) > 0).astype(np.int64)))

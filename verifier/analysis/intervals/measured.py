@@ -50,7 +50,7 @@ def measured(matrices: ConfusionMatrices, empty_columns: str = "error") -> Measu
     """
     filled, _ = matrices.without_empty_columns(empty_columns)
     fixed = np.zeros((matrices.bin_count, len(matrices.labels)), dtype=bool)
-    if matrices.metadata.get("false_alarms") == "dropped":
+    if matrices.metadata.get("false_positives") == "dropped":
         empty = matrices.column_of(EMPTY)
         items = filled[:, :, empty]
         fixed[:, empty] = (items.sum(axis=1) > 0) & (items.sum(axis=1) == items[:, empty])

@@ -55,7 +55,7 @@ class BoxFamily:
     whole: int
     exact: NDArray[np.object_]
     held: Mask
-    semantics: Semantics = "every_state"
+    semantics: Semantics = "per_state"
 
     def __post_init__(self) -> None:
         if len(self.begin) != self.cells.count or not all(0 <= each <= self.whole for each in self.begin):
@@ -88,7 +88,7 @@ class BoxFamily:
         """The bound of all probabilities on their wrong side over the box at a place, and whether it meets the
         target."""
         target = self.problem.target
-        effort = Effort(attained=self.semantics == "one_matrix", certificates=False)
+        effort = Effort(attained=self.semantics == "shared_matrix", certificates=False)
         beside = self.problem.beside
         worst, met = [], beside is None or bool(beside.met[0])
         if beside is not None:

@@ -1,8 +1,8 @@
 """Requirements that hold, or fail, whatever the detector predicts.
 
 Every column that the chain draws from is left free, so every report of every draw is possible in every step, and
-nature chooses it knowing all that happened before. Columns held by convention (no false alarms were counted, so the
-column `empty` reports nothing) keep their one report. Motion is exact, so what remains is a graph: its paths are
+nature chooses it knowing all that happened before. Columns held by convention (no false positives were counted, so
+the column `empty` reports nothing) keep their one report. Motion is exact, so what remains is a graph: its paths are
 those of every detector, and every joint law of reports (persistent misses, hidden objects, fog over all objects at
 once) is a law on these paths.
 

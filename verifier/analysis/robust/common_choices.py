@@ -1,6 +1,6 @@
 """What nature would choose if she had to choose the same matrix in all states.
 
-The bound of `robust_bound` lets her choose anew in every state. How far her choices for one column differ from each
+The bound of `robust_bound` lets her choose again in every state. How far her choices for one column differ from each
 other, and what they are worth, says how much of the bound a single matrix may attain, and where to cut a region.
 """
 

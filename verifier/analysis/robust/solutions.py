@@ -1,11 +1,11 @@
 """Confidence bounds: the least and the greatest probability of an LTL formula over all matrices of a region.
 
-*Semantics.* "every_state": every product state, and every draw, may have a matrix of its own. That is more freedom
+*Semantics.* "per_state": every product state, and every draw, may have a matrix of its own. That is more freedom
 than the truth has, so the bounds hold for it; they are exact for this freedom unless they say `conservative`. They
 hold for rates that change with time, too, except, beyond the size of certificates, where rule 4 of `robust_graph`
 decided a component.
-"one_matrix": one matrix holds throughout. Where a single matrix attains the bounds for every state, both semantics
-have the same bounds; elsewhere branch and bound brings them closer together (`one_matrix`).
+"shared_matrix": one matrix holds throughout. Where a single matrix attains the bounds for every state, both semantics
+have the same bounds; elsewhere branch and bound brings them closer together (`shared_matrix`).
 
 *Guarantee.* If the true matrices lie in the region, the true probability lies within the bounds: for real numbers,
 with all rounding of the computation accounted for (`robust_solve`). With a confidence region that happens with
@@ -26,8 +26,8 @@ from verifier.analysis.robust.bound import Side, SideBound, bound_sides
 from verifier.analysis.robust.certificate import Certificate, Tree, certificate_of, claimed_bound
 from verifier.analysis.robust.common_choices import common_choices
 from verifier.analysis.robust.inner_bounds import Attained, best_of, climbed, middle_of, rates_of
-from verifier.analysis.robust.one_matrix import covered
 from verifier.analysis.robust.region import Region
+from verifier.analysis.robust.shared_matrix import covered
 from verifier.analysis.robust.subject import Subject, subject_of
 from verifier.analysis.settings import Semantics
 from verifier.base.arrays import Floats, Ints
@@ -35,8 +35,8 @@ from verifier.base.errors import EngineError
 from verifier.checking.enclosure import AGREEMENT
 
 SEMANTICS = {
-    "every_state": "every state may have a matrix of its own",
-    "one_matrix": "one matrix holds throughout",
+    "per_state": "every state may have a matrix of its own",
+    "shared_matrix": "one matrix holds throughout",
 }
 
 
@@ -53,9 +53,9 @@ class Effort:
     """How much to compute.
 
     Attributes:
-        boxes: for "one_matrix", boxes looked at for each initial state and side.
-        gap: for "one_matrix", how close to an attained value a bound is close enough.
-        attained: search for what single matrices attain. Off, the attained values are NaN, and "one_matrix" is
+        boxes: for "shared_matrix", boxes looked at for each initial state and side.
+        gap: for "shared_matrix", how close to an attained value a bound is close enough.
+        attained: search for what single matrices attain. Off, the attained values are NaN, and "shared_matrix" is
             refused.
         certificates: make them.
     """
@@ -80,7 +80,7 @@ class RobustBounds:
             of the batch engine; how close the bounds are to what can happen.
         lower_matrix, upper_matrix: (m, bins, predicted, true) matrices of the region. The planner cannot tell the
             labels of a group apart; their rate stands on the first of them.
-        semantics: "every_state" or "one_matrix".
+        semantics: "per_state" or "shared_matrix".
         conservative: whether the bounds may be wider than their semantics asks for: some end component is only
             assumed to be as bad as it may be, or doubles did not suffice (`Reached.merged`).
         iterations: linear solves.
@@ -104,7 +104,7 @@ class RobustBounds:
 
 
 def robust_bounds(
-    objective: Objective, region: Region, semantics: Semantics = "every_state", effort: Effort = Effort()
+    objective: Objective, region: Region, semantics: Semantics = "per_state", effort: Effort = Effort()
 ) -> RobustBounds:
     """The least and greatest probability over the matrices of a region.
 
@@ -119,15 +119,15 @@ def robust_bounds(
         LimitError: deciding the recurrent part needs too large a graph.
         ValueError: the region does not fit the objective.
     """
-    if semantics not in SEMANTICS or (semantics == "one_matrix" and not effort.attained):
-        raise ValueError(f"semantics is one of {', '.join(SEMANTICS)}, and one_matrix needs attained values")
+    if semantics not in SEMANTICS or (semantics == "shared_matrix" and not effort.attained):
+        raise ValueError(f"semantics is one of {', '.join(SEMANTICS)}, and shared_matrix needs attained values")
     starts = _sets_of_starts(objective) if effort.attained else []
     sides = []
     for found in bound_sides(objective, region, ("lower", "upper"), starts):
         proven, known = _whole(objective, found), _nothing_attained(objective, region)
         if effort.attained:
             known = _attained(objective, found)
-            if semantics == "one_matrix":
+            if semantics == "shared_matrix":
                 proven, known = _narrowed(objective, found, known, effort)
             _refuse_outside(proven, known)
         sides.append((proven, known))

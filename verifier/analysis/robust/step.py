@@ -2,7 +2,7 @@
 
 *Detection* is uncertain, *motion* is exact. A product state p draws one report after another, each from a column of
 the region, and moves to `following[p, y]`, where y is the union of what was reported. Whoever chooses the rates
-(call it nature) chooses anew for every draw, knowing p and what the earlier draws of the step reported. That is at
+(call it nature) chooses again for every draw, knowing p and what the earlier draws of the step reported. That is at
 least as much freedom as one matrix for all states, or one for each state, leaves.
 
 *Best choice.* For values v of the reports of one draw, the greatest of sum mu_g v_g over

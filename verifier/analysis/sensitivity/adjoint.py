@@ -210,7 +210,7 @@ def told_by(channel: Channel) -> list[int]:
     if not channel.plain:
         raise NoAnswerError(
             "the planner asks count(...), report(...) or within, or tells frames apart; so far that has points only",
-            hint="leave out confidence bounds and explanations: verify run --no-confidence",
+            hint="leave out confidence bounds and explanations: verify run --point-only",
         )
     asked = frozenset().union(*channel.observations)
     return [channel.observations.index(label & asked) for label in channel.labels]
@@ -273,7 +273,7 @@ def _jumps(objective: Objective, values: Values) -> Mask:
 
     It does when a rate above 0 there, however small, lets runs go from what is a bottom component without it to one
     of the other value, and the component is reached without it. Which bottom components there are with it is decided
-    anew for every cell in question.
+    again for every cell in question.
     """
     rates, n, skeleton = values.rates, objective.state_count, objective.skeleton
     channel = skeleton.channel

@@ -2,7 +2,7 @@
 
 An item is what the labelling counts: an object, a group of objects, or what stands in one bin of one frame. It is
 named by a row of the record: its object (of a group the nearest, of a bin of a frame the first), or for what was
-reported where nothing stands, that detection.
+reported where there is no object, that detection.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def occurrences(
         record: of the counting that gave the matrices.
         bins: of the document.
         inside: numbers of its bins that the matrix was summed over, from `document_bins`.
-        true, predicted: labels of the cell, not both empty: where nothing stands and nothing is reported there is
+        true, predicted: labels of the cell, not both empty: where there is no object and nothing is reported there is
             no row.
         labelling, classes: of the matrices.
         threshold: score threshold of the matrices; -inf where they are no family.
@@ -63,7 +63,7 @@ def occurrences(
         ValueError: both labels are empty.
     """
     if true == EMPTY == predicted:
-        raise ValueError("nothing stands there and nothing is reported: such items have no row")
+        raise ValueError("there is no object and nothing is reported: such items have no row")
     told = _told(record, threshold)
     if labelling == "proposition":
         rows = _sets(record, _places(bins, inside), told, true, predicted, classes)
@@ -117,7 +117,7 @@ def _told_of_group(record: Record, members: Ints, told: NDArray[np.object_], tru
 
 
 def _alarms(record: Record, places: Ints, told: NDArray[np.object_], predicted: Label) -> Ints:
-    """The surest report of each frame and place in which nothing stands, where it is `predicted`."""
+    """The surest report of each frame and place without an object, where it is `predicted`."""
     key = _frames(record) * (int(record["place"].max(initial=0)) + 1) + record["place"]
     here = np.isin(record["place"], places)
     standing = np.unique(key[(record["kind"] == "object") & here])

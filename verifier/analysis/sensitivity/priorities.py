@@ -1,4 +1,4 @@
-"""What to do about it: where to label more data, and which wrong reports to fix first.
+"""What to do about it: where to label more data, and which detection errors to fix first.
 
 * **Label more here** (gradient x interval): to first order P is a sum over columns of g . mu, so under a Dirichlet
   posterior with mean m and concentration A (items plus prior) its variance is the sum over columns of
@@ -8,8 +8,9 @@
   (the delta method; Gelman et al., Bayesian Data Analysis, 3rd ed., appendix A, for the covariance of a Dirichlet).
   Each column's share says where data would narrow P most. Per cell: how far P moves while the cell goes through
   its Clopper-Pearson interval and the other labels keep their proportions.
-* **Fix this** (gradient x achievable improvement): P if a kind of wrong report never happened again and the correct
-  one came instead. To first order, and exactly, by solving the chain anew.
+* **Fix this** (gradient x achievable improvement): P if a type of detection error never happened again and the
+correct
+  one came instead. To first order, and exactly, by solving the chain again.
 """
 
 from __future__ import annotations
@@ -122,13 +123,13 @@ def _interval_width(counts: Ints, level: float) -> Floats:
 
 @dataclass(frozen=True)
 class Fix:
-    """A kind of wrong report that is corrected: all its mass moves to the correct label.
+    """A type of detection error that is corrected: all its mass moves to the correct label.
 
     Attributes:
         bin, true, predicted: the cell.
         rate: the mass that moves.
         first_order: change of P by the derivative.
-        probability: P with these matrices, solved anew.
+        probability: P with these matrices, solved again.
         jumps: the correct label has rate 0, and P may jump as soon as it has any other.
     """
 
@@ -143,10 +144,11 @@ class Fix:
 
 @dataclass(frozen=True)
 class Fixes:
-    """What correcting wrong reports would do to one probability.
+    """What correcting detection errors would do to one probability.
 
     Attributes:
-        single: one kind of wrong report each, by what it changes in the wanted direction, the most first; only those
+        single: one type of detection error each, by what it changes in the wanted direction, the most first; only
+        those
             that change P by more than `UNCHANGED`.
         left_out: so many further kinds were not solved for; to first order they change less.
         perfect: P when every report is correct: what the planner makes of perfect perception.
@@ -160,13 +162,13 @@ class Fixes:
 def fixes(
     objective: Objective, found: Sensitivity, data: Measured, start: int, *, raising: bool = True, most: int = 1000
 ) -> Fixes:
-    """What correcting each kind of wrong report would do, all solved in one batch.
+    """What correcting each type of detection error would do, all solved in one batch.
 
     Args:
         objective, found, start: what was differentiated.
         data: its columns held by convention are correct by convention and are left out.
         raising: whether a larger P is wanted.
-        most: kinds of wrong report to solve for; those with the largest effect to first order are taken.
+        most: types of detection error to solve for; those with the largest effect to first order are taken.
     """
     bins, columns = found.columns[~data.fixed[found.columns[:, 0], found.columns[:, 1]]].T
     wrong = found.rates[bins, :, columns] > 0
@@ -194,7 +196,7 @@ def fixes(
 def corrected_probabilities(
     objective: Objective, rates: Floats, sets: Sequence[Collection[tuple[int, int, int]]], start: int
 ) -> Floats:
-    """(k,) P from an initial state with each of k sets of kinds of wrong reports corrected, solved anew.
+    """(k,) P from an initial state with each of k sets of types of detection errors corrected, solved again.
 
     Args:
         objective: of P.

@@ -1,4 +1,4 @@
-"""What a probability hangs on: its derivative in every matrix cell.
+"""What a probability depends on: its derivative in every matrix cell.
 
 Rates of a column sum to 1, so no cell changes alone. With g the derivatives of `adjoint.gradient`, moving mass d from
 label a to label b of one column changes the probability by d (g[b] - g[a]), to first order. Only such differences

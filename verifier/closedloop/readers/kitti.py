@@ -54,7 +54,7 @@ def kitti_tracking_logs(
     reading = Reading(class_map=people_map(people), ignore=ignore, dont_care="drop", sequences=chosen)
     sets = {name: kitti_tracking(annotations, path, reading, frames=frames) for name, path in sources.items()}
     drive = _drive(next(iter(sets.values())).frame_name, speed_mps)
-    remark = f"the vehicle is taken to drive straight ahead at {speed_mps:g} m/s: KITTI tracking has no ego pose"
+    remark = f"the vehicle is assumed to drive straight ahead at {speed_mps:g} m/s: KITTI tracking has no ego pose"
     regions = "detections in KITTI's don't-care regions are judged like any others"
     return logs_of(sets, drive, (remark, regions))
 

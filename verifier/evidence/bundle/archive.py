@@ -158,7 +158,7 @@ def _check_directory(path: Path, limits: ReadingLimits, bundle: str) -> None:
         raise InputError(
             "no sound zip archive: it does not end as verify evidence build writes it",
             Place(bundle),
-            "if it was packed anew by another program, unpack it and check the folder",
+            "if it was packed again by another program, unpack it and check the folder",
         )
     if tail[: -_END.size].startswith(_LOCATOR_MARK):
         raise InputError("a zip64 archive, which no bundle is", Place(bundle))
@@ -182,7 +182,7 @@ def _check_info(info: zipfile.ZipInfo, bundle: str) -> None:
         raise InputError(
             f"{name} is compressed (method {info.compress_type}), as no bundle is",
             Place(bundle),
-            "if it was packed anew by another program, unpack it and check the folder",
+            "if it was packed again by another program, unpack it and check the folder",
         )
 
 
@@ -208,7 +208,7 @@ def _check_rest(raw: bytes, written: bytes, bundle: str) -> None:
         raise InputError(
             f"byte {where} of the archive is not as verify evidence build writes it",
             Place(bundle),
-            "if it was packed anew by another program, unpack it and check the folder",
+            "if it was packed again by another program, unpack it and check the folder",
         )
 
 

@@ -1,7 +1,7 @@
 """The certificates of a bundle: the proofs of its probabilities and confidence bounds, made, and checked.
 
 A certificate proves something about the arrays that it holds. That these arrays are the bundled system's is checked
-here: everything that a certificate is about is built anew from spec, model and matrices, and must be equal.
+here: everything that a certificate is about is rebuilt from spec, model and matrices, and must be equal.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def certificates_of(rebuilt: Study, block: int, objectives: Sequence[Objective])
     data, settings = rebuilt.data, rebuilt.options.confidence
     if data is None or settings is None:
         return
-    effort = Effort(attained=settings.semantics == "one_matrix")
+    effort = Effort(attained=settings.semantics == "shared_matrix")
     for number, objective in enumerate(objectives):
         if why_none(rebuilt, objective) is not None:
             continue
@@ -142,7 +142,7 @@ def check_certificates(
     Args:
         files: of the bundle.
         rebuilt: the system, with `data`.
-        objective: the requirement on the block's chain, built anew.
+        objective: the requirement on the block's chain, rebuilt.
         paths: of its certificates.
     """
     region = None if rebuilt.data is None else rebuilt.data.region(objective.skeleton)

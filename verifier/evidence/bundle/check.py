@@ -1,10 +1,10 @@
 """Checking a bundle: the whole story, from bytes to what they prove.
 
-    archive read safely -> manifest and hashes -> results held against the inputs -> derived files derived again
-                                                                                  -> on request everything anew
+    archive read safely -> manifest and hashes -> results compared with the inputs -> derived files derived again
+                                                                                  -> on request everything again
 
 Whoever changes a file is found by its hash; whoever changes the hashes as well, by what is derived again; whoever
-derives anew as well, by certificates, replays and the second engine; whoever computes everything anew from changed
+derives again as well, by certificates, replays and the second engine; whoever computes everything again from changed
 inputs has built a bundle about other inputs in which nothing is wrong. Only the digest, known from elsewhere, tells
 that one apart.
 """
@@ -32,7 +32,7 @@ from verifier.evidence.bundle.making import Progress, planned_words
 from verifier.evidence.bundle.manifest import MANIFEST_FILE, Manifest, digest_of, read_manifest
 from verifier.evidence.bundle.names import check_paths
 from verifier.evidence.bundle.parts import Parts, read_parts
-from verifier.evidence.bundle.recompute import check_anew
+from verifier.evidence.bundle.recompute import check_recomputed
 from verifier.evidence.bundle.request import REQUEST_FILE, Request, request_of
 from verifier.evidence.bundle.system import Unpacked, unpacked_inputs, without_folder
 from verifier.evidence.consistency import check_document
@@ -46,17 +46,17 @@ NO_DIGEST = (
     "authenticity: a bundle rebuilt from other inputs would also pass. Demand the digest that was printed when it "
     "was built (--digest), or compare it with a signed ci/statement.intoto.json"
 )
-NOT_ANEW = (
+NOT_RECOMPUTED = (
     "statistical intervals, how far confidence bounds are attained, required recalls, plans for further data, ranges "
     "over all strategies, Storm's own values, and of explanations all but the states and probabilities of the runs "
-    "that are listed (whether there are likelier ones, what is seen on them, what would help): --anew computes "
+    "that are listed (whether there are likelier ones, what is seen on them, what would help): --recompute computes "
     "everything again and compares it byte for byte"
 )
 STATED = (
     "whether the inputs are true: counts and model, of the real detector and system, and what people declare; and "
     "what is recorded of how the results were made (the command, the versions of libraries)"
 )
-Anew: TypeAlias = Callable[[Parts, Log], None]
+Recompute: TypeAlias = Callable[[Parts, Log], None]
 _REFUSED = (InputError, UsageError)
 _MALFORMED = (ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
 
@@ -67,7 +67,7 @@ class CheckLimits:
 
     Attributes:
         reading: of the files.
-        system: of states and memory of the system that is built anew.
+        system: of states and memory of the system that is rebuilt.
         timeout_s: of one formula on one chain; and, for each result in the bundle, of the whole check.
     """
 
@@ -87,7 +87,7 @@ DEFAULT_LIMITS = CheckLimits()
 def check_bundle(
     path: str | Path,
     digest: str | None = None,
-    anew: bool = False,
+    recompute: bool = False,
     limits: CheckLimits = DEFAULT_LIMITS,
     progress: Progress = iter,
 ) -> CheckReport:
@@ -96,23 +96,25 @@ def check_bundle(
     Args:
         path: a folder or a zip archive.
         digest: SHA-256 that its manifest must have, in hexadecimal.
-        anew: also compute every result again, and every probability as an exact fraction with Storm.
+        recompute: also compute every result again, and every probability as an exact fraction with Storm.
         limits: of what is read and computed.
-        progress: wraps the list of what `anew` makes, for a progress bar.
+        progress: wraps the list of what `recompute` makes, for a progress bar.
 
     Raises:
         InputError: the bundle cannot be read at all.
         EngineError: the engines disagree or fail.
         NoAnswerError: nothing is wrong as far as the limits of the check allow to look.
     """
-    return check_files(Path(path).absolute().name, read_bundle(path, limits.reading), digest, anew, limits, progress)
+    return check_files(
+        Path(path).absolute().name, read_bundle(path, limits.reading), digest, recompute, limits, progress
+    )
 
 
 def check_files(
     bundle: str,
     files: Mapping[str, bytes],
     digest: str | None = None,
-    anew: bool = False,
+    recompute: bool = False,
     limits: CheckLimits = DEFAULT_LIMITS,
     progress: Progress = iter,
 ) -> CheckReport:
@@ -128,8 +130,8 @@ def check_files(
         wrong = check_hashes(files, manifest)
         altered = {each.file for each in wrong}
         log.findings += wrong
-        log.checked.append((len(manifest.files), "files held against their SHA-256"))
-    again = partial(check_anew, progress=progress) if anew else None
+        log.checked.append((len(manifest.files), "files compared with their SHA-256"))
+    again = partial(check_recomputed, progress=progress) if recompute else None
     results = sum(path.startswith("results/") for path in files)
     clock = Clock(limits.timeout_s * (1 + results))
     try:
@@ -178,14 +180,16 @@ def _manifest(raw: bytes | None, found: str, digest: str | None, log: Log) -> Ma
     return manifest
 
 
-def _sources(files: Mapping[str, bytes], altered: set[str], anew: Anew | None, limits: CheckLimits, log: Log) -> str:
+def _sources(
+    files: Mapping[str, bytes], altered: set[str], recompute: Recompute | None, limits: CheckLimits, log: Log
+) -> str:
     """Derive again and look into the results, as far as what that starts from is intact; the run's verdict."""
     broken = sorted(path for path in altered if derived_row(path) is None)
     if broken:
         log.unchecked.append(f"derived files and the numbers, because {broken[0]} is not what was built")
         return ""
     try:
-        return _looked_into(files, altered, anew, limits, log)
+        return _looked_into(files, altered, recompute, limits, log)
     except LimitError:
         raise
     except _REFUSED as error:
@@ -199,7 +203,7 @@ def _sources(files: Mapping[str, bytes], altered: set[str], anew: Anew | None, l
 
 
 def _looked_into(
-    files: Mapping[str, bytes], altered: set[str], anew: Anew | None, limits: CheckLimits, log: Log
+    files: Mapping[str, bytes], altered: set[str], recompute: Recompute | None, limits: CheckLimits, log: Log
 ) -> str:
     request = _request(files)
     with unpacked_inputs(files, request) as read:
@@ -211,11 +215,11 @@ def _looked_into(
             log.unchecked.append("derived files, because results and inputs do not fit together")
         else:
             _derived(files, altered, parts, log)
-        if anew is not None:
-            anew(parts, log)
+        if recompute is not None:
+            recompute(parts, log)
         else:
-            log.unchecked += [*log.until_anew, NOT_ANEW]
-        _graded(parts, anew is not None, log)
+            log.unchecked += [*log.until_recomputed, NOT_RECOMPUTED]
+        _graded(parts, recompute is not None, log)
         return parts.result.verdict.value
 
 
@@ -230,12 +234,12 @@ def _fit_together(parts: Parts, log: Log) -> None:
             log.findings.append(replace(_refusal(error, path), kind=Kind.CONTENT))
 
 
-def _graded(parts: Parts, anew: bool, log: Log) -> None:
+def _graded(parts: Parts, recompute: bool, log: Log) -> None:
     """What the requirements are, and how the numbers of the results were checked."""
     log.requirements = tuple((each.name, each.planner, each.verdict.value) for each in parts.result.requirements)
     results = (document.content for path, document in parts.documents.items() if path.startswith("results/"))
     count = sum(_numbers_in(content) for content in results)
-    recomputed = count - log.proven if anew else log.recomputed
+    recomputed = count - log.proven if recompute else log.recomputed
     log.grades = Grades(log.proven, recomputed, count - log.proven - recomputed)
 
 
@@ -274,7 +278,7 @@ def _parts(files: Mapping[str, bytes], request: Request, rebuilt: Study, read: U
             )
         if path in files:
             log.findings.append(Finding(path, "", "a file that is said to be omitted", "nothing"))
-    log.checked.append((len(parts.documents), "documents held against their JSON Schema"))
+    log.checked.append((len(parts.documents), "documents compared with their JSON Schema"))
     return parts
 
 

@@ -1,4 +1,4 @@
-"""The results of a bundle held against its inputs: documents, certificates, replays, the second engine's numbers."""
+"""The results of a bundle compared with its inputs: documents, certificates, replays, the second engine's numbers."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _required(parts: Parts, points: Mapping[tuple[int, int], Proven], found: Log
         found.findings += _as_measured(path, content, parts.result)
         _proven_recalls(path, number, content, parts, points, found)
     if count:
-        found.checked.append((count, "documents of required recalls held against spec and run"))
+        found.checked.append((count, "documents of required recalls compared with spec and run"))
 
 
 def _proven_recalls(
@@ -117,7 +117,7 @@ def _proven_recalls(
     points: Mapping[tuple[int, int], Proven],
     found: Log,
 ) -> None:
-    """The probabilities of a document about required recall, held against their certificates."""
+    """The probabilities of a document about required recall, compared with their certificates."""
     if found.findings:
         return
     for source, point, pointer, initial in certified_recalls(parts.rebuilt, number, content):

@@ -200,7 +200,8 @@ def _readme(basis: Basis) -> str:
         "",
         "    verify evidence check FOLDER_OR_ZIP --digest DIGEST",
         "",
-        "DIGEST is the SHA-256 of manifest.json, as verify evidence build printed it. Take it from whoever vouches",
+        "DIGEST is the SHA-256 of manifest.json, as verify evidence build printed it. Take it from whoever is "
+        "responsible",
         "for this evidence, not from the bundle: without it a check cannot tell these inputs from others.",
         "",
         "report/report.html   read this first",

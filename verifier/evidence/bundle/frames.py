@@ -89,7 +89,7 @@ def _expected_remarks(rebuilt: Study, options: RunOptions) -> Iterator[str]:
         options,
         [column for case in rebuilt.cases for column in case.assumed],
         [
-            *grid_remarks(rebuilt.grid, options.false_alarms),
+            *grid_remarks(rebuilt.grid, options.false_positives),
             *(remark for case in rebuilt.cases for remark in start_remarks(case)),
             *noted((case, case.notes) for case in rebuilt.cases),
         ],

@@ -1,4 +1,4 @@
-"""The files of a bundle held against its manifest: what is altered, missing, added, moved or exchanged."""
+"""The files of a bundle compared with its manifest: what is altered, missing, added, moved or exchanged."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The numbers of a run held against the bundled inputs, without the model checker that computed them.
+"""The numbers of a run compared with the bundled inputs, without the model checker that computed them.
 
-The chain of every block is built anew. Certificates, checked in rational arithmetic, prove the probabilities on it
+The chain of every block is rebuilt. Certificates, checked in rational arithmetic, prove the probabilities on it
 and the confidence bounds; where there is none for a probability, the batch engine computes it again, with a rigorous
 enclosure. What only repeating the whole computation can show, such as the ends of statistical intervals, is left to
-`anew`.
+`recompute`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from verifier.language.expressions import to_text
 from verifier.study.case import Case, Study
 from verifier.study.collection import target_of
 from verifier.study.options import RunOptions
-from verifier.study.points import Point, Sureness
+from verifier.study.points import Point, Uncertainty
 from verifier.study.provenance import input_files, matrices_record, run_settings
 from verifier.study.results import RequirementResult, RunResult
 
@@ -34,8 +34,8 @@ _ROUNDING = Fraction(1, 2**52)
 _GIVEN = ", as inputs and request give it"
 _PLACE = ("environment", "constants", "initial")
 NUMBERS_OF_POINT = 4
-"""That are enclosed anew: a probability, its two bounds, and what the second engine said."""
-_OPTIONAL = ("sureness", "exact")
+"""That are enclosed again: a probability, its two bounds, and what the second engine said."""
+_OPTIONAL = ("uncertainty", "exact")
 """What a point has only where it was asked for; a verdict may rest on it."""
 
 
@@ -106,7 +106,7 @@ def check_scenarios(path: str, run: RunResult, rebuilt: Study) -> list[Finding]:
 
 
 class Enclosure(NamedTuple):
-    """What is known anew of the probability from one initial state: a value, and what the true one lies between; the
+    """What is known again of the probability from one initial state: a value, and what the true one lies between; the
     probability, 0 or 1, if every detector gives the same; and in words where that is from."""
 
     value: float
@@ -118,7 +118,7 @@ class Enclosure(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Again:
-    """The probabilities of an objective from each initial state, known anew.
+    """The probabilities of an objective from each initial state, known again.
 
     Attributes:
         objective: the requirement on the block's chain.
@@ -145,7 +145,7 @@ class Again:
         for k, value in enumerate(again.probability[0].tolist()):
             slack = steps * float(again.representation_bound[0, k]) + AGREEMENT * value
             ends = float(again.lower[0, k]) - slack, float(again.upper[0, k]) + slack
-            found.append(Enclosure(value, *ends, self.whatever[k], "the batch engine encloses anew"))
+            found.append(Enclosure(value, *ends, self.whatever[k], "the batch engine encloses again"))
         return found
 
     def wrong(self, point: Point, k: int) -> list[tuple[str, str, str]]:
@@ -214,15 +214,15 @@ def check_points(
         path: of the document in the bundle.
         one: the requirement in it; pointer: where it stands.
         first: number of its first point in this block.
-        again: its probabilities, known anew.
+        again: its probabilities, known again.
         proven: what certificates prove about its confidence bounds; None where there are none.
         tally: where to count.
     """
     for k, ends in enumerate(zip(*again.points, strict=True)):
         point, at = one.points[first + k], f"{pointer}/points/{first + k}"
         wrong = again.wrong(point, k)
-        if point.sureness is not None:
-            wrong += _wrong_bounds(point.sureness, point.probability, k, proven, again.rebuilt)
+        if point.uncertainty is not None:
+            wrong += _wrong_bounds(point.uncertainty, point.probability, k, proven, again.rebuilt)
             tally.bounds += 0 if proven is None else 2
         tally.points += 1
         tally.proven += is_proven(point, *ends)
@@ -267,7 +267,7 @@ def _expected(planner: str, number: int, rebuilt: Study) -> dict[str, Any]:
                 "initial": initial,
                 "draws": list(case.draws),
                 "vacuity": json_values(case.findings[number].vacuity[k]),
-                "sureness": _whether(rebuilt.bounded),
+                "uncertainty": _whether(rebuilt.bounded),
                 "exact": _whether(rebuilt.options.engines.exact),
             }
             for case in rebuilt.cases
@@ -310,14 +310,14 @@ def _wrong_numbers(point: Point, again: Enclosure) -> Iterator[tuple[str, str, s
 
 
 def _wrong_bounds(
-    sureness: Sureness, probability: float, k: int, proven: Proven | None, rebuilt: Study
+    uncertainty: Uncertainty, probability: float, k: int, proven: Proven | None, rebuilt: Study
 ) -> Iterator[tuple[str, str, str]]:
     settings = rebuilt.options.confidence
-    if settings is not None and sureness.level != settings.level:
-        yield "/sureness/level", repr(sureness.level), repr(settings.level)
-    stated = sureness.confidence_bounds
+    if settings is not None and uncertainty.level != settings.level:
+        yield "/uncertainty/level", repr(uncertainty.level), repr(settings.level)
+    stated = uncertainty.confidence_bounds
     for side, sign, number in (("lower", 1, stated.lower), ("upper", -1, stated.upper)):
-        where = f"/sureness/confidence_bounds/{side}"
+        where = f"/uncertainty/confidence_bounds/{side}"
         if sign * (probability - number) < -AGREEMENT:
             yield where, repr(number), f"a bound of the probability {probability!r} beside it"
         if proven is None:

@@ -25,7 +25,7 @@ class Parts:
 
     Attributes:
         request: what was asked.
-        rebuilt: the system, built anew from the inputs.
+        rebuilt: the system, rebuilt from the inputs.
         files: path -> bytes, inputs and results.
         about: path -> what it is, for people.
         documents: path -> validated document, for every file that is one; the run first.

@@ -1,4 +1,4 @@
-"""The alternative policies under which a bundle repeats its run: does a verdict hang on a choice about the data?"""
+"""The alternative policies under which a bundle repeats its run: does a verdict depend on a choice about the data?"""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from verifier.perception.confusion import EMPTY_COLUMN_POLICIES
 from verifier.study.case import Study
 from verifier.study.options import VERDICT_SOURCES, RunOptions
-from verifier.systems.channel import FALSE_ALARM_POLICIES
+from verifier.systems.channel import FALSE_POSITIVE_POLICIES
 
 
 @dataclass(frozen=True)
@@ -30,15 +30,15 @@ def alternatives(rebuilt: Study) -> tuple[Alternative, ...]:
 
     | choice                       | applies                                                            |
     |------------------------------|--------------------------------------------------------------------|
-    | use of column "empty"        | always: what the detector reports where nothing stands             |
+    | use of column "empty"        | always: what the detector reports where there is no object             |
     | rates of columns without data| where the run needed a policy for them                             |
     | what decides a verdict       | where intervals and bounds are made                                |
     """
     options = rebuilt.options
     found = [
-        Alternative(f"false_alarms_{other}", f"false alarms: {other}", replace(options, false_alarms=other))
-        for other in FALSE_ALARM_POLICIES
-        if other != options.false_alarms
+        Alternative(f"false_positives_{other}", f"false positives: {other}", replace(options, false_positives=other))
+        for other in FALSE_POSITIVE_POLICIES
+        if other != options.false_positives
     ]
     if options.empty_columns != "error":
         found += [

@@ -46,7 +46,7 @@ def certified_recalls(rebuilt: Study, number: int, content: Mapping[str, Any]) -
     names = [each.name for each in rebuilt.grid.requirements]
     requirement = names.index(content["requirement"]["name"])
     for k, answer in enumerate(content["answers"]):
-        for kind in ("measured", "at_place", "perfect"):
+        for kind in ("measured", "at_value", "perfect"):
             point = answer[kind]
             place = None if point is None else _place(rebuilt, answer["planner"], point)
             if place is None:
@@ -55,7 +55,7 @@ def certified_recalls(rebuilt: Study, number: int, content: Mapping[str, Any]) -
             objective = rebuilt.cases[block].objective(requirement)
             counts = rebuilt.cases[block].counts
             of, changed = "" if kind == "measured" else point_of_recall(number, k, kind), None
-            if kind == "at_place":
+            if kind == "at_value":
                 changed = _required(rebuilt, counts, answer["cells"])
             else:
                 changed = counts if kind == "measured" else perfect_counts(counts)

@@ -22,7 +22,7 @@ _NEARLY_NOTHING = 1e-13
 """What numbers near 0 may differ by, such as differences between engines."""
 
 
-def check_anew(parts: Parts, found: Log, progress: Progress = iter) -> None:
+def check_recomputed(parts: Parts, found: Log, progress: Progress = iter) -> None:
     """Compute every result again and compare it byte for byte; have Storm compute every probability exactly.
 
     Args:
@@ -38,9 +38,9 @@ def check_anew(parts: Parts, found: Log, progress: Progress = iter) -> None:
         made, rounded, proofs = make_results(parts.rebuilt, storm, progress, parts.files), 0, 0
         for path in sorted({*made.texts, *_results(parts)}):
             if path not in made.texts:
-                found.findings.append(Finding(path, "", "a result", "nothing: it is not made anew", Kind.CONTENT))
+                found.findings.append(Finding(path, "", "a result", "nothing: it is not made again", Kind.CONTENT))
             elif path not in parts.files:
-                found.findings.append(Finding(path, "", "nothing", "a result, which is made anew", Kind.CONTENT))
+                found.findings.append(Finding(path, "", "nothing", "a result, which is made again", Kind.CONTENT))
             elif parts.files[path] == made.texts[path].encode():
                 continue
             elif path.startswith(f"{CERTIFICATES}/"):
@@ -49,7 +49,7 @@ def check_anew(parts: Parts, found: Log, progress: Progress = iter) -> None:
                 raise NoAnswerError(f"{path} says more than is found out within the limits of this check")
             else:
                 rounded += _compared(parts.files[path], made.texts[path].encode(), path, found)
-        found.checked.append((len(made.texts), "results computed anew and compared byte for byte"))
+        found.checked.append((len(made.texts), "results recomputed and compared byte for byte"))
         if rounded:
             found.unchecked.append(
                 f"the last digits of {rounded} numbers, which come out differently on this machine or with its "
@@ -64,7 +64,7 @@ def check_anew(parts: Parts, found: Log, progress: Progress = iter) -> None:
 
 
 def _compared(old: bytes, new: bytes, path: str, found: Log) -> int:
-    """Report where a result that was made anew differs; how many numbers differ in their last digits only.
+    """Report where a result that was made again differs; how many numbers differ in their last digits only.
 
     Another processor or another version of a numerical library rounds differently; so do versions that are stated.
     Proofs rest on such numbers, differ with them, and hold all the same; they are not compared here.

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from verifier.analysis.counterexamples.causes import Losses
-from verifier.analysis.counterexamples.moves import WrongReport
+from verifier.analysis.counterexamples.moves import DetectionError
 from verifier.analysis.counterexamples.replay import Replay, replay
 from verifier.analysis.counterexamples.runs import (
     Run,
@@ -111,7 +111,7 @@ class _Walked(NamedTuple):
         )
 
     def total(self, each: Mapping[str, Any], pointer: str) -> Iterator[Finding]:
-        """The probability of violation, which the second engine computes anew."""
+        """The probability of violation, which the second engine computes again."""
         stated, satisfying = each["violation"], bool(each["violation"]["satisfies_the_formula"])
         value, error = violation_probability(self.objective, self.rebuilt.measured.rates, self.start, satisfying)
         if not abs(stated["probability"] - value) <= error + AGREEMENT * value:
@@ -142,12 +142,14 @@ class _Walked(NamedTuple):
         patterns = losses.patterns(self.start, len(stated["patterns"]) + _MORE_PATTERNS, total)
         names = content["labels"]
         kinds = [
-            WrongReport(kind["bin"], names.index(kind["reported"]), names.index(kind["true"]))
-            for kind in stated["wrong_reports"]
+            DetectionError(kind["bin"], names.index(kind["reported"]), names.index(kind["true"]))
+            for kind in stated["detection_errors"]
         ]
         by_cause = {(frozenset(cause.reports), cause.others): cause.probability for cause in found.causes}
         by_pattern = {pattern.steps: pattern.probability for pattern in patterns.patterns}
-        told = [(frozenset(kinds[k] for k in cause["wrong_reports"]), cause["others"]) for cause in stated["causes"]]
+        told = [
+            (frozenset(kinds[k] for k in cause["detection_errors"]), cause["others"]) for cause in stated["causes"]
+        ]
         steps = [
             tuple(frozenset(frozenset(kinds[k] for k in one) for one in step) for step in pattern["steps"])
             for pattern in stated["patterns"]
@@ -155,10 +157,10 @@ class _Walked(NamedTuple):
         rest = math.fsum(probability for cause, probability in by_cause.items() if cause not in told)
         hidden = [kind for kind in kinds if kind in found.not_told_apart]
         sets = [[kind] for kind in kinds]
-        sets += [[kinds[k] for k in best["wrong_reports"]] for best in stated["corrections"]]
+        sets += [[kinds[k] for k in best["detection_errors"]] for best in stated["corrections"]]
         sets += [[*reports, *(hidden if others else ())] for reports, others in told]
         solved = corrected_probabilities(self.objective, self.values.rates, sets, self.start).tolist()
-        corrected = ("wrong_reports", "corrections", "causes")
+        corrected = ("detection_errors", "corrections", "causes")
         places = [(name, k, "corrected") for name in corrected for k in range(len(stated[name]))]
         places += [(name, k, "probability") for name in ("causes", "patterns") for k in range(len(stated[name]))]
         expected = [*solved, *(by_cause.get(cause) for cause in told), *(by_pattern.get(each) for each in steps)]
@@ -237,14 +239,16 @@ class _Walked(NamedTuple):
 
 def _unknown(stated: Mapping[str, Any], content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """(pointer, what stands there) of cells that no matrix has, and of positions that are not in their list."""
-    kinds, labels = stated["wrong_reports"], content["labels"]
+    kinds, labels = stated["detection_errors"], content["labels"]
     for k, kind in enumerate(kinds):
         if kind["bin"] >= len(content["bins"]) or {kind["true"], kind["reported"]} - set(labels):
             told = f"true {kind['true']} reported as {kind['reported']} in bin {kind['bin']}"
-            yield f"/wrong_reports/{k}", told
+            yield f"/detection_errors/{k}", told
     for name in ("causes", "corrections"):
         for k, part in enumerate(stated[name]):
-            yield from ((f"/{name}/{k}/wrong_reports", str(at)) for at in part["wrong_reports"] if at >= len(kinds))
+            yield from (
+                (f"/{name}/{k}/detection_errors", str(at)) for at in part["detection_errors"] if at >= len(kinds)
+            )
     for k, pattern in enumerate(stated["patterns"]):
         named = (at for step in pattern["steps"] for reports in step for at in reports)
         yield from ((f"/patterns/{k}/steps", str(at)) for at in named if at >= len(kinds))

@@ -1,4 +1,4 @@
-"""The runs of a bundle held against its inputs: what they are about, what follows from what, and every number."""
+"""The runs of a bundle compared with its inputs: what they are about, what follows from what, and every number."""
 
 from __future__ import annotations
 
@@ -70,19 +70,19 @@ def check_runs(parts: Parts, log: Log) -> dict[tuple[int, int], Proven]:
     log.proven += tally.bounds + NUMBERS_OF_POINT * tally.proven
     log.recomputed += NUMBERS_OF_POINT * (tally.points - tally.proven)
     if rebuilt.bounded:
-        log.checked.append((tally.bounds, "confidence bounds held against what certificates prove"))
+        log.checked.append((tally.bounds, "confidence bounds compared with what certificates prove"))
         if others:
-            log.until_anew.append(
+            log.until_recomputed.append(
                 f"confidence bounds and what rests on them in {len(others)} runs under other policies, such as "
                 "whether another policy gives another verdict: the certificates are about the run"
             )
         for path, options in alike.items():
             if options.verdict_from == "interval":
-                log.until_anew.append(f"the verdicts of {path}: they rest on statistical intervals")
+                log.until_recomputed.append(f"the verdicts of {path}: they rest on statistical intervals")
     log.checked.append((tally.proven, "probabilities, with their numerical bounds, that certificates prove"))
     computed = tally.points - tally.proven
     if computed:
-        log.checked.append((computed, "probabilities computed anew by the batch engine, with rigorous enclosures"))
+        log.checked.append((computed, "probabilities recomputed by the batch engine, with rigorous enclosures"))
     return points
 
 
@@ -103,14 +103,14 @@ def _check_alike(
         missing, others = check_remarks(path, run, rebuilt, options)
         log.findings += missing
         if others:
-            log.until_anew.append(f"{others} remarks of {path}, which only the model checker can have made")
+            log.until_recomputed.append(f"{others} remarks of {path}, which only the model checker can have made")
         asked = replace(run.settings, **{name: getattr(options, name) for name in DECIDING})
         log.findings += shape or conclusions_apart(path, run, asked)
         if not shape:
             fitting.append(path)
     if rebuilt.options.decimals is not None:
         listed = ", ".join(runs)
-        log.until_anew.append(f"the probabilities of {listed}: transitions were rounded, so they are none")
+        log.until_recomputed.append(f"the probabilities of {listed}: transitions were rounded, so they are none")
         return {}
     certificates = _by_pair(parts) if bounded else {}
     excused = {path for path in parts.omitted if bounded and path.startswith(f"{CERTIFICATES}/")}

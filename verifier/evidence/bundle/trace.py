@@ -131,7 +131,7 @@ def counts_text(matrices: ConfusionMatrices) -> str:
 def _evidence(one: RequirementResult, traced: Traced, number: int, place: int) -> dict[str, str]:
     """The cells about a requirement under one planner: `number` in the spec, `place` among those run, from 0."""
     worst, verdict = one.worst_point, one.verdict
-    bounds = ("", "") if worst.sureness is None else tuple(map(str, worst.bounds("bounds")))
+    bounds = ("", "") if worst.uncertainty is None else tuple(map(str, worst.bounds("bounds")))
     against = traced.defeaters.get(one.name, ())
     status, reason = "evidenced", ""
     if verdict is Verdict.NO_TARGET:

@@ -21,14 +21,14 @@ from verifier.evidence.case.surroundings import (
 from verifier.evidence.context import CaseContext
 from verifier.evidence.defeaters.values import Defeater, is_rate_of
 from verifier.evidence.documents import Document
-from verifier.evidence.rates.chances import requirement_of, unwanted
 from verifier.evidence.rates.document import RateResult
+from verifier.evidence.rates.encounter_probabilities import requirement_of, unwanted
 from verifier.evidence.rates.hazard import Acceptance
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 IN_ONE_ENCOUNTER = "Argument at the level of one encounter: over each requirement, in the worst of its scenarios"
 IN_OPERATION = "Argument at the level of operation: over the rate of each event, from all encounters of an hour"
-LEFT_TO_PERSONS = "Argument over what results cannot show and is left to persons"
+LEFT_TO_PERSONS = "Argument over what the results cannot show"
 
 
 def build_case(
@@ -98,7 +98,7 @@ def _requirement_claims(
 def _rate_claims(
     draft: Draft, runs: Sequence[Document], documents: Sequence[Document], context: CaseContext
 ) -> list[tuple[str, Status]]:
-    """The goals of rates that were held against a criterion, and of criteria that no rate was held against."""
+    """The goals of rates that were compared with a criterion, and of criteria that no rate was compared with."""
     rates = [(each, run) for each in documents if each.kind == "rate" for run in runs if is_rate_of(each, run)]
     goals = [rate_goal(draft, each, run) for each, run in rates if each.result.acceptance is not None]
     return goals + _missing_rates(draft, runs, rates, context)
@@ -125,7 +125,7 @@ def _requirement_goals(
 def _missing_rates(
     draft: Draft, runs: Sequence[Document], rates: Sequence[tuple[Document, Document]], context: CaseContext
 ) -> list[tuple[str, Status]]:
-    """Acceptance criteria that none of the rates, each with its run, was held against, under some planner."""
+    """Acceptance criteria that none of the rates, each with its run, was compared with, under some planner."""
     found = []
     for name, accepted in context.acceptances.items():
         verified = list(
@@ -146,7 +146,7 @@ def _missing_rates(
 
 
 def _is_held(rate: Document, run: Document, name: str, accepted: Acceptance) -> bool:
-    """Whether a rate of a requirement's failures is held against this criterion, or against a stricter one."""
+    """Whether a rate of a requirement's failures is compared with this criterion, or against a stricter one."""
     content: RateResult = rate.result
     if content.requirement != name or content.acceptance is None:
         return False
@@ -178,7 +178,7 @@ def _strategy(
 def _summary(goals: Sequence[tuple[str, Status]], left: Sequence[tuple[str, Status]]) -> str:
     """How many of the goals stand how."""
     parts = []
-    for what, found in (("Claims", goals), ("Left to persons", left)):
+    for what, found in (("Claims", goals), ("Not shown by this evidence", left)):
         counts = [(each, sum(status is each for _, status in found)) for each in Status]
         parts.append(f"{what}: {', '.join(f'{count} {each.value}' for each, count in counts if count) or 'none'}")
     return ". ".join(parts)

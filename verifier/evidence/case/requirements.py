@@ -1,4 +1,4 @@
-"""The argument for one requirement: over true environments, then over scenarios, each resting on the result of a run.
+"""The argument for one requirement: over environments, then over scenarios, each resting on the result of a run.
 
 A scenario whose verdict is "satisfied" is supported by the run. A violated one is refuted by it: a counter goal with
 the run as its counter solution. An inconclusive or a vacuous one is left undeveloped. What is defeated above is
@@ -36,8 +36,8 @@ _STATUS: Mapping[str, Status] = {
 }
 _EVENTS: Mapping[str, str] = {"violated": "violation rate", "satisfied": "rate of satisfaction"}
 _ABOUT_THE_TARGET = ("straddles_target", "thin_columns", "policy_sensitive", "no_bounds")
-"""Kinds of doubt that say nothing against a rate, which is held against another criterion. Thin columns do, where the
-rate is not made from confidence bounds, which alone allow for them."""
+"""Kinds of doubt that say nothing against a rate, which is compared with another criterion. Thin columns do, where
+the rate is not made from confidence bounds, which alone allow for them."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def requirement_goal(draft: Draft, argued: Argued) -> str:
         Element(
             strategy,
             Kind.STRATEGY,
-            f"Argument over the true environments {listing}: each must meet the target",
+            f"Argument over the environments {listing}: each must meet the target",
             supported_by=tuple(child for child, _ in children),
             status=worst,
         )
@@ -117,7 +117,7 @@ def rate_goal(draft: Draft, rate: Document, run: Document) -> tuple[str, Status]
     content: RateResult = rate.result
     bounds, accepted = content.bounds, content.acceptance
     if accepted is None:
-        raise ValueError("a rate that is not held against a criterion has no goal")
+        raise ValueError("a rate that is not compared with a criterion has no goal")
     claim = Claim(run.sha256, content.requirement, content.planner)
     doubts = [each for each in draft.touching(claim) if _speaks_against(each, content)]
     rests = draft.goals.get(claim)
@@ -200,7 +200,7 @@ def _environment_goal(
         Element(
             identifier,
             Kind.GOAL,
-            f"In true environment {name_text(environment)}, {argued.label} holds: P {argued.requirement.target_text}",
+            f"In environment {name_text(environment)}, {argued.label} holds: P {argued.requirement.target_text}",
             _note("", inherited, []),
             (strategy,),
             status=status,
@@ -256,8 +256,8 @@ def _judged_text(rate: RateResult) -> str:
 
 
 def _bounds_text(argued: Argued, point: Point) -> str:
-    """The probability, and the bounds that were held against the target."""
-    settings, found = argued.run.result.settings, point.sureness
+    """The probability, and the bounds that were compared with the target."""
+    settings, found = argued.run.result.settings, point.uncertainty
     source, value = settings.verdict_from, f"P = {probability_text(point.probability)}"
     if found is None or source == "point":
         return f"{value}, the data's uncertainty left out"

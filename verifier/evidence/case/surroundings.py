@@ -1,4 +1,5 @@
-"""What an argument rests on and cannot show: contexts, assumptions with their status, and goals left to persons.
+"""What an argument rests on and cannot show: contexts, assumptions with their status, and goals not shown by this
+evidence.
 
 AMLAS names (stages, elements of its argument patterns, artefacts in brackets) are those of Hawkins et al., Guidance
 on the Assurance of Machine Learning in Autonomous Systems (AMLAS), University of York, 2021 (arXiv:2102.01564).
@@ -74,7 +75,7 @@ def argument_grounds(
             _memory_status(runs, dependent),
             dependent,
         ),
-        ("The true environment does not change during an encounter", _left_to(context, "assumptions"), []),
+        ("The environment does not change during an encounter", _left_to(context, "assumptions"), []),
         (f"What counts as detected: {_matching_text(runs, documents)}", _left_to(context, "assumptions"), []),
         *((text, status, few) for text, status in _bounds_statuses(runs)),
     ]
@@ -181,7 +182,7 @@ def _scenario_justification(draft: Draft) -> str:
         Element(
             draft.name(Kind.JUSTIFICATION),
             Kind.JUSTIFICATION,
-            "The scenarios are all true environments and initial states that were asked for; the worst decides",
+            "The scenarios are all environments and initial states that were asked for; the worst decides",
             amlas="Stage 6, J6.1",
         )
     )
@@ -256,12 +257,12 @@ def _exposure_text(context: CaseContext) -> str:
 
 def _people_text(context: CaseContext) -> str:
     parts = [f"{what}: {name_text(context.responsible.get(key, NOT_STATED))}" for key, what in DUTIES.items()]
-    return f"Who answers for what is left to persons: {'; '.join(parts)}"
+    return f"Responsible for what this evidence does not show: {'; '.join(parts)}"
 
 
 def _left_to(context: CaseContext, duty: str) -> str:
     person = context.responsible.get(duty)
-    return f"Left to persons; who answers for it: {NOT_STATED if person is None else name_text(person)}"
+    return f"Not shown by this evidence; responsible: {NOT_STATED if person is None else name_text(person)}"
 
 
 def _stated(text: str) -> str:

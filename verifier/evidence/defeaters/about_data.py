@@ -48,8 +48,8 @@ def thin_columns(run: Document, documents: Sequence[Document]) -> Iterator[Doubt
     matrices = matrices_behind(run, documents)
     for claim, each in requirements_with_targets(run):
         if run.result.settings.verdict_from == "bounds":
-            if each.evidence_needed is not None:
-                yield from _undecided(claim, each.worst, each.evidence_needed)
+            if each.additional_data is not None:
+                yield from _undecided(claim, each.worst, each.additional_data)
         elif matrices is not None:
             yield from _too_thin(claim, each, run, documents, matrices)
 
@@ -227,7 +227,7 @@ def stale(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
                     f"{name_text(run.name)} was made with {role} {name_text(name)} of SHA-256 {mine[:12]}..., and "
                     f"the one {what} is {digest[:12]}...",
                     claims_on(run, documents),
-                    "make every result anew from the same files",
+                    "make every result again from the same files",
                 )
 
 

@@ -13,14 +13,14 @@ NO_ALARMS = "so the model contains no false positives"
 """What the remarks of a run hold, and how they end, that say so."""
 
 
-def no_false_alarms(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
+def no_false_positives(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
     """Matrices, or a choice, by which the detector never reports what is not there."""
     reason = next((each for each in run.result.remarks if each.endswith(NO_ALARMS)), None)
-    if run.result.settings.false_alarms == "ignore":
-        reason = f"false alarms were ignored by choice, {NO_ALARMS}"
+    if run.result.settings.false_positives == "ignore":
+        reason = f"false positives were ignored by choice, {NO_ALARMS}"
     if reason is not None:
         yield from doubt(
-            "no_false_alarms",
+            "no_false_positives",
             name_text(reason, 600),
             claims_on(run, documents),
             "matrices that count unmatched detections",
@@ -32,7 +32,8 @@ def distance_ignored(run: Document, documents: Sequence[Document]) -> Iterator[D
     if run.result.settings.canonical:
         yield from doubt(
             "distance_ignored",
-            "the matrices of all distances were added up: the detector is taken to be equally good at every distance",
+            "the matrices of all distances were added up: the detector is assumed to be equally good at every "
+            "distance",
             claims_on(run, documents, perceived=True),
             "a run without --canonical",
         )
@@ -78,12 +79,12 @@ def endless(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
 
 
 def left_out(run: Document, documents: Sequence[Document]) -> Iterator[Doubt]:
-    """True environments that the spec asks for and the command left out."""
+    """Environments that the spec asks for and the command left out."""
     names = run.result.settings.environments_left_out
     if names:
         yield from doubt(
             "scenarios_left_out",
-            f"{name_text(run.name)} leaves out what the spec asks for: true environment "
+            f"{name_text(run.name)} leaves out what the spec asks for: environment "
             f"{some_of([name_text(each) for each in names], 8)}",
             claims_on(run, documents),
             "a run without --env",

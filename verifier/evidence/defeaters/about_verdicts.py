@@ -29,7 +29,7 @@ def straddles_target(run: Document) -> Iterator[Doubt]:
         ]
         if points:
             point = each.points[each.worst if each.worst in points else points[0]]
-            needed = each.evidence_needed
+            needed = each.additional_data
             yield from doubt(
                 "straddles_target",
                 f"{name_text(claim.requirement)}: {counted(len(points), 'scenario')} undecided; in "
@@ -49,7 +49,7 @@ def no_bounds(run: Document) -> Iterator[Doubt]:
             if point.verdict is not Verdict.SATISFIED or confirmed(point, each.target):
                 continue
             how = "and no bounds were computed"
-            if point.sureness is not None:
+            if point.uncertainty is not None:
                 how = f"and the confidence bounds are {bounds_text(*point.bounds('bounds'))}"
             yield from doubt(
                 "no_bounds",

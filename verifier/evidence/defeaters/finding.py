@@ -51,7 +51,7 @@ def _doubts(
     yield from about_data.dependent_frames(run, documents)
     yield from about_data.untested_channel(run, documents)
     yield from about_data.few_drives(run, documents)
-    yield from about_settings.no_false_alarms(run, documents)
+    yield from about_settings.no_false_positives(run, documents)
     yield from about_settings.distance_ignored(run, documents)
     yield from about_settings.assumed_rates(run, documents)
     yield from about_settings.rounded(run, documents)

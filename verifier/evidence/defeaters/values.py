@@ -84,13 +84,13 @@ KINDS: Mapping[str, str] = {
     "dependent_frames": "misses follow misses",
     "untested_channel": "the memoryless detector is not tested",
     "few_drives": "few drives",
-    "no_false_alarms": "false positives not modelled",
+    "no_false_positives": "false positives not modelled",
     "distance_ignored": "distances are ignored",
     "policy_sensitive": "another policy gives another verdict",
     "one_engine": "the two engines are less independent than elsewhere",
     "rounded": "transition probabilities were rounded",
     "endless": "runs never end",
-    "scenarios_left_out": "true environments are left out",
+    "scenarios_left_out": "environments are left out",
     "vacuous": "the check says nothing about the system",
     "stale": "the data are not those of the result",
     "trained_on_tests": "the detector was trained on test data",
@@ -112,7 +112,7 @@ def is_rate_of(rate: Document, run: Document) -> bool:
 
 
 def claimed(run: Document, documents: Sequence[Document]) -> Iterator[tuple[Claim, RequirementResult]]:
-    """As `requirements_with_targets`, and those whose rate is held against an acceptance criterion."""
+    """As `requirements_with_targets`, and those whose rate is compared with an acceptance criterion."""
     rated = {
         (each.result.requirement, each.result.planner)
         for each in documents
@@ -156,6 +156,6 @@ def claims_on(
 
 def confirmed(point: Point, target: Target | None) -> bool:
     """Whether the confidence bounds of a scenario, where it has any, show by themselves that the target is met."""
-    if point.sureness is None or target is None:
+    if point.uncertainty is None or target is None:
         return False
     return verdict_of(*point.bounds("bounds"), target.comparison, target.probability) is Verdict.SATISFIED

@@ -1,7 +1,7 @@
 """Numbers that differ from those that follow: (element, what is wrong).
 
 Whatever a result states twice, or computes from what it also states, is computed again beside these. What it only
-declares (a name, a count, a setting) has nothing to be held against. Whoever reads stops at the first element.
+declares (a name, a count, a setting) has nothing to be compared with. Whoever reads stops at the first element.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ def scenarios_left_out(content: Mapping[str, Any]) -> Misfits:
                 yield f"/requirements/{k}/points/{n}", f"expected a scenario of the settings, got {block}"
                 return
             blocks[block].add(str(point["initial"]))
-            if settings["confidence"] is not None and "sureness" not in point:
-                yield f"/requirements/{k}/points/{n}", "expected sureness, as the settings have confidence"
+            if settings["confidence"] is not None and "uncertainty" not in point:
+                yield f"/requirements/{k}/points/{n}", "expected uncertainty, as the settings have confidence"
     whole = {(block, initial) for block, states in blocks.items() for initial in states or {"one"}}
     for k, each in enumerate(asked):
         there = {(block_text(p["environment"], p["constants"]), str(p["initial"])) for p in each["points"]}

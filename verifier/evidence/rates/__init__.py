@@ -1,4 +1,4 @@
-"""From a probability per encounter to a rate per hour, held against an acceptance criterion."""
+"""From a probability per encounter to a rate per hour, compared with an acceptance criterion."""
 
 from verifier.evidence.rates.exposure import Exposure
 from verifier.evidence.rates.hazard import Acceptance, HazardRate, RateQuestion, hazard_rate

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from verifier.analysis.channel_test import channel_condition, channel_test
 from verifier.checking.verdicts import Decision, decide, verdict_of
-from verifier.evidence.rates.chances import Chance
+from verifier.evidence.rates.encounter_probabilities import Chance
 from verifier.study.options import VerdictSource
 from verifier.study.results import RunResult
 

@@ -20,7 +20,7 @@ from verifier.telling.wording import difference_text, name_text, scenario_text, 
 Assumption = tuple[str, str, str]
 """What is assumed, its status in a word or two, and why."""
 AGAINST = frozenset({"contradicted", "weakens the result", "few drives"})
-UNTESTED = frozenset({"not tested", "not stated", "not known here", "assumed", "left to persons"})
+UNTESTED = frozenset({"not tested", "not stated", "not known here", "assumed", "not shown by this evidence"})
 
 
 def assumptions_section(documents: Sequence[Document]) -> Section:
@@ -60,7 +60,7 @@ def caveats(documents: Sequence[Document]) -> tuple[list[str], list[str]]:
     found = list(dict.fromkeys(each for document in held for each in _assumptions(document, given)))
     against = [f"{sentence(status)}: {_within(what)}; {why}." for what, status, why in found if status in AGAINST]
     untested = "; ".join(dict.fromkeys(_within(what) for what, status, _ in found if status in UNTESTED))
-    return against, [f"Taken for granted, and not tested here: {untested}."] if untested else []
+    return against, [f"Assumed and not tested: {untested}."] if untested else []
 
 
 def _within(what: str) -> str:
@@ -91,18 +91,18 @@ def _assumptions(document: Document, given: Mapping[str, Document]) -> Iterator[
     yield (
         "What stands in the way does not change during an episode",
         "by construction",
-        "every true environment is verified on its own, and the worst counts",
+        "every environment is verified on its own, and the worst counts",
     )
     yield (
         "The rates in use are those of the data",
-        "left to persons",
+        "not shown by this evidence",
         "no result can say whether the data are like the operational domain",
     )
     yield _independence(settings.confidence)
     yield from _confidence_bounds(settings.confidence)
     yield from _vacuous(document)
     yield _matching(files)
-    yield _false_alarms(settings.false_alarms, files)
+    yield _false_positives(settings.false_positives, files)
     policy = settings.empty_columns
     if policy == "error":
         yield ("Every matrix column that is used has items", "checked", "an empty one would have been an error")
@@ -162,7 +162,7 @@ def _confidence_bounds(found: ConfidenceRecord | None) -> Iterator[Assumption]:
     if found is None:
         return
     bounds = found.bounds
-    same = {"every_state": "the matrix may differ from state to state", "one_matrix": "one matrix holds throughout"}
+    same = {"per_state": "the matrix may differ from state to state", "shared_matrix": "one matrix holds throughout"}
     how = (
         f"then simultaneous coverage of {bounds.chances} bounded rates is at least {level_text(found.level)} "
         f"(Bonferroni); {same[found.semantics]}"
@@ -197,9 +197,9 @@ def _matching(files: Sequence[Content | None]) -> Assumption:
     return what, "as stated", "; ".join(name_text(plain(each)) for each in stated)
 
 
-def _false_alarms(policy: str, files: Sequence[Content | None]) -> Assumption:
-    what = "False alarms"
-    stated = [str(each.get("false_alarms", "not stated")) for each in files if each is not None]
+def _false_positives(policy: str, files: Sequence[Content | None]) -> Assumption:
+    what = "False positives"
+    stated = [str(each.get("false_positives", "not stated")) for each in files if each is not None]
     counted = (
         f"unmatched detections in the matrices: {', '.join(stated)}"
         if stated

@@ -54,9 +54,9 @@ def _rows(document: Document) -> Iterator[dict[str, Any]]:
         asked = content["requirement"]
         for answer in content["answers"]:
             about = {"requirement": asked["name"], "planner": answer["planner"], **_told_target(asked)}
-            for state in ("measured", "at_place", "perfect"):
+            for state in ("measured", "at_value", "perfect"):
                 if answer[state] is not None:
-                    row = {**about, "state": state.replace("at_place", "required")} | _point(point(answer[state]))
+                    row = {**about, "state": state.replace("at_value", "required")} | _point(point(answer[state]))
                     free = state == "perfect" or "whatever_predicted" in answer[state]
                     yield row | ({} if free else {"condition": answer["condition"] or ""})
     elif document.kind == "compare":
@@ -93,7 +93,7 @@ def _point(point: Point, settings: SettingsRecord | None = None) -> dict[str, An
         "reason": reason_text(point.reason, point.probability),
         "vacuity": vacuity_text(point),
     }
-    sure = point.sureness
+    sure = point.uncertainty
     if sure is None or settings is None:
         return found
     return found | {

@@ -57,8 +57,8 @@ def regression_sentence(document: Document, gate: DropGate) -> tuple[str, str]:
 def _rule(drop_from: str) -> str:
     """What a drop is judged by."""
     if drop_from == "point":
-        return "by the probabilities of the given matrices (how sure the data make them does not count)"
-    return f"with a chance of at least {name_text(drop_from.partition(':')[2])}"
+        return "by the probabilities of the given matrices (their statistical uncertainty is ignored)"
+    return f"with a probability of at least {name_text(drop_from.partition(':')[2])}"
 
 
 def gate_verdict(*, failed: bool) -> str:
@@ -105,7 +105,7 @@ def drops_table(gate: DropGate, caption: str) -> Table:
         )
         for drop in gate.drops
     )
-    header = ("requirement", "of", "before", "now", "drop", "chance of more than allowed", "gate")
+    header = ("requirement", "of", "before", "now", "drop", "probability of more than allowed", "gate")
     return Table(f"{caption}; allowed is {name_text(gate.max_drop)}", header, rows, sortable=True)
 
 

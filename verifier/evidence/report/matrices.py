@@ -87,7 +87,7 @@ def _about(document: Document, whole: ConfusionCounts, users: Sequence[Document]
         ("Labelling", f"{whole.labelling}: {items}"),
         ("Distance", plain(content["distance"])) if "distance" in content else None,
         ("Matching", plain(content["matching"])) if "matching" in content else ("Matching", "not stated"),
-        ("Unmatched detections", plain(content.get("false_alarms", "not stated"))),
+        ("Unmatched detections", plain(content.get("false_positives", "not stated"))),
         ("Drives counted apart", "not stated" if sequences is None else str(len(sequences))),
         ("Source", plain(content["source"])) if "source" in content else ("Source", "not stated"),
         ("Notes", plain(content["notes"])) if content.get("notes") else None,

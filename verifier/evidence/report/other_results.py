@@ -49,7 +49,7 @@ def wing_sentences(document: Document) -> Iterator[tuple[str, str]]:
     """What such a document says, for the summary."""
     if document.kind == "assess":
         for system in document.result.systems:
-            held = HELD.get(system.verdict, "nothing was held against a tolerance")
+            held = HELD.get(system.verdict, "no tolerance was given")
             yield f"Robustness of {name_text(system.title)}: {held}.", system.verdict
     elif document.kind == "trade_offs":
         for table in document.result.metrics:
@@ -107,7 +107,7 @@ def _flip_text(kind: str, flip: FlipRecord) -> str:
         f"{name_text(each.metric)}"
         for each in (flip.from_, flip.to)
     ]
-    chance = "" if flip.probability is None else f" (chance {flip.probability:.2g})"
+    chance = "" if flip.probability is None else f" (probability {flip.probability:.2g})"
     return f"The choice changes {kind}: best is {ends[0]}, but {ends[1]}{chance}."
 
 
@@ -176,7 +176,7 @@ def _degradation(found: DegradationRecord | None, title: str) -> Iterator[Block]
         for each in found.criteria
     )
     caption = f"{title}: from which {name_text(found.parameter)}{unit} on each criterion fails"
-    yield Table(caption, ("criterion", "limit", "holds at", "fails at", "surely fails at"), rows, sortable=True)
+    yield Table(caption, ("criterion", "limit", "holds at", "fails at", "confirmed to fail at"), rows, sortable=True)
 
 
 def _mutate(document: Document) -> Iterator[Block]:

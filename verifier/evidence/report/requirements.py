@@ -15,7 +15,7 @@ from verifier.evidence.documents import Document
 from verifier.evidence.report.explained import explained_sections
 from verifier.evidence.report.subjects import Subject
 from verifier.questions.require.require_result import Answer
-from verifier.study.points import Point, Sureness
+from verifier.study.points import Point, Uncertainty
 from verifier.study.records import SettingsRecord
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Section, Table, facts
 from verifier.telling.grounds import (
@@ -114,11 +114,11 @@ def _range_sentence(subject: Subject) -> str:
 
 
 def held_against(settings: SettingsRecord, point: Point) -> tuple[float, float, str, str] | None:
-    """The bounds that were held against the target, and how a sentence names them where they decide and where not.
+    """The bounds that were compared with the target, and how a sentence names them where they decide and where not.
 
-    None: P itself was held against it.
+    None: P itself was compared with it.
     """
-    sure, kind = point.sureness, settings.verdict_from
+    sure, kind = point.uncertainty, settings.verdict_from
     if sure is None or kind == "point":
         return None
     lower, upper = point.bounds(kind)
@@ -131,7 +131,7 @@ def held_against(settings: SettingsRecord, point: Point) -> tuple[float, float, 
 
 def deciding_sentences(subject: Subject) -> Iterator[str]:
     """What would decide an inconclusive requirement."""
-    needed = subject.result.evidence_needed
+    needed = subject.result.additional_data
     if subject.result.verdict is not Verdict.INCONCLUSIVE or reason_text(subject.result.worst_point.reason):
         return
     if needed is None:
@@ -165,7 +165,7 @@ def _numbers(subject: Subject) -> Table:
         ("P", probability_text(worst, subject.result.threshold)),
         ("Numerically off by", margin if worst.exact is None else "nothing: exact"),
         ("Second engine", number_text(worst.second_engine)),
-        *([] if worst.sureness is None or rests_on is None else _sureness_facts(worst.sureness, rests_on)),
+        *([] if worst.uncertainty is None or rests_on is None else _uncertainty_facts(worst.uncertainty, rests_on)),
         ("Verdict", marked_verdict(worst)),
         None if worst.basis is None else ("It rests on", _basis_text(subject)),
         ("Planner", name_text(subject.result.planner)),
@@ -175,7 +175,7 @@ def _numbers(subject: Subject) -> Table:
     )
 
 
-def _sureness_facts(sure: Sureness, rests_on: BoundsBasis) -> Iterator[tuple[str, str]]:
+def _uncertainty_facts(sure: Uncertainty, rests_on: BoundsBasis) -> Iterator[tuple[str, str]]:
     interval, bounds = sure.interval, sure.confidence_bounds
     wider = " (known to be wider than needed)" if bounds.conservative else ""
     yield (
@@ -206,7 +206,7 @@ def _strategies(subject: Subject) -> tuple[str, str] | None:
 
 
 def _ruler(subject: Subject) -> str:
-    worst, sure, target = subject.result.worst_point, subject.result.worst_point.sureness, subject.result.threshold
+    worst, sure, target = subject.result.worst_point, subject.result.worst_point.uncertainty, subject.result.threshold
     interval = bounds = None
     if sure is not None:
         interval = sure.interval.lower, sure.interval.upper
@@ -217,7 +217,7 @@ def _ruler(subject: Subject) -> str:
 
 def _ruler_caption(subject: Subject) -> str:
     parts = ["Dot: P."]
-    if subject.result.worst_point.sureness is not None:
+    if subject.result.worst_point.uncertainty is not None:
         parts.append("Dark bar: interval. Light bar: confidence bounds.")
     if subject.result.target is not None:
         parts.append("Dashed: target.")
@@ -241,7 +241,7 @@ def _scenario_blocks(subject: Subject) -> Iterator[Block]:
 
 def scenario_table(subject: Subject) -> Table:
     """One row per scenario."""
-    sure = next((point.sureness for point in subject.result.points if point.sureness is not None), None)
+    sure = next((point.uncertainty for point in subject.result.points if point.uncertainty is not None), None)
     header = ["scenario", "P"]
     if sure is not None:
         header += [f"{level_text(sure.level)} {sure.interval.kind}", subject.settings.bounds_name]
@@ -249,14 +249,14 @@ def scenario_table(subject: Subject) -> Table:
     for point in subject.result.points:
         row = [Cell(scenario_text(point)), Cell(probability_text(point, subject.result.threshold), point.probability)]
         if sure is not None:
-            row += sureness_cells(point)
+            row += uncertainty_cells(point)
         rows.append((*row, Cell(marked_verdict(point), verdict=point.verdict.value)))
     return Table("Scenarios", (*header, "verdict"), tuple(rows), sortable=True)
 
 
-def sureness_cells(point: Point) -> list[Cell]:
+def uncertainty_cells(point: Point) -> list[Cell]:
     """Interval and confidence bounds of a point, empty where it has none."""
-    sure = point.sureness
+    sure = point.uncertainty
     if sure is None:
         return [Cell("none"), Cell("none")]
     return [
@@ -311,7 +311,7 @@ def _value(point: Point, kind: str, name: str) -> float | None:
 
 
 def _line(label: str, points: list[tuple[float, Point]]) -> Line:
-    sure = [(x, point.sureness.interval) for x, point in points if point.sureness is not None]
+    sure = [(x, point.uncertainty.interval) for x, point in points if point.uncertainty is not None]
     band = [(x, interval.lower, interval.upper) for x, interval in sure]
     return Line(label, [(x, point.probability) for x, point in points], band if len(band) == len(points) else ())
 

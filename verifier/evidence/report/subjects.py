@@ -23,7 +23,7 @@ from verifier.telling.wording import name_text, scenario_text
 
 T = TypeVar("T")
 CHOICES = (
-    "constants", "where", "score_threshold", "canonical", "empty_columns", "false_alarms", "endless",
+    "constants", "where", "score_threshold", "canonical", "empty_columns", "false_positives", "endless",
     "round_transitions",
 )  # fmt: skip
 """Settings that decide what is asked of which chain."""
@@ -94,7 +94,7 @@ def _as_found(part: Explained) -> RequirementResult:
         formula=part.formula,
         target=part.target,
         points=(part.point,),
-        evidence_needed=part.evidence_needed,
+        additional_data=part.additional_data,
         tipping_points=part.tipping_points,
     )
 

@@ -10,7 +10,7 @@ from verifier.checking.verdicts import SEVERITY, Verdict, condition_over, verdic
 from verifier.evidence.documents import Document
 from verifier.evidence.report.assumptions import caveats
 from verifier.evidence.report.explained import explained_sentences
-from verifier.evidence.report.requirements import deciding_sentences, sureness_cells, verdict_sentence
+from verifier.evidence.report.requirements import deciding_sentences, uncertainty_cells, verdict_sentence
 from verifier.evidence.report.subjects import Subject, confusion_inputs, disagreements, matrices_of
 from verifier.telling.blocks import Block, Cell, Listing, Paragraph, Row, Section, Table
 from verifier.telling.grounds import bounds_told
@@ -87,7 +87,7 @@ def _specs(subjects: Sequence[Subject]) -> str:
 
 def _reading(subjects: Sequence[Subject]) -> Iterator[str]:
     """What the numbers of the table are, and by what rule the verdicts follow from them."""
-    sure = [found for each in subjects if (found := each.result.worst_point.sureness) is not None]
+    sure = [found for each in subjects if (found := each.result.worst_point.uncertainty) is not None]
     text = "P is the probability that a requirement is met, with the rates of the matrices as they were measured."
     if sure:
         kinds = {found.interval.kind for found in sure}
@@ -95,7 +95,7 @@ def _reading(subjects: Sequence[Subject]) -> Iterator[str]:
         whose = listed([f"{taken[kind]} ({kind})" for kind in sorted(kinds)], "or")
         text += f" The interval says how far the data leave P open; it assumes that {whose}."
     yield text
-    bounds = [each.settings.bounds for each in subjects if each.result.worst_point.sureness is not None]
+    bounds = [each.settings.bounds for each in subjects if each.result.worst_point.uncertainty is not None]
     for told in dict.fromkeys(bounds_told(basis) for basis in bounds if basis is not None):
         yield f"P lies within the bounds for all rates that the data do not rule out: {told}."
     for what, verb, again in sorted({_rule(each) for each in subjects if each.result.target is not None}):
@@ -114,9 +114,9 @@ def _reading(subjects: Sequence[Subject]) -> Iterator[str]:
 
 
 def _rule(subject: Subject) -> tuple[str, str, str]:
-    """What is held against a target, with its verb and its pronoun."""
+    """What is compared with a target, with its verb and its pronoun."""
     kind = subject.settings.verdict_from
-    if kind == "point" or subject.result.worst_point.sureness is None:
+    if kind == "point" or subject.result.worst_point.uncertainty is None:
         return "P as measured, with its numerical bounds,", "lies", "it"
     if kind == "bounds":
         return "the confidence bounds", "lie", "they"
@@ -171,17 +171,17 @@ def _table(subjects: Sequence[Subject]) -> Table:
     header = ["requirement", "verdict"]
     header += ["planner"] if several_planners else []
     header += ["result"] if several_documents else []
-    header += ["target", "P (worst)", *_sureness_header(subjects), "worst scenario"]
+    header += ["target", "P (worst)", *_uncertainty_header(subjects), "worst scenario"]
     rows = tuple(_row(each, several_planners, several_documents, len(header)) for each in subjects)
     return Table("All requirements", tuple(header), rows, sortable=True)
 
 
-def _sureness_header(subjects: Sequence[Subject]) -> list[str]:
+def _uncertainty_header(subjects: Sequence[Subject]) -> list[str]:
     """Two columns where any point has intervals; their levels and kinds are named where all have the same."""
     found = {
         (sure.level, sure.interval.kind, each.settings.bounds_name)
         for each in subjects
-        if (sure := each.result.worst_point.sureness) is not None
+        if (sure := each.result.worst_point.uncertainty) is not None
     }
     if not found:
         return []
@@ -207,5 +207,5 @@ def _row(subject: Subject, planner: bool, document: bool, width: int) -> Row:
     cells.append(Cell(subject.result.target_text, None if target is None else float(target)))
     cells.append(Cell(probability_text(worst, target), worst.probability))
     if width - len(cells) > 1:
-        cells += sureness_cells(worst)
+        cells += uncertainty_cells(worst)
     return (*cells, Cell(scenario_text(worst)))

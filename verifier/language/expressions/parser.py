@@ -117,7 +117,7 @@ def read(parser: Lark, text: str, source: Source, start: Position, end: str) -> 
 def _before(parser: Lark, text: str, count: int, start: Position) -> tuple[Token | None, set[str]]:
     """The last of the first `count` tokens and the token types that may follow it.
 
-    Read anew: a parser that met a token it cannot use has by then reduced what came before.
+    Read again: a parser that met a token it cannot use has by then reduced what came before.
     """
     interactive = parser.parse_interactive(text)
     previous = None

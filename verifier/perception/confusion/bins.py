@@ -1,9 +1,9 @@
 """Bins: distance, and whatever else the detector's behaviour may depend on, as a product of named binnings.
 
 Distance always comes first. A further *variable* says what it belongs to, because that decides what column "empty"
-(nothing stands there) can mean:
+(there is no object) can mean:
 
-* place: every point of the scene has it, also one where nothing stands (`bearing_deg`). "Empty" is counted in
+* place: every point of the scene has it, also one where there is no object (`bearing_deg`). "Empty" is counted in
   each of its bins.
 * frame: everything in a frame shares it (`sequence`). A frame is counted in its own bin only.
 * object: only an object has it (`occluded`, `speed_mps`, any attribute). Nothing has no occlusion, so column

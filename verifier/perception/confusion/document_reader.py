@@ -37,7 +37,7 @@ REQUIRED = ("schema", "version", "labelling", "axes", "labels", "bins")
 METADATA = (
     "distance",
     "matching",
-    "false_alarms",
+    "false_positives",
     "grouping",
     "score_threshold",
     "where",
@@ -78,7 +78,7 @@ class DocumentReader:
         members = None if thresholds is None else len(thresholds)
         bins, counts = self._bins(document["bins"], variables, len(labels), members)
         self._check_empty_columns(bins, counts, labels.index(EMPTY))
-        if document.get("false_alarms") == "dropped":
+        if document.get("false_positives") == "dropped":
             self._check_no_alarms(counts, labels.index(EMPTY), members)
         sequences = None
         if "sequences" in document:
@@ -101,9 +101,9 @@ class DocumentReader:
         metadata = {key: document[key] for key in METADATA if key in document}
         if not isinstance(document.get("title", ""), str):
             raise self.fail("/title", f"expected a string, got {shown(document['title'])}")
-        if metadata.get("false_alarms", "dropped") not in ("dropped", "counted"):
+        if metadata.get("false_positives", "dropped") not in ("dropped", "counted"):
             raise self.fail(
-                "/false_alarms", f"expected 'dropped' or 'counted', got {shown(metadata['false_alarms'])}"
+                "/false_positives", f"expected 'dropped' or 'counted', got {shown(metadata['false_positives'])}"
             )
         for key, value in metadata.items():
             try:
@@ -268,11 +268,11 @@ class DocumentReader:
                 name = bins.variables[axis - 1].name
                 raise self.fail(
                     "/bins", f"the column of the label 'empty' differs between bins of '{name}'",
-                    f"only objects have '{name}', so where nothing stands the counts must be equal",
+                    f"only objects have '{name}', so where there is no object the counts must be equal",
                 )  # fmt: skip
 
     def _check_no_alarms(self, counts: NDArray[np.int64], empty: int, members: int | None) -> None:
-        """Where false alarms were dropped, column "empty" says nothing but "empty"."""
+        """Where false positives were dropped, column "empty" says nothing but "empty"."""
         alarms = np.argwhere(np.delete(counts[..., empty], empty, axis=2))
         if len(alarms):
             member, at_bin, predicted = alarms[0].tolist()
@@ -280,8 +280,8 @@ class DocumentReader:
             number = counts[member, at_bin, predicted, empty]
             path = f"/bins/{at_bin}/counts/" + (f"{member}/" if members is not None else "")
             raise self.fail(
-                f"{path}{predicted}/{empty}", f"{number} false alarms, though /false_alarms says 'dropped'",
-                "write \"false_alarms\": \"counted\" if unmatched detections are counted; they count as data then",
+                f"{path}{predicted}/{empty}", f"{number} false positives, though /false_positives says 'dropped'",
+                "write \"false_positives\": \"counted\" if unmatched detections are counted; they count as data then",
             )  # fmt: skip
 
     def _sequences(self, found: Any, counts: NDArray[np.int64], tracks: TracksReader | None) -> Sequences:

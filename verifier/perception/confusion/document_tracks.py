@@ -95,7 +95,9 @@ class TracksReader:
                     f"{path}/{place}", f"expected an integer from 0 to {limit - 1}{also}, got {shown(value)}"
                 )
         if row[axes + labels - 1] == self.empty:
-            raise self.fail(f"{path}/{axes + labels - 1}", "nothing stands in column 'empty', so it has no tracks")
+            raise self.fail(
+                f"{path}/{axes + labels - 1}", "there is no object in column 'empty', so it has no tracks"
+            )
         for place, value in enumerate(row[axes + labels :], axes + labels):
             if labels == 1 and (type(value) is not int or not 1 <= value <= LARGEST_COUNT):
                 raise self.fail(f"{path}/{place}", f"expected a number of tracks from 1, got {shown(value)}")

@@ -28,7 +28,7 @@ Matrix = Annotated[
     tuple[Annotated[tuple[Annotated[int, Limits(ge=0, le=LARGEST_COUNT)], ...], Limits(min_length=1)], ...],
     Limits(min_length=1),
 ]
-FalseAlarmCounting = Literal["dropped", "counted"]
+FalsePositiveCounting = Literal["dropped", "counted"]
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ class ConfusionDocument:
         sequences: counts of each sequence; they add up to the counts of the bins.
         distance: how it was measured, in words or as an object.
         matching: the policy that decided which detection explains which object.
-        false_alarms: whether unmatched detections are in the column of the empty label; dropped if absent.
+        false_positives: whether unmatched detections are in the column of the empty label; dropped if absent.
         grouping: which objects act as one.
         score_threshold: the member of a family that these matrices are.
         where: the bins of further variables to which these matrices are restricted.
@@ -194,7 +194,7 @@ class ConfusionDocument:
     variables: tuple[NumberVariable | TextVariable, ...] = ()
     distance: Any = None
     matching: Any = None
-    false_alarms: FalseAlarmCounting | None = None
+    false_positives: FalsePositiveCounting | None = None
     grouping: Any = None
     score_threshold: Any = None
     where: Any = None

@@ -159,7 +159,7 @@ def frames_in_drives(data: DetectionSet, table: DriveTable) -> DetectionSet:
     drives, number = table.drives_of(data.frame_name)
     annotations = data.annotations
     if "track" in annotations.attributes:
-        # Numbers of tracks may begin anew in each sequence of the source.
+        # Numbers of tracks may begin again in each sequence of the source.
         tracks = track_numbers(annotations, data.frame_sequence)
         annotations = replace(annotations, attributes={**annotations.attributes, "track": tracks})
     origin = {**data.origin, "drives": table.record()}

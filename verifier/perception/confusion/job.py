@@ -55,8 +55,9 @@ def default_measure(data: DetectionSet) -> str:
 def default_policy(data: DetectionSet) -> MatchingPolicy:
     """Centres within 2 m on the ground where both sides have boxes in the ego frame, else image IoU from 0.5.
 
-    Both are class-free and greedy: the most usual choice for either kind of box (nuScenes, PASCAL VOC). Where the
-    data has regions not to judge and image rectangles, a detection that lies half in one is no false alarm (KITTI).
+    Both are class-agnostic and greedy: the most usual choice for either kind of box (nuScenes, PASCAL VOC). Where the
+    data has regions not to judge and image rectangles, a detection that lies half in one is no false positive
+    (KITTI).
     """
     in_space = data.annotations.box_3d is not None and data.detections.box_3d is not None
     regions = data.ignored is not None and data.ignored.box_2d is not None and data.detections.box_2d is not None

@@ -52,7 +52,7 @@ class ConfusionMatrices:
         edges_m: (bins + 1,) strictly increasing; the last may be infinite (an overflow bin).
         counts: (bins, predicted, true) int64, not negative.
         title: one line for people.
-        metadata: whatever else the file says (distance measure, matching and false-alarm policy, source).
+        metadata: whatever else the file says (distance measure, matching and false-positive policy, source).
     """
 
     labelling: Labelling

@@ -19,7 +19,7 @@ from verifier.perception.confusion.tally import summed
 from verifier.perception.confusion.tracks import joined_tracks
 from verifier.perception.settings import SameSequences
 
-MUST_AGREE = ("distance", "matching", "false_alarms", "grouping")
+MUST_AGREE = ("distance", "matching", "false_positives", "grouping")
 """Keys of a document that files must share to be merged, beside labelling, labels, bins and thresholds."""
 
 

@@ -18,8 +18,9 @@ from verifier.perception.settings import Labelling, Leftover, Outside
 
 LEFTOVER_POLICIES = {
     "drop": "not counted (Badithela et al. 2022, Remark 1)",
-    "own_bin": "a false alarm in the bin in which the detection itself lies",
-    "nearest_bin": "a false alarm in the bin of the object it lies nearest to; in its own bin when none is in reach",
+    "own_bin": "a false positive in the bin in which the detection itself lies",
+    "nearest_bin": "a false positive in the bin of the object it lies nearest to; in its own bin when none is in "
+    "reach",
 }
 MOST_PROPOSITION_CLASSES = 8
 EMPTY_NAME = "empty"
@@ -138,7 +139,7 @@ class CountingRule:
         keys: dict[str, Any] = {
             "distance": {"unit": "m", "measure": self.measure, "of": "true object"},
             "matching": {**matching, "unmatched": self.unmatched, "duplicates": self.duplicates},
-            "false_alarms": "counted" if counted else "dropped",
+            "false_positives": "counted" if counted else "dropped",
         }
         if self.gap_m is not None:
             keys["grouping"] = {"gap_m": self.gap_m, "measure": "centres on the ground"}

@@ -39,7 +39,7 @@ def remark_texts(metadata: Mapping[str, Any]) -> list[str]:
 
 
 def with_sanity(counts: ConfusionCounts, made: Iterable[Remark] = ()) -> ConfusionCounts:
-    """The counts with the remarks on them found anew, and all on how they were made: those they have, and `made`."""
+    """The counts with the remarks on them found again, and all on how they were made: those they have, and `made`."""
     kept = [each for each in counts.metadata.get("remarks", []) if each["kind"] not in OF_COUNTS]
     found = {tuple(each.values()): each for each in (*sanity_remarks(counts), *kept, *made)}
     metadata = {key: value for key, value in counts.metadata.items() if key != "remarks"}

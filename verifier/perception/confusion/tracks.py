@@ -3,7 +3,8 @@
 A *track* is one object through the frames of a sequence. In a column (bin and true label) of a sequence it counts 1,
 divided among the predicted labels by the share of its frames in that column reported so. The number of tracks of
 a column is the sum of its shares, as the number of items is the sum of its counts. An object without a track number
-is a track of one frame. Only class-labelled matrices have tracks, and not their column "empty", where nothing stands.
+is a track of one frame. Only class-labelled matrices have tracks, and not their column "empty", where there is no
+object.
 
 Shares are not additive over bins: a track that crosses two bins is one track of both together. So the tables for the
 sums over distance, over a further variable, or over several are counted, too, and kept beside the first.

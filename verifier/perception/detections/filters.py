@@ -1,7 +1,7 @@
 """Filters: each takes a `DetectionSet`, gives the one that remains, and records what it took out.
 
 An annotation that a filter takes out becomes a don't-care region by default (`removed="ignore"`): a detection on a
-far, hidden or cut-off pedestrian is then neither right nor a false alarm, as in the KITTI and COCO benchmarks.
+far, hidden or cut-off pedestrian is then neither right nor a false positive, as in the KITTI and COCO benchmarks.
 With `removed="drop"` it is gone, and a detection on it is unmatched, as in the nuScenes benchmark.
 
 An object for which the value is unknown (NaN) stays.

@@ -64,7 +64,7 @@ class MatchingPolicy:
             the `first` or the `last` of the input comes first.
         affinity_ties: of annotations equally alike, the `first` or the `last` of the input comes first.
         ignore_overlap: an unmatched detection of which at least this part (of its image rectangle) lies in one
-            region to ignore is `ignored`: neither match nor false alarm. None: the regions play no part.
+            region to ignore is `ignored`: neither match nor false positive. None: the regions play no part.
     """
 
     affinity: Affinity

@@ -1,1 +1,1 @@
-"""Which planner, which detector: contenders compared by common draws, and held against an earlier result."""
+"""Which planner, which detector: configurations compared by common draws, and compared with an earlier result."""

@@ -76,7 +76,7 @@ class CompareResult(Result):
         detectors: see `Detector`.
         settings: every choice that can change a number, by name; per spec under its name.
         versions: of this program and of what it computed with.
-        draws: how many, of each contender.
+        draws: how many, of each configuration.
         level: of the intervals.
         remarks: what a reader must know to read the numbers rightly.
         specs: the comparisons.
@@ -111,7 +111,7 @@ class CompareResult(Result):
         return ExitCode.VIOLATED if self.gate is not None and self.gate.failed else ExitCode.SATISFIED
 
     def rows(self) -> Iterator[dict[str, str | int | float]]:
-        """One flat row per spec, requirement and contender, with the same columns throughout."""
+        """One flat row per spec, requirement and configuration, with the same columns throughout."""
         for spec in self.specs:
             for requirement in spec.requirements:
                 target = requirement.target
@@ -135,8 +135,8 @@ class CompareResult(Result):
                     }
 
 
-def _pareto_columns(pareto: ParetoView | None, requirement: str, contender: int) -> dict[str, str | float]:
+def _pareto_columns(pareto: ParetoView | None, requirement: str, configuration: int) -> dict[str, str | float]:
     if pareto is None or requirement not in (pareto.first, pareto.second):
         return {"pareto": "", "pareto_chance": ""}
-    kind = "non-dominated" if pareto.non_dominated[contender] else "dominated"
-    return {"pareto": kind, "pareto_chance": pareto.chances[contender]}
+    kind = "non-dominated" if pareto.non_dominated[configuration] else "dominated"
+    return {"pareto": kind, "pareto_chance": pareto.chances[configuration]}

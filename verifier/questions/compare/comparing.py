@@ -35,7 +35,7 @@ from verifier.questions.compare.gate import Baseline
 from verifier.questions.compare.gating import gate_of
 from verifier.questions.compare.scores import Scores, places_of
 from verifier.questions.compare.summary import pareto_view, requirement_comparison
-from verifier.questions.compare.tables import Contender, Drawn, SpecComparison
+from verifier.questions.compare.tables import Configuration, Drawn, SpecComparison
 from verifier.questions.parts import QuestionInput
 from verifier.study.case import Case, Study, clock_of, read_inputs
 from verifier.study.collection import CheckedCase, Judging, collected
@@ -80,7 +80,9 @@ class CompareOptions:
         if not 0 <= self.max_drop <= 1:
             raise UsageError(f"a drop of a probability lies between 0 and 1, got {float(self.max_drop):g}")
         if self.least_chance is not None and not 0 < self.least_chance < 1:
-            raise UsageError(f"a chance that decides lies strictly between 0 and 1, got {float(self.least_chance):g}")
+            raise UsageError(
+                f"a probability that decides lies strictly between 0 and 1, got {float(self.least_chance):g}"
+            )
 
 
 def compare(
@@ -97,7 +99,7 @@ def compare(
         detectors: name -> confusion document.
         asked: what to look at.
         options: see `RunOptions`; the same for all. Its `confidence` says what is drawn, and its `verdict_from`
-            whether the confidence bounds or the measured matrices are held against the targets.
+            whether the confidence bounds or the measured matrices are compared with the targets.
         progress: wraps the chains to be checked (of one spec at a time), for a progress bar.
 
     Raises:
@@ -207,10 +209,10 @@ class _Task:
         return next(iter(self.studies.values())).grid
 
     @property
-    def contenders(self) -> tuple[Contender, ...]:
+    def configurations(self) -> tuple[Configuration, ...]:
         """Detectors outermost."""
         planners = dict.fromkeys(block.planner.name for block in self.grid.blocks)
-        return tuple(Contender(detector, planner) for detector in self.studies for planner in planners)
+        return tuple(Configuration(detector, planner) for detector in self.studies for planner in planners)
 
     def data(self) -> dict[str, Data]:
         """Each detector's counts, and what is drawn of them."""
@@ -222,8 +224,8 @@ class _Task:
         """Everything about the spec; `data` of each detector, with as many draws of each."""
         (count,) = {each.draws for each in data.values()}
         scores, points = Scores(count), dict[tuple[int, int], list[Point]]()
-        said, assumed = list(grid_remarks(self.grid, self.options.false_alarms)), dict[str, list[str]]()
-        contenders, noticed = self.contenders, list[tuple[Case, tuple[str, ...]]]()
+        said, assumed = list(grid_remarks(self.grid, self.options.false_positives)), dict[str, list[str]]()
+        configurations, noticed = self.configurations, list[tuple[Case, tuple[str, ...]]]()
         for detector, case in progress(
             [(name, case) for name, study in self.studies.items() for case in study.cases]
         ):
@@ -232,25 +234,27 @@ class _Task:
             said += checked.remarks
             noticed.append((case, checked.notes))
             assumed.setdefault(detector, []).extend(case.assumed)
-            contender = contenders.index(Contender(detector, case.planner.name))
-            self._collect(checked, contender, data[detector], settings, scores, points)
-        kinds = [data[each.detector].choice.kind for each in contenders]
-        mine = [[points[index, k] for k in range(len(contenders))] for index in range(len(self.grid.requirements))]
+            configuration = configurations.index(Configuration(detector, case.planner.name))
+            self._collect(checked, configuration, data[detector], settings, scores, points)
+        kinds = [data[each.detector].choice.kind for each in configurations]
+        mine = [
+            [points[index, k] for k in range(len(configurations))] for index in range(len(self.grid.requirements))
+        ]
         requirements = tuple(
-            requirement_comparison(each, contenders, mine[index], scores, index, kinds, settings.level)
+            requirement_comparison(each, configurations, mine[index], scores, index, kinds, settings.level)
             for index, each in enumerate(self.grid.requirements)
         )
         asked = self.asked.pareto
         return _Compared(
             SpecComparison(
                 self.name,
-                contenders,
+                configurations,
                 tuple(
                     Drawn(name, each.choice.kind, each.choice.reason, Channel(classes=self.studies[name].tests))
                     for name, each in data.items()
                 ),
                 requirements,
-                None if asked is None else pareto_view(asked, requirements, scores, len(contenders)),
+                None if asked is None else pareto_view(asked, requirements, scores, len(configurations)),
             ),
             scores,
             {name: run_settings(self.grid, self.options, each) for name, each in data.items()},
@@ -260,7 +264,7 @@ class _Task:
     def _collect(
         self,
         checked: CheckedCase,
-        contender: int,
+        configuration: int,
         data: Data,
         settings: ConfidenceSettings,
         scores: Scores,
@@ -278,10 +282,10 @@ class _Task:
             judged = result.points
             if held is not None:
                 judged = tuple(_judged(judging, result, held[index]))
-            points.setdefault((index, contender), []).extend(judged)
-            scores.add_points(index, contender, sign, where, result.points)
+            points.setdefault((index, configuration), []).extend(judged)
+            scores.add_points(index, configuration, sign, where, result.points)
             drawn = drawn_probabilities(objective, data, settings)
-            scores.add(index, contender, sign, where, drawn)
+            scores.add(index, configuration, sign, where, drawn)
 
     def _held_against(
         self, objectives: Sequence[Objective], data: Data, settings: ConfidenceSettings
@@ -289,7 +293,7 @@ class _Task:
         """The confidence bounds that decide the verdicts; None where the point does."""
         if self.options.verdict_from == "point":
             return None
-        effort = Effort(attained=settings.semantics == "one_matrix", certificates=False)
+        effort = Effort(attained=settings.semantics == "shared_matrix", certificates=False)
         return bounds_of_chain(objectives, data, settings, effort)
 
     def _remarks(self, data: Mapping[str, Data], assumed: Mapping[str, list[str]]) -> Iterable[str]:

@@ -44,7 +44,8 @@ def check_enough_draws(count: int, least_chance: Fraction | None) -> None:
     needed = math.ceil(FEWEST_HITS / min(least_chance, 1 - least_chance))
     if count < needed:
         raise UsageError(
-            f"{count} draws do not tell a chance of {float(least_chance):g} from others; it takes {needed} (--draws)"
+            f"{count} draws do not tell a probability of {float(least_chance):g} from others; it takes {needed} "
+            f"(--draws)"
         )
 
 

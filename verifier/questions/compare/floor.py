@@ -106,7 +106,7 @@ def _ends(point: Point, source: VerdictSource, small_is_good: bool) -> tuple[Fra
     if source == "point":
         value, bound = point.value, point.ends(source)[0 if small_is_good else 1]
     else:
-        if point.sureness is None:
+        if point.uncertainty is None:
             raise ValueError("the points have no bounds from the data")
         value = bound = point.ends(source)[1 if small_is_good else 0]
     return (1 - value, 1 - bound) if small_is_good else (value, bound)

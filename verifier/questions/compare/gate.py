@@ -8,7 +8,8 @@ A drop fails the gate by one of two rules:
 
 point       the probabilities of the given matrices differ by more than is allowed, beyond the numerical bounds of
             both. How uncertain the data leave both of them does not count.
-chance:C    the drop is larger than allowed with at least the chance C, by common draws of the earlier and the later
+probability:C    the drop is larger than allowed with at least the chance C, by common draws of the earlier and the
+later
             matrices: the paired test of `verify compare`. With C = 0.95 the gate fails where a drop is all but sure;
             with C = 0.05 it fails unless a drop can all but be ruled out.
 """
@@ -122,15 +123,15 @@ class Baseline:
 
 
 def rule_text(least_chance: Fraction | None) -> str:
-    """The rule of a gate as it is asked for: `point`, or `chance:0.95`."""
+    """The rule of a gate as it is asked for: `point`, or `probability:0.95`."""
     return "point" if least_chance is None else f"chance:{decimal_text(least_chance)}"
 
 
 def rule_words(least_chance: Fraction | None) -> str:
     """The rule of a gate for people."""
     if least_chance is None:
-        return "by the probabilities of the given matrices; how sure the data make them does not count (point)"
-    return f"where the chance of that is {decimal_text(least_chance)} or more, by common draws of the matrices"
+        return "by the point estimates; their statistical uncertainty is ignored (point)"
+    return f"where the probability of that is {decimal_text(least_chance)} or more, by common draws of the matrices"
 
 
 def drop_of(before: Worst, now: Worst, max_drop: Fraction) -> tuple[float, bool]:

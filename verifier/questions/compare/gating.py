@@ -170,7 +170,7 @@ def _drop(
     place: Place,
 ) -> Drop:
     requirement = comparison.requirements[index]
-    places = {(each.detector, each.planner): k for k, each in enumerate(comparison.contenders)}
+    places = {(each.detector, each.planner): k for k, each in enumerate(comparison.configurations)}
     if (detector, planner) not in places:
         raise InputError("the baseline has a planner that is not compared here", place)
     here = places[detector, planner]
@@ -179,7 +179,7 @@ def _drop(
     drop, failed = drop_of(before, now, max_drop)
     chance = None
     if old is not None and old != detector:
-        table = scores.table(index, len(comparison.contenders))
+        table = scores.table(index, len(comparison.configurations))
         chance = float(np.mean(table[:, places[old, planner]] - table[:, here] > float(max_drop)))
     return Drop(
         comparison.spec,
@@ -194,8 +194,8 @@ def _drop(
     )
 
 
-def _worst(requirement: RequirementComparison, contender: int) -> Worst:
-    points = [json_values(point) for point in requirement.entries[contender].points]
+def _worst(requirement: RequirementComparison, configuration: int) -> Worst:
+    points = [json_values(point) for point in requirement.entries[configuration].points]
     return worst_of_points(points, requirement.larger_is_better, requirement.formula)
 
 
@@ -203,7 +203,7 @@ def _by_chance(found: Drop, least_chance: Fraction, place: Place) -> Drop:
     """The same drop, judged by its chance."""
     if found.chance is None:
         raise InputError(
-            "the chance of a drop takes draws of the earlier matrices as well, and they are not compared here",
+            "the probability of a drop takes draws of the earlier matrices as well, and they are not compared here",
             place,
             "give the earlier matrices with --cm, too, or use --drop-from point",
         )

@@ -1,7 +1,7 @@
-"""Scores of all contenders, draw by draw, collected block by block.
+"""Scores of all configurations, draw by draw, collected block by block.
 
 A score is a probability, or its negative where the requirement has an upper limit: larger is better. The score of a
-contender is the worst over its scenarios, in every draw anew, because which scenario is the worst depends on the
+configuration is the worst over its scenarios, in every draw again, because which scenario is the worst depends on the
 matrices. Along an axis it is the worst over the scenarios at each place.
 """
 
@@ -38,7 +38,7 @@ MEMORY_BYTES = 2**31
 
 @dataclass(eq=False)
 class Scores:
-    """What was collected; the keys are (requirement, contender, place).
+    """What was collected; the keys are (requirement, configuration, place).
 
     Attributes:
         draws: their number M.
@@ -51,12 +51,17 @@ class Scores:
     points: dict[tuple[int, int, Place], Point] = field(default_factory=dict)
 
     def add(
-        self, requirement: int, contender: int, sign: int, where: Mapping[Place, list[int]], parts: Iterable[Floats]
+        self,
+        requirement: int,
+        configuration: int,
+        sign: int,
+        where: Mapping[Place, list[int]],
+        parts: Iterable[Floats],
     ) -> None:
         """Take the draws of one block.
 
         Args:
-            requirement, contender: whose.
+            requirement, configuration: whose.
             sign: 1 if larger probabilities are better, else -1.
             where: for each place the initial states of the block that lie there.
             parts: (c, m) probabilities, M rows in all.
@@ -64,7 +69,7 @@ class Scores:
         Raises:
             NoAnswerError: the scores would need more memory than `MEMORY_BYTES`.
         """
-        new = [place for place in where if (requirement, contender, place) not in self.least]
+        new = [place for place in where if (requirement, configuration, place) not in self.least]
         needed = (len(self.least) + len(new)) * self.draws * 8
         if needed > MEMORY_BYTES:
             raise NoAnswerError(
@@ -73,12 +78,12 @@ class Scores:
                 hint="fewer draws (--draws), swept values, initial states or planners",
             )
         for place in new:
-            self.least[requirement, contender, place] = np.full(self.draws, np.inf)
+            self.least[requirement, configuration, place] = np.full(self.draws, np.inf)
         row = 0
         for part in parts:
             scores = sign * part
             for place, starts in where.items():
-                mine = self.least[requirement, contender, place][row : row + len(part)]
+                mine = self.least[requirement, configuration, place][row : row + len(part)]
                 np.minimum(mine, scores[:, starts].min(axis=1), out=mine)
             row += len(part)
         if row != self.draws:
@@ -87,28 +92,30 @@ class Scores:
     def add_points(
         self,
         requirement: int,
-        contender: int,
+        configuration: int,
         sign: int,
         where: Mapping[Place, list[int]],
         points: Sequence[Point],
     ) -> None:
         """Take Storm's points of one block, one per initial state."""
         for place, starts in where.items():
-            key = (requirement, contender, place)
+            key = (requirement, configuration, place)
             candidates = [*([self.points[key]] if key in self.points else []), *(points[k] for k in starts)]
             self.points[key] = min(candidates, key=lambda each: sign * each.probability)
 
-    def table(self, requirement: int, contenders: int, place: Place = WHOLE) -> Floats:
-        """(M, contenders) scores at a place; -inf where a contender has no scenario there."""
+    def table(self, requirement: int, configurations: int, place: Place = WHOLE) -> Floats:
+        """(M, configurations) scores at a place; -inf where a configuration has no scenario there."""
         nothing = np.full(self.draws, -np.inf)
-        return np.stack([self.least.get((requirement, each, place), nothing) for each in range(contenders)], axis=1)
+        return np.stack(
+            [self.least.get((requirement, each, place), nothing) for each in range(configurations)], axis=1
+        )
 
     def courses(self, requirement: int, kinds: Sequence[Kind], sign: int, level: float) -> Iterator[Course]:
-        """The contenders along every axis on which the scenarios of a requirement differ.
+        """The configurations along every axis on which the scenarios of a requirement differ.
 
         Args:
             requirement: its number.
-            kinds: of each contender's draws.
+            kinds: of each configuration's draws.
             sign: as in `add`.
             level: of the intervals.
         """
@@ -158,7 +165,7 @@ def places_of(block: Block, skeleton: Skeleton) -> dict[Place, list[int]]:
     """For each place the initial states of a block that lie there.
 
     Places are the values of the swept constants, of the variables of the initial state, and the distance of the
-    object, where one object (or the place where nothing stands) makes up the environment. An axis on which the
+    object, where one object (or the place where there is no object) makes up the environment. An axis on which the
     initial states of one block have more than `MOST_PLACES` places is left out.
     """
     count = len(skeleton.starts)

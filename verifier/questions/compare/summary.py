@@ -11,40 +11,40 @@ from verifier.analysis.intervals.intervals import Kind
 from verifier.language.expressions import to_text
 from verifier.language.specs import Requirement
 from verifier.questions.compare.scores import WHOLE, Scores, interval_of
-from verifier.questions.compare.tables import Contender, Entry, ParetoView, RequirementComparison, ScoreInterval
+from verifier.questions.compare.tables import Configuration, Entry, ParetoView, RequirementComparison, ScoreInterval
 from verifier.study.collection import target_of
 from verifier.study.points import Point
 
 
 def requirement_comparison(
     requirement: Requirement,
-    contenders: Sequence[Contender],
+    configurations: Sequence[Configuration],
     points: Sequence[Sequence[Point]],
     scores: Scores,
     index: int,
     kinds: Sequence[Kind],
     level: float,
 ) -> RequirementComparison:
-    """One requirement over all contenders.
+    """One requirement over all configurations.
 
     Args:
         requirement: of the spec, number `index` in `scores`.
-        contenders: in the order of the scores.
-        points: Storm's, of each contender.
+        configurations: in the order of the scores.
+        points: Storm's, of each configuration.
         scores: all of the spec.
         index: of the requirement.
-        kinds: of each contender's draws.
+        kinds: of each configuration's draws.
         level: of the intervals.
     """
     sign = -1 if requirement.comparison in ("<=", "<") else 1
-    table = scores.table(index, len(contenders))
+    table = scores.table(index, len(configurations))
     best = best_chances(table)
     entries = []
-    for k, contender in enumerate(contenders):
+    for k, configuration in enumerate(configurations):
         lower, upper = interval_of(sign * table[:, k], level, kinds[k])
         worst = min(range(len(points[k])), key=lambda at, k=k: sign * points[k][at].probability)  # type: ignore[misc]
         records = tuple(points[k])
-        entries.append(Entry.of(contender, records, worst, ScoreInterval(lower, upper), float(best[k])))
+        entries.append(Entry.of(configuration, records, worst, ScoreInterval(lower, upper), float(best[k])))
     return RequirementComparison(
         requirement.name,
         to_text(requirement.formula, parenthesise=True),
@@ -56,7 +56,7 @@ def requirement_comparison(
 
 
 def pareto_view(
-    names: tuple[str, str], requirements: Sequence[RequirementComparison], scores: Scores, contenders: int
+    names: tuple[str, str], requirements: Sequence[RequirementComparison], scores: Scores, configurations: int
 ) -> ParetoView | None:
     """Two requirements at once; None when the spec does not have both."""
     known = [each.name for each in requirements]
@@ -67,10 +67,10 @@ def pareto_view(
     points = np.array(
         [
             [sign * scores.points[index, k, WHOLE].probability for index, sign in zip(indices, signs, strict=True)]
-            for k in range(contenders)
+            for k in range(configurations)
         ]
     )
-    draws = np.stack([scores.table(index, contenders) for index in indices], axis=2)
+    draws = np.stack([scores.table(index, configurations) for index in indices], axis=2)
     return ParetoView(
         *names,
         tuple(bool(each) for each in non_dominated(points)),

@@ -1,6 +1,6 @@
 """The tables of a comparison, as parts of its document: who is compared, who is likely the best, along which axes.
 
-In all tables of a spec the contenders stand in the same order.
+In all tables of a spec the configurations stand in the same order.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from verifier.study.points import Point
 from verifier.study.results import Target
 
 Row = tuple[Share | None, ...]
-"""One number per contender; None where it has no scenario."""
+"""One number per configuration; None where it has no scenario."""
 
 
 @dataclass(frozen=True)
-class Contender:
+class Configuration:
     """A detector with a planner."""
 
     detector: str
@@ -51,7 +51,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class ScoreInterval:
-    """Of the worst probability of a contender, from the draws."""
+    """Of the worst probability of a configuration, from the draws."""
 
     lower: Share
     upper: Share
@@ -59,13 +59,13 @@ class ScoreInterval:
 
 @dataclass(frozen=True)
 class Entry:
-    """One contender under one requirement.
+    """One configuration under one requirement.
 
     Attributes:
         detector, planner: who.
         verdict, condition: over the scenarios that are not vacuous, if there are any.
         worst: position of the worst point.
-        best: chance that no other contender is better; ties are shared.
+        best: chance that no other configuration is better; ties are shared.
         points: Storm's probability in every scenario.
     """
 
@@ -80,12 +80,12 @@ class Entry:
 
     @classmethod
     def of(
-        cls, contender: Contender, points: tuple[Point, ...], worst: int, interval: ScoreInterval, best: float
+        cls, configuration: Configuration, points: tuple[Point, ...], worst: int, interval: ScoreInterval, best: float
     ) -> Entry:
         """With the verdict over the points."""
         verdict = verdict_over(point.verdict for point in points)
         condition = condition_over(verdict, ((point.verdict, point.condition) for point in points))
-        return cls(contender.detector, contender.planner, verdict, condition, worst, interval, best, points)
+        return cls(configuration.detector, configuration.planner, verdict, condition, worst, interval, best, points)
 
     @property
     def worst_point(self) -> Point:
@@ -100,14 +100,14 @@ class Entry:
 
 @dataclass(frozen=True)
 class Course:
-    """The contenders along an axis: the worst probability of each at every place.
+    """The configurations along an axis: the worst probability of each at every place.
 
     Attributes:
         axis: a swept constant, `initial NAME`, or `initial distance (m)`.
         places: values on the axis, increasing.
-        probability: Storm's, [place][contender].
+        probability: Storm's, [place][configuration].
         lower, upper: intervals, likewise.
-        flips: where two contenders change places.
+        flips: where two configurations change places.
     """
 
     axis: str
@@ -123,8 +123,8 @@ class RequirementComparison:
     """One requirement of one spec.
 
     Attributes:
-        entries: one per contender; in all tables contenders stand in this order.
-        better: chance that the contender of the row is better than that of the column.
+        entries: one per configuration; in all tables configurations stand in this order.
+        better: chance that the configuration of the row is better than that of the column.
         courses: one per axis on which the scenarios differ.
     """
 
@@ -152,7 +152,7 @@ class ParetoView:
 
     Attributes:
         first, second: their names.
-        non_dominated: for each contender whether no other is at least as good in both and better in one, with the
+        non_dominated: for each configuration whether no other is at least as good in both and better in one, with the
             measured matrices.
         chances: of that, over the draws.
     """
@@ -168,7 +168,7 @@ class SpecComparison:
     """All requirements of one spec, with how each detector was drawn for it."""
 
     spec: str
-    contenders: tuple[Contender, ...]
+    configurations: tuple[Configuration, ...]
     drawn: tuple[Drawn, ...]
     requirements: tuple[RequirementComparison, ...]
     pareto: ParetoView | None

@@ -1,1 +1,1 @@
-"""Why a requirement has the probability it has: how it fails, what that hangs on, and what to do about it."""
+"""Why a requirement has the probability it has: how it fails, what that depends on, and what to do about it."""

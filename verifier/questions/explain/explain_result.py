@@ -21,7 +21,7 @@ from verifier.study.results import Engines, StrategyEnds, Target
 DEVIATION_ASSUMES = "if items are independent"
 """What the posterior of the matrices assumes, and with it the standard deviation of P."""
 Position = Count
-"""In the list of wrong reports."""
+"""In the list of detection errors."""
 
 
 @dataclass(frozen=True)
@@ -31,15 +31,15 @@ class ExplainChoices:
     Attributes:
         patterns: at most so many.
         members: most runs of each pattern.
-        moves: most rows of a table.
+        rows: most rows of a table.
         level, prior: of the interval of a cell.
         map: variables as named; empty for the first two of the model; None where no map was made.
     """
 
     patterns: Annotated[int, Limits(ge=1)]
     members: Annotated[int, Limits(ge=1)]
-    whole_runs: bool
-    moves: Annotated[int, Limits(ge=1)]
+    full_paths: bool
+    rows: Annotated[int, Limits(ge=1)]
     level: float
     prior: float
     map: tuple[str, ...] | None
@@ -51,7 +51,7 @@ class Frame:
 
     Attributes:
         sequence, frame: names.
-        distance_m: of the object, or of the report where nothing stands; None where it is not known.
+        distance_m: of the object, or of the report where there is no object; None where it is not known.
         file, line: of the annotated object, with the folder the file lies in; an empty name for none.
         report_file, report_line: of the detection; an empty name for none.
     """
@@ -66,8 +66,8 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class WrongReports:
-    """A kind of wrong report that causes or patterns speak of, as it was counted.
+class DetectionErrors:
+    """A type of detection error that causes or patterns speak of, as it was counted.
 
     Attributes:
         rate: of the report.
@@ -91,16 +91,16 @@ class WrongReports:
 
 @dataclass(frozen=True)
 class CauseRecord:
-    """A set of wrong reports that counted together; none where planner and dynamics lose, unless others counted.
+    """A set of detection errors that counted together; none where planner and dynamics lose, unless others counted.
 
     Attributes:
-        others: whether wrong reports that are not told apart counted as well.
+        others: whether detection errors that are not told apart counted as well.
         probability: of losing by exactly this cause.
         share: of the violation.
-        corrected: P with all of these wrong reports corrected.
+        corrected: P with all of these detection errors corrected.
     """
 
-    wrong_reports: tuple[Position, ...]
+    detection_errors: tuple[Position, ...]
     others: bool
     probability: Magnitude
     share: float
@@ -111,7 +111,7 @@ class CauseRecord:
 class CorrectionRecord:
     """The best set of so many kinds to correct, and P with all of them corrected."""
 
-    wrong_reports: Annotated[tuple[Position, ...], Limits(min_length=1)]
+    detection_errors: Annotated[tuple[Position, ...], Limits(min_length=1)]
     corrected: Magnitude
 
 
@@ -187,7 +187,7 @@ class PatternRecord:
     """Violating runs that differ only in when it happened.
 
     Attributes:
-        steps: what counted, in order, repetitions in a row once; of each step one of these sets of wrong reports,
+        steps: what counted, in order, repetitions in a row once; of each step one of these sets of detection errors,
             which may be left open.
         probability: of all such runs together.
         share: of the violation.
@@ -208,8 +208,8 @@ class Violation:
     Attributes:
         satisfies_the_formula: whether violating runs satisfy the formula, as with P <= target.
         error: how far the probability can be off numerically.
-        wrong_reports: the kinds that causes and patterns name by their position here.
-        causes: the violation by the set of wrong reports that counted, the most probable first.
+        detection_errors: the kinds that causes and patterns name by their position here.
+        causes: the violation by the set of detection errors that counted, the most probable first.
         rest: probability of losing by other causes; with the listed ones it adds up to the probability.
         corrections: the best set of one kind to correct, of two, and so on, as long as more kinds gain more.
         covered: the share of the violation that the patterns account for; None where there is none.
@@ -220,7 +220,7 @@ class Violation:
     satisfies_the_formula: bool
     probability: Magnitude
     error: float
-    wrong_reports: tuple[WrongReports, ...]
+    detection_errors: tuple[DetectionErrors, ...]
     causes: tuple[CauseRecord, ...]
     rest: Magnitude
     corrections: tuple[CorrectionRecord, ...]
@@ -238,7 +238,7 @@ class Violation:
 
 @dataclass(frozen=True)
 class FixRecord:
-    """What P would be if one kind of wrong report were correct instead; `jumps` where P may jump on the way."""
+    """What P would be if one type of detection error were correct instead; `jumps` where P may jump on the way."""
 
     bin: Count
     true: str
@@ -320,7 +320,7 @@ class Explained:
     verdict: Verdict
     condition: Condition | None
     strategies: tuple[StrategyEnds, ...] | None = None
-    evidence_needed: EvidencePlan | None = None
+    additional_data: EvidencePlan | None = None
     tipping_points: TippingPoints | None = None
     point: Point
     asks_about: tuple[str, ...]
@@ -384,17 +384,18 @@ class ExplainResult(Result):
     def rows(self) -> Iterator[dict[str, str | float]]:
         """One row per requirement and cause: the reports that it is lost by, together, and how probable that is."""
         for explained in self.explanations:
-            kinds = explained.violation.wrong_reports
+            kinds = explained.violation.detection_errors
             for cause in explained.violation.causes:
                 reports = [
                     f"{kind.true} in {self.bins[kind.bin]} reported as {kind.reported}"
-                    for kind in (kinds[number] for number in cause.wrong_reports)
+                    for kind in (kinds[number] for number in cause.detection_errors)
                 ]
                 yield {
                     "requirement": explained.name,
                     "planner": explained.planner,
                     "scenario": explained.point.scenario,
-                    "cause": "; ".join([*reports, *(["other reports"] if cause.others else [])]) or "no wrong report",
+                    "cause": "; ".join([*reports, *(["other reports"] if cause.others else [])])
+                    or "no detection error",
                     "probability": cause.probability,
                     "corrected": cause.corrected,
                 }

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.analysis.counterexamples.explanation import DEFAULT_SETTINGS, Explanation, explain
-from verifier.analysis.counterexamples.moves import WrongReport
+from verifier.analysis.counterexamples.moves import DetectionError
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.objective import Objective
 from verifier.analysis.sensitivity.occurrences import document_bins, occurrences
@@ -32,7 +32,7 @@ from verifier.perception.confusion.document import read_counts
 from verifier.perception.confusion.matrices import label_text
 from verifier.perception.confusion.record_reader import Record, read_record
 from verifier.pipeline import Progress, checked_study, result_of
-from verifier.questions.explain.explain_result import ExplainChoices, ExplainResult, Frame, WrongReports
+from verifier.questions.explain.explain_result import DetectionErrors, ExplainChoices, ExplainResult, Frame
 from verifier.questions.explain.records import counted_record, explained_record
 from verifier.questions.parts import QuestionInput
 from verifier.study.case import Case, Study, clock_of, read_inputs
@@ -41,7 +41,7 @@ from verifier.study.points import Point
 from verifier.study.results import InputFile, RequirementResult, RunResult
 
 MOST_FRAMES = 5
-"""Frames that are named for each kind of wrong report."""
+"""Frames that are named for each type of detection error."""
 MOST_TIED = 20
 """Equally bad scenarios among which the one that hangs most on the matrices is looked for."""
 
@@ -102,7 +102,7 @@ def explained(
     """As `explain_spec`, for a study and a worker that runs; `run` is the run, if that is known."""
     options = study.options
     if options.decimals is not None:
-        raise UsageError("what a probability hangs on is not computed for rounded transitions")
+        raise UsageError("what a probability depends on is not computed for rounded transitions")
     if options.mix is not None:
         raise UsageError(MIX_ELSEWHERE)
     if settings.with_map:  # before anything is computed
@@ -121,7 +121,7 @@ def explained(
             _with_frames(counted_record(kind, explanation, items), kind.report, study.matrices, options, traced)
             for kind in explanation.kinds
         ]
-        told.append(explained_record(result, point, explanation, counted, names, settings.moves))
+        told.append(explained_record(result, point, explanation, counted, names, settings.rows))
     files = run.inputs if traced is None else (*run.inputs, traced.file)
     return ExplainResult(
         title=run.title,
@@ -137,8 +137,8 @@ def explained(
         explain=ExplainChoices(
             patterns=settings.patterns,
             members=settings.members,
-            whole_runs=settings.whole_runs,
-            moves=settings.moves,
+            full_paths=settings.full_paths,
+            rows=settings.rows,
             level=settings.level,
             prior=settings.prior,
             map=tuple(settings.variables) if settings.with_map else None,
@@ -204,12 +204,12 @@ def _deviation(objective: Objective, start: int, data: Measured, settings: Expla
 
 
 def _with_frames(
-    counted: WrongReports,
-    report: WrongReport,
+    counted: DetectionErrors,
+    report: DetectionError,
     matrices: ConfusionMatrices,
     options: RunOptions,
     traced: Traced | None,
-) -> WrongReports:
+) -> DetectionErrors:
     """The kind with the frames in which it happened, where there is a record that can tell."""
     if traced is None:
         return counted

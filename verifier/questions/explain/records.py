@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from verifier.analysis.counterexamples.explanation import Explanation, Kind, Step, ToldCause, ToldPattern, ToldRun
-from verifier.analysis.counterexamples.moves import WrongReport
+from verifier.analysis.counterexamples.moves import DetectionError
 from verifier.analysis.counterexamples.replay import Replay
 from verifier.analysis.sensitivity.state_map import StateMap
 from verifier.base.documents import fraction_text
@@ -20,6 +20,7 @@ from verifier.questions.explain.explain_result import (
     CauseRecord,
     ColumnRecord,
     CorrectionRecord,
+    DetectionErrors,
     Explained,
     FixRecord,
     GradientRecord,
@@ -31,7 +32,6 @@ from verifier.questions.explain.explain_result import (
     StepRecord,
     Thing,
     Violation,
-    WrongReports,
 )
 from verifier.study.points import Point
 from verifier.study.results import RequirementResult
@@ -41,7 +41,7 @@ def explained_record(
     result: RequirementResult,
     point: Point,
     found: Explanation,
-    counted: Sequence[WrongReports],
+    counted: Sequence[DetectionErrors],
     names: Sequence[str],
     most: int,
 ) -> Explained:
@@ -51,7 +51,7 @@ def explained_record(
         result: over all its scenarios.
         point: the scenario explained: the worst.
         found: the explanation.
-        counted: the kinds of wrong reports of the explanation, in its order.
+        counted: the types of detection errors of the explanation, in its order.
         names: texts of the labels of the matrices.
         most: corrections of single kinds that are told.
     """
@@ -64,7 +64,7 @@ def explained_record(
         verdict=result.verdict,
         condition=result.condition,
         strategies=result.strategies,
-        evidence_needed=result.evidence_needed,
+        additional_data=result.additional_data,
         tipping_points=result.tipping_points,
         point=point,
         asks_about=tuple(sorted(found.asked)),
@@ -98,11 +98,11 @@ def explained_record(
     )
 
 
-def counted_record(kind: Kind, explanation: Explanation, matrices: ConfusionMatrices) -> WrongReports:
-    """A kind of wrong report of an explanation, as the matrices count it."""
+def counted_record(kind: Kind, explanation: Explanation, matrices: ConfusionMatrices) -> DetectionErrors:
+    """A type of detection error of an explanation, as the matrices count it."""
     report = kind.report
     cell = (report.bin, report.predicted, report.true)
-    return WrongReports(
+    return DetectionErrors(
         bin=report.bin,
         true=label_text(matrices.labels[report.true]),
         reported=label_text(matrices.labels[report.predicted]),
@@ -113,12 +113,14 @@ def counted_record(kind: Kind, explanation: Explanation, matrices: ConfusionMatr
     )
 
 
-def _violation(found: Explanation, counted: Sequence[WrongReports], number: Mapping[WrongReport, int]) -> Violation:
+def _violation(
+    found: Explanation, counted: Sequence[DetectionErrors], number: Mapping[DetectionError, int]
+) -> Violation:
     return Violation(
         satisfies_the_formula=found.satisfying,
         probability=found.violation,
         error=found.violation_error,
-        wrong_reports=tuple(counted),
+        detection_errors=tuple(counted),
         causes=tuple(_cause(cause, number, found.violation) for cause in found.causes),
         rest=found.rest,
         corrections=tuple(
@@ -132,13 +134,13 @@ def _violation(found: Explanation, counted: Sequence[WrongReports], number: Mapp
     )
 
 
-def _cause(told: ToldCause, number: Mapping[WrongReport, int], total: float) -> CauseRecord:
+def _cause(told: ToldCause, number: Mapping[DetectionError, int], total: float) -> CauseRecord:
     cause = told.cause
     reports = tuple(number[report] for report in cause.reports)
     return CauseRecord(reports, cause.others, cause.probability, cause.probability / total, told.corrected)
 
 
-def _pattern(told: ToldPattern, number: Mapping[WrongReport, int], total: float) -> PatternRecord:
+def _pattern(told: ToldPattern, number: Mapping[DetectionError, int], total: float) -> PatternRecord:
     steps = tuple(
         tuple(sorted(tuple(sorted(number[report] for report in reports)) for reports in alternatives))
         for alternatives in told.pattern.steps

@@ -39,7 +39,7 @@ _STEPS_ON = (0, 1, 2, 4, 8, 16, 32, 64)
 
 @dataclass(frozen=True, eq=False)
 class Situation:
-    """One planner at one value of each swept constant, in every true environment.
+    """One planner at one value of each swept constant, in every environment.
 
     Attributes:
         cases: of a study of the one requirement in question, which has a target.
@@ -58,7 +58,7 @@ class Situation:
         """Build the products with the requirement; VerifierError as `verifier.pipeline.verify_spec`."""
         (requirement,) = cases[0].study.requirements
         if requirement.target is None:
-            raise ValueError("a requirement without a target asks nothing of perception")
+            raise ValueError("this requirement has no target; set one with --target")
         objectives = tuple(case.objective(0) for case in cases)
         counts = [case.counts for case in cases][-1]  # the same for all, but each needs other columns
         target = Target(requirement.comparison, requirement.target)
@@ -196,7 +196,7 @@ def answer(
         task = _Task(situation, question, storm, cells_in_question)
         found = _cheapest(task) if question.mode == "cost" else _along_path(task)
         cells = task.described(found.recall)
-        box = _box(task, found) if question.box else None
+        box = _box(task, found) if question.floor else None
     return Answer(
         planner=situation.cases[0].planner.name,
         constants={name: decimal_text(value) for name, value in situation.cases[0].swept.items()},
@@ -209,7 +209,7 @@ def answer(
         gaps=tuple((decimal_text(low), decimal_text(high)) for low, high in found.gaps),
         curve=tuple((decimal_text(place), value) for place, value in found.curve),
         measured=as_measured,
-        at_place=found.point,
+        at_value=found.point,
         perfect=perfect,
         box=box,
         others=tuple(_column_text(matrices, *pair) for pair in others.tolist()),
@@ -245,7 +245,7 @@ def _path(task: _Task, kind: str) -> Path:
 def _along_path(task: _Task) -> _Found:
     """Modes `common`, `bin`, `cell` and `factor`."""
     path = _path(task, task.question.mode)
-    searched = search(task.problem, path, task.question.points)
+    searched = search(task.problem, path, task.question.grid)
     gaps = tuple(_ends(path, *gap) for gap in searched.gaps)
     curve = tuple(
         (_value(path, place), value) for place, value in zip(searched.places, searched.worst.tolist(), strict=True)
@@ -301,7 +301,7 @@ def _cheapest(task: _Task) -> _Found:
     )
     begin = []
     for kind in ("level", "factor"):
-        searched = search(task.problem, _path(task, kind), question.points)
+        searched = search(task.problem, _path(task, kind), question.grid)
         if searched.least is not None:
             begin.append(searched.path.recall(searched.least))
     found = least_cost(improvement, begin, np.random.default_rng(question.seed))
@@ -347,7 +347,7 @@ def _box(task: _Task, found: _Found) -> CertifiedFloor:
         question.whole,
         exact_rates(situation.counts),
         held & ~np.isnan(problem.rates).any(axis=1),
-        "one_matrix" if question.semantics == "one_matrix" else "every_state",
+        "shared_matrix" if question.semantics == "shared_matrix" else "per_state",
     )
     floors = least_floors(family, found.search_place if common else 0)
     return CertifiedFloor(

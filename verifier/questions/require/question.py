@@ -63,8 +63,8 @@ class Question(QuestionSettings):
                 raise UsageError(": ".join(unknown_name(name, getattr(self, name), get_args(known))))
         if not 1 <= self.decimals <= MOST_DECIMALS:
             raise UsageError(f"recalls have 1 to {MOST_DECIMALS} decimals, got {self.decimals}")
-        if not 2 <= self.points <= MOST_POINTS:
-            raise UsageError(f"the search starts from 2 to {MOST_POINTS} points, got {self.points}")
+        if not 2 <= self.grid <= MOST_POINTS:
+            raise UsageError(f"the search starts from 2 to {MOST_POINTS} points, got {self.grid}")
         if self.prices is not None and self.mode != "cost":
             raise UsageError(f"prices belong to mode 'cost', not to mode '{self.mode}'")
         if self.seed < 0:

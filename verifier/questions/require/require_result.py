@@ -100,7 +100,7 @@ class Answer:
         planner: its name.
         constants: values of the swept constants.
         outcome: see `Outcome`.
-        condition: what the probabilities of `measured` and `at_place` assume of the detector, `if ...`; None where
+        condition: what the probabilities of `measured` and `at_value` assume of the detector, `if ...`; None where
             that is tested and not contradicted. Perfect perception assumes nothing.
         met_as_measured: whether the measured matrices meet the requirement.
         planner_is_limit: whether not even perfect perception meets the requirement.
@@ -109,7 +109,7 @@ class Answer:
         cells: the cells in question, in order; empty when the recalls make no difference.
         gaps: further stretches of recall (of factors) that meet the requirement, below ones that do not.
         curve: (recall or factor, worst probability of the second engine) along the search.
-        measured: the worst point with the measured matrices; `at_place` with the required recalls, or where none
+        measured: the worst point with the measured matrices; `at_value` with the required recalls, or where none
             were found with those that come closest; `perfect` with perfect perception in every column.
         box: the certified floor; None when it was not asked for.
         others: columns that make a difference and were not in question, as text.
@@ -126,7 +126,7 @@ class Answer:
     gaps: tuple[tuple[NumberText, NumberText], ...]
     curve: tuple[tuple[NumberText, Share], ...]
     measured: Point
-    at_place: Point | None
+    at_value: Point | None
     perfect: Point
     box: CertifiedFloor | None
     others: tuple[str, ...]
@@ -134,7 +134,7 @@ class Answer:
     @property
     def points(self) -> tuple[Point, ...]:
         """As measured, as required (where there is an answer) and with perfect perception."""
-        return tuple(point for point in (self.measured, self.at_place, self.perfect) if point is not None)
+        return tuple(point for point in (self.measured, self.at_value, self.perfect) if point is not None)
 
     def told(self, point: Point) -> str:
         """The verdict of one of the points, with its condition."""
@@ -232,7 +232,7 @@ class RequireResult(Result):
                     "measured_recall": cell.measured.recall,
                     "required_recall": cell.required or "",
                     "certified_floor": "" if floors is None else floors[k],
-                    "probability": "" if answer.at_place is None else answer.at_place.probability,
+                    "probability": "" if answer.at_value is None else answer.at_value.probability,
                 }
 
 
@@ -240,7 +240,7 @@ def _exit_code(answer: Answer) -> ExitCode:
     if answer.outcome is Outcome.INDEPENDENT:
         return answer.measured.verdict.exit_code
     found = answer.outcome is Outcome.FOUND
-    undecided = answer.at_place is not None and answer.at_place.verdict is Verdict.INCONCLUSIVE
+    undecided = answer.at_value is not None and answer.at_value.verdict is Verdict.INCONCLUSIVE
     if undecided and answer.outcome is not Outcome.ONLY_IN_GAPS:
         return ExitCode.INCONCLUSIVE
     return ExitCode.SATISFIED if found else ExitCode.VIOLATED

@@ -83,7 +83,7 @@ def required(study: Study, question: Question, storm: StormProcess, progress: Pr
     chosen = question.in_question(study.matrices)
     answers: list[Answer] = []
     assumed: list[str] = []
-    said = list(grid_remarks(study.grid, options.false_alarms))
+    said = list(grid_remarks(study.grid, options.false_positives))
     clock = clock_of(study.options, len(study.cases))
     for cases in progress(_by_planner(study)):
         with clock.running(f"the search for what {name} requires"):
@@ -132,7 +132,7 @@ def _requirement_name(study: Study, question: Question) -> str:
     known = [requirement.name for requirement in study.inputs.spec.requirements]
     if len(named) > 1 or (not named and len(known) != 1):
         listed = ", ".join(known)
-        raise UsageError(f"one requirement is asked about at a time: --requirement NAME; the spec has {listed}")
+        raise UsageError(f"select one requirement with --requirement NAME; available: {listed}")
     return next(iter(named), known[0] if known else "")
 
 
@@ -169,8 +169,8 @@ def _settings(question: Question) -> dict[str, object]:
         "labels": list(question.labels),
         "distances_m": list(question.distances_m),
         "prices": prices,
-        "box": None if not question.box else {"rest": question.rest, "semantics": question.semantics},
+        "box": None if not question.floor else {"rest": question.rest, "semantics": question.semantics},
         "decimals": question.decimals,
-        "points": question.points,
+        "grid": question.grid,
         "seed": question.seed if question.mode == "cost" else None,
     }

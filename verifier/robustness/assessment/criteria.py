@@ -185,7 +185,7 @@ def _probability(each: RequirementResult) -> Fraction:
 
 def _bounds(each: RequirementResult) -> tuple[float, float] | None:
     """The confidence bounds of the worst over the scenarios: what the verdict is from."""
-    known = [point.sureness.confidence_bounds for point in each.points if point.sureness is not None]
+    known = [point.uncertainty.confidence_bounds for point in each.points if point.uncertainty is not None]
     if not known:
         return None
     pick = max if each.is_upper else min

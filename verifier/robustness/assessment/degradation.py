@@ -176,7 +176,7 @@ class Degradation:
                     f"level {level.at:g}: the images as they were taken are the mildest level, the first"
                 )
             if level.performance or any(getattr(level, name) is not None for name in self.wanted):
-                raise ValueError(f"level {level.at:g} has data, which the transformation makes anew")
+                raise ValueError(f"level {level.at:g} has data, which the transformation makes again")
             try:
                 recipe.mutation(level.at, level.unchanged)
             except ValueError as error:

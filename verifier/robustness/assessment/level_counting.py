@@ -35,7 +35,9 @@ def matrices_of(data: DetectionSet, counting: Counting, policy: MatchingPolicy, 
         InputError, UsageError: distances that are not known, objects in no bin, classes without a column.
     """
     measure = measure_of(counting, data)
-    if counting.unmatched != "drop":  # a false alarm lies where the localizer says, an object where it is annotated
+    if (
+        counting.unmatched != "drop"
+    ):  # a false positive lies where the localizer says, an object where it is annotated
         away = distance(data.annotations, measure)
         data = data.change(
             annotations=replace(data.annotations, distance_m=away),

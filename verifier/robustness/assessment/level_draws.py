@@ -1,8 +1,8 @@
 """What the numbers of a level would have been on other images: the same draws of images at every level.
 
 Everything that was fixed before the images of the levels were made stays fixed in the draws: the operating point of
-the detector, and the sensitivities of a trade-off curve. The thresholds of the average detection rate are picked anew
-on the drawn source images, as `verifier.robustness.adr_intervals` does.
+the detector, and the sensitivities of a trade-off curve. The thresholds of the average detection rate are picked
+again on the drawn source images, as `verifier.robustness.adr_intervals` does.
 
 Draws cannot show what no image shows: from twelve images that are all right, every draw is all right. So an interval
 reaches at least 1 - (alpha / 2)^(1 / n) to both sides of the value, the share of images that would all be missing

@@ -124,7 +124,7 @@ def check_levels(asked: Degradation, scenes: Scenes, policy: MatchingPolicy) -> 
         )
     if needs_distances(asked) and (scenes.depth is None or scenes.depth.folder is None):
         raise UsageError(
-            "degradation: pairs, and false alarms in matrices, need depth maps: how far away does a report lie?\n"
+            "degradation: pairs, and false positives in matrices, need depth maps: how far away does a report lie?\n"
             "  hint: depth = { folder = ... } in the table 'source'"
         )
     counting = None if asked.recipe is None else asked.recipe.counting

@@ -1,4 +1,4 @@
-"""Annotations and detections of a made data set as COCO files, so that others can judge them anew.
+"""Annotations and detections of a made data set as COCO files, so that others can judge them again.
 
 `annotations.json` holds the images, the objects and, with `iscrowd`, the regions to ignore; an object's distance is
 in `distance_m`, where it is known. A region for every class stands there once per class. `detections.json` holds

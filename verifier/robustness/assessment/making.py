@@ -152,7 +152,7 @@ def make(
 def _remarks(assessment: Assessment, plan: Plan | None, under_test: UnderTest | None) -> Iterator[str]:
     depth = assessment.source.files.depth
     if depth is not None and depth.folder is None:
-        yield f"every pixel was taken to be {depth.constant_m:g} m away: haze and defocus are the same everywhere"
+        yield f"every pixel was assumed to be {depth.constant_m:g} m away: haze and defocus are the same everywhere"
     if depth is not None and depth.densify is not None:
         yield f"depths between those that are known were filled in by the method '{depth.densify}'"
     if plan is not None and under_test is not None:
@@ -172,7 +172,7 @@ def _remarks(assessment: Assessment, plan: Plan | None, under_test: UnderTest | 
         if found.unresolved:
             yield (
                 f"ADR: with {found.images} source images, {len(found.unresolved)} of {len(found.levels)} rates of "
-                "false positives cannot be told from none; all of these have the same threshold"
+                "false positives cannot be distinguished from none; all of these have the same threshold"
             )
         if found.all_pass:
             yield (
@@ -188,8 +188,9 @@ def _operating_remarks(under_test: UnderTest) -> Iterator[str]:
         return
     if rate * images < 1:
         yield (
-            f"operating point: {exact_text(rate)} false positives per image cannot be told from none with {images} "
-            "source images; the score is that above the surest false positive"
+            f"operating point: {exact_text(rate)} false positives per image cannot be distinguished from none with "
+            f"{images} "
+            "source images; the score is that above that of every false positive"
         )
     if under_test.lowest_score is None:
         yield (

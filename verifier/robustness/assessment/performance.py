@@ -61,10 +61,10 @@ class Performance:
         """Precision and recall from the counts; none where nothing was detected, or nothing is there."""
         if not self.counts:
             return {}
-        hits, false_alarms, misses = (self.counts[name] for name in COUNTS)
+        hits, false_positives, misses = (self.counts[name] for name in COUNTS)
         found = {}
-        if hits + false_alarms:
-            found["precision"] = Fraction(hits, hits + false_alarms)
+        if hits + false_positives:
+            found["precision"] = Fraction(hits, hits + false_positives)
         if hits + misses:
             found["recall"] = Fraction(hits, hits + misses)
         return found

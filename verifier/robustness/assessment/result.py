@@ -108,7 +108,7 @@ class SystemResult:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst over the target data sets; no target where nothing was held against a tolerance."""
+        """The worst over the target data sets; no target where no tolerance was given."""
         return worst_verdict(each.verdict for each in self.targets)
 
 
@@ -136,7 +136,7 @@ class AssessmentResult(Result):
         return tuple(remark for system in self.systems for remark in system.remarks)
 
     def rows(self) -> Iterator[dict[str, str | float]]:
-        """One row per system, data set and metric that was held against a tolerance."""
+        """One row per system, data set and metric that was compared with a tolerance."""
         for system in self.systems:
             for target in system.targets:
                 for outcome in target.outcomes:

@@ -181,7 +181,7 @@ class NrtkPerturber:
     ) -> tuple[NDArray[np.uint8], list[tuple[Any, dict[Hashable, float]]] | None]:
         """The image (H, W, 3) uint8 and its boxes after the mutation.
 
-        Boxes are pairs of a box with `min_vertex` and `max_vertex`, made anew as `type(box)(min_vertex=...,
+        Boxes are pairs of a box with `min_vertex` and `max_vertex`, made again as `type(box)(min_vertex=...,
         max_vertex=...)`, and a dictionary that is passed on. `depth_map` is (H, W) or (H, W, 1), in metres.
 
         Raises:

@@ -41,7 +41,7 @@ def chosen_mutations(settings: MutateSettings) -> tuple[AnyMutation, ...]:
     mutations: list[AnyMutation] = [parse_mutation(text) for text in settings.mutation]
     for text in settings.sweep:
         mutations += parse_sweep(text)
-    for text in settings.list:
+    for text in settings.preset:
         mutations += _listed(text)
     return tuple(dict.fromkeys(mutations))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from verifier.base.errors import UsageError, one_line
+from verifier.base.words import percent
 from verifier.collision.comparison import Area
 from verifier.collision.intervals import IntervalKind
 from verifier.collision.result import CollisionResult
@@ -87,7 +88,7 @@ def comparison_figure(result: CollisionResult) -> Figure:
         thin = compared.found.thin_share
         if thin > 0:
             axes[row][1].set_title(
-                f"p-value by subsampling; too few subsamples\nhave a value at {thin:.0%} of the points",
+                f"p-value by subsampling; too few subsamples\nhave a value at {percent(thin, 2)} of the points",
                 fontsize="small",
             )
         bar = figure.colorbar(drawn, ax=axes[row][-1], fraction=0.05, pad=0.02, extend="max")
@@ -225,7 +226,7 @@ def _intervals(axis: Axes, result: CollisionResult, found: DetectorResult, speed
     middle = np.where(np.isnan(middle), (lower + upper) / 2, middle)
     axis.errorbar(
         distances, middle, yerr=np.stack([middle - lower, upper - middle]), fmt="none", ecolor="#2ca02c",
-        elinewidth=0.9, label="the interval to trust",
+        elinewidth=0.9, label="the recommended interval",
     )  # fmt: skip
     stopping = float(chart.stopping_m[v])
     if distances[0] <= stopping <= distances[-1]:
@@ -246,9 +247,9 @@ def _closed_loop(axis: Axes, result: CollisionResult, found: DetectorResult) -> 
         label = "the map: nearest of several objects, one report"
         axis.plot(own[here], chart.clipped[y[0], here], color="0.6", linewidth=3, label=label)
     axis.plot(speeds, [each.one_shot for each in loop.points], color="black", marker="o", markersize=3,
-              label="one report, one object: too late already")  # fmt: skip
+              label="one report, one object: stopping no longer possible")  # fmt: skip
     axis.plot(speeds, [each.closer for each in loop.points], color="#d62728", marker="o", markersize=3,
-              label="closed loop, every report drawn anew (Storm)")  # fmt: skip
+              label="closed loop, every report drawn independently (Storm)")  # fmt: skip
     if ends is not None:
         axis.fill_between(speeds, ends[0], ends[1], color="#d62728", alpha=0.2, linewidth=0)
     axis.plot(speeds, [each.error_kept for each in loop.points], color="#1f77b4", linestyle="--", marker="s",

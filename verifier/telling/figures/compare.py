@@ -26,19 +26,19 @@ MARKERS = "osD^vP*X<>hp"
 
 
 def compare_figure(result: CompareResult) -> Figure:
-    """for each requirement its contenders and its courses, then the Pareto views.
+    """for each requirement its configurations and its courses, then the Pareto views.
 
     Args:
         result: to draw.
 
     Raises:
-        UsageError: more panels or contenders than can be told apart.
+        UsageError: more panels or configurations than can be told apart.
     """
     panels = [panel for spec in result.specs for panel in _panels(spec, len(result.specs) > 1, result.level)]
-    most = max(len(spec.contenders) for spec in result.specs)
+    most = max(len(spec.configurations) for spec in result.specs)
     if len(panels) > MOST_PANELS or most > MOST_CONTENDERS:
         raise UsageError(
-            f"--plot: {len(panels)} panels of {most} contenders; at most {MOST_PANELS} of {MOST_CONTENDERS} are "
+            f"--plot: {len(panels)} panels of {most} configurations; at most {MOST_PANELS} of {MOST_CONTENDERS} are "
             "drawn. Choose with --requirement, --planner and --sweep"
         )
     columns = min(COLUMNS, len(panels))
@@ -71,14 +71,14 @@ def _colours(count: int) -> list[Any]:
 
 
 def _draw_entries(spec: SpecComparison, each: RequirementComparison, before: str, level: float, axis: Axes) -> None:
-    """One row per contender: Storm's probability as a dot, the interval as a line."""
+    """One row per configuration: Storm's probability as a dot, the interval as a line."""
     count = len(each.entries)
     for k, (entry, colour) in enumerate(zip(each.entries, _colours(count), strict=True)):
         axis.plot(
             [entry.interval.lower, entry.interval.upper], [k, k], color=colour, linewidth=2.2, solid_capstyle="butt"
         )
         axis.plot([entry.worst_point.probability], [k], marker=_marker(k), color=colour, markersize=6)
-    axis.set_yticks(range(count), [short_name(spec.contenders, k) for k in range(count)], fontsize="small")
+    axis.set_yticks(range(count), [short_name(spec.configurations, k) for k in range(count)], fontsize="small")
     axis.set_ylim(count - 0.5, -0.5)
     axis.set_xlim(-0.02, 1.02)
     if each.target is not None:
@@ -91,15 +91,15 @@ def _draw_entries(spec: SpecComparison, each: RequirementComparison, before: str
 def _draw_course(
     spec: SpecComparison, each: RequirementComparison, course: Course, before: str, level: float, axis: Axes
 ) -> None:
-    """One line per contender with its interval as a band."""
-    colours = _colours(len(spec.contenders))
+    """One line per configuration with its interval as a band."""
+    colours = _colours(len(spec.configurations))
     for k, colour in enumerate(colours):
         known = [at for at, row in enumerate(course.probability) if row[k] is not None]
         places = [float(Fraction(course.places[at])) for at in known]
         low, high = ([_number(table[at][k]) for at in known] for table in (course.lower, course.upper))
         axis.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0)
         values = [_number(course.probability[at][k]) for at in known]
-        name = short_name(spec.contenders, k)
+        name = short_name(spec.configurations, k)
         axis.plot(places, values, marker=_marker(k), markersize=4, linewidth=1.2, color=colour, label=name)
     if each.target is not None:
         axis.axhline(float(each.target.probability), color="0.4", linestyle="--", linewidth=0.9)
@@ -112,26 +112,26 @@ def _draw_course(
     axis.set_ylabel(f"probability, {100 * level:g} % band", fontsize="small")
     axis.set_title(one_line(f"{before}{each.name}"), fontsize="small", parse_math=False)
     axis.grid(True, linewidth=0.3)
-    if len(spec.contenders) > 1:
+    if len(spec.configurations) > 1:
         axis.legend(frameon=False, fontsize="x-small")
 
 
 def _draw_pareto(spec: SpecComparison, pareto: ParetoView, before: str, axis: Axes) -> None:
-    """Two requirements as coordinates; non-dominated contenders filled, with their chance of being so."""
+    """Two requirements as coordinates; non-dominated configurations filled, with their chance of being so."""
     known = {each.name: each for each in spec.requirements}
     first, second = known[pareto.first], known[pareto.second]
-    for k, colour in enumerate(_colours(len(spec.contenders))):
+    for k, colour in enumerate(_colours(len(spec.configurations))):
         one, other = first.entries[k], second.entries[k]
         x, y = one.worst_point.probability, other.worst_point.probability
         axis.plot([one.interval.lower, one.interval.upper], [y, y], color=colour, linewidth=0.8, alpha=0.6)
         axis.plot([x, x], [other.interval.lower, other.interval.upper], color=colour, linewidth=0.8, alpha=0.6)
         face = colour if pareto.non_dominated[k] else "white"
-        label = f"{short_name(spec.contenders, k)} ({pareto.chances[k]:.2f})"
+        label = f"{short_name(spec.configurations, k)} ({pareto.chances[k]:.2f})"
         axis.plot([x], [y], marker=_marker(k), color=colour, markerfacecolor=face, linestyle="", label=label)
     axis.margins(0.08)
     axis.set_xlabel(one_line(f"P {first.name}"), fontsize="small", parse_math=False)
     axis.set_ylabel(one_line(f"P {second.name}"), fontsize="small", parse_math=False)
-    axis.set_title(one_line(f"{before}filled: non-dominated (chance)"), fontsize="small", parse_math=False)
+    axis.set_title(one_line(f"{before}filled: non-dominated (probability)"), fontsize="small", parse_math=False)
     axis.grid(True, linewidth=0.3)
     axis.legend(frameon=False, fontsize="x-small")
 

@@ -1,4 +1,4 @@
-"""Explanations as pictures: what each probability hangs on, and the chance from every state.
+"""Explanations as pictures: what each probability depends on, and the chance from every state.
 
 Left, bins against cells: how much P changes when a unit of a column's mass moves from the correct report to this one.
 Right, P of the formula for runs that start in a state, over one or two variables.

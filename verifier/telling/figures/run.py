@@ -84,7 +84,7 @@ def _draw(axis: Axes, each: RequirementResult, title: str) -> None:
         places = [place for place, _ in points]
         values = [point.probability for _, point in points]
         axis.plot(places, values, marker="o", markersize=4, linewidth=1.2, label=label, color=colour)
-        sure = [point.sureness.interval for _, point in points if point.sureness is not None]
+        sure = [point.uncertainty.interval for _, point in points if point.uncertainty is not None]
         if len(sure) == len(points):
             ends = [each.lower for each in sure], [each.upper for each in sure]
             axis.fill_between(places, *ends, color=colour, alpha=0.15, linewidth=0)

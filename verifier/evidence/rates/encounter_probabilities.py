@@ -92,7 +92,7 @@ def _chance(point: Point, event: Event) -> Chance:
         return (low, high) if event == "satisfied" else (1 - high, 1 - low)
 
     known = point.whatever_predicted
-    sources: tuple[VerdictSource, ...] = ("point",) if point.sureness is None else get_args(VerdictSource)
+    sources: tuple[VerdictSource, ...] = ("point",) if point.uncertainty is None else get_args(VerdictSource)
     return Chance(
         point.environment,
         point.scenario,
