@@ -60,11 +60,11 @@ def show(detectors, plot=None):
     print("probability that the row is better than the column")
     for name, row in zip(names, each.better, strict=True):
         print(f"  {name:<32} " + " ".join(f"{chance:5.2f}" for chance in row))
-    for course in each.courses:
-        for flip in course.flips:
-            before, after = course.places[flip.before], course.places[flip.after]
-            print(f"{names[flip.first]} is ahead at {course.axis} = {before} ({flip.first_better:.2f}),")
-            print(f"  {names[flip.second]} at {course.axis} = {after} ({flip.second_better:.2f})")
+    for curve in each.curves:
+        for change in curve.ranking_changes:
+            before, after = curve.places[change.before], curve.places[change.after]
+            print(f"{names[change.first]} is ahead at {curve.axis} = {before} ({change.first_better:.2f}),")
+            print(f"  {names[change.second]} at {curve.axis} = {after} ({change.second_better:.2f})")
     if plot is not None:
         result.plot().savefig(plot)
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from verifier.analysis.comparison import (
     best_chances,
     better_chances,
-    flips,
     non_dominated,
     non_dominated_chances,
+    ranking_changes,
 )
 
 # Four draws of three configurations; a and b tie in the second, all three in the third.
@@ -103,10 +103,10 @@ def test_the_pareto_set_against_its_definition(seed):
 # ---------------------------------------------------------------------------------------------- along an axis
 
 
-def test_a_flip_by_hand():
+def test_a_change_by_hand():
     points = np.array([[0.9, 0.8], [0.7, 0.7], [0.5, 0.6]])
     scores = np.stack([points, points, points + np.array([[0, 0.2], [0, 0], [0.2, 0]])])
-    (found,) = flips(points, scores)
+    (found,) = ranking_changes(points, scores)
     assert (found.first, found.second, found.before, found.after) == (0, 1, 0, 2)
     # In the third draw the second is ahead before, and behind after.
     assert (found.first_better, found.second_better) == pytest.approx((2 / 3, 2 / 3))
@@ -114,12 +114,12 @@ def test_a_flip_by_hand():
 
 def test_an_order_that_never_changes_has_no_flip():
     points = np.array([[0.9, 0.8], [0.5, 0.5], [0.6, 0.1]])
-    assert list(flips(points, points[None])) == []
+    assert list(ranking_changes(points, points[None])) == []
 
 
 def test_places_without_a_score_are_left_out():
     points = np.array([[0.9, 0.8], [np.nan, 0.5], [0.1, 0.6]])
-    (found,) = flips(points, np.nan_to_num(points)[None])
+    (found,) = ranking_changes(points, np.nan_to_num(points)[None])
     assert (found.before, found.after) == (0, 2)
 
 
@@ -137,9 +137,9 @@ def test_flips_against_a_plain_loop(seed):
                 expected.append((first, second, last[0], place))
             if sign:
                 last = (place, sign)
-    found = [(each.first, each.second, each.before, each.after) for each in flips(points, points[None])]
+    found = [(each.first, each.second, each.before, each.after) for each in ranking_changes(points, points[None])]
     assert found == expected
-    assert all((each.first_better, each.second_better) == (1, 1) for each in flips(points, points[None]))
+    assert all((each.first_better, each.second_better) == (1, 1) for each in ranking_changes(points, points[None]))
 
 
 def test_what_cannot_be_compared_is_refused():
@@ -148,4 +148,4 @@ def test_what_cannot_be_compared_is_refused():
     with pytest.raises(ValueError, match="2 axes"):
         best_chances(np.zeros((2, 2, 2)))
     with pytest.raises(ValueError, match="same places"):
-        list(flips(np.zeros((2, 2)), np.zeros((1, 3, 2))))
+        list(ranking_changes(np.zeros((2, 2)), np.zeros((1, 3, 2))))

@@ -99,11 +99,11 @@ def test_shares_of_columns_by_hand():
     assert shares.variance == pytest.approx([float(second), float(first)], rel=1e-12)
     assert shares.share == pytest.approx([float(second / (first + second)), float(first / (first + second))])
     assert shares.deviation == pytest.approx(float(first + second) ** 0.5, rel=1e-12)
-    # The cell with the largest swing is that of a: slope alone is 7/10 (mass from both others), times the width of
+    # The cell with the largest p_range is that of a: slope alone is 7/10 (mass from both others), times the width of
     # the Clopper-Pearson interval of 2 in 4, whose ends solve the binomial tails: P(X >= 2 | p) = 1/40 and so on.
     low, high = stats.beta.ppf(0.025, 2, 3), stats.beta.ppf(0.975, 3, 2)
     assert shares.cell.tolist() == [1, 1]
-    assert shares.swing[0] == pytest.approx(0.7 * (high - low), rel=1e-10)
+    assert shares.p_range[0] == pytest.approx(0.7 * (high - low), rel=1e-10)
     assert stats.binom.sf(1, 4, low) == pytest.approx(0.025, rel=1e-9)
     assert stats.binom.cdf(2, 4, high) == pytest.approx(0.025, rel=1e-9)
 
@@ -119,7 +119,7 @@ def test_columns_by_convention_and_without_data():
     shares = column_shares(found, Measured(none, found.rates, np.zeros((2, 3), dtype=bool)))
     assert shares.items.tolist() == [0, 10]
     assert shares.variance[0] == pytest.approx(2 / 9 * 0.49 / 2.5, rel=1e-12)
-    assert shares.swing[0] == pytest.approx(0.7, rel=1e-12)
+    assert shares.p_range[0] == pytest.approx(0.7, rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -198,10 +198,10 @@ def test_a_detector_beside_its_copy_is_a_tie(compare):
     for each in found["specs"][0]["requirements"]:
         assert each["better"] == [[0.5, 0.5], [0.5, 0.5]]
         assert [entry["best"] for entry in each["entries"]] == [0.5, 0.5]
-        assert all(course["flips"] == [] for course in each["courses"])
+        assert all(curve["ranking_changes"] == [] for curve in each["curves"])
 
 
-# ------------------------------------------------------------------------------------------ courses and Pareto view
+# ------------------------------------------------------------------------------------------ curves and Pareto view
 
 
 def test_the_order_changes_with_the_initial_distance(compare, looks, tmp_path):
@@ -209,15 +209,15 @@ def test_the_order_changes_with_the_initial_distance(compare, looks, tmp_path):
     cm = matrices(tmp_path / "a.json", (900, 1000), (500, 1000))
     spec = looks("planner hasty, patient", "stops: P >= 0.9 [ F s = 1 ]")
     _, found = document(compare, "--planner", "all", "--draws", "1000", cm=(cm,), spec=spec)
-    courses = {each["axis"]: each for each in requirement(found, "stops")["courses"]}
-    assert set(courses) == {"initial d", "initial distance (m)"}
-    course = courses["initial distance (m)"]
-    assert course["places"] == ["2", "7"]
-    assert np.array(course["probability"]) == pytest.approx(np.array([[0.9, 0.81], [0.5, 0.81]]))
-    (flip,) = course["flips"]
-    assert (flip["first"], flip["second"], flip["before"], flip["after"]) == (0, 1, 0, 1)
-    assert flip["first_better"] > 0.99
-    assert flip["second_better"] > 0.99
+    curves = {each["axis"]: each for each in requirement(found, "stops")["curves"]}
+    assert set(curves) == {"initial d", "initial distance (m)"}
+    curve = curves["initial distance (m)"]
+    assert curve["places"] == ["2", "7"]
+    assert np.array(curve["probability"]) == pytest.approx(np.array([[0.9, 0.81], [0.5, 0.81]]))
+    (change,) = curve["ranking_changes"]
+    assert (change["first"], change["second"], change["before"], change["after"]) == (0, 1, 0, 1)
+    assert change["first_better"] > 0.99
+    assert change["second_better"] > 0.99
     _, out, _ = compare("--planner", "all", "--draws", "1000", cm=(cm,), spec=spec)
     assert (
         "The ranking changes: hasty is ahead at initial distance 2 m (probability 1), patient at initial distance 7 "
@@ -230,11 +230,13 @@ def test_the_order_changes_with_speed(compare):
     arguments = ("--planner", "feedback", "--planner", "cautious", "--sweep", "vmax=1..3", "--env", "ped")
     arguments += ("--requirement", "stops_for_pedestrians", "--draws", "1500")
     _, found = document(compare, *arguments, cm=(f"class={BY_CLASS}", f"set={BY_SET}"))
-    course = next(each for each in requirement(found, "stops_for_pedestrians")["courses"] if each["axis"] == "vmax")
+    curve = next(each for each in requirement(found, "stops_for_pedestrians")["curves"] if each["axis"] == "vmax")
     configurations = [(each["detector"], each["planner"]) for each in found["specs"][0]["configurations"]]
-    flips = {(configurations[each["first"]], configurations[each["second"]]) for each in course["flips"]}
-    assert (("set", "feedback"), ("class", "cautious")) in flips
-    probability = np.array(course["probability"])
+    ranking_changes = {
+        (configurations[each["first"]], configurations[each["second"]]) for each in curve["ranking_changes"]
+    }
+    assert (("set", "feedback"), ("class", "cautious")) in ranking_changes
+    probability = np.array(curve["probability"])
     assert probability[:, configurations.index(("class", "cautious"))] == pytest.approx([31 / 158] * 3)
     assert probability[:, configurations.index(("class", "feedback"))] == pytest.approx(
         [(31 / 158) ** k for k in (1, 2, 3)]

@@ -237,7 +237,7 @@ def test_columns_without_items_have_no_data_behind_them(run, tmp_path, root):
     (each,) = document(run, *asked, "--empty-columns", "neighbour", cm=tmp_path / "holes.json")["explanations"]
     first = each["label_more"][0]
     assert (first["bin"], first["true"], first["items"]) == (5, "ped", 0)
-    assert first["swing"] > 0
+    assert first["p_range"] > 0
 
 
 # Two objects.

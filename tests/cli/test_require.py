@@ -91,7 +91,7 @@ def test_one_look_needs_the_recall_that_the_target_names(require, scene):
     spec = scene("planner attentive", "environments ped", "stops: P >= 0.95 [ F s = 1 ]")
     code, found = answer(require, spec=spec)
     assert code == ExitCode.SATISFIED
-    assert (found["outcome"], found["place"], found["met_as_measured"]) == ("found", "0.95", False)
+    assert (found["outcome"], found["value"], found["met_as_measured"]) == ("found", "0.95", False)
     (cell,) = found["cells"]
     assert cell == {
         "bin": "[0, 10) m",
@@ -106,17 +106,17 @@ def test_one_look_needs_the_recall_that_the_target_names(require, scene):
 
 def test_a_strict_target_needs_one_part_more(require, scene):
     spec = scene("planner attentive", "environments ped", "stops: P > 0.95 [ F s = 1 ]")
-    assert answer(require, spec=spec)[1]["place"] == "0.950001"
-    assert answer(require, "--decimals", "3", spec=spec)[1]["place"] == "0.951"
+    assert answer(require, spec=spec)[1]["value"] == "0.950001"
+    assert answer(require, "--decimals", "3", spec=spec)[1]["value"] == "0.951"
 
 
 def test_an_upper_limit_is_met_from_the_other_side(require, scene):
     spec = scene("planner attentive", "environments ped", "goes_on: P <= 0.25 [ F s = 2 ]")
     code, found = answer(require, "--floor", spec=spec)
-    assert (code, found["place"]) == (ExitCode.SATISFIED, "0.75")
-    assert found["box"]["floors"] in (["0.75"], ["0.750001"])
-    assert found["box"]["proven"] <= 0.25
-    assert found["box"]["checked"]
+    assert (code, found["value"]) == (ExitCode.SATISFIED, "0.75")
+    assert found["floor"]["floors"] in (["0.75"], ["0.750001"])
+    assert found["floor"]["proven"] <= 0.25
+    assert found["floor"]["checked"]
 
 
 def test_a_factor_on_the_miss_rate(require, scene):
@@ -124,24 +124,24 @@ def test_a_factor_on_the_miss_rate(require, scene):
     spec = scene("planner attentive", "environments ped", "stops: P >= 0.95 [ F s = 1 ]")
     _, found = answer(require, "--mode", "factor", spec=spec)
     # Rounded up, the recall is 0.95 for a factor a little beyond.
-    assert float(Fraction(found["place"])) == pytest.approx(7.9 / 127, abs=2e-6)
+    assert float(Fraction(found["value"])) == pytest.approx(7.9 / 127, abs=2e-6)
     assert found["cells"][0]["required"] == "0.95"
 
 
 def test_walking_pace_needs_one_detection_and_speed_needs_three(require):
     # The feedback planner at initial speed v needs v detections in [0, 10) m: r^3 >= 0.95 for v up to 3.
     _, one = answer(require, *STOPS, "--planner", "feedback", "--set", "vmax=1")
-    assert one["place"] == "0.95"
+    assert one["value"] == "0.95"
     _, three = answer(require, *STOPS, "--planner", "feedback", "--set", "vmax=3")
     least = next(k for k in range(950_000, 10**6) if Fraction(k, 10**6) ** 3 >= Fraction(95, 100))
-    assert Fraction(three["place"]) == Fraction(least, 10**6)
+    assert Fraction(three["value"]) == Fraction(least, 10**6)
     assert three["at_value"]["initial"]["v"] == 3
 
 
 def test_every_planner_and_every_swept_value_has_an_answer(require):
     code, found = document(require, *STOPS, "--planner", "feedback", "--planner", "correct", "--sweep", "vmax=1..3")
     assert code == ExitCode.SATISFIED
-    places = {(each["planner"], each["constants"]["vmax"]): float(each["place"]) for each in found["answers"]}
+    places = {(each["planner"], each["constants"]["vmax"]): float(each["value"]) for each in found["answers"]}
     assert len(places) == 6
     assert places["feedback", "1"] < places["feedback", "2"] < places["feedback", "3"]
     assert {places["correct", vmax] for vmax in "123"} == {0.95}
@@ -161,7 +161,7 @@ def test_bins_share_the_burden_by_their_prices(require, tmp_path):
     near, far = (float(cell["required"]) for cell in dear["cells"])
     assert far == pytest.approx(1, abs=2e-6)
     assert near == pytest.approx(0.95**0.5, abs=2e-6)
-    assert float(Fraction(dear["place"])) == pytest.approx(10 * (0.95**0.5 - 31 / 158) + 1 - 10 / 858, abs=3e-5)
+    assert float(Fraction(dear["value"])) == pytest.approx(10 * (0.95**0.5 - 31 / 158) + 1 - 10 / 858, abs=3e-5)
 
 
 def test_the_labels_of_proposition_matrices(require):
@@ -207,8 +207,8 @@ def test_the_certified_floor_holds_for_matrices_that_never_were_measured(require
     # A detector that takes every obstacle that it misses for a pedestrian: as measured none does.
     arguments = ["--requirement", "stops_only_for_pedestrians", "--env", "obs", "--planner", "correct"]
     _, found = answer(require, *arguments, "--floor")
-    assert found["place"] == "0"  # in the measured proportions a missed obstacle is never reported as a pedestrian
-    (floor,) = found["box"]["floors"]
+    assert found["value"] == "0"  # in the measured proportions a missed obstacle is never reported as a pedestrian
+    (floor,) = found["floor"]["floors"]
     assert Fraction(floor) in (Fraction(999, 1000), Fraction(999_001, 10**6))
     file = read_confusion(root / BY_CLASS).matrices
     for part, holds in ((round(Fraction(floor) * 10**6), True), (998_000, False)):
@@ -274,14 +274,14 @@ def test_what_stays_as_it_is_may_lie_exactly_on_the_target(require, scene, tmp_p
     cm.write_text(json.dumps(data))
     spec = scene("planner attentive", "right: P >= 0.9 [ (ped -> F s = 1) & (!ped -> F s = 2) ]")
     code, found = answer(require, spec=spec, cm=cm)
-    assert (code, found["place"]) == (ExitCode.SATISFIED, "0.9")
+    assert (code, found["value"]) == (ExitCode.SATISFIED, "0.9")
     assert found["at_value"]["exact"] == "9/10"
 
 
 def test_targets_0_and_1(require):
     for target, place in (("0", "0"), ("1", "1"), ("> 0", "0.000001")):
         code, found = answer(require, *STOPS, "--planner", "correct", "--target", target, "--floor")
-        assert (code, found["place"]) == (ExitCode.SATISFIED, place), target
+        assert (code, found["value"]) == (ExitCode.SATISFIED, place), target
     code, found = answer(require, *STOPS, "--planner", "correct", "--target", "> 1")
     assert (code, found["outcome"]) == (ExitCode.VIOLATED, "infeasible")
     for target, side in (("> 1", "above 1"), ("< 0", "below 0")):  # neither planner nor perception is to blame
@@ -404,7 +404,7 @@ def test_a_column_without_items_is_refused_until_a_policy_is_named(require, root
     code, _, err = require(*STOPS, cm=path)
     assert (code, "no items with true label ped in bin [0, 10) m" in err) == (ExitCode.BAD_INPUT, True)
     code, found = document(require, *STOPS, "--empty-columns", "prior", cm=path)
-    assert (code, found["answers"][0]["place"]) == (ExitCode.SATISFIED, "0.95")
+    assert (code, found["answers"][0]["value"]) == (ExitCode.SATISFIED, "0.95")
     assert "rates filled in by policy 'prior'" in " ".join(found["remarks"])
 
 
@@ -438,7 +438,7 @@ def test_an_answer_on_a_contradicted_channel_decides_nothing_unless_it_is_assume
         measured=point,
         at_value=point,
         perfect=perfect,
-        box=None,
+        floor=None,
         others=(),
     )
     found = RequireResult(

@@ -86,7 +86,8 @@ FULL = run_of_requirements(
     gates=Gates(
         Floor(least="0.9", from_="point", requirements=(Held("r", "p", "ped", 0.25, True, None, "too small"),)),
         Regression(
-            baseline=BaselineFile("old.json", "1" * 64), max_drop="1/100", drop_from="probability:0.95", compared="both",
+            baseline=BaselineFile("old.json", "1" * 64), max_drop="1/100", drop_from="probability:0.95",
+            compared="both",
             drops=(DropRecord(spec="a", requirement="r", planner="p", before=0.5, now=0.25, drop=0.25, failed=True,
                               chance=None),),
             not_in_baseline=(NewRequirement("asks", "p"),),

@@ -36,7 +36,8 @@ here = [{ class = "ped", name = "walker", distance_m = 5 }]
 """
 DOCUMENT = """{
 "schema": "verifier.confusion", "version": 1, "labelling": "class", "axes": ["predicted", "true"],
-"labels": ["ped", "empty"], "false_positives": "counted", "bins": [{"distance_m": [0, 10], "counts": [[6, 0], [4, 1]]}]
+"labels": ["ped", "empty"], "false_positives": "counted",
+"bins": [{"distance_m": [0, 10], "counts": [[6, 0], [4, 1]]}]
 }"""
 
 

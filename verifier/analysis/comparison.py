@@ -26,7 +26,7 @@ _CHUNK = 4096
 
 
 @dataclass(frozen=True)
-class Flip:
+class RankingChange:
     """Two configurations that change places along an axis.
 
     Attributes:
@@ -94,7 +94,7 @@ def non_dominated_chances(scores: Floats, tie: float = TIE) -> Floats:
     return np.asarray(total / draws)
 
 
-def flips(points: Floats, scores: Floats, tie: float = TIE) -> Iterator[Flip]:
+def ranking_changes(points: Floats, scores: Floats, tie: float = TIE) -> Iterator[RankingChange]:
     """Where the order of two configurations changes along an axis, pair by pair and place by place.
 
     Args:
@@ -117,7 +117,7 @@ def flips(points: Floats, scores: Floats, tie: float = TIE) -> Iterator[Flip]:
                     better_chances(scores[:, place][:, pair], tie)[0, 1]
                     for place, pair in ((before, [first, second]), (after, [second, first]))
                 ]
-                yield Flip(first, second, before, after, float(chances[0]), float(chances[1]))
+                yield RankingChange(first, second, before, after, float(chances[0]), float(chances[1]))
 
 
 def _exceeds(one: Floats, other: Floats, tie: float) -> Mask:

@@ -260,13 +260,13 @@ def _check_require(document: Document) -> None:
     check_channel(document, "/channel", channel, content.get("matrices", {}))
     for at, each in enumerate(document.content["answers"]):
         where = f"/answers/{at}"
-        floors = None if each["box"] is None else each["box"]["floors"]
+        floors = None if each["floor"] is None else each["floor"]["floors"]
         if floors is not None and len(floors) != len(each["cells"]):
-            refuse(document, f"{where}/box/floors", "expected one floor per cell")
+            refuse(document, f"{where}/floor/floors", "expected one floor per cell")
         for k, number in enumerate(floors or ()):
-            stated_fraction(document, f"{where}/box/floors/{k}", number)
-        if each["place"] is not None:
-            stated_fraction(document, f"{where}/place", each["place"])
+            stated_fraction(document, f"{where}/floor/floors/{k}", number)
+        if each["value"] is not None:
+            stated_fraction(document, f"{where}/value", each["value"])
         for k, ends in enumerate(each["gaps"]):
             for n, end in enumerate(ends):
                 stated_fraction(document, f"{where}/gaps/{k}/{n}", end)
@@ -335,8 +335,8 @@ def _check_compare(document: Document) -> None:
                         found = f"expected {whole.worst}, the worst scenario, got {entry['worst']}"
                         refuse(document, f"{where}/entries/{k}/worst", found)
                 check_condition(document, f"{where}/entries/{k}/condition", entry, entry["points"])
-            for k, course in enumerate(each["courses"]):
-                _check_course(document, f"{where}/courses/{k}", course, configurations)
+            for k, curve in enumerate(each["curves"]):
+                _check_curve(document, f"{where}/curves/{k}", curve, configurations)
         for name in ("non_dominated", "chances"):
             if spec["pareto"] is not None and len(spec["pareto"][name]) != configurations:
                 refuse(document, f"/specs/{s}/pareto/{name}", "expected one entry per configuration")
@@ -356,21 +356,21 @@ def _compared_points(document: Document) -> list[tuple[str, Point]]:
     ]
 
 
-def _check_course(document: Document, where: str, course: Mapping[str, Any], configurations: int) -> None:
-    places = len(course["places"])
-    for k, place in enumerate(course["places"]):
+def _check_curve(document: Document, where: str, curve: Mapping[str, Any], configurations: int) -> None:
+    places = len(curve["places"])
+    for k, place in enumerate(curve["places"]):
         stated_fraction(document, f"{where}/places/{k}", place)
     for name in ("probability", "lower", "upper"):
-        if [len(row) for row in course[name]] != [configurations] * places:
+        if [len(row) for row in curve[name]] != [configurations] * places:
             refuse(document, f"{where}/{name}", "expected one number per place and configuration")
-    for k, flip in enumerate(course["flips"]):
+    for k, change in enumerate(curve["ranking_changes"]):
         for name, count in (
             ("first", configurations),
             ("second", configurations),
             ("before", places),
             ("after", places),
         ):
-            check_index(document, f"{where}/flips/{k}/{name}", flip[name], count)
+            check_index(document, f"{where}/ranking_changes/{k}/{name}", change[name], count)
 
 
 CHECKS: Mapping[str, Callable[[Document], None]] = MappingProxyType(

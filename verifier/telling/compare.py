@@ -10,7 +10,7 @@ from verifier.base.numbers import decimal_text, interval_text, level_text, numbe
 from verifier.base.words import counted, listed
 from verifier.questions.compare.compare_result import CompareResult, GateRecord
 from verifier.questions.compare.gate import Drop, rule_words
-from verifier.questions.compare.tables import Configuration, Course, Entry, RequirementComparison, SpecComparison
+from verifier.questions.compare.tables import Configuration, Curve, Entry, RequirementComparison, SpecComparison
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Section, Table
 from verifier.telling.grounds import bounds_told, channel_lines
 from verifier.telling.pictures import Line, plot
@@ -29,7 +29,8 @@ MOST_SENTENCES = 4
 
 
 def compare_table(result: CompareResult, *, pairs: bool = False) -> str:
-    """The output of `verify compare`: per spec and requirement the configurations, then Pareto view, flips and gate.
+    """The output of `verify compare`: per spec and requirement the configurations, then Pareto view, ranking_changes
+    and gate.
 
     Args:
         result: what was found.
@@ -41,7 +42,7 @@ def compare_table(result: CompareResult, *, pairs: bool = False) -> str:
             lines += ["", *blocks_lines(_requirement(result, spec, requirement))]
             if pairs:
                 lines += ["", *blocks_lines(_pairs(spec, requirement))]
-            lines += blocks_lines(_flips(spec, requirement))
+            lines += blocks_lines(_changes(spec, requirement))
         found = list(blocks_lines(_pareto(spec)))
         lines += ["", *found] if found else []
     if result.gate is not None:
@@ -51,14 +52,14 @@ def compare_table(result: CompareResult, *, pairs: bool = False) -> str:
 
 
 def compare_section(result: CompareResult, file: str, anchor: str) -> Section:
-    """The section of a report: as the terminal says it, with the courses as pictures."""
+    """The section of a report: as the terminal says it, with the curves as pictures."""
     blocks: list[Block] = []
     for spec in result.specs:
         for requirement in spec.requirements:
             blocks += _requirement(result, spec, requirement)
-            for course in requirement.courses:
-                blocks += _course(spec, requirement, course)
-            blocks += _flips(spec, requirement)
+            for curve in requirement.curves:
+                blocks += _curve(spec, requirement, curve)
+            blocks += _changes(spec, requirement)
             if len(spec.configurations) > 1:
                 blocks.append(Fold("Probabilities of pairs", tuple(_pairs(spec, requirement))))
         blocks += _pareto(spec)
@@ -153,39 +154,39 @@ def _pairs(spec: SpecComparison, requirement: RequirementComparison) -> Iterator
     )
 
 
-def _flips(spec: SpecComparison, requirement: RequirementComparison) -> Iterator[Block]:
+def _changes(spec: SpecComparison, requirement: RequirementComparison) -> Iterator[Block]:
     """Where two configurations change places, the most certain changes first."""
-    found = [(course, flip) for course in requirement.courses for flip in course.flips]
+    found = [(curve, change) for curve in requirement.curves for change in curve.ranking_changes]
     found.sort(key=lambda pair: -min(pair[1].first_better, pair[1].second_better))
-    for course, flip in found[:MOST_FLIPS]:
-        first = f"{short_name(spec.configurations, flip.first)} is better at {_place_text(course, flip.before)}"
-        second = f"{short_name(spec.configurations, flip.second)} at {_place_text(course, flip.after)}"
-        chances = chance_text(flip.first_better), chance_text(flip.second_better)
+    for curve, change in found[:MOST_FLIPS]:
+        first = f"{short_name(spec.configurations, change.first)} is better at {_place_text(curve, change.before)}"
+        second = f"{short_name(spec.configurations, change.second)} at {_place_text(curve, change.after)}"
+        chances = chance_text(change.first_better), chance_text(change.second_better)
         yield Paragraph(f"The ranking changes: {first} (probability {chances[0]}), {second} ({chances[1]}).", "note")
     if len(found) > MOST_FLIPS:
         more = len(found) - MOST_FLIPS
         yield Paragraph(f"And {more} less certain ranking changes, in the JSON document.", "note")
 
 
-def _place_text(course: Course, place: int) -> str:
-    value = Fraction(course.places[place])
-    if course.axis.endswith("(m)"):
-        return f"{course.axis.removesuffix(' (m)')} {float(value):g} m"
-    return f"{name_text(course.axis)} = {decimal_text(value)}"
+def _place_text(curve: Curve, place: int) -> str:
+    value = Fraction(curve.places[place])
+    if curve.axis.endswith("(m)"):
+        return f"{curve.axis.removesuffix(' (m)')} {float(value):g} m"
+    return f"{name_text(curve.axis)} = {decimal_text(value)}"
 
 
-def _course(spec: SpecComparison, requirement: RequirementComparison, course: Course) -> Iterator[Block]:
+def _curve(spec: SpecComparison, requirement: RequirementComparison, curve: Curve) -> Iterator[Block]:
     """P of every configuration along what was swept, as a picture and as a table."""
     lines = []
-    columns = (zip(*table, strict=True) for table in (course.probability, course.lower, course.upper))
-    places = [float(Fraction(place)) for place in course.places]
+    columns = (zip(*table, strict=True) for table in (curve.probability, curve.lower, curve.upper))
+    places = [float(Fraction(place)) for place in curve.places]
     for configuration, (p, low, high) in enumerate(zip(*columns, strict=True)):
         known = [(x, *ends) for x, *ends in zip(places, p, low, high, strict=True) if None not in ends]
         band = [(x, lower, upper) for x, _, lower, upper in known]
         lines.append(
             Line(short_name(spec.configurations, configuration), [(x, value) for x, value, _, _ in known], band)
         )
-    axis = name_text(course.axis)
+    axis = name_text(curve.axis)
     title = f"P of {name_text(requirement.name)} against {axis}"
     more = f" The first {MOST_LINES} of {len(lines)} configurations." if len(lines) > MOST_LINES else ""
     target = None if requirement.target is None else float(requirement.target.probability)

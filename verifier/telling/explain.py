@@ -124,7 +124,7 @@ def _label_more(result: ExplainResult, explained: Explained) -> Iterator[Block]:
             *_place(result, column.true, column.bin),
             Cell(str(column.items), column.items),
             Cell(percent(column.share_of_variance), column.share_of_variance),
-            Cell(f"{column.swing:.3g} ({name_text(column.swing_of)})", column.swing),
+            Cell(f"{column.p_range:.3g} ({name_text(column.p_range_of)})", column.p_range),
         )
         for column in columns[:most]
     )

@@ -42,7 +42,7 @@ def answer_blocks(result: RequireResult, answer: Answer, file: str = "") -> Iter
         yield _cell_table(answer)
     if answer.gaps:
         yield Paragraph(_gaps_text(result, answer), "note")
-    if answer.box is not None:
+    if answer.floor is not None:
         yield Paragraph(_floor_text(result, answer), "note")
 
 
@@ -67,11 +67,11 @@ def _headline(result: RequireResult, answer: Answer) -> str:
             return "this requirement is met for some recalls, but not up to perfect recall"
     match result.mode:
         case "factor":
-            return f"this requirement asks for every miss rate times {answer.place} at most"
+            return f"this requirement asks for every miss rate times {answer.value} at most"
         case "cost":
-            return f"the cheapest improvement found that meets this requirement has the price {answer.place}"
+            return f"the cheapest improvement found that meets this requirement has the price {answer.value}"
     many = " in every selected cell" if len(answer.cells) > 1 else ""
-    return f"this requirement asks for a recall of at least {answer.place}{many}"
+    return f"this requirement asks for a recall of at least {answer.value}{many}"
 
 
 def _points_table(result: RequireResult, answer: Answer) -> Table:
@@ -117,7 +117,7 @@ def _gaps_text(result: RequireResult, answer: Answer) -> str:
 
 
 def _cell_table(answer: Answer) -> Table:
-    floors = None if answer.box is None else answer.box.floors
+    floors = None if answer.floor is None else answer.floor.floors
     rows = []
     for at, cell in enumerate(answer.cells):
         measured, gain = cell.measured, cell.gain
@@ -139,7 +139,7 @@ def _number_cell(text: str | None, none: str = "-") -> Cell:
 
 
 def _floor_text(result: RequireResult, answer: Answer) -> str:
-    box = answer.box
+    box = answer.floor
     assert box is not None
     rest = "for any values of all other rates" if box.rest == "free" else "all other columns as measured"
     side = "at most" if result.requirement.target.is_upper else "at least"

@@ -44,8 +44,8 @@ class ColumnShares:
         items: (k,) items that the column has.
         variance: (k,) its part of the variance of P under the posterior, to first order.
         share: (k,) the same as a share of the whole.
-        swing: (k,) how far P moves while one cell of the column goes through its interval, for the cell with the
-            largest such swing; `cell` (k,) is that cell's reported label.
+        p_range: (k,) how far P moves while one cell of the column goes through its interval, for the cell with the
+            largest such p_range; `cell` (k,) is that cell's reported label.
     """
 
     bins: Ints
@@ -53,7 +53,7 @@ class ColumnShares:
     items: Ints
     variance: Floats
     share: Floats
-    swing: Floats
+    p_range: Floats
     cell: Ints
 
     @property
@@ -89,16 +89,16 @@ def column_shares(found: Sensitivity, data: Measured, level: float = 0.95, prior
     centred = slopes - (mean * slopes).sum(axis=1, keepdims=True)
     centred[np.ptp(slopes, axis=1) <= found.rounding[bins, columns]] = 0.0
     variance = (mean * centred**2).sum(axis=1) / (concentration + 1)
-    swings = np.abs(_slope_alone(slopes, found.rates[bins, :, columns])) * _interval_width(counts, level)
+    ranges = np.abs(_slope_alone(slopes, found.rates[bins, :, columns])) * _interval_width(counts, level)
     share = variance / max(variance.sum(), np.finfo(np.float64).tiny)
-    swing = swings.max(axis=1, initial=0.0)
-    # Where two cells swing alike, as with two labels, it is the correct one that people think of.
-    correct = swings[np.arange(len(columns)), columns] >= swing * (1 - 1e-9)
-    cell = np.where(correct, columns, np.argmax(swings, axis=1) if len(swings) else columns)
+    p_range = ranges.max(axis=1, initial=0.0)
+    # Where two cells p_range alike, as with two labels, it is the correct one that people think of.
+    correct = ranges[np.arange(len(columns)), columns] >= p_range * (1 - 1e-9)
+    cell = np.where(correct, columns, np.argmax(ranges, axis=1) if len(ranges) else columns)
     order = np.lexsort((columns, bins, -variance))
     order = order[variance[order] > 0]
     return ColumnShares(
-        bins[order], columns[order], items[order], variance[order], share[order], swing[order], cell[order]
+        bins[order], columns[order], items[order], variance[order], share[order], p_range[order], cell[order]
     )
 
 

@@ -1,6 +1,6 @@
 """From specs and the matrices of several detectors to who is better, and how sure that is.
 
-    specs x detectors -> Storm at every point; common draws of the matrices -> scores -> chances, courses, gate
+    specs x detectors -> Storm at every point; common draws of the matrices -> scores -> chances, curves, gate
 
 `compare` is that story. Every probability that is reported is Storm's, as in `verify run`; the draws run on the batch
 engine. Planners that share a detector are given the same draws; detectors that were run on the same sequences are

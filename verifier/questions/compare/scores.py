@@ -14,13 +14,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from verifier.analysis.comparison import flips
+from verifier.analysis.comparison import ranking_changes
 from verifier.analysis.intervals.intervals import Kind, percentile_interval
 from verifier.base.arrays import Floats
 from verifier.base.errors import NoAnswerError
 from verifier.base.numbers import decimal_text
 from verifier.language.expressions import evaluate
-from verifier.questions.compare.tables import Course
+from verifier.questions.compare.tables import Curve
 from verifier.study.points import Point
 from verifier.study.scenarios import Block
 from verifier.systems.skeleton import Skeleton
@@ -110,7 +110,7 @@ class Scores:
             [self.least.get((requirement, each, place), nothing) for each in range(configurations)], axis=1
         )
 
-    def courses(self, requirement: int, kinds: Sequence[Kind], sign: int, level: float) -> Iterator[Course]:
+    def curves(self, requirement: int, kinds: Sequence[Kind], sign: int, level: float) -> Iterator[Curve]:
         """The configurations along every axis on which the scenarios of a requirement differ.
 
         Args:
@@ -125,11 +125,11 @@ class Scores:
                 axes.setdefault(axis, set()).add(value)
         for axis, values in axes.items():
             if len(values) > 1:
-                yield self._course(requirement, kinds, sign, level, axis, sorted(values))
+                yield self._curve(requirement, kinds, sign, level, axis, sorted(values))
 
-    def _course(
+    def _curve(
         self, requirement: int, kinds: Sequence[Kind], sign: int, level: float, axis: str, values: list[Fraction]
-    ) -> Course:
+    ) -> Curve:
         count = len(kinds)
         scores = np.stack([self.table(requirement, count, (axis, value)) for value in values], axis=1)
         keys = [[(requirement, each, (axis, value)) for each in range(count)] for value in values]
@@ -145,13 +145,13 @@ class Scores:
             rows["lower"].append(tuple(low for low, _ in ends))
             rows["upper"].append(tuple(high for _, high in ends))
         points = np.array([[np.nan if each is None else sign * each for each in row] for row in rows["probability"]])
-        return Course(
+        return Curve(
             axis,
             tuple(map(decimal_text, values)),
             tuple(rows["probability"]),
             tuple(rows["lower"]),
             tuple(rows["upper"]),
-            tuple(flips(points, scores)),
+            tuple(ranking_changes(points, scores)),
         )
 
 

@@ -51,7 +51,7 @@ def requirement_comparison(
         target_of(requirement),
         tuple(entries),
         tuple(tuple(row) for row in better_chances(table).tolist()),
-        tuple(scores.courses(index, kinds, sign, level)),
+        tuple(scores.curves(index, kinds, sign, level)),
     )
 
 

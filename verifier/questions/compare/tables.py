@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from verifier.analysis.channel_test import Channel
-from verifier.analysis.comparison import Flip
+from verifier.analysis.comparison import RankingChange
 from verifier.analysis.intervals.intervals import Kind
 from verifier.base.documents import Condition, Count, Limits, Share
 from verifier.checking.verdicts import Verdict, condition_over, verdict_over, verdict_text
@@ -99,7 +99,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Course:
+class Curve:
     """The configurations along an axis: the worst probability of each at every place.
 
     Attributes:
@@ -107,7 +107,7 @@ class Course:
         places: values on the axis, increasing.
         probability: Storm's, [place][configuration].
         lower, upper: intervals, likewise.
-        flips: where two configurations change places.
+        ranking_changes: where two configurations change places.
     """
 
     axis: str
@@ -115,7 +115,7 @@ class Course:
     probability: tuple[Row, ...]
     lower: tuple[Row, ...]
     upper: tuple[Row, ...]
-    flips: tuple[Flip, ...]
+    ranking_changes: tuple[RankingChange, ...]
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class RequirementComparison:
     Attributes:
         entries: one per configuration; in all tables configurations stand in this order.
         better: chance that the configuration of the row is better than that of the column.
-        courses: one per axis on which the scenarios differ.
+        curves: one per axis on which the scenarios differ.
     """
 
     name: str
@@ -133,7 +133,7 @@ class RequirementComparison:
     target: Target | None
     entries: tuple[Entry, ...]
     better: tuple[tuple[Share, ...], ...]
-    courses: tuple[Course, ...]
+    curves: tuple[Curve, ...]
 
     @property
     def larger_is_better(self) -> bool:

@@ -271,8 +271,8 @@ class ColumnRecord:
     true: str
     items: Count
     share_of_variance: Magnitude
-    swing: float
-    swing_of: str
+    p_range: float
+    p_range_of: str
 
 
 @dataclass(frozen=True)

@@ -179,7 +179,7 @@ def _columns(explanation: Explanation, names: Sequence[str]) -> tuple[ColumnReco
             names[found.columns[k]],
             int(found.items[k]),
             float(found.share[k]),
-            float(found.swing[k]),
+            float(found.p_range[k]),
             names[found.cell[k]],
         )
         for k in range(len(found.bins))

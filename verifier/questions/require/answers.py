@@ -204,14 +204,14 @@ def answer(
         condition=condition,
         met_as_measured=as_measured.verdict is Verdict.SATISFIED,
         planner_is_limit=perfect.verdict is Verdict.VIOLATED,
-        place=None if found.place is None else decimal_text(found.place),
+        value=None if found.place is None else decimal_text(found.place),
         cells=cells,
         gaps=tuple((decimal_text(low), decimal_text(high)) for low, high in found.gaps),
         curve=tuple((decimal_text(place), value) for place, value in found.curve),
         measured=as_measured,
         at_value=found.point,
         perfect=perfect,
-        box=box,
+        floor=box,
         others=tuple(_column_text(matrices, *pair) for pair in others.tolist()),
     )
 

@@ -104,14 +104,14 @@ class Answer:
             that is tested and not contradicted. Perfect perception assumes nothing.
         met_as_measured: whether the measured matrices meet the requirement.
         planner_is_limit: whether not even perfect perception meets the requirement.
-        place: mode `common`, `bin` and `cell`: the recall; `factor`: the factor on all miss rates; `cost`: the price.
+        value: mode `common`, `bin` and `cell`: the recall; `factor`: the factor on all miss rates; `cost`: the price.
             None when none was found.
         cells: the cells in question, in order; empty when the recalls make no difference.
         gaps: further stretches of recall (of factors) that meet the requirement, below ones that do not.
         curve: (recall or factor, worst probability of the second engine) along the search.
         measured: the worst point with the measured matrices; `at_value` with the required recalls, or where none
             were found with those that come closest; `perfect` with perfect perception in every column.
-        box: the certified floor; None when it was not asked for.
+        floor: the certified floor; None when it was not asked for.
         others: columns that make a difference and were not in question, as text.
     """
 
@@ -121,14 +121,14 @@ class Answer:
     condition: Condition | None
     met_as_measured: bool
     planner_is_limit: bool
-    place: NumberText | None
+    value: NumberText | None
     cells: tuple[CellRecall, ...]
     gaps: tuple[tuple[NumberText, NumberText], ...]
     curve: tuple[tuple[NumberText, Share], ...]
     measured: Point
     at_value: Point | None
     perfect: Point
-    box: CertifiedFloor | None
+    floor: CertifiedFloor | None
     others: tuple[str, ...]
 
     @property
@@ -216,7 +216,7 @@ class RequireResult(Result):
         """One flat row per planner, swept value and cell, with the same columns throughout."""
         for answer in self.answers:
             for k, cell in enumerate(answer.cells):
-                floors = None if answer.box is None else answer.box.floors
+                floors = None if answer.floor is None else answer.floor.floors
                 yield {
                     "requirement": self.requirement.name,
                     "comparison": self.requirement.comparison,

@@ -169,7 +169,7 @@ def _settings(question: Question) -> dict[str, object]:
         "labels": list(question.labels),
         "distances_m": list(question.distances_m),
         "prices": prices,
-        "box": None if not question.floor else {"rest": question.rest, "semantics": question.semantics},
+        "floor": None if not question.floor else {"rest": question.rest, "semantics": question.semantics},
         "decimals": question.decimals,
         "grid": question.grid,
         "seed": question.seed if question.mode == "cost" else None,

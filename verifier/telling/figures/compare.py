@@ -1,4 +1,4 @@
-"""Pictures of comparisons: probabilities with their intervals, courses along sweeps, two requirements at once."""
+"""Pictures of comparisons: probabilities with their intervals, curves along sweeps, two requirements at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from verifier.base.errors import UsageError, one_line
 from verifier.questions.compare.compare_result import CompareResult
-from verifier.questions.compare.tables import Course, ParetoView, RequirementComparison, SpecComparison
+from verifier.questions.compare.tables import Curve, ParetoView, RequirementComparison, SpecComparison
 from verifier.telling.compare import short_name
 from verifier.telling.figures.drawing import subplots
 
@@ -26,7 +26,7 @@ MARKERS = "osD^vP*X<>hp"
 
 
 def compare_figure(result: CompareResult) -> Figure:
-    """for each requirement its configurations and its courses, then the Pareto views.
+    """for each requirement its configurations and its curves, then the Pareto views.
 
     Args:
         result: to draw.
@@ -58,7 +58,7 @@ def _panels(spec: SpecComparison, many: bool, level: float) -> list[Panel]:
     found: list[Panel] = []
     for each in spec.requirements:
         found.append(partial(_draw_entries, spec, each, before, level))
-        found += [partial(_draw_course, spec, each, course, before, level) for course in each.courses]
+        found += [partial(_draw_curve, spec, each, curve, before, level) for curve in each.curves]
     if spec.pareto is not None:
         found.append(partial(_draw_pareto, spec, spec.pareto, before))
     return found
@@ -88,27 +88,27 @@ def _draw_entries(spec: SpecComparison, each: RequirementComparison, before: str
     axis.grid(True, axis="x", linewidth=0.3)
 
 
-def _draw_course(
-    spec: SpecComparison, each: RequirementComparison, course: Course, before: str, level: float, axis: Axes
+def _draw_curve(
+    spec: SpecComparison, each: RequirementComparison, curve: Curve, before: str, level: float, axis: Axes
 ) -> None:
     """One line per configuration with its interval as a band."""
     colours = _colours(len(spec.configurations))
     for k, colour in enumerate(colours):
-        known = [at for at, row in enumerate(course.probability) if row[k] is not None]
-        places = [float(Fraction(course.places[at])) for at in known]
-        low, high = ([_number(table[at][k]) for at in known] for table in (course.lower, course.upper))
+        known = [at for at, row in enumerate(curve.probability) if row[k] is not None]
+        places = [float(Fraction(curve.places[at])) for at in known]
+        low, high = ([_number(table[at][k]) for at in known] for table in (curve.lower, curve.upper))
         axis.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0)
-        values = [_number(course.probability[at][k]) for at in known]
+        values = [_number(curve.probability[at][k]) for at in known]
         name = short_name(spec.configurations, k)
         axis.plot(places, values, marker=_marker(k), markersize=4, linewidth=1.2, color=colour, label=name)
     if each.target is not None:
         axis.axhline(float(each.target.probability), color="0.4", linestyle="--", linewidth=0.9)
-    if all(Fraction(place).denominator == 1 for place in course.places):
+    if all(Fraction(place).denominator == 1 for place in curve.places):
         from matplotlib.ticker import MaxNLocator
 
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
     axis.set_ylim(-0.02, 1.02)
-    axis.set_xlabel(one_line(course.axis), fontsize="small", parse_math=False)
+    axis.set_xlabel(one_line(curve.axis), fontsize="small", parse_math=False)
     axis.set_ylabel(f"probability, {100 * level:g} % band", fontsize="small")
     axis.set_title(one_line(f"{before}{each.name}"), fontsize="small", parse_math=False)
     axis.grid(True, linewidth=0.3)
