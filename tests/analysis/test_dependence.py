@@ -16,6 +16,7 @@ from plain_counter import Object, Report, detection_set
 from scipy.stats import binomtest, kstest
 
 from verifier.analysis.channel_test import class_tests
+from verifier.base.documents import json_values
 from verifier.base.errors import InputError
 from verifier.evidence.documents import schema_of
 from verifier.perception.confusion import dependence as module
@@ -383,8 +384,13 @@ def test_the_remark_is_plain():
     )
     two = {"seed": 0, "classes": [*document()["classes"], *document(label="obs")["classes"]]}
     assert dependence_remark(classes_tested({"dependence": two})).count("after a missed") == 2
-    assert dependence_remark(class_tests({"dependence": two}, {"obs": [0]})).count("after a missed obs") == 1
-    assert dependence_remark(class_tests({"dependence": two}, {"car": [0]})) is None
+    assert (
+        dependence_remark(map(json_values, class_tests({"dependence": two}, {"obs": [0]}))).count(
+            "after a missed obs"
+        )
+        == 1
+    )
+    assert dependence_remark(map(json_values, class_tests({"dependence": two}, {"car": [0]}))) is None
     assert dependence_remark(document(p_value=0.01)["classes"]) is None
     assert dependence_remark([]) is None
     assert classes_tested({}) == classes_tested({"dependence": [two]}) == []

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, combine_pvalues, kstest
 
-from verifier.analysis.channel_test import channel_test, class_tests, drawn_together
+from verifier.analysis.channel_test import Untested, channel_test, class_tests, drawn_together
+from verifier.base.documents import json_values
 from verifier.base.errors import InputError
 from verifier.checking.verdicts import ChannelTest
 from verifier.evidence.documents import schema_of
@@ -105,13 +106,13 @@ def test_misses_that_stick_far_away_do_not_concern_a_chain_near_by():
     assert found.p_value < 0.01
     known = metadata(found)
     (near,), (far,), (both,) = (class_tests(known, {"ped": bins}) for bins in ([0, 1], [2, 4], [1, 2]))
-    assert (near["test"], far["test"], both["test"]) == ("not_contradicted", "contradicted", "contradicted")
+    assert (near.test, far.test, both.test) == ("not_contradicted", "contradicted", "contradicted")
     mine = found.bins[2]
-    assert far["bins"] == [2, 4]
-    assert (far["after_miss"], far["joint_misses"], far["p_value"]) == (mine.after_miss, mine.joint, mine.p_value)
-    assert far["miss_after_miss"] > 0.7 > 0.6 > far["expected_miss_after_miss"]
+    assert far.bins == (2, 4)
+    assert (far.after_miss, far.joint_misses, far.p_value) == (mine.after_miss, mine.joint, mine.p_value)
+    assert far.miss_after_miss > 0.7 > 0.6 > far.expected_miss_after_miss
     chances = [found.bins[k].p_value for k in (0, 1)]
-    assert near["p_value"] == pytest.approx(combine_pvalues(chances, method="fisher").pvalue, rel=1e-12)
+    assert near.p_value == pytest.approx(combine_pvalues(chances, method="fisher").pvalue, rel=1e-12)
     assert channel_test([near]) == ChannelTest("not_contradicted")
     assert channel_test([far]) == ChannelTest("contradicted", "ped", mine.p_value)
 
@@ -120,7 +121,7 @@ def test_the_test_of_the_class_counts_where_all_its_bins_are_drawn():
     # It alone has the pairs across the ends of bins.
     found = only(simulated(np.random.default_rng(4)))
     (whole,) = class_tests(metadata(found), {"ped": [0, 1, 2, 7]})
-    assert (whole["p_value"], whole["joint_misses"]) == (found.p_value, found.joint)
+    assert (whole.p_value, whole.joint_misses) == (found.p_value, found.joint)
     assert found.joint > sum(each.joint for each in found.bins)
 
 
@@ -128,17 +129,17 @@ def test_a_class_tested_far_away_only_is_untested_near_by():
     found = only(simulated(np.random.default_rng(4)))
     far = replace(found, bins=found.bins[2:])
     (near,) = class_tests(metadata(far), {"ped": [0, 1]})
-    assert near == {"label": "ped", "test": "untested", "bins": [0, 1]}
+    assert near == Untested(label="ped", bins=(0, 1))
     assert channel_test([near]) == ChannelTest("untested")
     crossed = replace(found, bins=(BinDependence(0, 0, 0, 0, None, 1.0), *found.bins[1:]))
-    assert class_tests(metadata(crossed), {"ped": [0]})[0]["test"] == "untested"
+    assert class_tests(metadata(crossed), {"ped": [0]})[0].test == "untested"
 
 
 def test_a_document_without_bins_has_the_test_of_the_class():
     old = replace(only(simulated(np.random.default_rng(3), sticky=(2,))), bins=())
     (near,) = class_tests(metadata(old), {"ped": [0]})
-    assert (near["test"], near["p_value"]) == ("contradicted", old.p_value)
-    assert "bins" not in near  # the test is not that of the bins
+    assert (near.test, near.p_value) == ("contradicted", old.p_value)
+    assert "bins" not in json_values(near)  # the test is not that of the bins
 
 
 def test_what_chains_draw_together():

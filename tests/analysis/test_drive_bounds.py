@@ -25,6 +25,7 @@ from verifier.analysis.robust.certificate import document
 from verifier.analysis.robust.region import Evidence, events_of, region_of
 from verifier.analysis.robust.solutions import Effort, robust_bounds
 from verifier.analysis.settings import ConfidenceSettings
+from verifier.base.documents import json_values
 from verifier.base.errors import InputError, UsageError
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.bins import Bins
@@ -69,7 +70,7 @@ def test_drives_are_the_default_where_they_are_known():
     assert basis.effective_drives == pytest.approx(284**2 / sum(items**2 for _, items in DRIVES))
     assert basis.largest_share == pytest.approx(140 / 284)
     assert basis.ceiling is None
-    assert basis.document()["largest_drive"] == {
+    assert json_values(basis)["largest_drive"] == {
         "declared": False,
         "columns": [{"bin": 0, "true": 1, "items": 140}],
     }

@@ -220,7 +220,7 @@ def test_the_order_changes_with_the_initial_distance(compare, looks, tmp_path):
     assert change["second_better"] > 0.99
     _, out, _ = compare("--planner", "all", "--draws", "1000", cm=(cm,), spec=spec)
     assert (
-        "The ranking changes: hasty is ahead at initial distance 2 m (probability 1), patient at initial distance 7 "
+        "The ranking changes: hasty is better at initial distance 2 m (probability 1), patient at initial distance 7 "
         "m (1)." in out
     )
 

@@ -493,7 +493,7 @@ def test_bad_input(run, root, arguments, code, message):
     [
         ["--patterns", "0"],
         ["--members", "x"],
-        ["--moves", "-1"],
+        ["--rows", "-1"],
         ["--confidence", "1"],
         ["--prior", "0"],
         ["--draws", "0"],

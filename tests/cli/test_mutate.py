@@ -91,8 +91,8 @@ def test_table_files_and_document(run, images, root):
 
 
 def test_the_printed_document_is_the_written_one_and_equal_for_equal_inputs(run, images):
-    first = run("images", "--list", "published-2021:mild", "--depth-constant", 30, "-o", "a", "--json", "--jobs", 2)
-    second = run("images", "--list", "published-2021:mild", "--depth-constant", 30, "-o", "b/c", "--json")
+    first = run("images", "--preset", "published-2021:mild", "--depth-constant", 30, "-o", "a", "--json", "--jobs", 2)
+    second = run("images", "--preset", "published-2021:mild", "--depth-constant", 30, "-o", "b/c", "--json")
     assert first[:2] == second[:2]
     assert first[0] == ExitCode.SATISFIED
     assert first[1] == (images / "a" / "mutate.json").read_text() == (images / "b" / "c" / "mutate.json").read_text()
@@ -122,7 +122,7 @@ def test_the_picture_of_the_readme(run, tmp_path):
 def test_what_cannot_be_used_is_listed_and_the_exit_code_says_so(run, images, root):
     (images / "images" / "words.png").write_text("no pixels")
     (images / "depth" / "1.png").unlink()
-    code, out, err = run("images", "--mutation", BLUR, "--list", "published-2018", "--depth", "depth", "-o", "out")
+    code, out, err = run("images", "--mutation", BLUR, "--preset", "published-2018", "--depth", "depth", "-o", "out")
     assert (code, err) == (ExitCode.BAD_INPUT, "")
     failed = [line for line in out.splitlines() if line.startswith("failed: ")]
     assert len(failed) == 4  # one line for each image and reason, not one for each mutation
@@ -151,7 +151,7 @@ def test_show_lists_every_mutator_or_what_is_asked_for(run):
     for mutator in MUTATORS.values():
         assert f"{mutator.name}: " in out
     assert run("--show", "--sweep", "jpeg:quality=10..12")[1] == "jpeg:quality=10\njpeg:quality=11\njpeg:quality=12\n"
-    assert len(run("--show", "--list", "published-2021")[1].splitlines()) == 22
+    assert len(run("--show", "--preset", "published-2021")[1].splitlines()) == 22
 
 
 def test_names_in_the_help_are_those_there_are():
@@ -218,15 +218,15 @@ def test_a_sheet_of_nothing_usable(run, images):
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["images", "-o", "out"], 2, "no mutation is named\n  hint: --mutation, --sweep or --list; --show lists"),
+        (["images", "-o", "out"], 2, "no mutation is named\n  hint: --mutation, --sweep or --preset; --show lists"),
         (["--mutation", BLUR, "-o", "out"], 2, "no image is named"),
         (["images", "--mutation", BLUR], 2, "name the folder to write to: -o FOLDER"),
         (["none", "--mutation", BLUR, "-o", "out"], 4, "none: no such file"),
         (["empty", "--mutation", BLUR, "-o", "out"], 4, "empty: no image below this folder"),
         (["images", "--mutation", "blurr", "-o", "out"], 2, "unknown mutation 'blurr'"),
         (["images", "--mutation", "jpeg:quality=10,20", "-o", "out"], 2, "this is a sweep"),
-        (["images", "--list", "published", "-o", "out"], 2, "unknown list 'published'"),
-        (["images", "--list", "published-2021:bad", "-o", "out"], 2, "expected a group of"),
+        (["images", "--preset", "published", "-o", "out"], 2, "unknown preset 'published'"),
+        (["images", "--preset", "published-2021:bad", "-o", "out"], 2, "expected a group of"),
         (["images", "--mutation", "haze:visibility_m=9", "-o", "out"], 2, "needs depth: give --depth FOLDER"),
         (["images", "--mutation", BLUR, "--depth", "depth", "--depth-constant", 1, "-o", "out"], 2, "give one of"),
         (["images", "--mutation", BLUR, "--depth-constant", 0, "-o", "out"], 2, "expected metres above 0"),

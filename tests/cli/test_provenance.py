@@ -191,7 +191,7 @@ def test_a_command_that_is_none_is_refused(folders, tmp_path, capsys):
 
 
 def test_a_spelling_with_an_equals_sign_is_recorded_like_the_other(monkeypatch):
-    one = ["run", SPEC, f"--cm={CM}", "--no-conf", "--env=ped", "-o/tmp/a.json", "--points"]
+    one = ["run", SPEC, f"--cm={CM}", "--point-o", "--env=ped", "-o/tmp/a.json", "--all-scenarios"]
     assert invocation(one) == (
         *("verify", "run", "car_pedestrian.ltl", "--cm", "nuscenes_yolov3_class.json"),
         *("--point-only", "--env", "ped"),

@@ -113,7 +113,7 @@ def test_the_table_says_where_and_why_a_requirement_is_vacuous(asked, tmp_path, 
     assert "  satisfied" in rows["answers"]
     assert rows["early"].endswith("  vacuous")
     assert lines[-1] == "verdict: vacuous"
-    code, out = asked(*run, "--points")
+    code, out = asked(*run, "--all-scenarios")
     assert code == 3
     places = [line for line in out.splitlines() if line.startswith("answers  ")]
     assert ["  vacuous" in line for line in places] == [False, True, True]

@@ -261,7 +261,7 @@ def test_what_is_not_in_question_may_be_the_limit(require, scene, tmp_path, root
     assert found["at_value"]["exact"] == "9/10"
     assert found["perfect"]["exact"] == "1"
     _, out, _ = require(spec=spec, cm=cm)
-    assert "The limit is what was not in question: empty in [0, 10) m" in out
+    assert "The limit is outside the selected recalls: empty in [0, 10) m" in out
 
 
 def test_what_stays_as_it_is_may_lie_exactly_on_the_target(require, scene, tmp_path, root):
@@ -313,7 +313,7 @@ def test_the_document_matches_its_schema_and_is_stable(require, root, tmp_path):
 
 def test_the_curve_is_that_of_the_matrices_along_the_search(require, scene):
     spec = scene("planner attentive", "environments ped", "stops: P >= 0.95 [ F s = 1 ]")
-    _, found = answer(require, "--points", "11", spec=spec)
+    _, found = answer(require, "--grid", "11", spec=spec)
     places, values = zip(*found["curve"], strict=True)
     assert [float(Fraction(place)) for place in places] == pytest.approx(np.linspace(0, 1, 11))
     assert values == pytest.approx(np.linspace(0, 1, 11))
@@ -321,7 +321,7 @@ def test_the_curve_is_that_of_the_matrices_along_the_search(require, scene):
 
 USAGE = [
     ([], "select one requirement with --requirement NAME; available: stops_only_for_pedestrians"),
-    ([*STOPS, "--requirement", "all_three"], "one requirement is asked about at a time"),
+    ([*STOPS, "--requirement", "all_three"], "select one requirement with --requirement NAME"),
     (["--requirement", "all_three"], "requirement 'all_three' is P = ? and has no target"),
     (["--requirement", "all_tree"], "unknown requirement 'all_tree': did you mean 'all_three'?"),
     ([*STOPS, "--target", "1.5"], "--target: a probability is at most 1, got '1.5'"),
@@ -333,7 +333,7 @@ USAGE = [
     ([*STOPS, "--mode", "cell", "--set", "vmax=3"], "mode 'cell' asks about one cell"),
     ([*STOPS, "--mode", "bin", "--set", "vmax=3"], "mode 'bin' asks about one bin"),
     ([*STOPS, "--decimals", "0"], "recalls have 1 to 9 decimals, got 0"),
-    ([*STOPS, "--points", "1"], "the search starts from 2 to 100001 points, got 1"),
+    ([*STOPS, "--grid", "1"], "the search starts from 2 to 100001 points, got 1"),
     ([*STOPS, "--seed=-1"], "a seed is a whole number from 0, got -1"),
     ([*STOPS, "--round-transitions", "4"], "recalls are searched for on unrounded transitions"),
     ([*STOPS, "--strategies"], "the range over all winning strategies belongs to verify run"),
@@ -431,7 +431,7 @@ def test_an_answer_on_a_contradicted_channel_decides_nothing_unless_it_is_assume
         condition=condition,
         met_as_measured=True,
         planner_is_limit=False,
-        place="0.9",
+        value="0.9",
         cells=(),
         gaps=(),
         curve=(),

@@ -221,7 +221,7 @@ def test_parse_echo_is_fully_parenthesised_and_needs_no_matrices(run):
 
 
 def test_points_shows_every_scenario(run):
-    _, out, _ = run("--points", "--set", "vmax=2", "--requirement", "all_three")
+    _, out, _ = run("--all-scenarios", "--set", "vmax=2", "--requirement", "all_three")
     assert sum(line.startswith("all_three") for line in out.splitlines()) == 6
 
 

@@ -101,7 +101,7 @@ def _of_drop(told: DropRecord, run: RunResult, gate: Regression) -> dict[str, An
     now = worst_of_points(points, not mine[0].is_upper, mine[0].formula).probability
     found = {"now": now, "drop": now - told.before if mine[0].is_upper else told.before - now}
     if gate.drop_from != "point":
-        least = fraction_of(gate.drop_from.removeprefix("chance:"))
+        least = fraction_of(gate.drop_from.removeprefix("probability:"))
         found["failed"] = told.chance is not None and Fraction(told.chance) >= least
     return found
 

@@ -270,7 +270,7 @@ def drop_rule(text: str | None, *, gated: bool) -> Fraction | None:
     if text.strip() == "point":
         return None
     rule, colon, chance = text.partition(":")
-    if rule.strip() != "chance" or not colon:
+    if rule.strip() != "probability" or not colon:
         raise UsageError(f"--drop-from: expected point, or probability:C such as probability:0.95, got {shown(text)}")
     found = share("--drop-from probability", chance)
     if not 0 < found < 1:

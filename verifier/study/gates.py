@@ -17,7 +17,7 @@ from verifier.base.documents import (
 )
 from verifier.study.options import VerdictSource
 
-DropRule = Annotated[str, Limits(pattern="^(point|chance:[0-9/.e-]+)$")]
+DropRule = Annotated[str, Limits(pattern="^(point|probability:[0-9/.e-]+)$")]
 """What a drop is judged by: the probabilities of the given matrices, or its chance."""
 
 
@@ -124,7 +124,7 @@ class DropGate(Derives):
     def __post_init__(self) -> None:
         _check_share("max_drop", self.max_drop)
         if self.drop_from != "point":
-            _check_share("drop_from", self.drop_from.removeprefix("chance:"))
+            _check_share("drop_from", self.drop_from.removeprefix("probability:"))
         super().__post_init__()
 
 

@@ -124,7 +124,7 @@ class Baseline:
 
 def rule_text(least_chance: Fraction | None) -> str:
     """The rule of a gate as it is asked for: `point`, or `probability:0.95`."""
-    return "point" if least_chance is None else f"chance:{decimal_text(least_chance)}"
+    return "point" if least_chance is None else f"probability:{decimal_text(least_chance)}"
 
 
 def rule_words(least_chance: Fraction | None) -> str:

@@ -166,7 +166,7 @@ class BatchSettings:
     def __post_init__(self) -> None:
         if not self.mutations:
             raise UsageError(
-                "no mutation is named\n  hint: --mutation, --sweep or --list; --show lists all there are"
+                "no mutation is named\n  hint: --mutation, --sweep or --preset; --show lists all there are"
             )
         seen: set[str] = set()
         for each in self.mutations:

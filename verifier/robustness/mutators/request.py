@@ -96,14 +96,14 @@ def _listed(text: str) -> Iterable[AnyMutation]:
     name, _, group = text.partition(":")
     if name not in PUBLISHED:
         message, hint = unknown_name("list", name, PUBLISHED)
-        raise UsageError(f"--list: {message}\n  hint: {hint}")
+        raise UsageError(f"--preset: {message}\n  hint: {hint}")
     for known in GROUPS:
         if known == (group or "any"):
             try:
                 return published(name, known)
             except ValueError as error:
-                raise UsageError(f"--list: {error}") from None
-    raise UsageError(f"--list: expected a group of {', '.join(GROUPS)}, got {shown(group)}")
+                raise UsageError(f"--preset: {error}") from None
+    raise UsageError(f"--preset: expected a group of {', '.join(GROUPS)}, got {shown(group)}")
 
 
 def _depth(settings: MutateSettings) -> DepthSource | None:
