@@ -51,8 +51,8 @@ def points_of(spec, columns, environment, speeds, decimals):
     ).requirements
     found = {}
     for point in result.points:
-        assert point.scenario.initial["x"] == 1
-        found[point.scenario.swept["vmax"], point.scenario.initial["v"]] = point
+        assert point.initial["x"] == 1
+        found[int(point.constants["vmax"]), point.initial["v"]] = point
     assert len(found) == len(result.points)
     return found
 
@@ -66,11 +66,11 @@ def test_the_archive_is_reproduced(spec, setting):
     assert {key: point.probability for key, point in found.items()} == pytest.approx(expected, rel=0, abs=1e-12)
     for key, point in found.items():
         if environment == "ped":
-            assert point.second == pytest.approx(expected[key], rel=0, abs=1e-12)
+            assert point.second_engine == pytest.approx(expected[key], rel=0, abs=1e-12)
         # Rounded rows need not sum to 1, so 1 - P(F at_line) and P(reach the far end) differ; both are enclosed.
         assert point.lower <= expected[key] + 1e-12
         assert point.upper >= expected[key] - 1e-12
-        assert point.lower <= point.second <= point.upper
+        assert point.lower <= point.second_engine <= point.upper
 
 
 def test_without_rounding_the_archive_is_missed(spec):

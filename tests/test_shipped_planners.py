@@ -51,8 +51,8 @@ def exact_values(root, matrix, planner, speeds, **options):
         root / SPEC, matrix, RunOptions(selection=selection, engines=EXACT, confidence=None, **options)
     ).requirements:
         for point in each.points:
-            key = (each.name, point.scenario.environment, point.scenario.swept["vmax"])
-            found.setdefault(key, {})[point.scenario.initial["v"]] = point.exact
+            key = (each.name, point.environment, int(point.constants["vmax"]))
+            found.setdefault(key, {})[point.initial["v"]] = point.exact
     return found
 
 

@@ -130,7 +130,7 @@ def probabilities(root, matrices, tmp_path_factory):
         result = verify_spec(root / "specs/car_pedestrian.ltl", folder / "counts.json", options)
         worst = dict.fromkeys(SPEEDS, 1.0)
         for point in result.requirements[0].points:
-            speed = int(point.scenario.swept["vmax"])
+            speed = int(point.constants["vmax"])
             worst[speed] = min(worst[speed], point.probability)
         found[condition] = worst
     return found

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from world_specs import spec_of
+from world_specs import matrices_of, spec_of
 
 from verifier.base.errors import InputError, LimitError
 from verifier.chains.filled import markov_chain
@@ -229,7 +229,7 @@ def test_atoms_are_answered_by_facts(text, holds):
 def test_a_false_positive_ahead_without_distance_errors(shared, tmp_path):
     """The reference's numbers for phantom_braking with the matrices' localisation left out."""
     worlds = shared / "oracles/worlds"
-    document = json.loads((worlds / "phantom_braking/cm.json").read_text())
+    document = json.loads(matrices_of(worlds / "phantom_braking", tmp_path).read_text())
     del document["localisation"]
     (tmp_path / "cm.json").write_text(json.dumps(document))
     model = (worlds / "phantom_braking/model.toml").read_text()
@@ -239,5 +239,5 @@ def test_a_false_positive_ahead_without_distance_errors(shared, tmp_path):
     result = verify_spec(spec, tmp_path / "cm.json", RunOptions(confidence=None))
     found = {each.name: each.points for each in result.requirements}
     for name, expected in (("close", 4.60947157583e-07), ("hard", 0.0452191086493)):
-        (point,) = [each for each in found[name] if each.scenario.environment == "lead"]
+        (point,) = [each for each in found[name] if each.environment == "lead"]
         assert math.isclose(point.probability, expected, rel_tol=1e-9)

@@ -7,7 +7,7 @@ import json
 import math
 
 import pytest
-from world_specs import spec_of
+from world_specs import matrices_of, spec_of
 
 from verifier.pipeline import verify_spec
 from verifier.study.case import Study, read_inputs
@@ -31,15 +31,15 @@ def check(folder, target, planners=None):
     found = {
         (
             result.name,
-            point.scenario.planner,
-            point.scenario.environment,
-            tuple(point.scenario.initial.items()),
+            result.planner,
+            point.environment,
+            tuple(point.initial.items()),
         ): point
-        for result in verify_spec(spec, folder / "cm.json", POINTS).requirements
+        for result in verify_spec(spec, matrices_of(folder, target), POINTS).requirements
         for point in result.points
     }
     assert len(found) == len(expected)
-    study = Study.of(read_inputs(spec, folder / "cm.json", POINTS), POINTS)
+    study = Study.of(read_inputs(spec, target / "cm.json", POINTS), POINTS)
     states = {(case.planner.name, case.environment): case.skeleton.state_count for case in study.cases}
     for each in expected:
         start = each.get("start", {})
@@ -80,8 +80,8 @@ def value(folder, target, name, environment, *changes):
     (target / "model.toml").write_text(model)
     spec = spec_of(folder, target, {name})
     spec.write_text(spec.read_text().replace(str(folder), str(target)))
-    (result,) = verify_spec(spec, folder / "cm.json", POINTS).requirements
-    (found,) = [each for each in result.points if each.scenario.environment == environment]
+    (result,) = verify_spec(spec, matrices_of(folder, target), POINTS).requirements
+    (found,) = [each for each in result.points if each.environment == environment]
     return found.probability
 
 

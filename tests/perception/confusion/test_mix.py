@@ -17,6 +17,7 @@ from verifier.analysis.phantom_draws import mixed
 from verifier.analysis.settings import ConfidenceSettings
 from verifier.base.errors import InputError, UsageError
 from verifier.cli import main
+from verifier.evidence.documents import schema_of
 from verifier.perception.confusion.bins import Variable
 from verifier.perception.confusion.document import read_confusion, read_counts
 from verifier.perception.confusion.mix import Mix, mixed_ends, mixed_rates, read_mix
@@ -255,11 +256,11 @@ def test_weight_one_is_that_stratum_alone_with_alpha_for_all(root, files):
     for one, other in zip(points(mixed), points(alone), strict=True):
         assert math.isclose(one.probability, other.probability, abs_tol=1e-12)
         # Twice the chances: alpha is divided among those of both strata.
-        assert one.uncertainty.bounds_lower <= other.uncertainty.bounds_lower
-        assert one.uncertainty.bounds_upper >= other.uncertainty.bounds_upper
-    counted = [each.settings["confidence"]["bounds"]["chances"] for each in (mixed, alone)]
+        assert one.uncertainty.confidence_bounds.lower <= other.uncertainty.confidence_bounds.lower
+        assert one.uncertainty.confidence_bounds.upper >= other.uncertainty.confidence_bounds.upper
+    counted = [each.settings.confidence.bounds.chances for each in (mixed, alone)]
     assert counted[0] == 2 * counted[1]
-    assert any(one.uncertainty.bounds_lower > 0 for one in points(mixed))
+    assert any(one.uncertainty.confidence_bounds.lower > 0 for one in points(mixed))
 
 
 def test_bounds_of_stated_weights_lie_within_those_of_bounded_ones(root, files):
@@ -269,14 +270,18 @@ def test_bounds_of_stated_weights_lie_within_those_of_bounded_ones(root, files):
     wider = 0
     for one, other in zip(points(first), points(second), strict=True):
         assert math.isclose(one.probability, other.probability, abs_tol=1e-9)  # .6 lies in the middle
-        assert other.uncertainty.bounds_lower <= one.uncertainty.bounds_lower + 1e-12
-        assert other.uncertainty.bounds_upper >= one.uncertainty.bounds_upper - 1e-12
-        wider += other.uncertainty.bounds_lower < one.uncertainty.bounds_lower - 1e-6
+        assert other.uncertainty.confidence_bounds.lower <= one.uncertainty.confidence_bounds.lower + 1e-12
+        assert other.uncertainty.confidence_bounds.upper >= one.uncertainty.confidence_bounds.upper - 1e-12
+        wider += other.uncertainty.confidence_bounds.lower < one.uncertainty.confidence_bounds.lower - 1e-6
         for each in (one, other):
-            assert each.uncertainty.bounds_lower - 1e-9 <= each.probability <= each.uncertainty.bounds_upper + 1e-9
+            assert (
+                each.uncertainty.confidence_bounds.lower - 1e-9
+                <= each.probability
+                <= each.uncertainty.confidence_bounds.upper + 1e-9
+            )
     assert wider > 0
     content = json.loads(second.json_text())
-    jsonschema.validate(content, json.loads((root / "verifier/study/run.schema.json").read_text()))
+    jsonschema.validate(content, schema_of("verifier.run"))
     assert content["matrices"]["mix"]["weights"] == {"seen": [0.5, 0.7], "hidden": [0.3, 0.5]}
     said = "P and its interval are for one point of the bounded weights; only the bounds cover all of them"
     assert any(said in remark for remark in second.remarks)
@@ -301,16 +306,16 @@ def test_drives_are_resampled_in_all_strata_together(root, files):
     content["sequences"] = [{"name": f"drive {k}", "frames": 100, "counts": rows} for k in range(6)]
     path.write_text(json.dumps(content))
     result = run(root, path, mix)
-    assert result.settings["confidence"]["bounds"]["tier"] == "independent_drives"
-    assert result.settings["confidence"]["interval"] == "bootstrap"
+    assert result.settings.confidence.bounds.tier == "independent_drives"
+    assert result.settings.confidence.interval == "bootstrap"
     # Bounds rest on the largest drive of each stratum, not on that of the stratum where it is largest.
     held = [
         [sum(row[true] for row in each["counts"]) // 6 for true in range(len(content["labels"]))]
         for each in content["bins"]
     ]
-    told = result.settings["confidence"]["bounds"]["largest_drive"]["columns"]
-    needed = {(each["bin"], each["true"]) for each in told}
-    assert {(each["bin"], each["true"], each["items"]) for each in told} == {
+    told = result.settings.confidence.bounds.largest_drive.columns
+    needed = {(each.bin, each.true) for each in told}
+    assert {(each.bin, each.true, each.items) for each in told} == {
         (at // 2, true, held[at][true])
         for at in range(len(held))
         for true in range(len(held[0]))
@@ -318,7 +323,11 @@ def test_drives_are_resampled_in_all_strata_together(root, files):
         if (at // 2, true) in needed
     }
     for each in points(result):
-        assert each.uncertainty.bounds_lower - 1e-9 <= each.probability <= each.uncertainty.bounds_upper + 1e-9
+        assert (
+            each.uncertainty.confidence_bounds.lower - 1e-9
+            <= each.probability
+            <= each.uncertainty.confidence_bounds.upper + 1e-9
+        )
         assert each.uncertainty.lower <= each.probability <= each.uncertainty.upper
     with pytest.raises(UsageError, match="--mix weighs"):
         run(root, path, mix, confidence=ConfidenceSettings(weights="drive"))
