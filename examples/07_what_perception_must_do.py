@@ -22,9 +22,9 @@ def ask(requirement, *planners, **question):
 
 
 print("stops_for_pedestrians: P >= 0.95")
-for answer in ask("stops_for_pedestrians", "published", "feedback", "cautious", box=True):
+for answer in ask("stops_for_pedestrians", "published", "feedback", "cautious", floor=True):
     print(f"  planner {answer.planner}: P = {answer.measured.probability:.6f} as measured")
-    for cell, floor in zip(answer.cells, answer.box.floors, strict=True):
+    for cell, floor in zip(answer.cells, answer.floor.floors, strict=True):
         print(
             f"    {cell.bin:<10} recall {cell.measured.recall:.3f} measured, {float(cell.required):.6f} required, "
             f"{float(floor):.6f} certified"
@@ -34,11 +34,11 @@ print("the same for the published planner, every bin as cheap as the others")
 (answer,) = ask("stops_for_pedestrians", "published", mode="cost")
 for cell in answer.cells:
     print(f"    {cell.bin:<10} recall {float(cell.required):.6f}")
-print(f"    price {float(answer.place):.6f}; Storm confirms P = {answer.at_value.exact}, exactly")
+print(f"    price {float(answer.value):.6f}; Storm confirms P = {answer.at_value.exact}, exactly")
 
 print("stops_only_for_pedestrians: P >= 0.999")
-(answer,) = ask("stops_only_for_pedestrians", "cautious", box=True)
-(cell,), (floor,) = answer.cells, answer.box.floors
+(answer,) = ask("stops_only_for_pedestrians", "cautious", floor=True)
+(cell,), (floor,) = answer.cells, answer.floor.floors
 print(f"    {cell.bin} obstacles: recall {float(cell.required):g} is enough while none is taken for a pedestrian,")
 print(f"    and {float(floor):.6f} whatever an obstacle that is missed is taken for")
 

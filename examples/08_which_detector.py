@@ -84,7 +84,7 @@ else:
 #   per object, cautious             0.1962  0.1408 to 0.2645   0.11
 #   per frame, feedback              0.0173  0.0059 to 0.0458   0.00
 #   per frame, cautious              0.2588  0.1806 to 0.3578   0.89
-# chance that the row is better than the column
+# probability that the row is better than the column
 #   per object, feedback              0.50  0.00  0.11  0.00
 #   per object, cautious              1.00  0.50  1.00  0.11
 #   per frame, feedback               0.89  0.00  0.50  0.00

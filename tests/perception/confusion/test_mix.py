@@ -323,12 +323,9 @@ def test_drives_are_resampled_in_all_strata_together(root, files):
         if (at // 2, true) in needed
     }
     for each in points(result):
-        assert (
-            each.uncertainty.confidence_bounds.lower - 1e-9
-            <= each.probability
-            <= each.uncertainty.confidence_bounds.upper + 1e-9
-        )
-        assert each.uncertainty.lower <= each.probability <= each.uncertainty.upper
+        bounds, interval = each.uncertainty.confidence_bounds, each.uncertainty.interval
+        assert bounds.lower - 1e-9 <= each.probability <= bounds.upper + 1e-9
+        assert interval.lower <= each.probability <= interval.upper
     with pytest.raises(UsageError, match="--mix weighs"):
         run(root, path, mix, confidence=ConfidenceSettings(weights="drive"))
 
