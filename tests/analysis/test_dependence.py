@@ -310,7 +310,7 @@ def test_a_family_has_one_test_for_each_threshold():
     counts, _ = count_job(WALK, TWO_METRES, rule)
     counts = replace(counts, metadata={**counts.metadata, "dependence": found})
     document = json.loads(confusion_text(counts))
-    jsonschema.validate(document, SCHEMA)
+    jsonschema.Draft202012Validator(SCHEMA).validate(document)
     again = DocumentReader("a.json").counts(document)
     assert again.member(0.5).metadata["dependence"] == found[1]
     with pytest.raises(InputError, match="/dependence: expected a list of 2 tests, one per score threshold"):
@@ -332,7 +332,7 @@ def test_the_document_says_it_and_reads_back():
     counts = replace(counts, metadata={**counts.metadata, "dependence": dependence_document(WALK, found, RULE)})
     text = confusion_text(counts)
     document = json.loads(text)
-    jsonschema.validate(document, SCHEMA)
+    jsonschema.Draft202012Validator(SCHEMA).validate(document)
     again = DocumentReader("a.json").counts(document)
     assert confusion_text(again) == text
     assert again.matrices().metadata["dependence"]["classes"][0]["joint_misses"] == 2

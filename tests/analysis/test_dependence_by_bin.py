@@ -201,12 +201,12 @@ def whole(bins, version=2):
 def test_bins_are_read_in_the_second_version_of_the_document_only():
     found = DocumentReader("a.json").counts(whole([NEAR, FAR]))
     assert found.metadata["dependence"] == of([NEAR, FAR])
-    jsonschema.validate(whole([NEAR, FAR]), SCHEMA)
+    jsonschema.Draft202012Validator(SCHEMA).validate(whole([NEAR, FAR]))
     DocumentReader("a.json").counts(whole(None, version=1))
     with pytest.raises(InputError, match="/dependence/classes/0: expected an object with the keys"):
         DocumentReader("a.json").counts(whole([NEAR, FAR], version=1))
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(whole([NEAR, FAR], version=1), SCHEMA)
+        jsonschema.Draft202012Validator(SCHEMA).validate(whole([NEAR, FAR], version=1))
 
 
 @pytest.mark.parametrize(

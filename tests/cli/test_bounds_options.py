@@ -122,9 +122,9 @@ def test_looks_and_shifts_widen_bounds(run):
         (
             ("--point-only", "--weights", "drive"),
             ExitCode.USAGE,
-            "--weights needs what --no-conf",
+            "--weights needs what --point-only",
         ),
-        (("--point-only", "--shift", "0.1"), ExitCode.USAGE, "--shift needs what --no-conf"),
+        (("--point-only", "--shift", "0.1"), ExitCode.USAGE, "--shift needs what --point-only"),
     ],
 )
 def test_what_cannot_be_is_refused(run, options, code, words):

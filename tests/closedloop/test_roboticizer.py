@@ -230,8 +230,8 @@ def test_a_detection_that_cannot_be_judged_is_no_false_positive():
 @pytest.mark.parametrize(
     ("policy", "message"),
     [
-        (MatchingPolicy("centre_bev", 2.0, assignment="optimal"), "surest detection chooses first"),
-        (MatchingPolicy("centre_bev", 2.0, order="affinity"), "surest detection chooses first"),
+        (MatchingPolicy("centre_bev", 2.0, assignment="optimal"), "the highest score chooses first"),
+        (MatchingPolicy("centre_bev", 2.0, order="affinity"), "the highest score chooses first"),
         (MatchingPolicy("iou_bev", 0.5), "affinity must be one of iou_2d, centre_2d, centre_bev"),
         (MatchingPolicy("iou_2d", 0.5), "compares image rectangles"),
     ],

@@ -252,7 +252,7 @@ def test_settings_that_are_none():
         MatchingPolicy("iou_2d", 0.5, order="affinity"),
         MatchingPolicy("iou_2d", 0.5, same_class_first=True),
     ):
-        with pytest.raises(UsageError, match="surest detection chooses first"):
+        with pytest.raises(UsageError, match="the highest score chooses first"):
             AdrSettings(policy=policy)
 
 

@@ -100,7 +100,7 @@ def test_who_was_first_is_said_with_and_without_the_luck_of_the_images(made):
     assert ("AP" in seen[1], "stops_for_pedestrians" in seen[2]) == (True, True)
     text = made[2].replace("\\", "")
     assert "with the number of images taken into account" in text
-    assert "surely so at visibility 10 m" in text
+    assert "confirmed at 95 % confidence from visibility 10 m on" in text
 
 
 def test_given_numbers_say_nothing_of_how_sure_they_are(tmp_path, capfd):
@@ -111,4 +111,4 @@ allowed_change = { AP = 0.05 }
 levels = [{ at = 100, performance = { AP = 0.5 } }, { at = 50, performance = { AP = 0.4 } }]
 """)
     assert main(["assess", str(tmp_path / "a.toml")]) == ExitCode.SATISFIED
-    assert "How sure that is cannot be told: the numbers were given" in capfd.readouterr().out
+    assert "The uncertainty of the order is not known: the numbers were given" in capfd.readouterr().out

@@ -79,7 +79,7 @@ def read(document, file="a.json"):
 def test_reading_what_was_written_gives_the_same(counts):
     text = confusion_text(counts)
     decoded = json.loads(text)
-    jsonschema.validate(decoded, SCHEMA)
+    jsonschema.Draft202012Validator(SCHEMA).validate(decoded)
     again = read(decoded)
     assert (again.labelling, again.labels, again.bins, again.thresholds) == (
         counts.labelling,
@@ -156,7 +156,7 @@ EXAMPLE = {
 def test_a_member_summed_over_occlusion_by_hand(tmp_path):
     path = tmp_path / "family.json"
     path.write_text(json.dumps(EXAMPLE))
-    jsonschema.validate(EXAMPLE, SCHEMA)
+    jsonschema.Draft202012Validator(SCHEMA).validate(EXAMPLE)
     # Column ped is summed, 3 + 1 and 0 + 1; column empty is one and the same, so it is taken once.
     assert read_confusion(path, score_threshold=0.1).matrices.counts.tolist() == [[[4, 1], [1, 5]]]
     assert read_confusion(path, {"occluded": "2"}, 0.5).matrices.counts.tolist() == [[[0, 0], [2, 6]]]

@@ -22,7 +22,7 @@ EXAMPLES = ["nuscenes_yolov3_class.json", "nuscenes_yolov3_proposition.json"]
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_shipped_examples_match_the_schema_and_survive_a_round_trip(root, tmp_path, name):
     original = root / "examples" / name
-    jsonschema.validate(json.loads(original.read_text()), SCHEMA)
+    jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(original.read_text()))
     write_confusion(read_confusion(original).matrices, tmp_path / name)
     assert (tmp_path / name).read_bytes() == original.read_bytes()
 
@@ -68,7 +68,7 @@ def documents(draw):
 def test_reading_what_was_written_gives_the_same(document):
     text = confusion_text(document)
     decoded = json.loads(text)
-    jsonschema.validate(decoded, SCHEMA)
+    jsonschema.Draft202012Validator(SCHEMA).validate(decoded)
     again = parse_confusion(decoded)
     assert (again.labelling, again.labels, again.title) == (document.labelling, document.labels, document.title)
     assert np.array_equal(again.edges_m, document.edges_m)

@@ -54,7 +54,7 @@ def test_absurd_data_are_refused_unless_accepted(tmp_path, monkeypatch, capfd, f
     remarks = json.loads((tmp_path / "counts.json").read_text())["remarks"]
     assert [each["kind"] for each in remarks] == [kind]
     record = matrices_record(read_confusion("counts.json"))
-    assert record["remarks"] == remarks
+    assert record.remarks == remarks
 
 
 def drives_of(*items):

@@ -115,7 +115,7 @@ def test_a_document_with_tracks_reads_back(case):
     counts = confusion_counts(count_detections(detection_set(*scene), policy, rule), rule, policy)
     text = confusion_text(counts)
     document = json.loads(text)
-    jsonschema.validate(document, SCHEMA)
+    jsonschema.Draft202012Validator(SCHEMA).validate(document)
     again = DocumentReader("a.json").counts(document)
     assert confusion_text(again) == text
     assert document["version"] == (1 if counts.sequences.tracks is None and "remarks" not in document else 2)
