@@ -64,7 +64,7 @@ detector  pairs  images  kernel  above the oracle  below the oracle  covered
 --------  -----  ------  ------  ----------------  ----------------  -------
 perfect   40     40      0.1 m   0                 0                 100 %
 
-perfect: probability of collision, given the reported distance and the speed; 90 % intervals
+perfect: probability of collision, given the reported distance and the speed; 95 % intervals
 reported  25 mph  recommended interval
 --------  ------  ------------------------
 5 m       1       [0.86, 1] exact_monotone

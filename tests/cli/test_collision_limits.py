@@ -99,7 +99,7 @@ def test_a_detector_without_spread_is_named(run, tmp_path):
 
 def test_ends_that_cross_are_not_trusted(run, root, tmp_path):
     # Seven images reported near 12.5 m do not collide, seven near 14.5 m do. With lambda falling, the first say at
-    # 13 m at most 1 - 0.05^(1/7) = 0.348, the others at least 0.05^(1/7) = 0.652: no probability is both. Seven are
+    # 13 m at most 1 - 0.025^(1/7) = 0.41, the others at least 0.025^(1/7) = 0.59: no probability is both. Seven are
     # too few for a contradiction beyond chance over the whole grid.
     rows = [(20.0, 12.5)] * 7 + [(5.0, 14.5)] * 7 + [(5.0, 5.0)] * 15 + [(30.0, 30.0)] * 15
     lines = [f"{at},{true},{reported + 0.01 * (at % 7):.2f}" for at, (true, reported) in enumerate(rows)]
@@ -112,8 +112,8 @@ def test_ends_that_cross_are_not_trusted(run, root, tmp_path):
     found = document["policies"][0]["detectors"][0]
     at = document["grid"]["distances_m"].index(13.0)
     monotone = next(each for each in found["intervals"] if each["kind"] == "exact_monotone")
-    assert monotone["lower"][at][0] == pytest.approx(0.05 ** (1 / 7))
-    assert monotone["upper"][at][0] == pytest.approx(1 - 0.05 ** (1 / 7))
+    assert monotone["lower"][at][0] == pytest.approx(0.025 ** (1 / 7))
+    assert monotone["upper"][at][0] == pytest.approx(1 - 0.025 ** (1 / 7))
     trusted = document["codes"]["trust"][str(found["trust"][at][0])]
     assert (
         trusted == "exact_window: the ends of the exact monotone interval cross: a share that falls does not fit here"
@@ -144,8 +144,8 @@ def test_the_narrowest_kernel_is_not_trusted(run, tmp_path):
     "arguments",
     [
         ["--bandwidth", "normal_reference", "--constant", "1e-300"],
-        ["--bandwidth", "normal_reference", "--constant", "1e300"],
-        ["--window", "1e308"],
+        ["--bandwidth", "normal_reference", "--constant", "1e250"],
+        ["--window", "1e299"],
         ["--level", "1e-300"],
         ["--deceleration", "1e300"],
         ["--subsamples", "1", "--subsample-size", "1"],

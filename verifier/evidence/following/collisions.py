@@ -127,7 +127,9 @@ def _ranked(where: str, told: RankingRecord, detectors: int) -> Misfits:
         yield from shares(f"{here}/best_share", [best])
         if best and not near(math.fsum(best), 1):
             yield f"{here}/best_share", "expected shares that add up to 1"
-    yield from misfits(f"{where}/crossings", json_values(told.crossings), json_values(again.crossings()))
+    crossings: list[dict[str, object]] = json_values(told.crossings)
+    found = [{name: value for name, value in crossing.items() if name != "share"} for crossing in crossings]
+    yield from misfits(f"{where}/crossings", found, json_values(again.crossings()))
 
 
 def _combined(where: str, study: CollisionStudy, policy: PolicyRecord) -> Misfits:
