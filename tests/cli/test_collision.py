@@ -66,9 +66,9 @@ perfect   40     40      0.1 m   0                 0                 100 %
 
 perfect: probability of collision, given the reported distance and the speed; 95 % intervals
 reported  25 mph  recommended interval
---------  ------  ------------------------
-5 m       1       [0.86, 1] exact_monotone
-15 m      0       [0, 0.14] exact_monotone
+--------  ------  -------------------------
+5 m       1       [0.831, 1] exact_monotone
+15 m      0       [0, 0.169] exact_monotone
 
 Recommended interval, over 2 points:
 * 100 %: exact_monotone: fewer than 10 images near this distance collide, or fewer than 10 do not

@@ -75,8 +75,7 @@ def test_how_it_fails_in_words(run):
         "A run of it, with probability 0.803797 = 127/158, from x = 1, v = 3:",
         "* Steps 1 to 16: what is reported makes no difference. Then x = 49, v = 3.",
         "* Step 17: ped in [0, 10) m is there, and no ped is reported (probability 0.803797). Then x = 52, v = 3. "
-        "From "
-        "here nothing can help any more; the steps below are the most likely ones.",
+        "From here the violation is unavoidable; the steps below are the most likely ones.",
         "* Steps 18 to 19: ped in [0, 10) m is there, and no ped is reported (probability 0.803797 in each step). "
         "Then x "
         "= 58, v = 3.",

@@ -342,8 +342,7 @@ class ExplainResult(Result):
 
     Attributes:
         command: that made it, inputs by name without folders.
-        title, verdict, condition, inputs, matrices, settings, channel, versions, engines, remarks: as in the document
-            of a run; the inputs include the record of the counting, where one was read.
+        title to remarks: as in the document of a run; inputs include the record of the counting, where one was read.
         explain: how much is said.
         labels: of rows and columns of the matrices.
         bins: texts of their distance bins.
