@@ -21,7 +21,7 @@ import pyarrow.parquet
 import pytest
 import report_documents
 from fuzzed_files import fuzzed
-from made_runs import every_verdict
+from made_runs import every_verdict, on_grid, whole
 from small_bundles import MATRICES, MODEL, SPEC, write_inputs
 from small_logs import HAND
 
@@ -90,7 +90,7 @@ description = "Urban roads"
 [detector]
 name = "YOLOv3"
 trained_on = ["2011_09_26_drive_00*"]
-[exposure.every]
+[exposure.ped]
 encounters = 240
 hours = 20
 source = "Drives of March"
@@ -235,7 +235,7 @@ def readers_of_results():
         raw = (report_documents.folder() / f"{name}.json").read_bytes()
         yield f"report {name}", target({"r.json": raw}, "report r.json -o out/r.md")
     yield "report matrices", target({"r.json": json.dumps(MATRICES)}, "report r.json -o out/r.html")
-    result = {"r.json": json.dumps(every_verdict()), "case.toml": CONTEXT}
+    result = {"r.json": json.dumps(whole(on_grid(every_verdict()))), "case.toml": CONTEXT}
     rate = "evidence rate r.json --requirement stops -o out/rate.json"
     yield "rate", target(result, f"{rate} --exposure 12/h", ["r.json"])
     yield "context", target(result, f"{rate} --context case.toml", ["case.toml"], 2)

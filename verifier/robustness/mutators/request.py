@@ -95,7 +95,7 @@ def _check_paths(settings: MutateSettings) -> None:
 def _listed(text: str) -> Iterable[AnyMutation]:
     name, _, group = text.partition(":")
     if name not in PUBLISHED:
-        message, hint = unknown_name("list", name, PUBLISHED)
+        message, hint = unknown_name("preset", name, PUBLISHED)
         raise UsageError(f"--preset: {message}\n  hint: {hint}")
     for known in GROUPS:
         if known == (group or "any"):
