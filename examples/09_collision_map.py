@@ -50,7 +50,7 @@ def one_report(pairs: Pairs, distance_m: float, speed_mph: float) -> None:
     lower, upper = (float(np.clip(ends[at], 0, 1)) for ends in sure.trusted)
     kind = Trust(int(sure.trust[at])).kind.value.replace("_", " ")
     print(f"{pairs.title}: reported {distance_m:g} m ahead at {speed_mph:g} mph: collision with probability "
-          f"{chart.probability[at]:.2f}, 90 % interval [{lower:.2f}, {upper:.2f}] ({kind})")  # fmt: skip
+          f"{chart.probability[at]:.2f}, 95 % interval [{lower:.2f}, {upper:.2f}] ({kind})")  # fmt: skip
 
 
 found = list(detectors())
@@ -80,8 +80,8 @@ with StormProcess() as storm:
                     print(f"{each.pairs.title}, margin {margin_m:g} m, {name:<11} at 25, 35, 45, 55 mph: {told}")
 
 # Expected output:
-# sharp: reported 12 m ahead at 25 mph: collision with probability 0.17, 90 % interval [0.03, 0.20] (subsampling)
-# rough: reported 12 m ahead at 25 mph: collision with probability 0.12, 90 % interval [0.06, 0.13] (subsampling)
+# sharp: reported 12 m ahead at 25 mph: collision with probability 0.17, 95 % interval [0.02, 0.20] (subsampling)
+# rough: reported 12 m ahead at 25 mph: collision with probability 0.12, 95 % interval [0.06, 0.14] (subsampling)
 #
 # which is safer? smallest weighted difference from an oracle, beta / alpha = 10
 # beta on lambda below the oracle's: sharp, best in 100% of the replicates
