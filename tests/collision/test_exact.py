@@ -103,7 +103,7 @@ def test_exact_intervals_by_hand():
     assert monotone.upper[:, 0].tolist() == [1.0, 1.0, 1.0]
     far = exact_interval(STEP, Grid(np.array([10.0]), np.array([FIVE_AND_A_HALF])), POLICY, window_m=4.0)
     # [6, 10] before it: none of five.
-    assert far.upper[0, 0] == pytest.approx(1 - 0.05**0.2)
+    assert far.upper[0, 0] == pytest.approx(1 - 0.025**0.2)
     assert far.resamples == 0
 
 
@@ -175,8 +175,8 @@ def test_trust_without_estimate_and_where_the_share_rises():
     one = Pairs(np.array([9.0]), np.array([10.0]), np.array([0]), 1)
     _, found = confidence_of(one, [10.0], [5.0])
     assert found.reasons == {Trust.NOT_ESTIMATED: 1}
-    # Of one image within the window before y = 10 none collides: [0, .95].
-    assert [end[0, 0] for end in found.trusted] == [0.0, pytest.approx(0.95)]
+    # Of one image within the window before y = 10 none collides: [0, .975].
+    assert [end[0, 0] for end in found.trusted] == [0.0, pytest.approx(0.975)]
     # A detector that reports far objects near and near ones far.
     true = np.linspace(1, 50, 800)
     turned = Pairs(true, 51 - true, np.arange(800), 800)

@@ -192,7 +192,7 @@ def explained(given, slopes):
             "patterns": 1,
             "members": 1,
             "full_paths": False,
-            "moves": 1,
+            "rows": 1,
             "level": 0.95,
             "prior": 0.5,
             "map": None,

@@ -183,7 +183,7 @@ def test_earlier_matrices_are_verified_and_drawn_together(run, tmp_path):
     code, out, _ = run(*free, "--baseline", BY_SET, "--max-drop", "0.06", "--output", path)
     assert code == ExitCode.VIOLATED
     assert "gate, no drop by more than 0.06 against nuscenes_yolov3_proposition.json: failed by 1" in out
-    assert "all_three, planner published: worse by 0.062621, P from 0.258824 to 0.196203; probability" in out
+    assert "all_three, planner published: worse by 0.062621, P from 0.258824 to 0.196203; posterior probability" in out
     gate = read_document(path).content["gates"]["regression"]
     (drop,) = gate["drops"]
     assert drop["drop"] == pytest.approx(float(Fraction(22, 85) - Fraction(31, 158)), abs=1e-12)
@@ -228,7 +228,7 @@ def test_a_drop_may_be_judged_by_its_chance(run, tmp_path):
     for rule, (_, out, _) in judged.items():
         words = "by the point estimates; their statistical uncertainty is ignored (point)"
         if rule != "point":
-            words = f"where the probability of that is {rule.removeprefix('chance:')} or more, by common draws"
+            words = f"where the probability of that is {rule.removeprefix('probability:')} or more, by common draws"
         assert f"  a drop counts {words}" in out
     gate = read_document(tmp_path / "run.json").content["gates"]["regression"]
     assert (gate["drop_from"], gate["failed"], gate["drops"][0]["failed"]) == ("probability:0.95", False, False)
@@ -319,7 +319,7 @@ REFUSED = [
     (["--drop-from", "luck", *MATRICES], ExitCode.USAGE, "--drop-from: expected point, or probability:C"),
     (["--drop-from", "probability:1", *MATRICES], ExitCode.USAGE, "lies strictly between 0 and 1"),
     (
-        ["--drop-from", "chance:nan", *MATRICES],
+        ["--drop-from", "probability:nan", *MATRICES],
         ExitCode.USAGE,
         "--drop-from probability: expected a number from 0 to 1",
     ),

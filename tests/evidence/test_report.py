@@ -191,7 +191,7 @@ def test_how_it_fails_and_what_would_help_stand_with_the_requirement_they_are_of
     )
     assert "1. Probability 0.803797, 100 % of it: ped in [0, 10) m reported as empty." in violated.text
     assert "P has a standard deviation of about 0.0314, to first order, if items are independent" in violated.text
-    assert table(violated, "What to fix first")[1][:5] == ["ped", "[0, 10) m", "empty", "0.8038", "1"]
+    assert table(violated, "Improvements: P if one type of detection error were eliminated")[1][:5] == ["ped", "[0, 10) m", "empty", "0.8038", "1"]
     assert table(violated, "Recall by cell")[1] == [
         "ped", "[0, 10) m", "0.1962", "31 of 158", "0.95", "+0.7538", "0.950001",
     ]  # fmt: skip
@@ -615,14 +615,14 @@ def test_swept_fractions_are_drawn():
 
 def test_what_pictures_show_also_stands_in_tables():
     content = json.loads(json.dumps(document("compare").content))
-    content["specs"][0]["requirements"][1]["courses"] = [
+    content["specs"][0]["requirements"][1]["curves"] = [
         {
             "axis": "initial v",
             "places": ["1", "2"],
             "probability": [[0.5, 0.25], [0.4, None]],
             "lower": [[0.4, 0.125], [0.3, None]],
             "upper": [[0.6, 0.375], [0.5, None]],
-            "flips": [],
+            "ranking_changes": [],
         }
     ]
     root = read_page(html_report([document("robroc"), document_of(content, "compare.json")]))
