@@ -183,7 +183,7 @@ def test_earlier_matrices_are_verified_and_drawn_together(run, tmp_path):
     code, out, _ = run(*free, "--baseline", BY_SET, "--max-drop", "0.06", "--output", path)
     assert code == ExitCode.VIOLATED
     assert "gate, no drop by more than 0.06 against nuscenes_yolov3_proposition.json: failed by 1" in out
-    assert "all_three, planner published: worse by 0.062621, P from 0.258824 to 0.196203; posterior probability" in out
+    assert "all_three, planner published: worse by 0.062621, P from 0.258824 to 0.196203; posterior prob" in out
     gate = read_document(path).content["gates"]["regression"]
     (drop,) = gate["drops"]
     assert drop["drop"] == pytest.approx(float(Fraction(22, 85) - Fraction(31, 158)), abs=1e-12)

@@ -191,7 +191,13 @@ def test_how_it_fails_and_what_would_help_stand_with_the_requirement_they_are_of
     )
     assert "1. Probability 0.803797, 100 % of it: ped in [0, 10) m reported as empty." in violated.text
     assert "P has a standard deviation of about 0.0314, to first order, if items are independent" in violated.text
-    assert table(violated, "Improvements: P if one type of detection error were eliminated")[1][:5] == ["ped", "[0, 10) m", "empty", "0.8038", "1"]
+    assert table(violated, "Improvements: P if one type of detection error were eliminated")[1][:5] == [
+        "ped",
+        "[0, 10) m",
+        "empty",
+        "0.8038",
+        "1",
+    ]
     assert table(violated, "Recall by cell")[1] == [
         "ped", "[0, 10) m", "0.1962", "31 of 158", "0.95", "+0.7538", "0.950001",
     ]  # fmt: skip
