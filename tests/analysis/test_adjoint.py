@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from random_ltl import formulas
 from small_objectives import channel_of, objective_of, random_objective, random_rates
@@ -23,6 +23,7 @@ from verifier.analysis.sensitivity.adjoint import (
     told_by,
     unions,
 )
+from verifier.language.expressions.syntax import Name, Temporal
 from verifier.language.ltl.progression import ACCEPT, REJECT
 
 
@@ -217,6 +218,7 @@ def test_finite_differences_on_random_objectives(draws, zero):
 
 @settings(max_examples=40)
 @given(formulas(depth=2), st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.5]), st.integers(1, 2))
+@example(Temporal("F", (Name("a"),)), 48, 0.5, 2)  # the cell that opens a bottom component is the one that reaches it
 def test_finite_differences_for_random_formulas(formula, seed, zero, draws):
     rng = np.random.default_rng(seed)
     objective = random_objective(rng, formula, draws=draws, propositions=("a", "b", "c"))

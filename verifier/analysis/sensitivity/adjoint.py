@@ -272,32 +272,34 @@ def _jumps(objective: Objective, values: Values) -> Mask:
     """(bins, predicted, true) cells of rate 0 in which a probability may jump.
 
     It does when a rate above 0 there, however small, lets runs go from what is a bottom component without it to one
-    of the other value, and the component is reached without it. Which bottom components there are with it is decided
-    again for every cell in question.
+    of the other value, and the component is reached with it: then its value is no limit of that for small rates.
+    Which bottom components there are with it is decided again for every cell in question.
     """
-    rates, n, skeleton = values.rates, objective.state_count, objective.skeleton
+    rates, n, skeleton, product = values.rates, objective.state_count, objective.skeleton, objective.product
     channel = skeleton.channel
     begun = np.zeros(n, dtype=bool)
-    begun[objective.product.start] = True
-    ending = values.recurrent & reachable(n, values.sources, values.targets, begun)
+    begun[product.start] = True
+    ending = values.recurrent & reachable(n, product.sources, product.indices, begun)
     rows = np.unique(objective.row[ending & (objective.row >= 0)])
     used = np.zeros((1, len(channel.bins), len(channel.observations)))
     used[0, rows] = 1
     result = np.zeros(rates.shape, dtype=bool)
-    leads_out = ending[objective.product.sources]
-    entry = skeleton.entry[objective.product.edge[leads_out]]
+    leads_out = ending[product.sources]
+    entry = skeleton.entry[product.edge[leads_out]]
     before = skeleton.entry_values(rates)[entry] > 0
-    known: dict[bytes, bool] = {before.tobytes(): False}
+    known: dict[bytes, bool] = {}
     for cell in np.argwhere((through_draws(channel, rates, used)[0] > 0) & (rates == 0)).tolist():
         touched = rates.copy()
         touched[tuple(cell)] = 1.0
         positive = skeleton.entry_values(touched) > 0
-        # Cells that open the same transitions out of bottom components jump alike; most open none.
-        pattern = positive[entry].tobytes()
+        if np.array_equal(positive[entry], before):
+            continue  # as most cells do, it opens no transition out of a bottom component
+        pattern = positive.tobytes()
         if pattern not in known:
-            graph = decide(objective.product, positive[skeleton.entry]).graph
+            graph = decide(product, positive[skeleton.entry]).graph
+            reached = ending & reachable(n, graph.sources, graph.targets, begun)
             accepts = coreachable(n, graph.sources, graph.targets, graph.accepting)
             rejects = coreachable(n, graph.sources, graph.targets, graph.rejecting)
-            known[pattern] = bool(np.any(np.where(values.value == 1, rejects, accepts)[ending]))
+            known[pattern] = bool(np.any(np.where(values.value == 1, rejects, accepts)[reached]))
         result[tuple(cell)] = known[pattern]
     return result
