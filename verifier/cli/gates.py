@@ -169,9 +169,9 @@ def gate_lines(gates: Gates) -> Iterator[str]:
         from verifier.questions.compare.gate import rule_words
 
         gate = gates.regression
-        drops, chance = [drop for drop in gate.drops if drop.failed], gate.drop_from.partition(":")[2]
+        drops = [drop for drop in gate.drops if drop.failed]
         yield f"gate, no drop by more than {gate.max_drop} against {one_line(gate.baseline.name)}: {_outcome(drops)}"
-        yield f"  a drop counts {rule_words(Fraction(chance) if chance else None)}"
+        yield f"  a drop counts {rule_words(gate.least_chance)}"
         yield f"  compared: {gate.compared}"
         yield from (f"  {_drop_text(drop, gate.max_drop)}" for drop in drops)
         if gate.not_in_baseline:

@@ -100,9 +100,8 @@ def _of_drop(told: DropRecord, run: RunResult, gate: Regression) -> dict[str, An
     points = [json_values(point) for point in mine[0].points]
     now = worst_of_points(points, not mine[0].is_upper, mine[0].formula).probability
     found = {"now": now, "drop": now - told.before if mine[0].is_upper else told.before - now}
-    if gate.drop_from != "point":
-        least = fraction_of(gate.drop_from.removeprefix("probability:"))
-        found["failed"] = told.chance is not None and Fraction(told.chance) >= least
+    if gate.least_chance is not None:
+        found["failed"] = told.chance is not None and Fraction(told.chance) >= gate.least_chance
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Annotated
 
 from verifier.base.documents import (
@@ -126,6 +127,11 @@ class DropGate(Derives):
         if self.drop_from != "point":
             _check_share("drop_from", self.drop_from.removeprefix("probability:"))
         super().__post_init__()
+
+    @property
+    def least_chance(self) -> Fraction | None:
+        """The probability of a larger drop from which on it counts; None where the point estimates decide."""
+        return None if self.drop_from == "point" else fraction_of(self.drop_from.removeprefix("probability:"))
 
 
 @dataclass(frozen=True)

@@ -243,8 +243,7 @@ def _gate(gate: GateRecord) -> Iterator[Block]:
     header = ("spec", "requirement", "of", "before", "now", "drop", "probability of more than allowed", "gate")
     caption = f"Drop against {name_text(gate.baseline.name)}; allowed is {decimal_text(gate.max_drop)}"
     yield Table(caption, header, rows, sortable=True)
-    chance = gate.drop_from.partition(":")[2]
-    yield Paragraph(f"A drop counts {rule_words(Fraction(chance) if chance else None)}.", "note")
+    yield Paragraph(f"A drop counts {rule_words(gate.least_chance)}.", "note")
     for drop in gate.drops:
         if drop.failed:
             yield Paragraph(f"{_dropped(drop)}.")

@@ -14,7 +14,7 @@ from verifier.base.words import counted
 from verifier.questions.compare.gate import Drop, Gate, rule_text
 from verifier.questions.compare.tables import ParetoView, SpecComparison
 from verifier.questions.parts import NumberText, QuestionInput
-from verifier.study.gates import BaselineFile, DropRule
+from verifier.study.gates import BaselineFile, DropGate
 from verifier.study.records import MatricesRecord, SettingsRecord
 from verifier.study.results import Engines
 
@@ -43,27 +43,19 @@ class CompareChoices:
     specs: Mapping[str, Mapping[str, SettingsRecord]]
 
 
-@dataclass(frozen=True)
-class GateRecord:
-    """What became of all requirements, see `verifier.questions.compare.gate`.
+@dataclass(frozen=True, kw_only=True)
+class GateRecord(DropGate):
+    """The gate of a comparison, see `verifier.questions.compare.gate`."""
 
-    Attributes:
-        max_drop: largest drop that is allowed.
-        drop_from: what a drop is judged by: the probabilities of the given matrices, or its chance.
-        failed: whether some requirement dropped by more than is allowed.
-    """
-
-    baseline: BaselineFile
     max_drop: NumberText
-    drop_from: DropRule
-    failed: bool
-    drops: Annotated[tuple[Drop, ...], Limits(min_length=1)]
+    drops: Annotated[tuple[Drop, ...], Limits(min_length=1)]  # type: ignore[assignment]  # the same fields, narrower
 
     @classmethod
     def of(cls, gate: Gate) -> GateRecord:
         """That of a gate."""
         file = BaselineFile(gate.baseline.name, gate.baseline.sha256)
-        return cls(file, decimal_text(gate.max_drop), rule_text(gate.least_chance), gate.failed, gate.drops)
+        rule = rule_text(gate.least_chance)
+        return cls(baseline=file, max_drop=decimal_text(gate.max_drop), drop_from=rule, drops=gate.drops)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

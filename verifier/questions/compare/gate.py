@@ -8,9 +8,9 @@ A drop fails the gate by one of two rules:
 
 point       the probabilities of the given matrices differ by more than is allowed, beyond the numerical bounds of
             both. How uncertain the data leave both of them does not count.
-probability:C    the drop is larger than allowed with at least the chance C, by common draws of the earlier and the
-later
-            matrices: the paired test of `verify compare`. With C = 0.95 the gate fails where a drop is all but sure;
+probability:C
+            the drop is larger than allowed with at least the probability C, by common draws of the earlier and the
+            later matrices: the paired test of `verify compare`. With C = 0.95 the gate fails where a drop is all but sure;
             with C = 0.05 it fails unless a drop can all but be ruled out.
 """
 
@@ -70,10 +70,6 @@ class Drop:
     failed: bool
     chance: Share | None
 
-    def document(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__}
-
 
 @dataclass(frozen=True)
 class Gate:
@@ -95,16 +91,6 @@ class Gate:
     def failed(self) -> bool:
         """Whether some requirement dropped by more than is allowed."""
         return any(each.failed for each in self.drops)
-
-    def document(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {
-            "baseline": {"name": self.baseline.name, "sha256": self.baseline.sha256},
-            "max_drop": decimal_text(self.max_drop),
-            "drop_from": rule_text(self.least_chance),
-            "failed": self.failed,
-            "drops": [each.document() for each in self.drops],
-        }
 
 
 @dataclass(frozen=True)
