@@ -171,8 +171,7 @@ class ConfidenceSettings:
         int | None,
         Option(
             "number of posterior or bootstrap draws (default: 10000, fewer for large chains; compare shares them "
-            "among "
-            "its detectors)",
+            "among its detectors)",
             metavar="N",
             parse=whole_above_0,
         ),

@@ -119,8 +119,8 @@ def _of_comparison(
         if comparison.thin_share > 0:
             yield (
                 f"{names}: at {percent(comparison.thin_share, 2)} of the points compared more than a fifth of the "
-                f"subsamples "
-                f"of {comparison.subsample_size} have no value; they count against the claim. Take larger ones"
+                f"subsamples of {comparison.subsample_size} have no value; they count against the claim. Take "
+                "larger ones"
             )
         if comparison.common_objects < comparison.objects / 2:
             yield (

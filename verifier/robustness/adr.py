@@ -62,8 +62,7 @@ class AdrSettings:
         if policy.assignment != "greedy" or policy.order != "score" or policy.same_class_first:
             raise UsageError(
                 "a detection rate over thresholds needs a matching in which the detection with the highest score "
-                "chooses first: "
-                "assignment 'greedy' and order 'score'"
+                "chooses first: assignment 'greedy' and order 'score'"
             )
 
 

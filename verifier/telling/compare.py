@@ -272,8 +272,7 @@ def _notes(result: CompareResult) -> Iterator[str]:
     yield f"{many} by Storm {result.versions['storm']} and by a second engine; {difference}."
     yield (
         f"Posterior probabilities and intervals: {result.draws} paired draws of the matrices (Monte Carlo error at "
-        f"most about "
-        f"{1 / result.draws**0.5:.1g})."
+        f"most about {1 / result.draws**0.5:.1g})."
     )
     settings = [mine for spec in result.settings.specs.values() for mine in spec.values()]
     if settings[0].verdict_from == "point":

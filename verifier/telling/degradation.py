@@ -34,8 +34,7 @@ def degradation_blocks(found: SystemResult) -> Iterator[Block | str]:
     if any(verdict is not None for each in result.criteria for verdict in each.verdicts):
         yield (
             f"In brackets: what can be said at {percent(CONFIDENCE, 2)} confidence with the number of images taken "
-            f"into "
-            "account, of every number by itself. Images are assumed to be independent of each other."
+            "into account, of every number by itself. Images are assumed to be independent of each other."
         )
     for each, one in zip(result.criteria, result.breaks, strict=True):
         yield _break_sentence(asked, each, one, better=_is_better(each, one, result.levels))

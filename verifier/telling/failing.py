@@ -31,10 +31,8 @@ MOST_MAP_ROWS = 400
 """Cells of a state map up to which its numbers are also given as a table."""
 HOW_CAUSES_COUNT = (
     "A detection error counts where, with the correct one in its place, a violation was less probable (on average "
-    "of the "
-    "measured detector and a perfect one from there on). Each violating path counts once, for all detection errors "
-    "that "
-    "counted on it together."
+    "of the measured detector and a perfect one from there on). Each violating path counts once, for all detection "
+    "errors that counted on it together."
 )
 
 
@@ -88,8 +86,8 @@ def _cause_text(result: ExplainResult, explained: Explained, cause: CauseRecord)
     if not kinds and not cause.others:
         perfect = number_text(explained.perfect_perception)
         return (
-            f"no detection error; the planner and the dynamics violate the requirement (with perfect perception "
-            f"P would be {perfect})"
+            "no detection error; the planner and the dynamics violate the requirement (with perfect perception P "
+            f"would be {perfect})"
         )
     told = [_report_text(result, kind) for kind in kinds] + ["further detection errors"] * cause.others
     corrected = number_text(cause.corrected)
@@ -168,8 +166,8 @@ def _patterns_text(explained: Explained) -> str:
         return f"Violating paths, grouped by detection errors: {many}"
     which = "most probable" if found.ranked else "probable (others may be more so)"
     return (
-        f"Violating paths, grouped by detection errors: the {which} {many}, {percent(found.covered or 0.0)} of "
-        f"the violation"
+        f"Violating paths, grouped by detection errors: the {which} {many}, {percent(found.covered or 0.0)} of the "
+        "violation"
     )
 
 

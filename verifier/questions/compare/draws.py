@@ -45,7 +45,7 @@ def check_enough_draws(count: int, least_chance: Fraction | None) -> None:
     if count < needed:
         raise UsageError(
             f"{count} draws do not tell a probability of {float(least_chance):g} from others; it takes {needed} "
-            f"(--draws)"
+            "(--draws)"
         )
 
 

@@ -10,8 +10,8 @@ point       the probabilities of the given matrices differ by more than is allow
             both. How uncertain the data leave both of them does not count.
 probability:C
             the drop is larger than allowed with at least the probability C, by common draws of the earlier and the
-            later matrices: the paired test of `verify compare`. With C = 0.95 the gate fails where a drop is all but sure;
-            with C = 0.05 it fails unless a drop can all but be ruled out.
+            later matrices: the paired test of `verify compare`. With C = 0.95 the gate fails where a drop is all but
+            sure; with C = 0.05 it fails unless a drop can all but be ruled out.
 """
 
 from __future__ import annotations

@@ -189,8 +189,7 @@ def _operating_remarks(under_test: UnderTest) -> Iterator[str]:
     if rate * images < 1:
         yield (
             f"operating point: {exact_text(rate)} false positives per image cannot be distinguished from none with "
-            f"{images} "
-            "source images; the score is that above that of every false positive"
+            f"{images} source images; the score is that above that of every false positive"
         )
     if under_test.lowest_score is None:
         yield (
