@@ -109,7 +109,7 @@ def test_too_many_observations_are_refused_before_they_are_made():
     classes = [f"c{k}" for k in range(30)]
     labels = (*(frozenset({name}) for name in classes), EMPTY)
     matrices = ConfusionMatrices("class", labels, np.array([0.0, 1.0]), np.ones((1, 31, 31), dtype=np.int64))
-    with pytest.raises(LimitError, match="more than 62 observations"):
+    with pytest.raises(LimitError, match="more than 1000 observations"):
         told(matrices, tuple(classes), classes)
 
 

@@ -71,6 +71,10 @@ def test_frames_memory_and_a_field_of_view(worlds, tmp_path):
     check(worlds / "level_crossing", tmp_path)
 
 
+def test_a_pedestrian_who_walks_at_random(worlds, tmp_path):
+    check(worlds / "crossing_stochastic", tmp_path)
+
+
 def value(folder, target, name, environment, *changes):
     """One probability with the model changed."""
     model = (folder / "model.toml").read_text()

@@ -6,6 +6,10 @@ transitions vanish, is only another matrix. Each product state draws its observa
 
     P[p, following[p, y]] += Pr(y | row[p])
 
+Where the world draws, an observation comes with an outcome of that draw, as in the skeleton:
+
+    P[p, following[p, (y, w)]] += Pr(y | row[p]) Pr(w | moving[p])
+
 That keeps detection (the channel row, uncertain) apart from motion (`following`, certain).
 """
 
@@ -35,19 +39,27 @@ class Objective:
             states are those of the skeleton.
         row: (p,) channel row that each product state draws its observation from; -1 where the next state does not
             depend on what is observed.
-        following: (p, observations) product state that each observation leads to; `ACCEPT` and `REJECT` lead to
-            themselves.
+        following: (p, observations * outcomes) product state that each observation leads to with each outcome of
+            what the world draws; `ACCEPT` and `REJECT` lead to themselves.
+        moving: (p,) channel row that each product state draws that outcome from; any where all lead to one state.
     """
 
     skeleton: Skeleton
     product: Product
     row: Ints
     following: Ints
+    moving: Ints
 
     @property
     def state_count(self) -> int:
         """Number of product states, p."""
         return self.product.state_count
+
+    @property
+    def chances(self) -> Floats:
+        """(p, outcomes) how likely each outcome of what the world draws is in each product state."""
+        found: Floats = self.skeleton.channel.chances()[self.moving]
+        return found
 
     def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:
         """The formula's probability from every initial state, for (M, bins, predicted, true) rates.
@@ -86,8 +98,8 @@ def build_objective(
     return Objective(skeleton, product, *_by_observation(skeleton, product))
 
 
-def _by_observation(skeleton: Skeleton, product: Product) -> tuple[Ints, Ints]:
-    """`row` and `following` of `Objective`."""
+def _by_observation(skeleton: Skeleton, product: Product) -> tuple[Ints, Ints, Ints]:
+    """`row`, `following` and `moving` of `Objective`."""
     width = skeleton.entry_observations.shape[1]
     sources, entry = product.sources, skeleton.entry[product.edge]
     # The last entry is the constant 1: every observation leads there.
@@ -96,8 +108,9 @@ def _by_observation(skeleton: Skeleton, product: Product) -> tuple[Ints, Ints]:
     for observation in range(width):
         led = told[entry, observation]
         following[sources[led], observation] = product.indices[led]
-    row = np.full(product.state_count, -1, dtype=np.int64)
+    moving = np.zeros(product.state_count, dtype=np.int64)
     drawn = entry < len(skeleton.entry_row)
-    row[sources[drawn]] = skeleton.entry_row[entry[drawn]]
-    row[np.all(following == following[:, :1], axis=1)] = -1
-    return row, following
+    moving[sources[drawn]] = skeleton.entry_row[entry[drawn]]
+    by_outcome = following.reshape(len(following), len(skeleton.channel.observations), -1)
+    depends = (by_outcome != by_outcome[:, :1]).any(axis=(1, 2))
+    return np.where(depends, moving, -1), following, moving

@@ -7,7 +7,7 @@ initial state it started in, so there is one memory value per initial state.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -26,6 +26,7 @@ from verifier.systems.model_parts import EMPTY_CLASS, Planner, Rule, Run
 from verifier.systems.observation import Questions
 from verifier.systems.reachability import reachable, rows
 from verifier.systems.space import Codes, StateSpace, successors, truth
+from verifier.systems.world import World
 
 DEFAULTS = (Rule(TRUE, {}),)
 """The rule that holds where no other does, if every input has a default."""
@@ -59,11 +60,11 @@ def questions_of(system: System, planner: Planner, formula: Node | None) -> Ques
 
 def rules_behaviour(system: System, space: StateSpace, planner: Planner, observations: tuple[Label, ...]) -> Ints:
     """(n, observations) int64 next state of every state of the space, as `steps`."""
-    return steps(system, space, planner, observations, np.arange(space.size), space.valuations())
+    return steps(World(system), space, planner, observations, np.arange(space.size), space.valuations())
 
 
 def steps(
-    system: System,
+    world: World,
     space: StateSpace,
     planner: Planner,
     observations: tuple[Label, ...],
@@ -73,15 +74,20 @@ def steps(
     """The next states by the first rule that holds, else with every input at its default.
 
     Args:
-        system, space, planner, observations: what is asked.
+        world: the system, and what its world draws.
+        space, planner, observations: what is asked.
         states: (k,) codes; `values` are their valuations.
 
     Returns:
-        (k, observations) codes; `nowhere` where neither is possible or the step is invalid.
+        (k, observations * outcomes of the world) codes, the outcomes of an observation side by side; `nowhere` where
+        neither is possible, the step is invalid, or the outcome impossible.
     """
-    following = np.repeat(states[:, None], len(observations), axis=1)
+    system = world.system
+    following = np.repeat(states[:, None], len(observations) * len(world.outcomes), axis=1)
     following[:] = space.nowhere
-    for column, observation in enumerate(observations):
+    possible = world.possible(values, len(states))
+    for number, observation in enumerate(observations):
+        columns = slice(number * len(world.outcomes), (number + 1) * len(world.outcomes))
         undecided = np.ones(len(states), dtype=bool)
         seen = in_frames(observation, frames_read(planner, system.model.frames))
         after = tracked(system, planner, seen, values, len(states))
@@ -90,7 +96,8 @@ def steps(
             where = np.flatnonzero(undecided & _applies(system, rule, told, scope, len(states)))
             undecided[where] = False
             if len(where):
-                following[where, column] = step_by(system, space, rule, told, states, where, scope, after)
+                drawn = [(each, possible[where, k]) for k, each in enumerate(world.outcomes)]
+                following[where, columns] = step_by(system, space, rule, told, states, where, scope, after, drawn)
     return following
 
 
@@ -110,19 +117,23 @@ def step_by(
     where: Ints,
     values: Mapping[str, Any],
     tracked: Mapping[str, Any] = MappingProxyType({}),
+    drawn: Sequence[tuple[Mapping[str, Any], Mask | bool]] = (({}, True),),
 ) -> Codes:
-    """(k,) next state of the states at the positions `where` under one rule; `nowhere` where the step is invalid."""
+    """(k, outcomes) next state of the states at the positions `where` under one rule, for each outcome of what the
+    world draws and where it is possible; `nowhere` where the step is invalid or the outcome impossible."""
     if rule.inputs is None and not tracked:
-        return states[where]
+        return states[where, None]
     there = values if len(where) == len(states) else {name: value[where] for name, value in values.items()}
     after = {name: value[where] for name, value in tracked.items()}
     if rule.inputs is None:
-        return space.number({**there, **after}, len(where))
+        return space.number({**there, **after}, len(where))[:, None]
     chosen = what_is_set(system, rule, observation, there)
     inputs = {each.name: chosen.pop(each.name) for each in system.inputs}
     moving = {each.name for each in system.variables}
     kept = {each.name: there[each.name] for each in space.variables if each.name not in moving}
-    return successors(system, space, there, inputs, len(where), {**kept, **chosen, **after})
+    new = {**kept, **chosen, **after}
+    found = [successors(system, space, {**there, **each}, inputs, len(where), new, may) for each, may in drawn]
+    return np.stack(found, axis=1)
 
 
 def what_is_set(system: System, rule: Rule | Run, observation: Label, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -234,7 +245,7 @@ def _run_steps(
     """(n,) the step that the run takes from each state it may pass; -1 where it does not lead on."""
     every = np.arange(space.size)
     if run.inputs is not None:
-        return step_by(system, space, run, observation, every, every, space.valuations())
+        return step_by(system, space, run, observation, every, every, space.valuations())[:, 0]
     goal, through = (
         space.where(system.resolve(node, f"{run.path}.{key}"), system.model.at(f"{run.path}.{key}"))
         for key, node in (("reach", run.reach), ("through", run.through))

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,8 @@ class Channel:
         told: (rows, draws, labels) int64, the number of the report that each label is told as.
         then: (observations, reports) int64, the observation after one more report; -1 where that cannot be.
         plain: whether only `sees(class)` is asked: every draw is told alike, and observations are unions.
+        motion: (rows, outcomes) fractions, how likely each outcome of what the world draws is, independently of the
+            reports; None where it draws nothing, which is one outcome.
     """
 
     labels: tuple[Label, ...]
@@ -61,8 +64,43 @@ class Channel:
     told: NDArray[np.int64]
     then: NDArray[np.int64]
     plain: bool
+    motion: NDArray[Any] | None = None
+
+    @property
+    def outcome_count(self) -> int:
+        """Number of outcomes of what the world draws."""
+        return 1 if self.motion is None else self.motion.shape[1]
+
+    def chances(self, dtype: Any = np.float64) -> NDArray[Any]:
+        """(rows, outcomes) how likely each outcome is, as doubles or (of dtype object) exactly."""
+        if self.motion is None:
+            return np.ones((len(self.bins), 1), dtype=dtype)
+        return self.motion if np.dtype(dtype) == np.dtype(object) else self._doubles
+
+    @cached_property
+    def _doubles(self) -> NDArray[np.float64]:
+        return np.array(self.motion, dtype=np.float64)
+
+    def moved_by(self, motion: NDArray[Any]) -> Channel:
+        """The same where the world draws with these (rows, outcomes) chances."""
+        return self if motion.shape[1] == 1 else replace(self, motion=motion)
 
     def weights(self, rates: NDArray[Any]) -> NDArray[Any]:
+        """Probability of each observation together with each outcome of what the world draws.
+
+        Args:
+            rates: as for `told_weights`.
+
+        Returns:
+            (..., rows, observations * outcomes), the outcomes of an observation side by side.
+        """
+        told = self.told_weights(rates)
+        if self.motion is None:
+            return told
+        both: NDArray[Any] = told[..., :, None] * self.chances(rates.dtype)[:, None, :]
+        return both.reshape(*told.shape[:-1], -1)
+
+    def told_weights(self, rates: NDArray[Any]) -> NDArray[Any]:
         """Probability of each observation.
 
         Args:
@@ -95,13 +133,15 @@ class Channel:
 
     def at(self, rows: NDArray[np.int64]) -> Channel:
         """These rows only."""
-        return replace(self, bins=self.bins[rows], columns=self.columns[rows], told=self.told[rows])
+        motion = None if self.motion is None else self.motion[rows]
+        return replace(self, bins=self.bins[rows], columns=self.columns[rows], told=self.told[rows], motion=motion)
 
     @property
     def rounding_steps(self) -> int:
         """At most so many roundings of doubles lie between the counts and a sum of weights."""
-        draws = self.columns.shape[1]
-        return int(draws * (2 + len(self.labels) * len(self.observations)) + len(self.observations))
+        draws, outcomes = self.columns.shape[1], self.outcome_count
+        told = draws * (2 + len(self.labels) * len(self.observations))
+        return int(told + len(self.observations) * outcomes + 2 * (outcomes > 1))
 
     def columns_used(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """(k, 2) the distinct (bin, column) pairs that any draw of these rows uses."""

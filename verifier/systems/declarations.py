@@ -5,9 +5,13 @@
 | constants, ranges, what an environment sets  | constants                                                 |
 | labels, quantities, initial, terminal, distances, defaults, runs | constants, variables, labels, quantities |
 | the weight of initial states                 | constants, variables, labels, quantities                  |
-| next values, admissible, rewards             | the same and inputs: labels and quantities of the old state |
+| probabilities of draws                       | the same                                                  |
+| admissible                                   | the same and inputs: labels and quantities of the old state |
+| next values, rewards                         | the same and what the world draws                         |
 | rules: conditions and inputs                 | constants, variables, labels, quantities and `sees(class)` |
 | formulas of planners                         | what a spec may speak about                                |
+
+Rules, runs, trackers and defaults read nothing that is hidden from planners, also not by way of a label.
 """
 
 from __future__ import annotations
@@ -19,7 +23,17 @@ from verifier.base.errors import InputError, unknown_name
 from verifier.language.expressions import check_type, to_text
 from verifier.language.expressions.syntax import Call, Name, Node, atoms_in, fold, labels_of
 from verifier.systems.model import SystemModel
-from verifier.systems.model_parts import EMPTY_CLASS, PlacedObject, Planner, Rule, Run, Type, Variable, Variant
+from verifier.systems.model_parts import (
+    EMPTY_CLASS,
+    Draw,
+    PlacedObject,
+    Planner,
+    Rule,
+    Run,
+    Type,
+    Variable,
+    Variant,
+)
 
 
 def check_declarations(model: SystemModel) -> None:
@@ -40,6 +54,7 @@ def _declared(model: SystemModel) -> dict[str, str]:
         "constants": ("a constant", model.constants),
         "variables": ("a variable", [each.name for each in model.variables]),
         "inputs": ("an input", [each.name for each in model.inputs]),
+        "world": ("an input of the world", [each.name for each in model.world]),
         "quantities": ("a quantity", model.quantities),
         "labels": ("a label", model.labels),
         "environments": ("a class", sorted(model.environment_classes() | {EMPTY_CLASS})),
@@ -84,13 +99,19 @@ class _Checker:
         state: dict[str, Type] = {**constants, **dict.fromkeys([each.name for each in model.variables], "number")}
         state.update(dict.fromkeys(model.quantities, "number"))
         state.update(dict.fromkeys(model.labels, "boolean"))
-        moving: dict[str, Type] = {**state, **dict.fromkeys([each.name for each in model.inputs], "number")}
+        setting: dict[str, Type] = {**state, **dict.fromkeys([each.name for each in model.inputs], "number")}
+        moving: dict[str, Type] = {**setting, **dict.fromkeys([each.name for each in model.world], "number")}
         for name, node in model.constants.items():
             self._type(f"constants.{name}", node, constants, "number")
         for index, node in enumerate(model.constraints):
             self._type(f"constraints[{index}]", node, constants, "boolean")
         self._check_ranges("variables", model.variables, constants)
         self._check_ranges("inputs", model.inputs, constants)
+        self._check_ranges("world", model.world, constants)
+        for draw in model.world:
+            for value, chance in draw.chances.items():
+                if chance is not None:
+                    self._type(f"world.{draw.name}.probability.{value}", chance, state, "number")
         for name, node in model.quantities.items():
             self._type(f"quantities.{name}", node, state, "number")
         for name, node in model.labels.items():
@@ -101,12 +122,13 @@ class _Checker:
         for each in model.inputs:
             if each.default is not None:
                 self._type(f"inputs.{each.name}.default", each.default, state, "number")
+                self._refuse_hidden(f"inputs.{each.name}.default", each.default)
         for name, node in model.rewards.items():
             self._type(f"rewards.{name}", node, moving, "number")
         self._type("weight", model.weight, state, "number")
         for name in model.variants:
             self._check_variant(f"environments.{name}", model.variants[name], constants, state, moving)
-        self._type("admissible", model.admissible, moving, "boolean")
+        self._type("admissible", model.admissible, setting, "boolean")
         self._type("initial", model.initial, state, "boolean")
         self._type("terminal", model.terminal, state, "boolean")
         for name, objects in model.environments.items():
@@ -121,7 +143,9 @@ class _Checker:
         for planner in model.planners.values():
             self._check_planner(planner, state)
 
-    def _check_ranges(self, table: str, variables: tuple[Variable, ...], constants: Mapping[str, Type]) -> None:
+    def _check_ranges(
+        self, table: str, variables: tuple[Variable | Draw, ...], constants: Mapping[str, Type]
+    ) -> None:
         for each in variables:
             for index, end in enumerate((each.range.low, each.range.high)):
                 self._type(f"{table}.{each.name}.range[{index}]", end, constants, "number")
@@ -167,14 +191,20 @@ class _Checker:
         for tracker in planner.trackers:
             path = f"planners.{planner.name}.trackers.{tracker.name}.of"
             self._type(path, tracker.of, state, "boolean", observes=True)
+            self._refuse_hidden(path, tracker.of)
             if any(atom.function == "confirmed" for atom in atoms_in(tracker.of)):
                 raise self._fail(path, "a tracker is of what is reported, not of confirmed(...)")
         self._check_reading(planner)
         rules: tuple[Rule | Run, ...] = (*planner.rules, *planner.runs)
         for rule in rules:
             self._type(f"{rule.path}.when", rule.when, state, "boolean", observes=True)
+            self._refuse_hidden(f"{rule.path}.when", rule.when)
             if rule.inputs is not None:
                 self._check_inputs(f"{rule.path}.set", rule.inputs, state, {each.name for each in planner.memory})
+                for name, node in rule.inputs.items():
+                    self._refuse_hidden(f"{rule.path}.set.{name}", node)
+            elif isinstance(rule, Rule) and self.model.world:
+                raise self._fail(f"{rule.path}.stay", "stay = true would stop the world too; set the inputs")
         for run in planner.runs:
             self._type(f"{run.path}.reach", run.reach, state, "boolean")
             self._type(f"{run.path}.through", run.through, state, "boolean")
@@ -239,6 +269,17 @@ class _Checker:
         if atom.function in ("report", "present") and name not in names:
             message, hint = unknown_name("object", name, names)
             raise self._fail(path, message, hint)
+
+    def _refuse_hidden(self, path: str, node: Node) -> None:
+        """Refuse what reads a hidden variable, by way of a label or quantity or at once."""
+        hint = "write hidden = false if the planner measures it"
+        for name in _names_at(node):
+            behind = self.model.hidden.get(name.name)
+            if behind is not None:
+                moved = next(each.hidden is None for each in self.model.variables if each.name == behind)
+                why = f"hidden from planners: {'the world moves it' if moved else 'the model says so'}"
+                message = f"'{behind}' is {why}" if name.name == behind else f"'{name.name}' reads '{behind}', {why}"
+                raise self.model.text_at(path).error(message, name.position, hint)
 
     def _fail(self, path: str, message: str, hint: str | None = None) -> InputError:
         return self.model.text_at(path).error(message, None, hint)

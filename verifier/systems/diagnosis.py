@@ -25,11 +25,13 @@ def no_valid_step(scene: Scene, nowhere: Mask, valuations: Mapping[str, Ints]) -
 
     Args:
         scene: for its planner, which decides there by its rules.
-        nowhere: (k, observations) bool, no next state.
+        nowhere: (k, observations * outcomes) bool, no next state.
         valuations: variable name -> (k,) int64.
     """
     index = int(np.flatnonzero(nowhere.any(axis=1))[0])
-    told = scene.observations[int(np.flatnonzero(nowhere[index])[0])]
+    number, outcome = divmod(int(np.flatnonzero(nowhere[index])[0]), len(scene.world.outcomes))
+    told, drawn = scene.observations[number], scene.world.outcomes[outcome]
+    valuations = {**valuations, **{name: np.full(index + 1, value) for name, value in drawn.items()}}
     state = {name: int(value[index]) for name, value in valuations.items()}
     path, reason = _reason(scene.system, scene.planner, told, state)
     if not path.startswith(("planners", "inputs")):

@@ -50,7 +50,7 @@ def explored(scene: Scene) -> Reached:
         InputError: a reachable state in which the planner has no valid step, or something cannot be evaluated.
         NoAnswerError: more states or memory than the limits allow.
     """
-    size, width, looked_at = scene.space.size, len(scene.observations), 0
+    size, width, looked_at = scene.space.size, scene.width, 0
     at_once = size <= MOST_STATES and reached_bytes(scene, size) <= scene.options.limits.memory_bytes
     blocks: list[tuple[Codes, Codes]] = []
     for states, following in _frontiers(scene):
@@ -78,12 +78,10 @@ def _frontiers(scene: Scene) -> Iterator[tuple[Codes, Codes]]:
         _watch(scene, known, depth, len(fresh))
         values = space.valuations(fresh)
         moving = np.flatnonzero(~scene.ended(values, len(fresh)))
-        following = np.repeat(fresh[:, None], len(scene.observations), axis=1)
+        following = np.repeat(fresh[:, None], scene.width, axis=1)
         if len(moving):
             there = {name: value[moving] for name, value in values.items()}
-            moved = _where_told(
-                scene, steps(scene.system, space, scene.planner, scene.observations, fresh[moving], there), there
-            )
+            moved = _led(scene, fresh[moving], there)
             nowhere = moved == space.nowhere
             if nowhere.any():
                 raise no_valid_step(scene, nowhere, there)
@@ -92,17 +90,29 @@ def _frontiers(scene: Scene) -> Iterator[tuple[Codes, Codes]]:
         fresh, depth = known.unknown_among(np.unique(following)), depth + 1
 
 
-def _where_told(scene: Scene, moved: Codes, values: Mapping[str, Ints]) -> Codes:
-    """(k, observations) next states in which what cannot be told leads where something that can be told leads.
+def _led(scene: Scene, states: Codes, values: Mapping[str, Ints]) -> Codes:
+    """(k, observations * outcomes) where each observation and outcome leads from states that do not end the episode.
 
-    Where an object is not there, nothing is reported about it, whatever the matrices say.
+    What is impossible leads where something possible leads: an outcome without probability as the first that has
+    one; a report about an object that is not there as the first that can be made, whatever the matrices say.
     """
-    if not scene.comes_and_goes or not len(moved):
-        return moved
-    channel, row = scene.channel_at(values, np.zeros(len(moved), dtype=bool))
-    possible = channel.weights(np.ones_like(scene.matrices.counts, dtype=np.float64))[row] > 0
-    first = moved[np.arange(len(moved)), possible.argmax(axis=1)]
-    led: Codes = np.where(possible, moved, first[:, None])
+    count = len(states)
+    moved = steps(scene.world, scene.space, scene.planner, scene.observations, states, values)
+    shape = count, len(scene.observations), len(scene.world.outcomes)
+    if count and shape[2] > 1:
+        can = scene.world.possible(values, count)[:, None, :]
+        moved = _as_the_first(moved.reshape(shape), np.broadcast_to(can, shape), 2).reshape(count, -1)
+    if count and scene.comes_and_goes:
+        channel, row = scene.channel_at(values, np.zeros(count, dtype=bool))
+        can = channel.told_weights(np.ones_like(scene.matrices.counts, dtype=np.float64))[row] > 0
+        moved = _as_the_first(moved.reshape(shape), np.broadcast_to(can[:, :, None], shape), 1).reshape(count, -1)
+    return moved
+
+
+def _as_the_first(moved: Codes, can: Mask, axis: int) -> Codes:
+    """The codes with those that cannot be replaced by the first along an axis that can."""
+    first = np.take_along_axis(moved, np.expand_dims(can.argmax(axis=axis), axis), axis)
+    led: Codes = np.where(can, moved, first)
     return led
 
 
@@ -148,7 +158,7 @@ def _watch(scene: Scene, known: _Known, depth: int, fresh: int) -> None:
     needed = reached_bytes(scene, count)
     if needed > limits.memory_bytes:
         raise NoAnswerError(
-            f"planner '{scene.planner.name}' with {len(scene.observations)} observations on {count} reachable states "
+            f"planner '{scene.planner.name}' with {scene.width} observations on {count} reachable states "
             f"needs about {memory_text(needed)}; the limit is {memory_text(limits.memory_bytes)} {where}",
             place,
             hint="narrow the ranges of the variables or the initial states, or raise --max-memory",
@@ -157,12 +167,10 @@ def _watch(scene: Scene, known: _Known, depth: int, fresh: int) -> None:
 
 def _all_at_once(scene: Scene) -> Reached | None:
     """The same from one look at the whole space; None where some valuation cannot be evaluated, or limits are met."""
-    every = np.arange(scene.space.size)
+    every, going = np.arange(scene.space.size), np.flatnonzero(~scene.terminal)
+    moved = np.repeat(every[:, None], scene.width, axis=1)
     try:
-        moved = steps(scene.system, scene.space, scene.planner, scene.observations, every, scene.values)
-        going = ~scene.terminal
-        there = {name: value[going] for name, value in scene.values.items()}
-        moved[going] = _where_told(scene, moved[going], there)
+        moved[going] = _led(scene, going, {name: value[going] for name, value in scene.values.items()})
     except InputError:
         return None
     found = reachable_part(scene, Behaviour(moved[np.newaxis], np.zeros(len(scene.starts), dtype=np.int64)))

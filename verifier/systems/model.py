@@ -4,9 +4,14 @@ A `SystemModel` is what a file says, with its constants still open. `SystemModel
 the constants and gives a `System`, in which every expression speaks about state variables only. One model serves
 a whole sweep over constants that way.
 
-Semantics. A state is a valuation of the variables. In every step the detector reports an observation, the planner
-sets the inputs from state and observation, and every variable moves to its `next` expression over the old values
-and the inputs, all at once. The environment stands still: one Markov chain per environment. A terminal state ends
+Semantics. A state is a valuation of the variables. In every step the world draws its inputs, each on its own with
+probabilities that depend on the state, and the detector reports an observation, independently of them; the planner
+sets its inputs from state and observation, and every variable moves to its `next` expression over the old values
+and all inputs, all at once:
+
+    P[s, s'] = sum over w, y with step(s, w, y) = s' of Pr(w | s) Pr(y | s)
+
+Planners read no variable that is hidden from them. There is one Markov chain per environment. A terminal state ends
 the episode: it absorbs. Without terminal states an always-requirement over an infinite run has probability 0 for
 every imperfect detector.
 """
@@ -33,12 +38,14 @@ from verifier.language.expressions.syntax import (
     Operation,
     atoms_in,
     conjunction,
+    labels_of,
     names_in,
 )
 from verifier.systems.model_parts import (
     EMPTY_CLASS,
     ENDED,
     ONE,
+    Draw,
     Memory,
     PlacedObject,
     Planner,
@@ -65,6 +72,7 @@ class SystemModel:
         labels: name -> state condition, an abbreviation and a proposition.
         environments: name -> the objects that stand there.
         variants: name of an environment that is written as a table -> how the model differs there.
+        world: the inputs that the world draws.
         field_of_view_m: from where to where false positives arise in every bin; None where only places have them.
         step_s: duration of a step in seconds.
         rewards: name -> what a step from a state that is not terminal gains, over the state and the inputs.
@@ -89,6 +97,7 @@ class SystemModel:
     quantities: Mapping[str, Node]
     planners: Mapping[str, Planner]
     variants: Mapping[str, Variant] = field(default_factory=dict)
+    world: tuple[Draw, ...] = ()
     field_of_view_m: tuple[Node, Node] | None = None
     step_s: Fraction | None = None
     rewards: Mapping[str, Node] = field(default_factory=dict)
@@ -125,6 +134,7 @@ class SystemModel:
                 variables=tuple(
                     replace(each, next=each.next and replace_atoms(each.next, meaning)) for each in self.variables
                 ),
+                world=tuple(each.with_nodes(lambda node: replace_atoms(node, meaning)) for each in self.world),
                 labels={name: replace_atoms(node, meaning) for name, node in self.labels.items()},
                 quantities={name: replace_atoms(node, meaning) for name, node in self.quantities.items()},
                 initial=replace_atoms(self.initial, meaning),
@@ -160,12 +170,41 @@ class SystemModel:
         return frozenset().union(*(each.classes for each in objects)) - {EMPTY_CLASS}
 
     @cached_property
+    def hidden(self) -> Mapping[str, str]:
+        """What planners may not read -> a hidden variable behind it: the variable itself, or a label or quantity
+        that depends on it. Unless the file says so, those variables are hidden that are moved by what the world
+        draws, or by something hidden, in some environment."""
+        found = {each.name: each.name for each in self.world}
+        variants = self.variants.values()
+        tables = [self.labels, self.quantities, *(variant.labels for variant in variants)]
+        reading = [(name, node, False) for table in tables for name, node in table.items()]
+        for each in self.variables:
+            moves = [each.next, *(variant.next.get(each.name) for variant in variants)]
+            reading += [(each.name, node, True) for node in moves if node is not None and each.hidden is None]
+            found |= {each.name: each.name} if each.hidden else {}
+        count = -1
+        while count != len(found):
+            count = len(found)
+            for name, node, moved in reading:
+                behind = next((found[each] for each in sorted(self._read_by(node)) if each in found), None)
+                if behind is not None:
+                    found.setdefault(name, name if moved else behind)
+        return {name: behind for name, behind in found.items() if name not in {each.name for each in self.world}}
+
+    def _read_by(self, node: Node) -> frozenset[str]:
+        """The names that a node reads, those behind `present(...)` included."""
+        asked = {labels_of(atom)[0] for atom in atoms_in(node)}
+        objects = itertools.chain.from_iterable(self.environments.values()) if asked else ()
+        return names_in(node).union(*(names_in(placed.is_present(what)) for placed in objects for what in asked))
+
+    @cached_property
     def uses_presence(self) -> bool:
         """Whether an expression of the model asks `present(...)`, whose meaning depends on the environment."""
         nodes = [self.initial, self.terminal, self.admissible, *self.labels.values(), *self.quantities.values()]
         nodes += [*self.rewards.values(), self.weight]
         nodes += [each.next for each in self.variables if each.next is not None]
         nodes += itertools.chain.from_iterable(variant.nodes for variant in self.variants.values())
+        nodes += [node for each in self.world for node in each.chances.values() if node is not None]
         return any(map(atoms_in, nodes))
 
     def types(self, planners: Iterable[str] = ()) -> dict[str, Type]:
@@ -244,6 +283,7 @@ class SystemModel:
             resolve,
             {name: _with_pick(planner, settings) for name, planner in self.planners.items()},
             _field_of_view(self, resolve),
+            tuple(_draw(self, resolve, each) for each in self.world),
         )
 
 
@@ -264,6 +304,7 @@ class System:
     resolve: _Resolver
     planners: Mapping[str, Planner]
     field_of_view_m: tuple[Fraction, Fraction] | None = None
+    world: tuple[Draw, ...] = ()
 
     def environment(self, name: str) -> tuple[PlacedObject, ...]:
         """The objects of an environment; UsageError when there is none of that name."""
@@ -335,6 +376,17 @@ def _bounded(model: SystemModel, resolve: _Resolver, path: str, variable: Variab
     if low > high:
         raise model.at(path).error(f"expected low <= high, got {low}..{high}", None, "check the constants it uses")
     return BoundedVariable(variable.name, low, high)
+
+
+def _draw(model: SystemModel, resolve: _Resolver, draw: Draw) -> Draw:
+    """With its probabilities over variables only; InputError where it can have a value outside its range."""
+    path = f"world.{draw.name}"
+    within = _bounded(model, resolve, f"{path}.range", Variable(draw.name, draw.range))
+    for value in draw.chances:
+        if not within.low <= value <= within.high:
+            message = f"'{draw.name}' can be {value}, which is outside {within.low}..{within.high}"
+            raise model.at(f"{path}.probability.{value}").error(message, None)
+    return draw.with_nodes(lambda node: resolve(node, f"{path}.probability"))
 
 
 def _resolved_object(resolve: _Resolver, placed: PlacedObject, path: str) -> PlacedObject:

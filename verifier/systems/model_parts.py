@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from verifier.base.errors import UsageError
@@ -39,12 +39,31 @@ class Variable:
     """A state variable, or (with `next` None) an input that the planner sets in every step.
 
     `default` is the value of an input where the rule that applies does not set it, and where no rule applies.
+    `hidden` says whether planners may read it; None where the file leaves that to what moves it.
     """
 
     name: str
     range: Range
     next: Node | None = None
     default: Node | None = None
+    hidden: bool | None = None
+
+
+@dataclass(frozen=True)
+class Draw:
+    """An input that the world draws in every step, independently of the others and of what is reported.
+
+    Attributes:
+        chances: value -> its probability, over the state; None for what the others leave of 1.
+    """
+
+    name: str
+    range: Range
+    chances: Mapping[int, Node | None]
+
+    def with_nodes(self, change: Callable[[Node], Node]) -> Draw:
+        """The same with each probability changed."""
+        return replace(self, chances={value: node and change(node) for value, node in self.chances.items()})
 
 
 @dataclass(frozen=True)

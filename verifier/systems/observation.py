@@ -29,8 +29,8 @@ from verifier.perception.confusion.matrices import EMPTY, Label
 from verifier.systems.memory import frames_read, tagged, tells_frames_apart, untagged
 from verifier.systems.model_parts import EMPTY_CLASS, Planner
 
-LARGEST_OBSERVATION_COUNT = 62
-"""Observations a planner may tell apart: a set of them is kept in the bits of one 64-bit integer."""
+LARGEST_OBSERVATION_COUNT = 1000
+"""Observations a planner may tell apart: each leads somewhere from every state."""
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from verifier.systems.model_parts import (
     EMPTY_CLASS,
     ONE,
     PICKS,
+    Draw,
     FrameWord,
     Memory,
     PlacedObject,
@@ -45,6 +46,7 @@ TABLES = (
     "constants",
     "constraints",
     "variables",
+    "world",
     "inputs",
     "admissible",
     "quantities",
@@ -62,6 +64,8 @@ _PLANNER = ("kind", "source", "rules", "runs", "formula", "pick")
 _REMEMBERING = ("memory", "trackers", "reading")
 _LONGEST_WINDOW = 20
 _MOST_LEVELS = 10_000
+_PROBABILITY = 'write probability = { 1 = "0.3", 0 = "rest" }, with an expression over the state for each value'
+_WHOLE = re.compile(r"-?[0-9]{1,10}\Z")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _FRAME_WORDS: tuple[FrameWord, ...] = get_args(FrameWord)
 _KINDS: tuple[PlannerKind, ...] = get_args(PlannerKind)
@@ -93,6 +97,7 @@ def read_model(path: str | Path) -> SystemModel:
         variants={
             name: _variant(entry) for name, entry in _named(top, "environments") if isinstance(entry.value, dict)
         },
+        world=tuple(_draw(name, entry) for name, entry in _named(top, "world")),
         field_of_view_m=_field_of_view(top),
         step_s=top.given("step_s", _duration, None),
         frames=_frames(top),
@@ -161,12 +166,33 @@ def _duration(found: Element) -> Fraction | None:
 
 
 def _variable(name: str, found: Element, *, moves: bool) -> Variable:
-    known = ("range", "next", "unit") if moves else ("range", "default", "unit")
+    known = ("range", "next", "hidden", "unit") if moves else ("range", "default", "unit")
     found.table(known, required=("range", "next") if moves else ("range",))
     found.given("unit", Element.string, "", empty=True)
     ends = _range(found.at("range"))
     following = _node(found.at("next")) if moves else None
-    return Variable(name, ends, following, found.given("default", _node, None))
+    return Variable(
+        name, ends, following, found.given("default", _node, None), found.given("hidden", Element.truth, None)
+    )
+
+
+def _draw(name: str, found: Element) -> Draw:
+    found.table(("range", "probability", "admissible"), required=("range",))
+    if not found.has("probability") or found.has("admissible"):
+        raise found.fail(f"the world would decide '{name}', and only draws are known so far", _PROBABILITY)
+    chances: dict[int, Node | None] = {}
+    for text, entry in found.at("probability").open_table().entries():
+        if not _WHOLE.match(text):
+            raise entry.fail(f"expected a whole number as a value of '{name}', got {shown(text)}", _PROBABILITY)
+        if isinstance(entry.value, list):
+            raise entry.fail("an interval is resolved by a world that decides, and only draws are known so far")
+        value, rest = int(text), entry.value == "rest"
+        if value in chances or (rest and None in chances.values()):
+            raise entry.fail(f"the value {value} stands twice" if value in chances else 'a second "rest"')
+        chances[value] = None if rest else _node(entry)
+    if not chances:
+        raise found.at("probability").fail("expected at least one value and its probability", _PROBABILITY)
+    return Draw(name, _range(found.at("range")), chances)
 
 
 def _range(found: Element) -> Range:

@@ -28,6 +28,7 @@ from verifier.systems.model_parts import EMPTY_CLASS, PlacedObject, Planner
 from verifier.systems.observation import Frames, Questions
 from verifier.systems.settings import Limits
 from verifier.systems.space import Codes, StateSpace, truth
+from verifier.systems.world import World
 
 BYTES_PER_STATE = 120
 BYTES_PER_VALUE = 20
@@ -74,6 +75,7 @@ class Scene:
         questions: what the planner asks.
         observations: what the planner can be told, the empty set first.
         starts: (m,) codes of the initial states, increasing.
+        world: the system, and what its world draws.
     """
 
     system: System
@@ -87,6 +89,12 @@ class Scene:
     observations: tuple[Label, ...]
     space: StateSpace
     starts: Codes
+    world: World
+
+    @property
+    def width(self) -> int:
+        """How many things may happen in a step: combinations of an observation and what the world draws."""
+        return len(self.observations) * len(self.world.outcomes)
 
     @cached_property
     def values(self) -> Mapping[str, Ints]:
@@ -120,12 +128,15 @@ class Scene:
             InputError: a distance that no bin holds, or a class without a matrix column.
         """
         standing = _standing(self, valuations, ended)
-        kept, row_of_state = _distinct_rows(standing, ended, self.matrices.bin_count)
+        moved = np.zeros(len(ended), dtype=np.int64)
+        looking = {name: value[~ended] for name, value in valuations.items()}
+        moved[~ended] = self.world.distribution(looking, int(np.count_nonzero(~ended)))
+        kept, row_of_state = _distinct_rows(standing, moved, ended, self.matrices.bin_count)
         standing = replace(standing, what=standing.what[kept], bins=standing.bins[kept])
         frames = Frames.of(self.planner, self.system.model.frames)
         policy = self.options.false_positives
         channel = make_channel(self.matrices, standing, self.questions, self.observations, policy, frames)
-        return channel, row_of_state
+        return channel.moved_by(self.world.chances[moved[kept]]), row_of_state
 
 
 def set_scene(
@@ -164,6 +175,7 @@ def set_scene(
         observations,
         space,
         starts,
+        World(system),
     )
 
 
@@ -208,7 +220,7 @@ def predicted_bytes(system: System, planner: Planner, observations: int, runs: i
 
 def reached_bytes(scene: Scene, states: int) -> int:
     """Bytes of memory needed at most while a skeleton of so many states is built for a planner of rules."""
-    values, transitions = len(scene.space.variables), len(scene.observations)
+    values, transitions = len(scene.space.variables), scene.width
     return states * (BYTES_PER_STATE + BYTES_PER_VALUE * values + BYTES_PER_TRANSITION * transitions)
 
 
@@ -362,13 +374,15 @@ def state_text(valuations: Mapping[str, Ints], state: int) -> str:
     return ", ".join(f"{name} = {value[state]}" for name, value in valuations.items())
 
 
-def _distinct_rows(standing: Standing, ended: Mask, bin_count: int) -> tuple[Ints, Ints]:
-    """A state for each distinct combination of what stands where, and the number of the combination of each state."""
+def _distinct_rows(standing: Standing, moved: Ints, ended: Mask, bin_count: int) -> tuple[Ints, Ints]:
+    """A state for each distinct combination of what stands where and of how the world moves, and the number of the
+    combination of each state."""
     codes = (standing.what + 1) * bin_count + standing.bins
+    kinds = max(bin_count * (len(standing.classes) + 2), int(moved.max(initial=0)) + 1)
+    codes = np.concatenate([codes, moved[:, None]], axis=1)
     looked_from = np.flatnonzero(~ended)
     if len(looked_from):  # terminal states need no row; they borrow one that occurs
         codes = np.where(ended[:, None], codes[looked_from[0]], codes)
-    kinds = bin_count * (len(standing.classes) + 2)
     row, count = np.zeros(len(codes), dtype=np.int64), 1
     for column in codes.T:  # numbered again for every object, so that no code outgrows an integer
         found, row = distinct(row * kinds + column, count * kinds)

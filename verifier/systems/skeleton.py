@@ -5,16 +5,21 @@ Every transition is "planner K, in state s, on observation y, goes to K(s, y)", 
 
     P[s, s'] = sum over y with K(s, y) = s' of Pr(y | objects, their bins in s)
 
+Where the world draws w, K(s, y, w) stands for K(s, y) and Pr(y | ..) Pr(w | s) for Pr(y | ..): "observation" then
+means an observation together with an outcome of what the world draws, (y, w) in the column y * outcomes + w.
+
 The structure is the same for every matrix with the same bins and labels. Many transitions also share the very same
-sum: it depends only on the bins (a row of the channel) and on the set of observations that lead to s'. The
-skeleton keeps those few distinct sums (`entry_row`, `entry_observations`) and, for each transition, which of them
-it has (`entry`). Filling the chain for a new matrix is therefore a tiny matrix product and one gather.
+sum: it depends only on the bins and the draws of the world (a row of the channel) and on the set of observations
+that lead to s'. The skeleton keeps those few distinct sums (`entry_row`, `entry_observations`) and, for each
+transition, which of them it has (`entry`). Filling the chain for a new matrix is therefore a tiny matrix product
+and one gather.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -36,6 +41,8 @@ from verifier.systems.space import truth
 from verifier.systems.synthesis import synthesised_behaviour
 
 _ROWS_AT_ONCE = 2**15
+_BITS = 62
+"""Observations kept in one 64-bit integer."""
 
 
 @dataclass(frozen=True)
@@ -76,23 +83,32 @@ class Skeleton:
 
     def entry_values(self, rates: NDArray[Any]) -> NDArray[Any]:
         """(..., entries) value of each distinct sum, for (..., bins, predicted, true) rates."""
-        weights = self.channel.weights(rates)
-        certain: Mask = np.asarray(self.entry_observations.all(axis=1))
+        weights, motion = self.channel.weights(rates), self.channel.chances(rates.dtype)
+        free, drawn = ~self.depends_on_reports, self.entry_observations[:, : motion.shape[1]]
         if rates.dtype == object:
-            entries = zip(self.entry_row, self.entry_observations, certain, strict=True)
-            sums = [1 if every else sum(weights[row, mask], start=0) for row, mask, every in entries]
+            entries = zip(self.entry_row, self.entry_observations, drawn, free, strict=True)
+            sums = [sum(motion[row, w] if certain else weights[row, both]) for row, both, w, certain in entries]
             return np.array([*sums, 1], dtype=object)
         chosen = weights[..., self.entry_row, :]
         sums = np.where(self.entry_observations, chosen, 0).sum(axis=-1)
-        sums[..., certain] = 1.0
+        sums[..., free] = np.where(drawn[free], motion[self.entry_row[free]], 0).sum(axis=-1)
         return np.concatenate([sums, np.ones((*sums.shape[:-1], 1))], axis=-1)
+
+    @cached_property
+    def depends_on_reports(self) -> Mask:
+        """(entries - 1,) bool, which sums depend on what is reported: those that an observation leads to, and another
+        with the same outcome of what the world draws does not."""
+        shape = len(self.entry_row), len(self.channel.observations), self.channel.outcome_count
+        told = self.entry_observations.reshape(shape)
+        found: Mask = (told != told[:, :1]).any(axis=(1, 2))
+        return found
 
     def columns_needed(self) -> Ints:
         """(k, 2) the (bin, column) pairs whose rates the chain depends on.
 
         Where every observation leads to the same state, nothing depends on what is reported.
         """
-        rows = np.unique(self.entry_row[~self.entry_observations.all(axis=1)])
+        rows = np.unique(self.entry_row[self.depends_on_reports])
         return self.channel.columns_used(rows)
 
     def fill(self, rates: NDArray[Any]) -> NDArray[Any]:
@@ -185,25 +201,35 @@ def merged_transitions(following: Ints, row_of_state: Ints, ended: Mask) -> tupl
     blocks = range(0, len(following), _ROWS_AT_ONCE)
     parts = [_merged_rows(following[low : low + _ROWS_AT_ONCE]) for low in blocks]
     indices, told, counts = (np.concatenate(each) for each in zip(*parts, strict=True))
-    patterns, pattern = distinct(told, 1 << width)
-    constant = (int(row_of_state.max()) + 1) * len(patterns)  # sorts behind the code of every sum
-    code = np.repeat(row_of_state * len(patterns), counts)
+    pattern, pattern_count = np.zeros(len(told), dtype=np.int64), 1
+    for word, bits in enumerate(told.T):
+        found, place = distinct(bits, 1 << min(_BITS, width - word * _BITS))
+        patterns, pattern = distinct(pattern * len(found) + place, pattern_count * len(found))
+        pattern_count = len(patterns)
+    constant = (int(row_of_state.max()) + 1) * pattern_count  # sorts behind the code of every sum
+    code = np.repeat(row_of_state * pattern_count, counts)
     code += pattern
     code[np.repeat(ended, counts)] = constant
     codes, entry = distinct(code, constant + 1)
-    entry_row, entry_pattern = np.divmod(codes[codes < constant], len(patterns))
-    bits = (patterns[entry_pattern][:, None] >> np.arange(width)) & 1
+    entry_row, entry_pattern = np.divmod(codes[codes < constant], pattern_count)
+    sample = np.empty(pattern_count, dtype=np.int64)
+    sample[pattern] = np.arange(len(pattern))
+    columns = np.arange(width)
+    bits = (told[sample[entry_pattern]][:, columns // _BITS] >> columns % _BITS) & 1
     indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     return indptr, indices, entry, entry_row, bits.astype(bool)
 
 
 def _merged_rows(following: Ints) -> tuple[Ints, Ints, Ints]:
-    """The distinct successors of each row, one row after the other; the observations that lead to each, as bits;
-    and how many successors each row has."""
+    """The distinct successors of each row, one row after the other; the observations that lead to each, as the bits
+    of as many words as it takes; and how many successors each row has."""
     order = np.argsort(following, axis=1, kind="stable")
     successor = np.take_along_axis(following, order, axis=1)
     new = np.ones(following.shape, dtype=bool)
     new[:, 1:] = successor[:, 1:] != successor[:, :-1]
     begins = np.flatnonzero(new)
-    told = np.bitwise_or.reduceat(np.left_shift(np.int64(1), order).ravel(), begins)
+    word, bit = np.divmod(order, _BITS)
+    bits = np.left_shift(np.int64(1), bit)
+    words = [np.where(word == k, bits, 0) for k in range(-(-following.shape[1] // _BITS))]
+    told = np.stack([np.bitwise_or.reduceat(each.ravel(), begins) for each in words], axis=1)
     return successor.ravel()[begins], told, new.sum(axis=1)

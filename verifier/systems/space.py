@@ -119,6 +119,7 @@ def successors(
     inputs: Mapping[str, Any],
     count: int,
     remembered: Mapping[str, Any] = MappingProxyType({}),
+    possible: Mask | bool = True,
 ) -> Codes:
     """(count,) code of the state after one step; `nowhere` where the inputs or the next values are not allowed.
 
@@ -128,18 +129,23 @@ def successors(
     Args:
         system: for dynamics and admissibility.
         space: the states.
-        values: the old valuation, (count,) per variable.
+        values: the old valuation, (count,) per variable, and what the world draws.
         inputs: the inputs, scalars or (count,).
         count: number of valuations.
         remembered: the new values of a planner's memory and trackers.
+        possible: (count,) where the world can draw that.
     """
-    allowed = np.ones(count, dtype=bool)
+    allowed = np.full(count, possible)
     whole: dict[str, Ints] = {}
     for each in system.inputs:
         whole[each.name], in_range = whole_in_range(inputs[each.name], each)
         allowed &= in_range
     scope = {**values, **whole}
     allowed &= truth(system.admissible, scope, count, system.model.at("admissible"))
+    following = np.repeat(space.number({each.name: each.low for each in space.variables}, 1), count)
+    following[:] = space.nowhere
+    if not allowed.any():
+        return following
     if not allowed.all():
         scope = {name: value[allowed] if value.ndim else value for name, value in scope.items()}
     moved = {
@@ -150,7 +156,5 @@ def successors(
         moved[name] = value if allowed.all() or not np.ndim(value) else value[allowed]
     if allowed.all():
         return space.number(moved, count)
-    following = np.repeat(space.number({each.name: each.low for each in space.variables}, 1), count)
-    following[:] = space.nowhere
     following[allowed] = space.number(moved, int(allowed.sum()))
     return following

@@ -362,7 +362,6 @@ def _seen(
     row, told = int(skeleton.entry_row[entry]), skeleton.entry_observations[entry]
     drawn = zip(channel.columns[row].tolist(), channel.bins[row].tolist(), strict=True)
     there = tuple((channel.labels[column], bin_) for column, bin_ in drawn if column >= 0)
-    reported = tuple(
-        (channel.observations[k], float(rows[row, k])) for k in np.flatnonzero(told).tolist() if rows[row, k] > 0
-    )
-    return there, reported, not bool(told.all())
+    chance = np.where(told, rows[row], 0).reshape(len(channel.observations), -1).sum(axis=1).tolist()
+    reported = tuple((each, own) for each, own in zip(channel.observations, chance, strict=True) if own > 0)
+    return there, reported, bool(skeleton.depends_on_reports[entry])

@@ -148,12 +148,9 @@ def exact_entries(skeleton: Skeleton, counts: NDArray[np.int64], entries: Ints) 
     one = len(skeleton.entry_row)
     drawn = entries[entries < one]
     rows, place = np.unique(skeleton.entry_row[drawn], return_inverse=True)
-    weights = skeleton.channel.at(rows).weights(exact_rates(counts))
-    found = {one: Fraction(1)}
-    for entry, row in zip(drawn.tolist(), place.tolist(), strict=True):
-        told = skeleton.entry_observations[entry]
-        found[entry] = Fraction(1) if told.all() else sum(weights[row, told], start=Fraction(0))
-    return found
+    told = skeleton.entry_observations[drawn]
+    few = replace(skeleton, channel=skeleton.channel.at(rows), entry_row=place, entry_observations=told)
+    return dict(zip([*drawn.tolist(), one], map(Fraction, few.entry_values(exact_rates(counts))), strict=True))
 
 
 def violation_probability(
