@@ -118,23 +118,24 @@ def step_by(
     after = {name: value[where] for name, value in tracked.items()}
     if rule.inputs is None:
         return space.number({**there, **after}, len(where))
-    own = rule.inputs
-
-    def chosen(name: str) -> Any:
-        path = f"{rule.path}.set.{name}"
-        node = system.resolve(resolve_sees(own[name], observation), path)
-        return evaluate(node, there, system.model.at(path))
-
-    inputs = {
-        each.name: chosen(each.name)
-        if each.name in own
-        else evaluate(system.defaults[each.name], there, system.model.at(f"inputs.{each.name}.default"))
-        for each in system.inputs
-    }
+    chosen = what_is_set(system, rule, observation, there)
+    inputs = {each.name: chosen.pop(each.name) for each in system.inputs}
     moving = {each.name for each in system.variables}
     kept = {each.name: there[each.name] for each in space.variables if each.name not in moving}
-    memory = {name: chosen(name) for name in own if name in kept}
-    return successors(system, space, there, inputs, len(where), {**kept, **memory, **after})
+    return successors(system, space, there, inputs, len(where), {**kept, **chosen, **after})
+
+
+def what_is_set(system: System, rule: Rule | Run, observation: Label, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What a rule with inputs sets where it applies: every input, those not named to their defaults, and memory."""
+    found = {}
+    for name, node in (rule.inputs or {}).items():
+        path = f"{rule.path}.set.{name}"
+        found[name] = evaluate(system.resolve(resolve_sees(node, observation), path), values, system.model.at(path))
+    for each in system.inputs:
+        if each.name not in found:
+            source = system.model.at(f"inputs.{each.name}.default")
+            found[each.name] = evaluate(system.defaults[each.name], values, source)
+    return found
 
 
 def input_choices(system: System, pick: str) -> Iterator[dict[str, int]]:

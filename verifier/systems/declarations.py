@@ -4,7 +4,8 @@
 |----------------------------------------------|-----------------------------------------------------------|
 | constants, ranges, what an environment sets  | constants                                                 |
 | labels, quantities, initial, terminal, distances, defaults, runs | constants, variables, labels, quantities |
-| next values, admissible                      | the same and inputs: labels and quantities of the old state |
+| the weight of initial states                 | constants, variables, labels, quantities                  |
+| next values, admissible, rewards             | the same and inputs: labels and quantities of the old state |
 | rules: conditions and inputs                 | constants, variables, labels, quantities and `sees(class)` |
 | formulas of planners                         | what a spec may speak about                                |
 """
@@ -100,6 +101,9 @@ class _Checker:
         for each in model.inputs:
             if each.default is not None:
                 self._type(f"inputs.{each.name}.default", each.default, state, "number")
+        for name, node in model.rewards.items():
+            self._type(f"rewards.{name}", node, moving, "number")
+        self._type("weight", model.weight, state, "number")
         for name in model.variants:
             self._check_variant(f"environments.{name}", model.variants[name], constants, state, moving)
         self._type("admissible", model.admissible, moving, "boolean")
@@ -144,6 +148,7 @@ class _Checker:
                     raise model.at(f"{path}.{key}.{name}").error(message, None, hint)
                 self._type(f"{path}.{key}.{name}", node, types, wanted)
         self._type(f"{path}.initial", variant.initial, state, "boolean")
+        self._type(f"{path}.weight", variant.weight, state, "number")
         if variant.terminal is not None:
             self._type(f"{path}.terminal", variant.terminal, state, "boolean")
 

@@ -30,11 +30,24 @@ from verifier.language.expressions.syntax import (
     Boolean,
     Node,
     Number,
+    Operation,
     atoms_in,
     conjunction,
     names_in,
 )
-from verifier.systems.model_parts import EMPTY_CLASS, Memory, PlacedObject, Planner, Type, Variable, Variant, presence
+from verifier.systems.model_parts import (
+    EMPTY_CLASS,
+    ENDED,
+    ONE,
+    Memory,
+    PlacedObject,
+    Planner,
+    Type,
+    Variable,
+    Variant,
+    presence,
+)
+from verifier.systems.model_parts import BoundedVariable as BoundedVariable
 
 LARGEST_BOUND = 2**31
 """Size of the ends of a range."""
@@ -54,6 +67,8 @@ class SystemModel:
         variants: name of an environment that is written as a table -> how the model differs there.
         field_of_view_m: from where to where false positives arise in every bin; None where only places have them.
         step_s: duration of a step in seconds.
+        rewards: name -> what a step from a state that is not terminal gains, over the state and the inputs.
+        weight: what a scenario counts for by its initial state, in means over the profile.
         frames: how often the detector reports in each step.
         constraints: conditions on the constants without which the model makes no sense (a stop line beyond the
             end of the road meets every requirement, vacuously).
@@ -76,6 +91,8 @@ class SystemModel:
     variants: Mapping[str, Variant] = field(default_factory=dict)
     field_of_view_m: tuple[Node, Node] | None = None
     step_s: Fraction | None = None
+    rewards: Mapping[str, Node] = field(default_factory=dict)
+    weight: Node = ONE
     frames: int = 1
     constraints: tuple[Node, ...] = ()
     source: str = ""
@@ -113,6 +130,8 @@ class SystemModel:
                 initial=replace_atoms(self.initial, meaning),
                 terminal=replace_atoms(self.terminal, meaning),
                 admissible=replace_atoms(self.admissible, meaning),
+                rewards={name: replace_atoms(node, meaning) for name, node in self.rewards.items()},
+                weight=replace_atoms(self.weight, meaning),
             )
             changes = changes.with_atoms(meaning)
         if changes == Variant():
@@ -122,12 +141,14 @@ class SystemModel:
             **{f"variables.{name}.next": f"next.{name}" for name in changes.next},
             **{f"labels.{name}": f"labels.{name}" for name in changes.labels},
             **({} if changes.terminal is None else {"terminal": "terminal"}),
+            **({} if changes.weight == ONE else {"weight": "weight"}),
         }
         return replace(
             model,
             constants={**self.constants, **changes.constants},
             variables=tuple(replace(each, next=changes.next.get(each.name, each.next)) for each in model.variables),
             labels={**model.labels, **changes.labels},
+            weight=model.weight if changes.weight == ONE else Operation("*", (model.weight, changes.weight)),
             initial=conjunction(tuple(each for each in (model.initial, changes.initial) if each != TRUE)),
             terminal=model.terminal if changes.terminal is None else changes.terminal,
             moved={key: f"environments.{environment}.{inner}" for key, inner in keys.items()},
@@ -142,6 +163,7 @@ class SystemModel:
     def uses_presence(self) -> bool:
         """Whether an expression of the model asks `present(...)`, whose meaning depends on the environment."""
         nodes = [self.initial, self.terminal, self.admissible, *self.labels.values(), *self.quantities.values()]
+        nodes += [*self.rewards.values(), self.weight]
         nodes += [each.next for each in self.variables if each.next is not None]
         nodes += itertools.chain.from_iterable(variant.nodes for variant in self.variants.values())
         return any(map(atoms_in, nodes))
@@ -164,7 +186,14 @@ class SystemModel:
             "number",
         )
         found |= dict.fromkeys([*self.labels, *self.environment_classes(), EMPTY_CLASS], "boolean")
-        return found
+        return found | ({ENDED: "boolean"} if self.knows_ended else {})
+
+    @property
+    def knows_ended(self) -> bool:
+        """Whether the name `ENDED` is free for the states in which the episode is over."""
+        remembered = {each.name for planner in self.planners.values() for each in planner.memory}
+        own = {each.name for each in (*self.variables, *self.inputs)} | self.environment_classes() | remembered
+        return ENDED not in own | {*self.constants, *self.quantities, *self.labels}
 
     def planner(self, name: str) -> Planner:
         """The planner of that name; UsageError when there is none."""
@@ -219,20 +248,6 @@ class SystemModel:
 
 
 @dataclass(frozen=True)
-class BoundedVariable:
-    """A variable or input with its range in numbers."""
-
-    name: str
-    low: int
-    high: int
-
-    @property
-    def size(self) -> int:
-        """Number of values."""
-        return self.high - self.low + 1
-
-
-@dataclass(frozen=True)
 class System:
     """A model with numbers for its constants; every expression speaks about variables (and inputs) only."""
 
@@ -280,10 +295,11 @@ class _Resolver:
 
     def __post_init__(self) -> None:
         meanings = dict(self.numbers)
-        tables = {"quantities": self.model.quantities, "labels": self.model.labels}
-        for table, nodes in tables.items():
+        for table, nodes in (("quantities", self.model.quantities), ("labels", self.model.labels)):
             for name in _dependency_order(nodes, self.model.at(table)):
                 meanings[name] = substitute(nodes[name], meanings, self.model.at(f"{table}.{name}"))
+        if self.model.knows_ended:
+            meanings[ENDED] = substitute(self.model.terminal, meanings, self.model.at("terminal"))
         object.__setattr__(self, "meanings", meanings)
 
     def __call__(self, node: Node, path: str | None = None) -> Node:
@@ -341,8 +357,7 @@ def _with_pick(planner: Planner, settings: Mapping[str, Setting]) -> Planner:
 
 
 def _constant_settings(model: SystemModel, settings: Mapping[str, Setting]) -> dict[str, int | Fraction]:
-    picking = {f"{name}.pick" for name, planner in model.planners.items() if planner.kind != "rules"}
-    known = picking | set(model.constants)
+    known = {f"{name}.pick" for name, each in model.planners.items() if each.kind != "rules"} | set(model.constants)
     found: dict[str, int | Fraction] = {}
     for name, value in settings.items():
         if name not in known:

@@ -9,9 +9,12 @@ from typing import Literal, TypeAlias
 from verifier.base.errors import UsageError
 from verifier.language.expressions import replace_atoms
 from verifier.language.expressions.kinds import Kind
-from verifier.language.expressions.syntax import FALSE, TRUE, Call, Node, Operation, labels_of
+from verifier.language.expressions.syntax import FALSE, TRUE, Call, Node, Number, Operation, labels_of
 
 EMPTY_CLASS = "empty"
+ONE = Number(1)
+ENDED = "ended"
+"""What specs call the terminal states where the model has nothing else of that name."""
 PICKS = {
     "lsb_first": "least in least-significant-bit-first order: even before odd, then bit 1 = 0 before 1, ...",
     "lowest": "the least value of the inputs, in the order they are declared",
@@ -42,6 +45,20 @@ class Variable:
     range: Range
     next: Node | None = None
     default: Node | None = None
+
+
+@dataclass(frozen=True)
+class BoundedVariable:
+    """A variable or input with its range in numbers."""
+
+    name: str
+    low: int
+    high: int
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        return self.high - self.low + 1
 
 
 @dataclass(frozen=True)
@@ -97,6 +114,7 @@ class Variant:
         constants, next, labels: by name, in the place of the model's.
         initial: joined with the model's.
         terminal: in the place of the model's; None where the table says nothing.
+        weight: what its scenarios count for beside those of other environments; a factor of the model's.
     """
 
     constants: Mapping[str, Node] = field(default_factory=dict)
@@ -104,12 +122,13 @@ class Variant:
     labels: Mapping[str, Node] = field(default_factory=dict)
     initial: Node = TRUE
     terminal: Node | None = None
+    weight: Node = ONE
 
     @property
     def nodes(self) -> tuple[Node, ...]:
         """Every expression over the state that it has."""
         terminal = () if self.terminal is None else (self.terminal,)
-        return (*self.next.values(), *self.labels.values(), self.initial, *terminal)
+        return (*self.next.values(), *self.labels.values(), self.initial, *terminal, self.weight)
 
     def with_atoms(self, meaning: Callable[[Call], Node]) -> Variant:
         """The same with the atoms of its expressions replaced by what they mean."""
@@ -119,6 +138,7 @@ class Variant:
             {name: replace_atoms(node, meaning) for name, node in self.labels.items()},
             replace_atoms(self.initial, meaning),
             None if self.terminal is None else replace_atoms(self.terminal, meaning),
+            replace_atoms(self.weight, meaning),
         )
 
 

@@ -21,6 +21,7 @@ from verifier.systems.declarations import check_declarations
 from verifier.systems.model import SystemModel
 from verifier.systems.model_parts import (
     EMPTY_CLASS,
+    ONE,
     PICKS,
     FrameWord,
     Memory,
@@ -48,13 +49,15 @@ TABLES = (
     "admissible",
     "quantities",
     "labels",
+    "rewards",
+    "weight",
     "field_of_view",
     "environments",
     "initial",
     "terminal",
     "planners",
 )
-_ENVIRONMENT = ("objects", "set", "next", "labels", "initial", "terminal")
+_ENVIRONMENT = ("objects", "set", "next", "labels", "initial", "terminal", "weight")
 _PLANNER = ("kind", "source", "rules", "runs", "formula", "pick")
 _REMEMBERING = ("memory", "trackers", "reading")
 _LONGEST_WINDOW = 20
@@ -84,6 +87,8 @@ def read_model(path: str | Path) -> SystemModel:
         initial=_node(top.at("initial")),
         terminal=top.given("terminal", _node, FALSE),
         labels=_nodes(top, "labels"),
+        rewards=_nodes(top, "rewards"),
+        weight=top.given("weight", _node, ONE),
         quantities=_nodes(top, "quantities"),
         variants={
             name: _variant(entry) for name, entry in _named(top, "environments") if isinstance(entry.value, dict)
@@ -178,6 +183,7 @@ def _variant(found: Element) -> Variant:
         _nodes(found, "labels"),
         found.given("initial", _node, TRUE),
         found.given("terminal", _node, None),
+        found.given("weight", _node, ONE),
     )
 
 
