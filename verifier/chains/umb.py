@@ -34,6 +34,9 @@ from verifier.chains.decision_process import DecisionProcess
 from verifier.chains.texts import Model, labels_to_write
 
 _Parts: TypeAlias = list[bytes | NDArray[Any]]
+Gains: TypeAlias = "NDArray[np.float64] | Sequence[Fraction]"
+"""What a step gains in each state, (n,) doubles or n fractions."""
+GAIN = "gain"
 
 LARGEST_MEMBER = 8**11 - 1
 """Bytes; the size field of a tar header has eleven octal digits."""
@@ -47,6 +50,7 @@ def write_umb(
     labels: Collection[str] | None = None,
     valuations: bool = True,
     storm_padding: bool = False,
+    gains: Gains | None = None,
 ) -> None:
     """Write a model as a UMB archive, all or nothing: beside its place first, then renamed.
 
@@ -61,13 +65,14 @@ def write_umb(
         storm_padding: append one absorbing state without labels and make it initial. No other state leads to
             it, so no probability changes. Storm 2.0 fails on LTL formulas when the last state of its product
             has no predecessor; an initial last state with a self-loop rules that out.
+        gains: what a step from each state gains, as the reward `GAIN`; fractions where `exact`.
 
     Raises:
         InputError: the file cannot be written, or a label is named "init" but does not mark the initial states.
         LimitError: an array exceeds what a tar archive can hold (8 GiB).
         ValueError: exact is asked for a model without fractions, or a label is unknown.
     """
-    members = _members(model, labels_to_write(model, labels), exact, valuations, storm_padding)
+    members = _members(model, labels_to_write(model, labels), exact, valuations, storm_padding, gains)
     with _replaced_file(Path(path)) as stream:
         for name, parts in members.items():
             size = sum(len(part) if isinstance(part, bytes) else part.nbytes for part in parts)
@@ -83,10 +88,12 @@ def write_umb(
         stream.write(bytes(2 * tarfile.BLOCKSIZE))
 
 
-def _members(model: Model, names: list[str], exact: bool, valuations: bool, padded: bool) -> dict[str, _Parts]:
+def _members(
+    model: Model, names: list[str], exact: bool, valuations: bool, padded: bool, gains: Gains | None
+) -> dict[str, _Parts]:
     """The members of the archive in the order in which they are written; each is a list of parts to join."""
     n, nnz = model.state_count, model.transition_count
-    kind, probabilities = _probabilities(model, exact, padded)
+    kind, probabilities = _numbers(model.probabilities, model.fractions, exact, [1.0] * padded)
     is_initial = np.zeros(n + padded, dtype=bool)
     is_initial[model.initial] = True
     is_initial[n:] = True  # the padding, if any
@@ -117,6 +124,11 @@ def _members(model: Model, names: list[str], exact: bool, valuations: bool, padd
     arrays["branch-to-probability.bin"] = probabilities
     for i, name in enumerate(names):
         arrays[f"annotations/aps/ap{i}/states/values.bin"] = _bits(model.labels[name], padded)
+    if gains is not None:
+        doubles, fractions = (None, gains) if exact else (gains, None)
+        kind, values = _numbers(doubles, fractions, exact, [0.0] * padded)
+        index["annotations"]["rewards"] = {GAIN: {"applies-to": ["states"], "type": kind}}
+        arrays[f"annotations/rewards/{GAIN}/states/values.bin"] = values
     if valuations and model.valuations:
         index["valuations"], values = _valuations(model, padded)
         arrays["valuations/states/valuations.bin"] = values
@@ -139,14 +151,14 @@ def _bits(mask: NDArray[np.bool_], padded: bool) -> _Parts:
     return [packed, bytes(-(-(len(mask) + padded) // 64) * 8 - len(packed))]
 
 
-def _probabilities(model: Model, exact: bool, padded: bool) -> tuple[dict[str, Any], _Parts]:
-    """The type of the probabilities, as the index states it, and their array."""
+def _numbers(doubles: Any, exactly: Any, exact: bool, padding: list[float]) -> tuple[dict[str, Any], _Parts]:
+    """The type of some numbers, as the index states it, and their array."""
     if not exact:
-        doubles: _Parts = [np.ascontiguousarray(model.probabilities, dtype="<f8")]
-        return {"type": "double", "size": 64}, [*doubles, np.ones(1, dtype="<f8")] if padded else doubles
-    if model.fractions is None:
+        parts: _Parts = [np.ascontiguousarray(doubles, dtype="<f8")]
+        return {"type": "double", "size": 64}, [*parts, np.array(padding, dtype="<f8")] if padding else parts
+    if exactly is None:
         raise ValueError("exact probabilities need the fractions of the model")
-    fractions = [*model.fractions, Fraction(1)] if padded else model.fractions
+    fractions = [*exactly, *map(Fraction, padding)]
     half = _bytes_of_half(fractions)
     return {"type": "rational", "size": 16 * half}, [
         b"".join(

@@ -1,4 +1,6 @@
-"""The batch engine: the probability of an LTL formula for many Markov chains of one graph at once.
+"""The batch engine: the probability of an LTL formula, or what is gained until it holds, for many Markov chains.
+
+All have one graph.
 
     product = build_product(chain.indptr, chain.indices, chain.labels, formula, chain.initial)
     result = satisfaction_probabilities(product, values)      # values: one row of probabilities per chain
@@ -84,12 +86,7 @@ def satisfaction_probabilities(
         EngineError: from solving; see `verifier.checking.linear.solve`.
         LimitError: if deciding the recurrent part needs too large a graph.
     """
-    values = np.atleast_2d(values)
-    transitions = len(product.chain_indices)
-    width = transitions if entry is None or values.ndim != 2 else values.shape[1]
-    entry = np.arange(transitions) if entry is None else entry
-    if values.shape[1:] != (width,) or len(entry) != transitions or entry.min() < 0 or entry.max() >= width:
-        raise ValueError(f"values of shape {values.shape} do not fit {transitions} transitions")
+    values, entry = _fitting(product, values, entry)
     _check_stochastic(product, values, entry, rounding_defect + ROW_SUM_TOLERANCE)
     shape = (len(values), len(product.start))
     arrays = {field.name: np.empty(shape) for field in fields(BatchResult)}
@@ -119,6 +116,71 @@ def satisfaction_probabilities(
     return BatchResult(**arrays)
 
 
+def expected_gains(
+    product: Product,
+    values: NDArray[np.float64],
+    gains: NDArray[np.float64],
+    entry: Ints | None = None,
+    *,
+    value_error: float = ROUNDOFF,
+    gain_error: float = ROUNDOFF,
+    memory_bytes: int = 1 << 30,
+    roughly: bool = False,
+) -> BatchResult:
+    """What is expected to be gained before the product's formula is accepted, from every initial state.
+
+    The formula is `F condition`: a step from a state gains what it says, also the step into the first state where the
+    condition holds, and nothing behind it. Where the condition may never hold the value is infinite, as in PRISM,
+    whatever is gained.
+
+    Args:
+        product, values, entry, value_error, memory_bytes, roughly: as for `satisfaction_probabilities`, of chains
+            whose rows sum to 1.
+        gains: (M, n) float64, at least 0, what a step gains in each of the chain's states.
+        gain_error: largest relative error of each of them, `value_error` of what they are made of apart.
+
+    Raises:
+        ValueError, EngineError, LimitError: as `satisfaction_probabilities`.
+    """
+    values, entry = _fitting(product, values, entry)
+    _check_stochastic(product, values, entry, ROW_SUM_TOLERANCE)
+    if gains.shape != (len(values), len(product.chain_indptr) - 1) or not np.all(gains >= 0):
+        raise ValueError("every state gains a number of at least 0 in each chain")
+    arrays = {field.name: np.empty((len(values), len(product.start))) for field in fields(BatchResult)}
+    # A state is left with the exact sum of its row, which the doubles miss by a rounding each.
+    rounding = gain_error + (int(np.diff(product.chain_indptr).max()) + 1) * ROUNDOFF
+    for rows, decided in _by_support(product, values, entry):
+        plan = decided.plan_of_gains(matrices=len(rows))
+        found = solve(
+            plan,
+            values[rows],
+            entry,
+            stochastic=True,
+            value_error=value_error,
+            memory_bytes=memory_bytes,
+            roughly=roughly,
+            gains=gains[rows][:, product.state[plan.unknown]],
+        )
+        for name, array in _of_gains(found, rounding, value_error).items():
+            arrays[name][rows] = array
+    return BatchResult(**arrays)
+
+
+def _of_gains(found: Solution, rounding: float, value_error: float) -> dict[str, NDArray[np.float64]]:
+    finite = np.where(np.isfinite(found.value), found.value, 0)
+    error = (found.error + (finite + found.error) * rounding) * (1 + 2.0**-50)
+    moved = (found.representation + (finite + error + found.representation) * 2 * value_error) * (1 + 2.0**-50)
+    return {
+        "probability": found.value,
+        "error_bound": error,
+        "representation_bound": moved,
+        "expected_jumps": found.jumps,
+        "expected_steps": found.steps,
+        "lower": np.maximum(found.value - error, 0),
+        "upper": found.value + error,
+    }
+
+
 def check(chain: MarkovChain, formula: Node, *, max_states: int = 50_000_000) -> BatchResult:
     """Probability of `formula` from every initial state of one chain; arrays of shape (1, m).
 
@@ -133,6 +195,17 @@ def check(chain: MarkovChain, formula: Node, *, max_states: int = 50_000_000) ->
     """
     product = build_product(chain.indptr, chain.indices, chain.labels, formula, chain.initial, max_states=max_states)
     return satisfaction_probabilities(product, chain.probabilities, rounding_defect=chain.rounding_defect)
+
+
+def _fitting(product: Product, values: NDArray[np.float64], entry: Ints | None) -> tuple[NDArray[np.float64], Ints]:
+    """(M, k) probabilities and the one of each transition; ValueError where they do not fit."""
+    values = np.atleast_2d(values)
+    transitions = len(product.chain_indices)
+    width = transitions if entry is None or values.ndim != 2 else values.shape[1]
+    entry = np.arange(transitions) if entry is None else entry
+    if values.shape[1:] != (width,) or len(entry) != transitions or entry.min() < 0 or entry.max() >= width:
+        raise ValueError(f"values of shape {values.shape} do not fit {transitions} transitions")
+    return values, entry
 
 
 def _check_stochastic(product: Product, values: NDArray[np.float64], entry: Ints, tolerance: float) -> None:

@@ -1,4 +1,6 @@
-r"""Probabilities of reaching a target, for many value arrays of one chain at once, with a bound on their error.
+r"""Probabilities of reaching a target, or what is gained on the way, for many value arrays of one chain at once.
+
+With a bound on their error.
 
 The unknown probabilities satisfy x = W x + w, where W_st = p_st / d_s for s != t, w_s sums the same weights over
 the states of probability 1, and d_s is the probability of leaving s. A component is solved after those it leads to.
@@ -54,6 +56,12 @@ expected number of jumps (transitions to another state) before the value is deci
 *Refined.* Where max|r| t/c is not good enough, for it grows with the steps that pass, `refinement` bounds each error
 by itself from a residual in twice the digits.
 
+**Gains.** What is gained before the target is reached, g_s >= 0 in each step from s, satisfies the same equations
+with g_s / d_s in place of w_s. It is linear in the g, with coefficients >= 0 that are made from the weights as above:
+the relative bound holds unchanged for the given g, and so does the absolute one, with g_s / d_s in the residual. Only
+states that surely reach the target are unknown. Errors of the g themselves are for the caller to add: one of relative
+size e changes x by at most e x. Moving the weights changes x by at most max x times what it changes probabilities.
+
 **Representation.** The doubles p are the true probabilities rounded: each is off by a factor 1 +- v (v = u when
 the true fraction was rounded once). That moves every weight by (1+v)/(1-v) at most, so x by at most that factor to
 the power of the k's added up over the levels; and by at most 2v/(1-v) t/c, as each row of the change sums to at
@@ -86,10 +94,10 @@ _SMALLEST = 2.0**-1074
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Probabilities of reaching the target of a plan; each array is (M, m), matrix by initial state.
+    """Probabilities of reaching the target of a plan, or gains on the way; each is (M, m), matrix by initial state.
 
     Attributes:
-        value: the probabilities.
+        value: the probabilities; or the gains, infinite where the target may be missed.
         error: bound on |value - the exact solution for the given doubles|, rows scaled to sum 1 if stochastic.
         representation: bound on the distance from there to the solution for the true probabilities; it means
             nothing unless `stochastic`.
@@ -113,6 +121,7 @@ def solve(
     value_error: float = ROUNDOFF,
     memory_bytes: int = 1 << 30,
     roughly: bool = False,
+    gains: Floats | None = None,
 ) -> Solution:
     """Solve the plan's equations for every value array.
 
@@ -125,6 +134,7 @@ def solve(
         value_error: largest relative error of each probability, for `Solution.representation`.
         memory_bytes: how much memory the working arrays may take; the matrices are solved in chunks.
         roughly: whether bounds of `ROUGH` will do, however small the probability.
+        gains: (M, u) float64, what a step from each unknown state gains, for a plan of gains and stochastic chains.
 
     Raises:
         EngineError: a value exceeds the range of doubles, or a state of rounded probabilities has no way out.
@@ -133,12 +143,13 @@ def solve(
         (id(entry), stochastic, len(values), roughly),
         lambda: _System(plan, entry, stochastic, len(values), roughly=roughly),
     )
-    solution = _in_chunks(system, values, value_error, memory_bytes)
+    solution = _in_chunks(system, values, gains, value_error, memory_bytes)
     if stochastic and any(block.size > DENSE_LIMIT for block in plan.blocks):
         coarse = np.flatnonzero(_coarse(solution.value, solution.error, roughly).any(axis=1))
         if len(coarse):
             thorough = _System(plan, entry, stochastic, len(coarse), thorough=True)
-            again = _in_chunks(thorough, values[coarse], value_error, memory_bytes)
+            own = None if gains is None else gains[coarse]
+            again = _in_chunks(thorough, values[coarse], own, value_error, memory_bytes)
             better = again.error < solution.error[coarse]
             for name in ("value", "error", "representation"):
                 old, new = getattr(solution, name), getattr(again, name)
@@ -149,19 +160,22 @@ def solve(
     return solution
 
 
-def _in_chunks(system: _System, values: Floats, value_error: float, memory_bytes: int) -> Solution:
+def _in_chunks(
+    system: _System, values: Floats, gains: Floats | None, value_error: float, memory_bytes: int
+) -> Solution:
     chunk = int(np.clip(memory_bytes // system.bytes_per_matrix(values.shape[1]), 1, _CHUNK))
     parts = []
     for low in range(0, len(values), chunk):
         side_by_side = np.ascontiguousarray(values[low : low + chunk].T)
-        parts.append(system.solve(side_by_side, value_error))
+        own = None if gains is None else np.ascontiguousarray(gains[low : low + chunk].T)
+        parts.append(system.solve(side_by_side, value_error, own))
     return Solution(**{each.name: np.concatenate([part[each.name].T for part in parts]) for each in fields(Solution)})
 
 
 def _coarse(value: Floats, error: Floats, roughly: bool) -> NDArray[np.bool_]:
     """Where a bound leaves more open than it has to."""
     most = ROUGH if roughly else np.minimum(REFINED_FROM, _REFINED_SHARE * np.abs(value) + _NOTHING)
-    return np.asarray(~(error <= most))
+    return np.asarray(~(error <= most * np.maximum(np.abs(value), 1)))
 
 
 class _System:
@@ -203,43 +217,50 @@ class _System:
         """Working memory for one matrix of a chunk, given by so many probabilities."""
         return 8 * (probabilities + self._numbers_per_matrix)
 
-    def solve(self, values: Floats, value_error: float) -> dict[str, Floats]:
-        """The arrays of `Solution`, transposed, for values of shape (k, matrices)."""
+    def solve(self, values: Floats, value_error: float, gains: Floats | None = None) -> dict[str, Floats]:
+        """The arrays of `Solution`, transposed, for values of shape (k, matrices) and gains of (u, matrices)."""
         plan = self._plan
         equation = Equation(self._solver, *self._weights(values))
-        x, solved = self._solved(equation)
+        x, solved = self._solved(equation, gains)
         value, powers = x[plan.start, 0], self._powers[plan.start][:, None]
         error = np.where(solved, self._relative_bound(equation, value), np.inf)
         jumps, absolute = np.broadcast_to(powers, value.shape), np.full(value.shape, np.inf)
+        most: Floats | float = 1.0 if gains is None else np.inf
         if self._columns == 2:
-            residual, jumps = self._certificate(equation, x)
+            residual, jumps, farthest = self._certificate(equation, x, gains)
             with np.errstate(over="ignore", invalid="ignore"):
                 error = np.fmin(error, residual * jumps)
-                absolute = 2 * value_error / (1 - value_error) * jumps
+                if gains is not None:
+                    most = x[: plan.size, 0].max(axis=0, initial=0) + residual * farthest
+                absolute = most * (2 * value_error / (1 - value_error) * jumps)
         if self._stochastic:
-            value, error = self._refined(equation, x, value, error)
+            value, error = self._refined(equation, x, gains, value, error)
         spread = np.expm1(powers * np.log1p(2 * value_error / (1 - value_error)))
-        moved = np.minimum(value + error, 1) * spread + np.where(spread > 0, _SMALLEST, 0)  # this may underflow too
+        moved = np.minimum(value + error, most) * spread + np.where(spread > 0, _SMALLEST, 0)  # may underflow
         representation = np.fmin(moved, absolute)
         if not np.all(np.isfinite(value)):
-            raise EngineError("the probability of reaching the target is beyond the range of doubles")
+            raise EngineError("what is to be computed is beyond the range of doubles")
+        if gains is not None:
+            value = np.where((plan.start == plan.size + 1)[:, None], np.inf, value)
         with np.errstate(divide="ignore", over="ignore"):
             steps = jumps / equation.leave.min(axis=0, initial=1) * (1 + 2.0**-50)
         arrays = {"value": value, "error": error, "representation": representation, "jumps": jumps, "steps": steps}
         return {name: np.array(array) for name, array in arrays.items()}
 
-    def _solved(self, equation: Equation) -> tuple[Floats, NDArray[np.bool_]]:
-        """x of the probabilities and, beside them, the jumps; and (matrices,) whether all are numbers."""
+    def _solved(self, equation: Equation, gains: Floats | None) -> tuple[Floats, NDArray[np.bool_]]:
+        """x of the probabilities (or gains) and, beside them, the jumps; and (matrices,) whether all are numbers."""
         shape = (self._plan.size + 2, self._columns, equation.weight.shape[1])
         x, right = np.zeros(shape), np.zeros((self._plan.size, *shape[1:]))
-        x[self._plan.size, 0] = 1
+        x[self._plan.size, 0] = gains is None
+        if gains is not None:
+            right[:, 0] = gains
         if self._columns == 2:
             right[:, 1] = equation.leave
         equation.solve(x, right)
         solved = np.asarray(np.isfinite(x[:, 0]).all(axis=0))
         if self._columns == 2:
             # A useless factorisation may give anything; the certificate finds it out if it is told numbers.
-            x[:, 0] = np.clip(np.nan_to_num(x[:, 0]), 0, 1 if self._stochastic else None)
+            x[:, 0] = np.clip(np.nan_to_num(x[:, 0]), 0, 1 if self._stochastic and gains is None else None)
         return x, solved
 
     def _relative_bound(self, equation: Equation, value: Floats) -> Floats:
@@ -251,7 +272,9 @@ class _System:
         error[self._plan.start >= self._plan.size] = 0
         return error
 
-    def _refined(self, equation: Equation, x: Floats, value: Floats, error: Floats) -> tuple[Floats, Floats]:
+    def _refined(
+        self, equation: Equation, x: Floats, gains: Floats | None, value: Floats, error: Floats
+    ) -> tuple[Floats, Floats]:
         """Values and errors, better ones for the matrices in which an error is too large."""
         start = self._plan.start
         concerned = np.flatnonzero(
@@ -265,7 +288,8 @@ class _System:
             equation.solve(x, right[:, None], concerned)
             return x[: self._plan.size, 0]
 
-        equations = Equations(self._plan.row_start, self._plan.target, equation.weight[:, concerned])
+        gained = None if gains is None else gains[:, concerned]
+        equations = Equations(self._plan.row_start, self._plan.target, equation.weight[:, concerned], gained)
         found = refined(equations, x[:, 0, concerned], solve)
         better = found.error[start] < error[:, concerned]
         value, error = value.copy(), error.copy()
@@ -296,9 +320,10 @@ class _System:
             raise EngineError("a state with a self-loop of probability 1 also has other successors")
         return weight, 1 - stay
 
-    def _certificate(self, equation: Equation, x: Floats) -> tuple[Floats, Floats]:
-        """(matrices,) largest residual and (m, matrices) t/c of the absolute bound; infinite where c < 1/2."""
-        size, slack = self._plan.size, (2 * self._widest + 4) * ROUNDOFF
+    def _certificate(self, equation: Equation, x: Floats, gains: Floats | None) -> tuple[Floats, Floats, Floats]:
+        """(matrices,) largest residual, (m, matrices) t/c of the absolute bound, and (matrices,) the largest one of
+        all states; infinite where c < 1/2."""
+        size, slack = self._plan.size, (2 * self._widest + 6) * ROUNDOFF
         share = equation.weight / equation.leave[self._solver.row_of_edge]
         solved = x[:size]
         with np.errstate(
@@ -306,10 +331,14 @@ class _System:
         ):  # t may exceed the range of doubles; then nothing is certain
             products = share[:, None, :] * x[self._plan.target]
             sums = add_up(self._solver.row_sum, products)
+            if gains is not None:
+                sums[:, 0] += gains / equation.leave
             margin = (solved[:, 1] - sums[:, 1] - slack * sums[:, 1]).min(axis=0, initial=1)
             residual = (np.abs(sums[:, 0] - solved[:, 0]) + slack * sums[:, 0]).max(axis=0, initial=0)
         residual += self._widest * _SMALLEST * x[:, 0].max(axis=0, initial=1)
         margin -= self._widest * 2.0**-50
         certified = (margin >= 0.5) & (solved[:, 1].min(axis=0, initial=0) >= 0)
-        jumps = x[self._plan.start, 1] / np.where(certified, margin, np.nan)
-        return residual, np.where(np.isnan(jumps), np.inf, jumps * (1 + slack))
+        scale = np.where(certified, margin, np.nan)
+        jumps, farthest = x[self._plan.start, 1] / scale, solved[:, 1].max(axis=0, initial=0) / scale
+        ends = (np.where(np.isnan(each), np.inf, each * (1 + slack)) for each in (jumps, farthest))
+        return residual, *ends

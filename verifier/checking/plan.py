@@ -129,6 +129,16 @@ class Decided:
             (accepting, exact_one, matrices), lambda: self._planned(accepting, exact_one, matrices)
         )
 
+    def plan_of_gains(self, *, matrices: int) -> Plan:
+        """The plan for what is gained before the accepting bottom components are reached.
+
+        Unknown are the states that reach them surely; slot u stands for these components, where nothing more is
+        gained, and slot u + 1 for all states that may miss them. `matrices` as for `plan`.
+        """
+        g = self.graph
+        unsure = g.reached & coreachable(g.n, g.sources, g.targets, g.rejecting)
+        return self.plans.kept(("gains", matrices), lambda: _order(self.product, g, unsure, g.accepting, matrices))
+
     def _planned(self, accepting: bool, exact_one: bool, matrices: int) -> Plan:
         g = self.graph
         goal, other = (g.accepting, g.rejecting) if accepting else (g.rejecting, g.accepting)

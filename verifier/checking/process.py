@@ -16,6 +16,7 @@ The worker can always be ended, whatever it is doing, and a crash of Storm is an
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shutil
 import tempfile
@@ -32,9 +33,9 @@ from verifier.base.errors import EngineError, InputError, NoAnswerError, shown
 from verifier.chains.chain import MarkovChain
 from verifier.chains.decision_process import DecisionProcess
 from verifier.chains.texts import Model
-from verifier.chains.umb import write_umb
+from verifier.chains.umb import Gains, write_umb
 from verifier.checking.folders import private_folder, sweep
-from verifier.checking.storm import formula_labels
+from verifier.checking.storm import GAINS, OPERATORS, formula_labels
 from verifier.checking.values import CheckedValues
 from verifier.checking.worker import DiedError, OverdueError, Worker
 
@@ -90,6 +91,7 @@ class StormProcess:
         operator: str = "P=?",
         timeout_s: float | None = DEFAULT_TIME_LIMIT_S,
         memory_bytes: int | None = None,
+        gains: Gains | None = None,
     ) -> list[CheckedValues]:
         """Probabilities of each formula at the initial states of the model, in increasing order of the states.
 
@@ -101,9 +103,11 @@ class StormProcess:
             formulas: in the form that `formula_labels` documents, over labels of the model.
             exact: compute with the fractions of the model, without any error, which can be very much slower.
             direct: factorise the equations in place of iterating, for chains that mix slowly; without bounds.
-            operator: "P=?" for a chain; "Pmin=?" or "Pmax=?" for a decision process.
+            operator: "P=?" for a chain; "Pmin=?" or "Pmax=?" for a decision process; those of `GAINS` where there are
+                gains, for `F ...` that is surely reached and `C<=N`.
             timeout_s: seconds for each formula, or None for no limit.
             memory_bytes: what the worker may take beyond what Storm holds when it is loaded, or None for no limit.
+            gains: what a step from each state gains; fractions where `exact`.
 
         Raises:
             NoAnswerError: Storm exceeds the time limit.
@@ -112,6 +116,7 @@ class StormProcess:
             ValueError: a formula, label, operator or model that a caller must not pass.
         """
         settings: dict[str, Any] = {"direct": direct, "timeout_s": timeout_s, "memory_bytes": memory_bytes}
+        settings["gains"] = gains
         with self.asked(model, formulas, exact=exact, operator=operator, **settings) as answers:
             return list(answers)
 
@@ -126,6 +131,7 @@ class StormProcess:
         operator: str = "P=?",
         timeout_s: float | None = DEFAULT_TIME_LIMIT_S,
         memory_bytes: int | None = None,
+        gains: Gains | None = None,
     ) -> Iterator[Answers]:
         """As `check`, but Storm computes while the caller goes on:
 
@@ -137,12 +143,13 @@ class StormProcess:
         taken when the block ends is killed, with whatever it is doing.
         """
         names = self._checked_arguments(model, formulas, exact, operator)
+        most = math.inf if operator in GAINS else 1.0
         if not formulas:
-            yield Answers(None, formulas, exact, len(model.initial), timeout_s)
+            yield Answers(None, formulas, exact, len(model.initial), timeout_s, most)
             return
         with _temporary_folder(_expected_bytes(model, len(names), exact)) as folder:
             path = Path(folder) / "model.umb"
-            write_umb(model, path, exact=exact, labels=names, valuations=False, storm_padding=True)
+            write_umb(model, path, exact=exact, labels=names, valuations=False, storm_padding=True, gains=gains)
             request = {
                 "umb": str(path),
                 "owned": folder,
@@ -154,7 +161,7 @@ class StormProcess:
                 "queries": [{"formula": formula, "operator": operator} for formula in formulas],
             }
             worker = self._live_worker()
-            answers = Answers(worker, formulas, exact, len(model.initial), timeout_s)
+            answers = Answers(worker, formulas, exact, len(model.initial), timeout_s, most)
             try:
                 worker.send(request)
                 yield answers
@@ -194,14 +201,16 @@ class StormProcess:
 
     def _checked_arguments(self, model: Model, formulas: Sequence[str], exact: bool, operator: str) -> frozenset[str]:
         """The labels that occur in the formulas, when everything fits together."""
-        allowed = ("Pmin=?", "Pmax=?") if isinstance(model, DecisionProcess) else ("P=?",)
+        one = slice(1, 3) if isinstance(model, DecisionProcess) else slice(0, 1)
+        allowed = (*OPERATORS[one], *GAINS[one])
         if operator not in allowed:
             raise ValueError(f"{operator!r} does not fit a {type(model).__name__}; expected one of {allowed}")
         if exact and model.fractions is None:
             raise ValueError("an exact check needs the fractions of the model")
         if np.any(np.diff(model.initial) <= 0):
             raise ValueError("initial states must increase strictly: answers come in that order")
-        names = frozenset[str]().union(*(formula_labels(formula) for formula in formulas))
+        plain = (formula for formula in formulas if operator not in GAINS or not formula.startswith("C<="))
+        names = frozenset[str]().union(*map(formula_labels, plain))
         if not names <= model.labels.keys():
             raise ValueError(f"the model has no labels {sorted(names - model.labels.keys())}")
         return names
@@ -216,7 +225,13 @@ class Answers:
     """
 
     def __init__(
-        self, worker: Worker | None, formulas: Sequence[str], exact: bool, state_count: int, timeout_s: float | None
+        self,
+        worker: Worker | None,
+        formulas: Sequence[str],
+        exact: bool,
+        state_count: int,
+        timeout_s: float | None,
+        most: float = 1.0,
     ) -> None:
         self.waiting = len(formulas)
         self.usable = self.waiting > 0
@@ -224,6 +239,7 @@ class Answers:
         self._formulas = formulas
         self._exact = exact
         self._state_count = state_count
+        self._most = most
         self._timeout_s = timeout_s
 
     def __iter__(self) -> Answers:
@@ -244,7 +260,7 @@ class Answers:
             self.waiting = 0  # an error ends the request
             raise RefusedError(f"Storm cannot check {formula}: {shown(answer['error'], 500)}")
         engine = f"Storm {self._worker.wait_until_ready(None)}" + (" (exact)" if self._exact else "")
-        values = _checked_values(answer, engine, self._state_count)
+        values = _checked_values(answer, engine, self._state_count, self._most)
         self.waiting -= 1
         self.usable = self.waiting > 0
         return values
@@ -291,7 +307,7 @@ def _expected_bytes(model: Model, label_count: int, exact: bool) -> int:
     return per_transition * model.transition_count + (32 + label_count) * model.state_count + 2**20
 
 
-def _checked_values(answer: dict[str, Any], engine: str, count: int) -> CheckedValues:
+def _checked_values(answer: dict[str, Any], engine: str, count: int, most: float) -> CheckedValues:
     """An answer of the worker's as arrays; `CheckedValues` refuses what cannot be."""
     values = answer["values"]
     if len(values) != count:
@@ -303,4 +319,4 @@ def _checked_values(answer: dict[str, Any], engine: str, count: int) -> CheckedV
     lower, upper = (
         None if answer[key] is None else np.array(answer[key], dtype=np.float64) for key in ("lower", "upper")
     )
-    return CheckedValues(np.array(values, dtype=np.float64), lower, upper, fractions, engine)
+    return CheckedValues(np.array(values, dtype=np.float64), lower, upper, fractions, engine, most)

@@ -2,7 +2,10 @@ r"""Values with twice the digits of a double, and a bound on the error of every 
 
 The values x_s of the unknown states satisfy, with the probabilities p_st of the transitions to *other* states,
 
-    sum_t p_st (x_t - x_s) = 0,        x = 1 and x = 0 in the two slots that stand for the decided states.       (1)
+    sum_t p_st (x_t - x_s) = 0,        x = 1 and x = 0 in the two slots that stand for the decided states,       (1)
+
+or, where x is what is gained on the way, with -g_s on the right side and x = 0 in both slots; g_s is a double, taken
+exactly.
 
 Whatever computed x, only (1) is used here. Each x_s is a sum high_s + low_s of two doubles.
 
@@ -47,17 +50,24 @@ class Equations:
         row_start: (u + 1,) start of each state's edges to other states.
         target: (e,) slot that each edge leads to; u and u + 1 are the decided ones.
         weight: (e, m) probability of each edge, above 0.
+        gains: (u, m) what a step from each state gains; None for probabilities.
     """
 
     row_start: Ints
     target: Ints
     weight: Floats
+    gains: Floats | None = None
 
-    def residual(self, high: Floats, low: Floats) -> tuple[Floats, Floats]:
-        """(u, m) the left side of (1) for x = high + low, of shape (u + 2, m), and a bound on its error."""
+    def residual(self, high: Floats, low: Floats, gains: Floats | None = None) -> tuple[Floats, Floats]:
+        """(u, m) the left side of (1) for x = high + low, of shape (u + 2, m), and a bound on its error.
+
+        With `gains` they are added to it: the running total begins with them.
+        """
         count = len(self.row_start) - 1
         degree = np.diff(self.row_start)
         total, rest, size = (np.zeros((count, self.weight.shape[1])) for _ in range(3))
+        if gains is not None:
+            total += gains
         for place in range(int(degree.max(initial=0))):
             rows = np.flatnonzero(degree > place)
             edges = self.row_start[rows] + place
@@ -92,18 +102,18 @@ def refined(equations: Equations, value: Floats, solve: Callable[[Floats], Float
 
     Args:
         equations: the equations.
-        value: (u + 2, m) what is to be improved; its last two rows are 1 and 0.
+        value: (u + 2, m) what is to be improved; its last two rows are 1 and 0, or 0 and 0.
         solve: (u, m) right sides b to (u, m) solutions y of B y = b, however inaccurate.
     """
     count = len(value) - 2
     high, low = value.copy(), np.zeros_like(value)
     with np.errstate(all="ignore"):
-        result, slack = equations.residual(high, low)
+        result, slack = equations.residual(high, low, equations.gains)
         for _ in range(_ROUNDS):
             if np.all(np.abs(result) <= 2 * slack):
                 break
             further = _corrected(high, low, solve(result))
-            other, other_slack = equations.residual(*further)
+            other, other_slack = equations.residual(*further, equations.gains)
             better = np.max(np.abs(other), axis=0, initial=0) < 0.5 * np.max(np.abs(result), axis=0, initial=0)
             better |= np.all(np.abs(other) <= 2 * other_slack, axis=0)
             if not np.any(better):

@@ -6,7 +6,7 @@ an interrupted check in the same process returns wrong values, and some queries 
 
     request   {"umb": path, "owned": folder, "padded": bool, "exact": bool, "direct": bool,
                "precision": "1/1000000000000", "memory": bytes | null,
-               "queries": [{"formula": text, "operator": "P=?" | "Pmin=?" | "Pmax=?"}, ...]}
+               "queries": [{"formula": text, "operator": one of `OPERATORS` or `GAINS`}, ...]}
     answers   {"version": "2.0.0"} once at the start, then one per query:
               {"values": [...], "lower": [...] | null, "upper": [...] | null}   or   {"error": text}
 
@@ -29,6 +29,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+
+OPERATORS = ("P=?", "Pmin=?", "Pmax=?")
+GAINS = ('R{"gain"}=?', 'R{"gain"}min=?', 'R{"gain"}max=?')
+"""Of what is gained until a state formula holds, `F ...`, or within some steps, `C<=N`."""
+_CUMULATED = re.compile(r"C<=[0-9]{1,9}\Z")
 
 _NUMBER = r"\ *[0-9]{1,18}"
 _BOUND = rf"(?:\ *(?:<=?{_NUMBER} | ={_NUMBER} | \[{_NUMBER}\ *,{_NUMBER}\ *\]))?"
@@ -207,8 +212,9 @@ class _Checker:
     def _answer(
         self, model: Any, asked: list[int], environment: Any, query: dict[str, str], exact: bool
     ) -> dict[str, Any]:
-        formula_labels(query["formula"])
-        if query["operator"] not in ("P=?", "Pmin=?", "Pmax=?"):
+        if query["operator"] not in GAINS or not _CUMULATED.match(query["formula"]):
+            formula_labels(query["formula"])
+        if query["operator"] not in OPERATORS + GAINS:
             raise ValueError(f"unknown operator {query['operator']!r}")
         parsed = self._stormpy.parse_property(f"{query['operator']} [ {query['formula']} ]")
         # For LTL the values of other states would be garbage, so only initial states are asked for and read.

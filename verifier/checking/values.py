@@ -1,4 +1,4 @@
-"""What an engine answers, and what both do: one probability per initial state, with bounds."""
+"""What an engine answers, and what both do: one number per initial state, with bounds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class NoProbabilityError(EngineError):
 
 @dataclass(frozen=True, eq=False)
 class CheckedValues:
-    """Probabilities of one formula at the m initial states of a model, in increasing order of the states.
+    """Probabilities of one formula, or gains, at the m initial states of a model, in increasing order of the states.
 
     An answer is refused, never repaired: nothing is clamped to [0, 1] or moved between its bounds.
 
@@ -35,6 +35,7 @@ class CheckedValues:
             of double arithmetic (some 1e-16 per operation), which no engine here encloses.
         fractions: the probabilities without any error, or None when the engine computed with doubles.
         engine: what computed them, as a person would cite it, for example "Storm 2.0.0 (exact)".
+        most: what none of them can exceed: 1 for probabilities, infinity for gains.
 
     Raises:
         EngineError: a value is no number, lies outside [0, 1] or its bounds by more than
@@ -47,6 +48,7 @@ class CheckedValues:
     upper: NDArray[np.float64] | None
     fractions: tuple[Fraction, ...] | None
     engine: str
+    most: float = 1.0
 
     def __post_init__(self) -> None:
         if (self.lower is None) != (self.upper is None):
@@ -54,7 +56,7 @@ class CheckedValues:
         for array in (self.value, self.lower, self.upper):
             if array is not None and (array.shape != (len(self.value),) or array.dtype != np.float64):
                 raise ValueError("every initial state needs one double for its value and for each of its bounds")
-        self._check_probabilities("a probability", self.value)
+        self._check_probabilities("a probability" if self.most == 1 else "a gain", self.value)
         if self.lower is not None and self.upper is not None:
             self._check_bounds(self.lower, self.upper)
         if self.fractions is not None:
@@ -62,7 +64,7 @@ class CheckedValues:
 
     def _check_probabilities(self, kind: str, array: NDArray[np.float64]) -> None:
         # Written so that NaN, for which every comparison is false, counts as a fault.
-        wrong = ~((array >= -PROBABILITY_TOLERANCE) & (array <= 1 + PROBABILITY_TOLERANCE))
+        wrong = ~((array >= -PROBABILITY_TOLERANCE) & (array <= self.most + PROBABILITY_TOLERANCE))
         if np.any(wrong):
             raise NoProbabilityError(f"{self.engine} answered {array[wrong.argmax()]} for {kind}")
 
@@ -73,7 +75,8 @@ class CheckedValues:
         if np.any(wrong):
             at = int(wrong.argmax())
             raise EngineError(f"{self.engine} answered the bounds {lower[at]} and {upper[at]}, in the wrong order")
-        wrong = (self.value < lower - PROBABILITY_TOLERANCE) | (self.value > upper + PROBABILITY_TOLERANCE)
+        slack = PROBABILITY_TOLERANCE * np.maximum(1, np.abs(self.value))
+        wrong = (self.value < lower - slack) | (self.value > upper + slack)
         if np.any(wrong):
             at = int(wrong.argmax())
             bounds = f"[{lower[at]}, {upper[at]}]"
@@ -83,7 +86,7 @@ class CheckedValues:
         if len(fractions) != len(self.value):
             raise ValueError("every initial state needs one fraction")
         for fraction, rounded in zip(fractions, self.value.tolist(), strict=True):
-            if not 0 <= fraction <= 1:
+            if not 0 <= fraction <= self.most:
                 raise EngineError(f"{self.engine} answered an exact probability outside [0, 1], about {rounded}")
             if float(fraction) != rounded:
                 raise ValueError("values must be their fractions, rounded to the nearest double")

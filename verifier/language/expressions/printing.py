@@ -14,6 +14,7 @@ from verifier.language.expressions.syntax import (
     Node,
     Number,
     Operation,
+    Seconds,
     Temporal,
     fold,
     is_atom,
@@ -80,6 +81,8 @@ def _operator_text(node: Operation | Temporal, operands: tuple[str, ...]) -> str
 
 
 def _bound_text(node: Temporal) -> str:
+    if node.seconds is not None:
+        return _seconds_text(node.seconds)
     bound: Interval | None = node.interval
     if bound is None:
         return ""
@@ -88,6 +91,13 @@ def _bound_text(node: Temporal) -> str:
     if bound.high is None:
         return f">={bound.low}"
     return f"<={bound.high}" if bound.low == 0 else f"[{bound.low},{bound.high}]"
+
+
+def _seconds_text(bound: Seconds) -> str:
+    low, high = f"{_number(bound.low)}s", "" if bound.high is None else f"{_number(bound.high)}s"
+    if not high:
+        return f"{'>' if bound.low_open else '>='}{low}"
+    return f"{'<' if bound.high_open else '<='}{high}" if bound.low == 0 else f"[{low},{high}]"
 
 
 def _number(value: int | Fraction) -> str:

@@ -36,7 +36,7 @@ def substitute(node: Node, mapping: Mapping[str, Node], source: Source | None = 
     def combine(node: Node, below: tuple[Node, ...]) -> Node:
         if isinstance(node, Name):
             return mapping.get(node.name, node)
-        return _rebuilt(node, below)
+        return rebuilt(node, below)
 
     result = fold(node, combine)
     text = source or Source("")
@@ -52,7 +52,7 @@ def substitute(node: Node, mapping: Mapping[str, Node], source: Source | None = 
 
 def replace_atoms(node: Node, meaning: Callable[[Call], Node]) -> Node:
     """`node` with every atom replaced by what it means."""
-    return fold(node, lambda each, below: meaning(each) if is_atom(each) else _rebuilt(each, below))
+    return fold(node, lambda each, below: meaning(each) if is_atom(each) else rebuilt(each, below))
 
 
 def resolve_sees(node: Node, seen: frozenset[str]) -> Node:
@@ -81,7 +81,7 @@ def resolve_sees(node: Node, seen: frozenset[str]) -> Node:
     return replace_atoms(node, answer)
 
 
-def _rebuilt(node: Node, below: tuple[Node, ...]) -> Node:
+def rebuilt(node: Node, below: tuple[Node, ...]) -> Node:
     """`node` over other operands; itself when they are the ones it has."""
     if isinstance(node, Name | Number | Boolean):
         return node

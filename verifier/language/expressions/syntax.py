@@ -193,19 +193,31 @@ class Interval:
             raise ValueError(f"not an interval of steps: [{self.low}, {self.high}]")
 
 
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """A bound as it is written in seconds; `high` None means without end, and an open end does not belong to it."""
+
+    low: Fraction
+    high: Fraction | None
+    low_open: bool = False
+    high_open: bool = False
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Temporal(_Value):
     """A temporal operator of `verifier.language.ltl` over formulas.
 
     `operator` is one of X F G (one operand) and U R W M (two). `interval` bounds F, G, U and R; for X it is
-    `[n, n]` with n >= 1 the number of steps, and None means one step. An expression without a `Temporal` node
-    anywhere below it is a state formula.
+    `[n, n]` with n >= 1 the number of steps, and None means one step. `seconds` stands in its place until the
+    duration of a step is known (`in_steps`). An expression without a `Temporal` node anywhere below it is a state
+    formula.
     """
 
     operator: str
     operands: tuple[Node, ...]
     interval: Interval | None = None
     position: Position | None = field(default=None, compare=False, repr=False)
+    seconds: Seconds | None = None
 
     def __post_init__(self) -> None:
         unary, binary = ("X", "F", "G"), ("U", "R", "W", "M")
@@ -213,7 +225,7 @@ class Temporal(_Value):
             raise ValueError(f"unknown temporal operator {self.operator!r}")
         if len(self.operands) != (1 if self.operator in unary else 2):
             raise ValueError(f"wrong number of operands for {self.operator!r}: {len(self.operands)}")
-        if self.interval is not None and self.operator in ("W", "M"):
+        if (self.interval or self.seconds) is not None and self.operator in ("W", "M"):
             raise ValueError(f"{self.operator} takes no bound")
         steps = self.interval if self.operator == "X" else None
         if steps is not None and (steps.low != steps.high or steps.low < 1):
@@ -221,7 +233,7 @@ class Temporal(_Value):
         self._seal()
 
     def _content(self) -> tuple[object, ...]:
-        return (self.operator, self.interval)
+        return (self.operator, self.interval, self.seconds)
 
 
 Node: TypeAlias = "Number | Boolean | Name | Operation | Call | Temporal"

@@ -5,12 +5,13 @@ right), `! X F G`, comparisons, sums, products, unary minus. `||` is "or". PRISM
 `<->`, so that mix needs parentheses. A chain `a <-> b <-> c` leans to the right as well; equivalence is associative.
 
 Bounds count steps, ends included: `F<=10 a`, `F<10 a`, `F>=3 a`, `F>3 a`, `F=5 a`, `F[2,5] a` (also `2:5`, `2..5`),
-the same for G, U and R, and `X[3] a`.
+the same for G, U and R, and `X[3] a`. In seconds all of the first are written `F<=2.5s a`, `F[1s,2s] a`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
@@ -20,8 +21,9 @@ from lark.visitors import merge_transformers
 from verifier.language.expressions import kinds
 from verifier.language.expressions.kinds import misuse, result_kind
 from verifier.language.expressions.parser import ExpressionActions, position_of, problem, read, require_kinds
+from verifier.language.expressions.rewriting import rebuilt
 from verifier.language.expressions.source import Source
-from verifier.language.expressions.syntax import Interval, Node, Position, Temporal
+from verifier.language.expressions.syntax import Interval, Node, Position, Seconds, Temporal, fold
 
 _START = Position(1, 1)
 _LARGEST_BOUND = 2**31 - 1
@@ -110,6 +112,7 @@ class _Bound:
     interval: Interval
     position: Position
     single: bool = False
+    seconds: Seconds | None = None
 
 
 @v_args(inline=True)
@@ -160,12 +163,71 @@ class FormulaActions(Transformer[Token, Node]):
         """`[2,5]`, `[2:5]`, `[2..5]`."""
         return _bound(low, _steps(low), _steps(separator_and_high[-1]))
 
+    def at_most_seconds(self, sign: Token, number: Token) -> _Bound:
+        """`<=2.5s`."""
+        return _duration(sign, Seconds(Fraction(0), _seconds(number)))
+
+    def less_than_seconds(self, sign: Token, number: Token) -> _Bound:
+        """`<2.5s`."""
+        return _duration(sign, Seconds(Fraction(0), _seconds(number), high_open=True))
+
+    def at_least_seconds(self, sign: Token, number: Token) -> _Bound:
+        """`>=2.5s`."""
+        return _duration(sign, Seconds(_seconds(number), None))
+
+    def more_than_seconds(self, sign: Token, number: Token) -> _Bound:
+        """`>2.5s`."""
+        return _duration(sign, Seconds(_seconds(number), None, low_open=True))
+
+    def exactly_seconds(self, sign: Token, number: Token) -> _Bound:
+        """`=2.5s`."""
+        return _duration(sign, Seconds(_seconds(number), _seconds(number)))
+
+    def between_seconds(self, low: Token, *separator_and_high: Token) -> _Bound:
+        """`[1s,2s]`, `[1s:2s]`, `[1s..2s]`."""
+        return _duration(low, Seconds(_seconds(low), _seconds(separator_and_high[-1])))
+
+
+def in_steps(node: Node, step_s: Fraction | None, source: Source | None = None) -> Node:
+    """`node` with every bound in seconds counted in steps of this duration.
+
+    Raises:
+        InputError: the duration of a step is not known, or a bound is not a whole number of steps.
+    """
+
+    def steps(each: Temporal, seconds: Fraction) -> int:
+        if step_s is None:
+            raise text.error(f"a bound in seconds {NEEDS_STEP}", each.position)
+        count = seconds / step_s
+        if count.denominator > 1 or count > _LARGEST_BOUND:
+            hint = "bounds are multiples of step_s" if count.denominator > 1 else "bounds are at most 2**31 - 1 steps"
+            message = f"expected a whole number of steps, got {float(seconds):g} s for steps of {float(step_s):g} s"
+            raise text.error(message, each.position, hint)
+        return int(count)
+
+    def combine(each: Node, below: tuple[Node, ...]) -> Node:
+        if not isinstance(each, Temporal) or each.seconds is None:
+            return rebuilt(each, below)
+        bound = each.seconds
+        low = steps(each, bound.low) + bound.low_open
+        high = None if bound.high is None else steps(each, bound.high) - bound.high_open
+        if high is not None and high < low:
+            raise text.error("the bound allows no step at all", each.position)
+        return replace(each, operands=below, interval=Interval(low, high), seconds=None)
+
+    text = source or Source("")
+    return fold(node, combine)
+
+
+NEEDS_STEP = "needs the duration of a step: step_s = ... in the model"
+
 
 def _temporal(operator: Token, operands: tuple[Node, ...], bound: _Bound | None, start: Position | None) -> Node:
     name = _OPERATORS[operator.type]
     if bound is not None:
         _check_bound(name, bound)
-    node = Temporal(name, operands, bound.interval if bound else None, start)
+    seconds = bound.seconds if bound else None
+    node = Temporal(name, operands, bound.interval if bound and seconds is None else None, start, seconds)
     require_kinds(node)
     return node
 
@@ -192,6 +254,18 @@ def _steps(number: Token) -> int:
     if len(number) > 10 or int(number) > _LARGEST_BOUND:
         raise problem(f"a bound is at most {_LARGEST_BOUND} steps", position_of(number))
     return int(number)
+
+
+def _seconds(number: Token) -> Fraction:
+    if len(number) > 20:
+        raise problem(f"the number {number} is too long", position_of(number))
+    return Fraction(number.removesuffix("s"))
+
+
+def _duration(first: Token, seconds: Seconds) -> _Bound:
+    if seconds.high is not None and seconds.high < seconds.low:
+        raise problem("the bound allows no step at all", position_of(first), "bounds are [low,high], ends included")
+    return _Bound(Interval(0, None), position_of(first), seconds=seconds)
 
 
 def _bound(first: Token, low: int, high: int | None) -> _Bound:

@@ -45,6 +45,8 @@ def abstract(formula: Node) -> tuple[Node, dict[str, Node]]:
 
     def combine(node: Node, below: tuple[tuple[bool, Node], ...]) -> tuple[bool, Node]:
         temporal = isinstance(node, Temporal) or any(inside for inside, _ in below)
+        if isinstance(node, Temporal) and node.seconds is not None:
+            raise ValueError("a bound in seconds is counted in steps before anything is asked about it")
         if not temporal or not isinstance(node, Operation | Temporal):
             return False, node
         return True, replace(node, operands=tuple(new if inside else atom(new) for inside, new in below))

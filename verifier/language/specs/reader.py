@@ -13,25 +13,39 @@ division is written `floor(a / b)` here.
 | `sweep NAME = 1..10`               | a constant that takes each value; also `= 1, 2, 5`              |
 | `let NAME = CONDITION`             | a name for a state condition                                    |
 | `NAME: P >= 0.95 [ FORMULA ]`      | a requirement; also `>`, `<=`, `<` and `P = ?`                  |
+| `NAME: P >= 0.95 [ A given B ]`    | the probability of A among the paths with B                     |
+| `NAME: R{REWARD} <= 3 [ F COND ]`  | the expected sum of a reward until a condition holds            |
+| `NAME: R{REWARD} <= 3 [ C<=10 ]`   | the same over the first 10 steps                                |
+| `NAME: T <= 12 [ F COND ]`         | the expected time in seconds until a condition holds            |
+| `NAME: T{0.95} <= 12 [ F COND ]`   | the least time by which it has held with that probability       |
+| `NAME: P = ? over profile [ .. ]`  | the mean over all scenarios by their weights; also of R and T   |
+
+P, R and T may be followed by `min` or `max`: which end of what a world that decides can make of them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
 from verifier.base.errors import InputError, nearest_name, shown
 from verifier.base.files import read_text
-from verifier.language.expressions import Source, exact_number, parse_expression, substitute
+from verifier.language.expressions import Source, exact_number, substitute
 from verifier.language.expressions.kinds import misuse, result_kind
-from verifier.language.expressions.syntax import RESERVED, Name, Node, Position, Temporal, fold, names_in
-from verifier.language.ltl import parse_formula
-from verifier.language.specs.specification import Requirement, Setting, Specification, Sweep, expand_lets
-from verifier.language.specs.statements import Statement, matching_bracket, statements
+from verifier.language.expressions.syntax import (
+    RESERVED,
+    Name,
+    Node,
+    Position,
+    names_in,
+)
+from verifier.language.specs.requirement_reader import WORD, StatementReader, Written, first_temporal, skip
+from verifier.language.specs.specification import Setting, Specification, Sweep, expand_lets
+from verifier.language.specs.statements import Statement, statements
 
 LARGEST_SPEC = 2**20
 """Bytes of a spec file."""
@@ -39,11 +53,7 @@ LONGEST_SWEEP = 100_000
 """Values of one sweep."""
 
 _KEYWORDS = ("model", "planner", "environments", "initial", "set", "sweep", "let")
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MODEL = re.compile(r'\s*"([^"\n]+)"\s*')
-_TARGET = re.compile(r"\s*P\s*(>=|≥|<=|≤|>|<|=)\s*(\?|[0-9][0-9.eE+-]*(?:\s*/\s*[0-9]+)?)\s*")
-_DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?\Z")
-_EXPECTED_TARGET = "expected P >= p, P > p, P <= p, P < p or P = ?"
 
 
 def read_spec(path: str | Path) -> Specification:
@@ -87,27 +97,10 @@ def _specification(text: str, file: str | None, sha256: str) -> Specification:
     )
 
 
-@dataclass(frozen=True)
-class _Written:
-    """A requirement before its lets are replaced."""
-
-    name: str
-    comparison: str
-    target: Fraction | None
-    formula: Node
-    line: int
-    text: str
-
-    def resolved(self, lets: Mapping[str, Node], source: Source) -> Requirement:
-        formula = substitute(self.formula, lets, source)
-        return Requirement(self.name, self.comparison, self.target, formula, self.formula, self.line, self.text)
-
-
 @dataclass
-class _Draft:
+class _Draft(StatementReader):
     """A specification while its statements are read."""
 
-    source: Source
     model: str | None = None
     planners: tuple[str, ...] | None = None
     environments: tuple[str, ...] | None = None
@@ -115,12 +108,12 @@ class _Draft:
     settings: list[Setting] = field(default_factory=list)
     sweeps: list[Sweep] = field(default_factory=list)
     lets: dict[str, Node] = field(default_factory=dict)
-    requirements: list[_Written] = field(default_factory=list)
+    requirements: list[Written] = field(default_factory=list)
     taken: dict[str, Position] = field(default_factory=dict)
 
     def add(self, statement: Statement) -> None:
         """Read one statement and take down what it says."""
-        head = _WORD.match(statement.text)
+        head = WORD.match(statement.text)
         word = head.group() if head else ""
         rest = head.end() if head else 0
         if head and statement.text[rest:].lstrip().startswith(":"):
@@ -141,10 +134,6 @@ class _Draft:
             self._take(f"statement '{word}'", statement.start)
         readers[word](statement, rest)
 
-    def fail(self, statement: Statement, offset: int, message: str, hint: str | None = None) -> InputError:
-        """The error to raise for what stands at `offset` of the statement."""
-        return self.source.error(message, statement.position(offset), hint)
-
     def _take(self, what: str, position: Position) -> None:
         """Note that something is declared; it may be only once."""
         if what in self.taken:
@@ -154,7 +143,7 @@ class _Draft:
     def _unknown_statement(self, statement: Statement, word: str) -> InputError:
         found = word or statement.text[:1]
         nearest = nearest_name(word, _KEYWORDS) if word else None
-        if re.match(r"P\s*[<>=≤≥]", statement.text):
+        if re.match(r"[PRT](?:min|max)?\s*(?:\{[^}]*\}\s*)?[<>=≤≥]", statement.text):
             hint = "a requirement has a name: NAME: P >= 0.95 [ FORMULA ]"
         else:
             meant = f"did you mean '{nearest}'? " if nearest else ""
@@ -164,7 +153,7 @@ class _Draft:
     def _add_model(self, statement: Statement, rest: int) -> None:
         path = _MODEL.fullmatch(statement.text, rest)
         if path is None:
-            raise self.fail(statement, _skip(statement.text, rest), "expected one file name in double quotes")
+            raise self.fail(statement, skip(statement.text, rest), "expected one file name in double quotes")
         self.model = path.group(1)
 
     def _add_planners(self, statement: Statement, rest: int) -> None:
@@ -178,7 +167,7 @@ class _Draft:
         for part in statement.text[offset:].split(","):
             at = offset + len(part) - len(part.lstrip())
             name = part.strip()
-            if not _WORD.fullmatch(name):
+            if not WORD.fullmatch(name):
                 found = shown(name) if name else "nothing"
                 raise self.fail(statement, at, f"expected names with commas between them, found {found}")
             if name in names:
@@ -196,8 +185,8 @@ class _Draft:
         self.lets[name] = self._state_condition(statement, value, "a let names a state condition")
 
     def _state_condition(self, statement: Statement, offset: int, rule: str) -> Node:
-        node = self._formula(statement, offset, len(statement.text), "the end")
-        temporal = _first_temporal(node)
+        node = self.formula(statement, offset, len(statement.text), "the end")
+        temporal = first_temporal(node)
         if temporal is not None:
             hint = "temporal operators stand in requirements"
             raise self.source.error(
@@ -208,7 +197,7 @@ class _Draft:
     def _add_setting(self, statement: Statement, rest: int) -> None:
         name, at, value = self._assignment(statement, rest, dotted=True)
         self._take(f"value for '{name}'", statement.position(at))
-        node = self._expression(statement, value, len(statement.text))
+        node = self.expression(statement, value, len(statement.text))
         if isinstance(node, Name) and "." in name:
             self.settings.append(Setting(name, node.name, statement.position(at)))
             return
@@ -230,10 +219,10 @@ class _Draft:
     def _sweep_values(self, statement: Statement, begin: int, end: int) -> list[int | Fraction]:
         dots = statement.text.find("..", begin, end)
         if dots < 0:
-            return [self._number(self._expression(statement, begin, end))]
-        low = self._number(self._expression(statement, begin, dots))
-        high = self._number(self._expression(statement, dots + 2, end))
-        at = _skip(statement.text, begin)
+            return [self._number(self.expression(statement, begin, end))]
+        low = self._number(self.expression(statement, begin, dots))
+        high = self._number(self.expression(statement, dots + 2, end))
+        at = skip(statement.text, begin)
         if isinstance(low, Fraction) or isinstance(high, Fraction):
             raise self.fail(statement, at, "a range goes from a whole number to a whole number")
         if not low <= high < low + LONGEST_SWEEP:
@@ -254,7 +243,7 @@ class _Draft:
         pattern = r"\s*([A-Za-z_][A-Za-z0-9_]*%s)\s*=(?!=)" % (r"(?:\.[A-Za-z_][A-Za-z0-9_]*)?" if dotted else "")
         match = re.compile(pattern).match(statement.text, rest)
         if match is None:
-            raise self.fail(statement, _skip(statement.text, rest), "expected NAME = VALUE")
+            raise self.fail(statement, skip(statement.text, rest), "expected NAME = VALUE")
         return match.group(1), match.start(1), match.end()
 
     def _declare(self, name: str, statement: Statement, offset: int) -> None:
@@ -265,85 +254,4 @@ class _Draft:
 
     def _add_requirement(self, statement: Statement, name: str) -> None:
         self._declare(name, statement, 0)
-        text = statement.text
-        colon = text.index(":") + 1
-        target = _TARGET.match(text, colon)
-        if target is None:
-            found = shown(text[colon:].partition("[")[0].strip(), 40)
-            raise self.fail(statement, _skip(text, colon), f"{_EXPECTED_TARGET}, found {found}")
-        comparison = target.group(1).replace("≥", ">=").replace("≤", "<=")
-        probability = self._target(statement, comparison, target)
-        opening = target.end()
-        if text[opening : opening + 1] != "[":
-            message = f"expected '[' and a formula, found {_found(text, opening)}"
-            raise self.fail(statement, opening, message)
-        closing = matching_bracket(text, opening)
-        closing = len(text) if closing is None else closing
-        if text[closing + 1 :].strip():
-            at = _skip(text, closing + 1)
-            raise self.fail(statement, at, f"expected the end of the statement, found {_found(text, at)}")
-        formula = self._formula(statement, opening + 1, closing, "']'")
-        line = statement.start.line
-        self.requirements.append(_Written(name, comparison, probability, formula, line, " ".join(text.split())))
-
-    def _target(self, statement: Statement, comparison: str, match: re.Match[str]) -> Fraction | None:
-        """The probability; None for `= ?`."""
-        written = match.group(2)
-        if (comparison == "=") != (written == "?"):
-            found = shown(match.group().strip())
-            raise self.fail(statement, match.start(1), f"{_EXPECTED_TARGET}, found {found}")
-        if written == "?":
-            return None
-        numerator, _, denominator = (part.strip() for part in written.partition("/"))
-        if not _DECIMAL.match(numerator) or len(written) > 60 or (denominator and int(denominator) == 0):
-            message = f"expected a decimal or a fraction, found {shown(written)}"
-            raise self.fail(statement, match.start(2), message)
-        value = Fraction(numerator) / int(denominator or 1)
-        if not 0 <= value <= 1:
-            message = f"a probability is between 0 and 1, found {written}"
-            raise self.fail(statement, match.start(2), message)
-        return value
-
-    def _formula(self, statement: Statement, begin: int, end: int, closing: str) -> Node:
-        node = parse_formula(statement.text[begin:end], self.source, statement.position(begin), closing)
-        self._refuse_division(statement, begin, end, parse_formula)
-        return node
-
-    def _expression(self, statement: Statement, begin: int, end: int) -> Node:
-        node = parse_expression(statement.text[begin:end], self.source, statement.position(begin))
-        self._refuse_division(statement, begin, end, parse_expression)
-        return node
-
-    def _refuse_division(self, statement: Statement, begin: int, end: int, parse: Callable[[str], Node]) -> None:
-        """Refuse a comment that would also read as a division: what was meant, nobody can tell."""
-        for comment in statement.comments:
-            behind = comment.offset + len(comment.text)
-            if not comment.text.startswith("//") or not begin <= comment.offset < end:
-                continue
-            try:
-                parse(statement.text[begin : comment.offset] + comment.text + statement.text[behind:end])
-            except InputError:
-                continue
-            hint = "begin the comment with #, or write floor(a / b)"
-            message = "this comment would also read as a division"
-            raise self.fail(statement, comment.offset, message, hint)
-
-
-def _first_temporal(node: Node) -> Temporal | None:
-    """A temporal operator with no other inside; None when there is none."""
-
-    def combine(node: Node, below: tuple[Temporal | None, ...]) -> Temporal | None:
-        found = next((each for each in below if each is not None), None)
-        return node if isinstance(node, Temporal) and found is None else found
-
-    return fold(node, combine)
-
-
-def _skip(text: str, offset: int) -> int:
-    """The offset of the first character at or behind `offset` that is no space."""
-    return offset + len(text[offset:]) - len(text[offset:].lstrip())
-
-
-def _found(text: str, offset: int) -> str:
-    rest = text[offset:].split(maxsplit=1)
-    return shown(rest[0], 40) if rest else "the end of the statement"
+        self.requirements.append(self.requirement(statement, name))

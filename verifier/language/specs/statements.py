@@ -15,7 +15,8 @@ _MARKS = re.compile(r'"[^"\n]*"|//[^\n]*|#[^\n]*|[()\[\]\n]')
 _MOST_BRACKETS = 1000
 _OPENING = {")": "(", "]": "["}
 _NEXT_STATEMENT = re.compile(
-    r"\s*(?:let\s+\w+\s*=|(?:model|planner|environments|initial|set|sweep)\s+[\"\w]|\w+\s*:\s*P\s*[<>=≤≥])"
+    r"\s*(?:let\s+\w+\s*=|(?:model|planner|environments|initial|set|sweep)\s+[\"\w]"
+    r"|\w+\s*:\s*[PRT](?:min|max)?\s*(?:\{[^}\n]*\}\s*)?[<>=≤≥])"
 )
 
 

@@ -1,0 +1,202 @@
+"""Reading the requirements of a spec: what is asked, of which formula, and with what it is compared."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from verifier.base.errors import InputError, shown
+from verifier.language.expressions import Source, parse_expression, substitute, to_text
+from verifier.language.expressions.syntax import TRUE, Node, Temporal, children, fold
+from verifier.language.ltl import parse_formula
+from verifier.language.specs.specification import Asked, Requirement
+from verifier.language.specs.statements import Statement, matching_bracket
+
+WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_TARGET = re.compile(
+    r"\s*(?P<quantity>[PRT])(?P<end>min|max)?\s*(?:\{\s*(?P<inner>[^}]*?)\s*\})?\s*(?P<sign>>=|≥|<=|≤|>|<|=)\s*"
+    r"(?P<number>\?|[0-9][0-9.eE+-]*(?:\s*/\s*[0-9]+)?)\s*(?P<profile>over\s+profile\b\s*)?"
+)
+_CUMULATED = re.compile(r"\s*C\s*(?:<=|≤)\s*([0-9]{1,10})(\.[0-9]{1,12})?(s?)\s*")
+_GIVEN = re.compile(r'"[^"\n]*"|\bgiven\b')
+_DECIMAL = re.compile(r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?\Z")
+_EXPECTED_TARGET = "expected P >= p, P > p, P <= p, P < p or P = ?, or the same with R{reward}, T or T{q}"
+
+
+@dataclass(frozen=True)
+class Written:
+    """A requirement before its lets are replaced."""
+
+    name: str
+    comparison: str
+    target: Fraction | None
+    formula: Node
+    line: int
+    text: str
+    asked: Asked
+    given: Node | None
+    over_profile: bool
+
+    def resolved(self, lets: Mapping[str, Node], source: Source) -> Requirement:
+        """The requirement over what lets stand for."""
+        formula = substitute(self.formula, lets, source)
+        given = None if self.given is None else substitute(self.given, lets, source)
+        told = self.formula, self.line, self.text, self.asked, given, self.given, self.over_profile
+        return Requirement(self.name, self.comparison, self.target, formula, *told)
+
+
+@dataclass
+class StatementReader:
+    """Reads formulas, expressions and requirements out of statements of one text."""
+
+    source: Source
+
+    def fail(self, statement: Statement, offset: int, message: str, hint: str | None = None) -> InputError:
+        """The error to raise for what stands at `offset` of the statement."""
+        return self.source.error(message, statement.position(offset), hint)
+
+    def requirement(self, statement: Statement, name: str) -> Written:
+        """The requirement that a statement is."""
+        text = statement.text
+        colon = text.index(":") + 1
+        target = _TARGET.match(text, colon)
+        if target is None:
+            found = shown(text[colon:].partition("[")[0].strip(), 40)
+            raise self.fail(statement, skip(text, colon), f"{_EXPECTED_TARGET}, found {found}")
+        comparison = target["sign"].replace("≥", ">=").replace("≤", "<=")
+        asked, wanted = self._asked(statement, target), self._target(statement, comparison, target)
+        opening = target.end()
+        if text[opening : opening + 1] != "[":
+            message = f"expected '[' and a formula, found {_found(text, opening)}"
+            raise self.fail(statement, opening, message)
+        closing = matching_bracket(text, opening)
+        closing = len(text) if closing is None else closing
+        if text[closing + 1 :].strip():
+            at = skip(text, closing + 1)
+            raise self.fail(statement, at, f"expected the end of the statement, found {_found(text, at)}")
+        given: Node | None = None
+        if asked.is_probability:
+            formula, given = self._maybe_given(statement, opening + 1, closing)
+        else:
+            asked, formula = self._ending(statement, asked, opening + 1, closing)
+        told = statement.start.line, " ".join(text.split()), asked, given, target["profile"] is not None
+        return Written(name, comparison, wanted, formula, *told)
+
+    def _asked(self, statement: Statement, match: re.Match[str]) -> Asked:
+        """What stands before the sign."""
+        quantity: Any = match["quantity"]
+        end: Any = match["end"] or ""
+        inner, at = match["inner"], match.start("quantity")
+        if quantity == "R":
+            if not inner or not WORD.fullmatch(inner):
+                raise self.fail(statement, at, "R is of a reward: R{NAME}", "rewards stand in the model: [rewards]")
+            return Asked(quantity, end, inner)
+        if inner is None:
+            return Asked(quantity, end)
+        if quantity == "P" or end:
+            raise self.fail(statement, match.start("inner"), f"{quantity}{end} takes nothing in braces")
+        level = self._fraction(statement, inner, match.start("inner"))
+        if not 0 < level <= 1:
+            message = f"expected a probability above 0, up to 1, found {shown(inner)}"
+            raise self.fail(statement, match.start("inner"), message)
+        return Asked(quantity, end, level=level)
+
+    def _maybe_given(self, statement: Statement, begin: int, end: int) -> tuple[Node, Node | None]:
+        """`FORMULA` or `FORMULA given FORMULA`; `given` may be a name too."""
+        for word in _GIVEN.finditer(statement.text, begin, end):
+            if word.group() == "given":
+                with contextlib.suppress(InputError):
+                    left = self.formula(statement, begin, word.start(), "'given'")
+                    return left, self.formula(statement, word.end(), end, "']'")
+        return self.formula(statement, begin, end, "']'"), None
+
+    def _ending(self, statement: Statement, asked: Asked, begin: int, end: int) -> tuple[Asked, Node]:
+        """`F CONDITION`, or for R `C<=N`."""
+        cumulated = _CUMULATED.fullmatch(statement.text, begin, end)
+        if cumulated is not None and asked.quantity == "R":
+            whole, part, seconds = cumulated.groups()
+            if part and not seconds:
+                message = f"C counts steps: expected a whole number, found {whole}{part}"
+                raise self.fail(statement, cumulated.start(1), message)
+            bound = Fraction(whole + (part or ""))
+            return replace(asked, **({"steps_s": bound} if seconds else {"steps": int(bound)})), TRUE
+        node = self.formula(statement, begin, end, "']'")
+        plain = isinstance(node, Temporal) and node.operator == "F" and (node.interval or node.seconds) is None
+        if not plain or first_temporal(children(node)[0]) is not None:
+            forms = "[ F CONDITION ] or [ C<=N ]" if asked.quantity == "R" else "[ F CONDITION ]"
+            raise self.source.error(f"{asked} takes {forms}, found {shown(to_text(node), 60)}", node.position)
+        return asked, node
+
+    def _target(self, statement: Statement, comparison: str, match: re.Match[str]) -> Fraction | None:
+        """The number it is compared with; None for `= ?`."""
+        written = match["number"]
+        if (comparison == "=") != (written == "?"):
+            found = shown(match.group().strip())
+            raise self.fail(statement, match.start("sign"), f"{_EXPECTED_TARGET}, found {found}")
+        if written == "?":
+            return None
+        if match["profile"] is not None:
+            raise self.fail(statement, match.start("profile"), "'over profile' goes with = ?")
+        value = self._fraction(statement, written, match.start("number"))
+        if match["quantity"] == "P" and not 0 <= value <= 1:
+            message = f"a probability is between 0 and 1, found {written}"
+            raise self.fail(statement, match.start("number"), message)
+        return value
+
+    def _fraction(self, statement: Statement, written: str, at: int) -> Fraction:
+        """A decimal or a fraction of at least 0."""
+        numerator, _, denominator = (part.strip() for part in written.partition("/"))
+        whole = denominator == "" or (denominator.isdecimal() and int(denominator) != 0)
+        if not _DECIMAL.match(numerator) or len(written) > 60 or not whole:
+            raise self.fail(statement, at, f"expected a decimal or a fraction, found {shown(written)}")
+        return Fraction(numerator) / int(denominator or 1)
+
+    def formula(self, statement: Statement, begin: int, end: int, closing: str) -> Node:
+        """The formula between two offsets of a statement."""
+        node = parse_formula(statement.text[begin:end], self.source, statement.position(begin), closing)
+        self._refuse_division(statement, begin, end, parse_formula)
+        return node
+
+    def expression(self, statement: Statement, begin: int, end: int) -> Node:
+        """The expression between two offsets of a statement."""
+        node = parse_expression(statement.text[begin:end], self.source, statement.position(begin))
+        self._refuse_division(statement, begin, end, parse_expression)
+        return node
+
+    def _refuse_division(self, statement: Statement, begin: int, end: int, parse: Callable[[str], Node]) -> None:
+        """Refuse a comment that would also read as a division: what was meant, nobody can tell."""
+        for comment in statement.comments:
+            behind = comment.offset + len(comment.text)
+            if not comment.text.startswith("//") or not begin <= comment.offset < end:
+                continue
+            try:
+                parse(statement.text[begin : comment.offset] + comment.text + statement.text[behind:end])
+            except InputError:
+                continue
+            hint = "begin the comment with #, or write floor(a / b)"
+            message = "this comment would also read as a division"
+            raise self.fail(statement, comment.offset, message, hint)
+
+
+def first_temporal(node: Node) -> Temporal | None:
+    """A temporal operator with no other inside; None when there is none."""
+
+    def combine(node: Node, below: tuple[Temporal | None, ...]) -> Temporal | None:
+        found = next((each for each in below if each is not None), None)
+        return node if isinstance(node, Temporal) and found is None else found
+
+    return fold(node, combine)
+
+
+def skip(text: str, offset: int) -> int:
+    """The offset of the first character at or behind `offset` that is no space."""
+    return offset + len(text[offset:]) - len(text[offset:].lstrip())
+
+
+def _found(text: str, offset: int) -> str:
+    rest = text[offset:].split(maxsplit=1)
+    return shown(rest[0], 40) if rest else "the end of the statement"

@@ -1,0 +1,189 @@
+"""What each state of a skeleton gains in a step, for one reward of its model and whatever matrix fills it.
+
+A reward is about the state and the inputs, and the inputs are what the planner does about the reports of the step:
+
+    gain(s) = sum over y of Pr(y | objects, their bins in s) * reward(s, K(s, y))
+
+So a gain is linear in the weights of the channel, as the probabilities of transitions are. A reward that is the same
+whatever is reported does not depend on the matrix at all. Terminal states gain nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from verifier.base.arrays import ROUNDOFF, Floats, Ints, Mask
+from verifier.base.errors import UsageError
+from verifier.language.expressions import evaluate, exact_number, resolve_sees
+from verifier.language.expressions.syntax import TRUE, Node, names_in
+from verifier.perception.confusion.matrices import Label
+from verifier.systems.behaviour import DEFAULTS, what_is_set
+from verifier.systems.memory import frames_read, in_frames, tracked, what_rules_read
+from verifier.systems.model_parts import Planner
+from verifier.systems.scene import state_text
+from verifier.systems.skeleton import Skeleton
+from verifier.systems.space import truth, whole_in_range
+
+_LARGEST_EXACT = 2**53
+
+
+@dataclass(frozen=True, eq=False)
+class Gains:
+    """What a step gains in each state.
+
+    Attributes:
+        skeleton: whose states.
+        states, places: (k,) int64: each part of a gain belongs to a state and to a place among the channel's
+            weights, row by row, behind which one more place stands for what is gained for sure.
+        rewards: (k,) float64, what is gained there.
+        exact: (k,) the same exactly.
+    """
+
+    skeleton: Skeleton
+    states: Ints
+    places: Ints
+    rewards: Floats
+    exact: NDArray[Any]
+
+    @property
+    def matters(self) -> bool:
+        """Whether gains depend on what is reported."""
+        return bool(np.any(self.places < self._sure))
+
+    @property
+    def _sure(self) -> int:
+        channel = self.skeleton.channel
+        return len(channel.bins) * len(channel.observations)
+
+    def values(self, rates: Floats) -> Floats:
+        """(n, M) expected gain of a step from each state, for (M, bins, predicted, true) rates."""
+        shape = (self.skeleton.state_count, self._sure + 1)
+        summed = csr_array((self.rewards, (self.states, self.places)), shape=shape)
+        weights = np.ones((len(rates), 1))
+        if self.matters:
+            weights = np.concatenate([self._weights(rates), weights], axis=1)
+        else:
+            summed = summed[:, self._sure :]
+        return np.asarray(summed @ weights.T)
+
+    def fractions(self, rates: NDArray[Any]) -> list[Fraction]:
+        """The same exactly, (n,), for (bins, predicted, true) rates as fractions."""
+        gains = [Fraction(0)] * self.skeleton.state_count
+        weights = [*(self._weights(rates[None])[0] if self.matters else [0] * self._sure), 1]
+        for state, place, reward in zip(self.states.tolist(), self.places.tolist(), self.exact, strict=True):
+            gains[state] += Fraction(weights[place]) * reward
+        return gains
+
+    def _weights(self, rates: NDArray[Any]) -> NDArray[Any]:
+        """(M, places) of the channel."""
+        weights: NDArray[Any] = self.skeleton.channel.weights(rates).reshape(len(rates), -1)
+        return weights
+
+    @property
+    def relative_error(self) -> float:
+        """By how much a value may be off, relatively, beyond what the rates are off by."""
+        channel = self.skeleton.channel
+        return (channel.rounding_steps * self.matters + len(channel.observations) + 4) * ROUNDOFF
+
+
+def gains_of_time(skeleton: Skeleton, step_s: Fraction) -> Gains:
+    """The duration of a step in every state that is not terminal."""
+    states = np.flatnonzero(~skeleton.terminal)
+    sure = len(skeleton.channel.bins) * len(skeleton.channel.observations)
+    exact = np.full(len(states), step_s, dtype=object)
+    return Gains(skeleton, states, np.full(len(states), sure), np.full(len(states), float(step_s)), exact)
+
+
+def gains_of(skeleton: Skeleton, planner: Planner, name: str) -> Gains:
+    """What a reward of the model gains.
+
+    Args:
+        skeleton: of the planner.
+        planner: whose inputs count.
+        name: of the reward.
+
+    Raises:
+        InputError: a reward below 0, or one that cannot be evaluated, or that asks for inputs where a rule stays.
+        UsageError: it asks for inputs, and the planner chooses among moves.
+    """
+    system, path = skeleton.system, f"rewards.{name}"
+    node = system.resolve(system.model.rewards[name], path)
+    asks = bool(names_in(node) & {each.name for each in system.inputs})
+    if asks and planner.kind != "rules":
+        raise UsageError(
+            f"R{{{name}}} asks for inputs, and planner '{planner.name}' of kind \"{planner.kind}\" chooses moves: "
+            "rewards about the state alone are known for it"
+        )
+    moving = np.flatnonzero(~skeleton.terminal)
+    channel, width = skeleton.channel, len(skeleton.channel.observations)
+    sure, values = len(channel.bins) * width, {each: value[moving] for each, value in skeleton.valuations.items()}
+    if not asks:
+        found = _rewards(skeleton, node, path, values, len(moving))
+        return Gains(skeleton, moving, np.full(len(moving), sure), *found)
+    row = skeleton.entry_row[skeleton.entry[skeleton.indptr[moving]]]
+    counts = np.ones((len(skeleton.channel.labels),) * 2)
+    bins = int(channel.bins.max(initial=0)) + 1
+    possible = channel.weights(np.broadcast_to(counts, (bins, *counts.shape)))[row] > 0
+    parts = []
+    for column, told in enumerate(channel.observations):
+        here = np.flatnonzero(possible[:, column])
+        there = {each: value[here] for each, value in values.items()}
+        inputs = _inputs(skeleton, planner, told, there, len(here))
+        rewards, exact = _rewards(skeleton, node, path, {**there, **inputs}, len(here))
+        parts.append((moving[here], row[here] * width + column, rewards, exact))
+    states, places, rewards, exact = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return Gains(skeleton, states, places, rewards, exact)
+
+
+def _inputs(
+    skeleton: Skeleton, planner: Planner, told: Label, values: Mapping[str, Ints], count: int
+) -> dict[str, Ints]:
+    """(count,) of each input: what the planner sets on this observation; see `verifier.systems.behaviour.steps`."""
+    system = skeleton.system
+    seen = in_frames(told, frames_read(planner, system.model.frames))
+    scope = {**values, **tracked(system, planner, seen, values, count)}
+    read = what_rules_read(planner, seen)
+    inputs = {each.name: np.zeros(count, dtype=np.int64) for each in system.inputs}
+    undecided: Mask = np.ones(count, dtype=bool)
+    for rule in (*planner.rules, *DEFAULTS):
+        path = f"{rule.path}.when"
+        when = TRUE if rule.when == TRUE else system.resolve(resolve_sees(rule.when, read), path)
+        where = np.flatnonzero(undecided & truth(when, scope, count, system.model.at(path)))
+        undecided[where] = False
+        if not len(where):
+            continue
+        if rule.inputs is None:
+            message = "the rule stays without setting inputs, and a reward asks for them"
+            raise system.model.at(rule.path).error(message, None, "set the inputs in place of stay = true")
+        found = what_is_set(system, rule, read, {name: value[where] for name, value in scope.items()})
+        for each in system.inputs:
+            inputs[each.name][where] = whole_in_range(found[each.name], each)[0]
+    return inputs
+
+
+def _rewards(
+    skeleton: Skeleton, node: Node, path: str, values: Mapping[str, Ints], count: int
+) -> tuple[Floats, NDArray[Any]]:
+    """(count,) rewards as doubles and exactly."""
+    source = skeleton.system.model.at(path)
+    found = np.broadcast_to(np.asarray(evaluate(node, values, source)), (count,))
+    if np.any(found < 0):
+        at = int(np.flatnonzero(found < 0)[0])
+        where = state_text(values, at)
+        raise source.error(f"in state {where} the reward is {found[at]:g}; a reward is at least 0", None)
+    if found.dtype.kind in "iu" and np.all(found <= _LARGEST_EXACT):
+        return found.astype(np.float64), np.array(found.tolist(), dtype=object)
+    # Not whole: exactly once for each combination of the values that it speaks about.
+    names = sorted(names_in(node))
+    columns = [np.broadcast_to(values[name], (count,)) for name in names] or [np.zeros(count, dtype=np.int64)]
+    distinct, number = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+    each = [Fraction(exact_number(node, dict(zip(names, row, strict=False)), source)) for row in distinct.tolist()]
+    exact = np.array(each, dtype=object)[number.ravel()]
+    return exact.astype(np.float64), exact
