@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from types import MappingProxyType
 
-from verifier.base.words import counted, listed, percent
-from verifier.closedloop.curvefiles import Curve
-from verifier.closedloop.trade_offs import CurvePoints, FlipRecord, TradeOffCell, TradeOffsResult
+from verifier.base.words import counted, listed
 from verifier.evidence.documents import Document
 from verifier.robustness.assessment.document import AssessResult, DegradationRecord
 from verifier.robustness.mutators.batch_result import MutateResult
-from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Section, Table
+from verifier.telling.blocks import Block, Cell, Paragraph, Section, Table
+from verifier.telling.closedloop import curve_blocks, trade_off_blocks, trade_off_sentences
 from verifier.telling.collision import collision_blocks, collision_sentence
-from verifier.telling.pictures import Line, plot
 from verifier.telling.wording import name_text
 
-MOST_CURVES = 12
-MOST_CURVE_ROWS = 400
-"""Points of curves up to which they are also given as a table."""
 HELD = MappingProxyType(
     {
         "violated": "performance changes by more than the tolerance allows",
@@ -30,10 +25,10 @@ HELD = MappingProxyType(
 
 def wing_section(document: Document, anchor: str) -> Section:
     """The section of a document that verifies no requirement."""
-    kinds = {
-        "collision": ("Probability of collision", _collision),
-        "trade_offs": ("Safety against efficiency", _trade_offs),
-        "curves": ("Safety against efficiency", _given_curves),
+    kinds: dict[str, tuple[str, Callable[[Document], Iterable[Block]]]] = {
+        "collision": ("Probability of collision", lambda each: collision_blocks(each.result)),
+        "trade_offs": ("Safety against efficiency", lambda each: trade_off_blocks(each.result)),
+        "curves": ("Safety against efficiency", lambda each: curve_blocks(each.result.curves, "given curves")),
         "assess": ("Robustness", _assess),
         "mutate": ("Mutated images", _mutate),
     }
@@ -52,84 +47,15 @@ def wing_sentences(document: Document) -> Iterator[tuple[str, str]]:
             held = HELD.get(system.verdict, "no tolerance was given")
             yield f"Robustness of {name_text(system.title)}: {held}.", system.verdict
     elif document.kind == "trade_offs":
-        for table in document.result.metrics:
-            rows = [
-                f"{listed([name_text(n) for n in row.best], 'or')} ({name_text(row.name)})" for row in table.rows[:6]
-            ]
-            yield f"Best by {name_text(table.metric)}: {'; '.join(rows)}.", ""
+        yield from ((text, "") for text in trade_off_sentences(document.result))
     elif document.kind == "collision":
         yield collision_sentence(document.result), ""
     elif document.kind == "mutate":
         yield f"{counted(document.result.counts.written, 'mutated image')} written.", ""
 
 
-def _collision(document: Document) -> Iterator[Block]:
-    yield from collision_blocks(document.result)
-
-
 def _other(document: Document) -> Iterator[Block]:
     yield Paragraph(f"A document titled {name_text(document.content.get('title', 'nothing'))}; see its file.")
-
-
-def _trade_offs(document: Document) -> Iterator[Block]:
-    result: TradeOffsResult = document.result
-    for table in result.metrics:
-        names = table.detectors
-        header = ("conditions", *(name_text(name) for name in names), "best")
-        rows: tuple[Row, ...] = tuple(
-            (
-                f"{name_text(row.name)} ({row.kind})",
-                *(_area(row.cells, name) for name in names),
-                listed([name_text(name) for name in row.best], "or"),
-            )
-            for row in table.rows
-        )
-        yield Table(f"Area under the worst case, {name_text(table.metric)}", header, rows, sortable=True)
-        yield from _curves_figure(table.curves, name_text(table.metric))
-    for kind, flips in (
-        ("under mutation", result.flips.under_mutation),
-        ("between metrics", result.flips.between_metrics),
-    ):
-        yield from (Paragraph(_flip_text(kind, flip), "note") for flip in flips if flip.flips)
-
-
-def _area(cells: Sequence[TradeOffCell], name: str) -> Cell:
-    found = [cell for cell in cells if cell.detector == name]
-    if not found:
-        return Cell("none")
-    area, kept = found[0].area, found[0].robustness
-    return Cell(f"{area:.4g}" + ("" if kept is None else f" ({percent(kept, 3)} of the baseline)"), area)
-
-
-def _flip_text(kind: str, flip: FlipRecord) -> str:
-    ends = [
-        f"{listed([name_text(name) for name in each.best], 'or')} under {name_text(each.row)} by "
-        f"{name_text(each.metric)}"
-        for each in (flip.from_, flip.to)
-    ]
-    chance = "" if flip.probability is None else f" (probability {flip.probability:.2g})"
-    return f"The choice changes {kind}: best is {ends[0]}, but {ends[1]}{chance}."
-
-
-def _given_curves(document: Document) -> Iterator[Block]:
-    yield from _curves_figure(document.result.curves, "given curves")
-
-
-def _curves_figure(curves: Sequence[Curve | CurvePoints], what: str) -> Iterator[Block]:
-    lines = [
-        Line(
-            f"{name_text(curve.detector)}, {name_text(curve.condition)}",
-            sorted(zip(curve.efficiency, curve.safety, strict=True)),
-        )
-        for curve in curves[:MOST_CURVES]
-    ]
-    more = f" The first {MOST_CURVES} of {len(curves)} curves." if len(curves) > MOST_CURVES else ""
-    title = f"Safety against efficiency, {what}"
-    yield Figure(plot(lines, ("efficiency", "safety"), title), f"{title}.{more}")
-    if sum(len(line.points) for line in lines) <= MOST_CURVE_ROWS:
-        rows = tuple((line.name, Cell(f"{x:.4g}", x), Cell(f"{y:.4g}", y)) for line in lines for x, y in line.points)
-        table = Table(f"{title}: the points", ("curve", "efficiency", "safety"), rows, sortable=True)
-        yield Fold("The curves as a table", (table,), printed=False)
 
 
 def _assess(document: Document) -> Iterator[Block]:
