@@ -99,11 +99,11 @@ for table in found.tables:
 print("\nwhere one would choose otherwise")
 for flip in [each for table in found.tables for each in flips_under_mutation(table)]:
     if flip.flips:
-        print(f"  {flip.metrics[0]}: {flip.best[0][0]} at the baseline, {flip.best[1][0]} in {flip.rows[1]} "
+        print(f"  {flip.to.metric}: {flip.from_.best[0]} at the baseline, {flip.to.best[0]} in {flip.to.row} "
               f"(probability of a change {flip.probability:.2f})")  # fmt: skip
 for flip in flips_between_metrics(found.tables):
-    if flip.flips and flip.rows[0] == "baseline":
-        print(f"  baseline: {flip.best[0][0]} by {flip.metrics[0]}, {flip.best[1][0]} in closed loop "
+    if flip.flips and flip.from_.row == "baseline":
+        print(f"  baseline: {flip.from_.best[0]} by {flip.from_.metric}, {flip.to.best[0]} in closed loop "
               f"(probability of a change {flip.probability:.2f})")  # fmt: skip
 print(f"\nthe engine without time steps gives areas within {found.second.largest_area_difference:.3f}")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +11,7 @@ from verifier.base.errors import UsageError
 from verifier.closedloop.bootstrap import Draws, LogSums
 from verifier.closedloop.comparison import NamedCurve, compare, winners
 from verifier.closedloop.curves import TradeOffCurve
-from verifier.closedloop.decisions import flips_between_metrics, flips_under_mutation
+from verifier.closedloop.decisions import Choice, Flip, flips_between_metrics, flips_under_mutation
 
 
 def named(detector, condition, *points, metric="m", severity=""):
@@ -87,14 +86,14 @@ def test_without_severities_or_with_one_mutation_there_is_nothing_to_group():
 
 def test_a_baseline_without_area_has_no_robustness():
     table = compare([named("a", "baseline", (0, 1)), named("a", "fog", (1, 1))])
-    assert math.isnan(cells(table)["fog"]["a"].robustness)
-    assert math.isnan(table.means[0].relative)
+    assert cells(table)["fog"]["a"].robustness is None
+    assert table.means[0].relative is None
 
 
 def test_flips_by_hand():
     table = compare(CURVES)
     flips = flips_under_mutation(table)
-    assert [(each.rows, each.flips) for each in flips] == [
+    assert [((each.from_.row, each.to.row), each.flips) for each in flips] == [
         (("baseline", "fog"), False),
         (("baseline", "night"), True),
         (("baseline", "Any"), True),
@@ -106,12 +105,7 @@ def test_flips_by_hand():
     assert flips_between_metrics([table, other]) == []  # detectors stand in another order
     other = compare([named("a", "baseline", (0.1, 1), metric="n"), replace(CURVES[3], metric="n")])
     (flip,) = flips_between_metrics([table, other])
-    assert (flip.metrics, flip.rows, flip.best, flip.flips) == (
-        ("m", "n"),
-        ("baseline", "baseline"),
-        (("a",), ("b",)),
-        True,
-    )
+    assert flip == Flip(Choice("m", "baseline", ("a",)), Choice("n", "baseline", ("b",)), True, None)
     assert flips_between_metrics([]) == []
 
 
@@ -122,7 +116,7 @@ def test_the_choice_is_among_the_detectors_of_both_rows():
     table = compare(curves)
     assert [row.best for row in table.rows] == [("c",), ("a",), ("b",), ("b",)]
     (fog,) = flips_under_mutation(table)  # by night, and in any condition, b is alone: nothing to choose
-    assert (fog.rows, fog.best, fog.flips) == (("baseline", "fog"), (("a",), ("a",)), False)
+    assert fog == Flip(Choice("m", "baseline", ("a",)), Choice("m", "fog", ("a",)), False, None)
     # The same in every draw: c wins at the baseline, and is left out.
     drawn = [with_logs(each, "baseline", safe) for each, safe in (("a", (1, 0)), ("b", (0, 0)), ("c", (1, 1)))]
     drawn += [with_logs("a", "fog", (1, 0)), with_logs("b", "fog", (0, 0))]
@@ -174,7 +168,7 @@ def test_a_bootstrap_by_hand():
     assert flip.probability == 0
     # If b is the one that fails, draw 2 has b and then both with 0, which is no flip either.
     worse = compare([*curves[:2], with_logs("a", "fog", (1, 1)), with_logs("b", "fog", (0, 0))], draws=Draws(weights))
-    assert winners(worse.rows[1].drawn).tolist() == [[True, True, True, True], [False, True, False, False]]
+    assert winners(worse.drawn[1]).tolist() == [[True, True, True, True], [False, True, False, False]]
     assert flips_under_mutation(worse)[0].probability == 0
 
 

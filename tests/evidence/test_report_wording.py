@@ -10,11 +10,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from verifier.base.numbers import decimal_text, interval_text, number_text, rounded
+from verifier.base.numbers import decimal_text, exact_or_number, interval_text, number_text, rounded
+from verifier.study.results import Target
 from verifier.telling.html import escaped
 from verifier.telling.markdown import escaped as in_markdown
 from verifier.telling.pictures import Line, chart, plot, ruler
-from verifier.telling.wording import asked_text, long_names, name_text, probability_text
+from verifier.telling.wording import asked_text, long_names, name_text
 
 PROBABILITIES = st.floats(0, 1, allow_nan=False)
 NEAR_ONE = st.floats(0, 1e-3).map(lambda gap: 1 - gap)
@@ -54,17 +55,17 @@ def test_a_probability_stays_on_its_side_of_the_target_and_of_1(value, target):
 
 
 @pytest.mark.parametrize(
-    ("point", "text"),
+    ("number", "exact", "text"),
     [
-        ({"probability": 0.75, "exact": "3/4"}, "3/4 = 0.75"),
-        ({"probability": 1.0, "exact": "1"}, "1"),
-        ({"probability": 1 / 3}, "0.333333"),
-        ({"probability": 0.9999999999}, "0.9999999999"),
-        ({"probability": 1 / 3, "exact": f"{10**30 // 3}/{10**30}"}, "0.333333"),
+        (0.75, Fraction(3, 4), "3/4 = 0.75"),
+        (1.0, Fraction(1), "1"),
+        (1 / 3, None, "0.333333"),
+        (0.9999999999, None, "0.9999999999"),
+        (1 / 3, Fraction(10**30 // 3, 10**30), "0.333333"),
     ],
 )
-def test_probabilities_as_texts(point, text):
-    assert probability_text(point) == text
+def test_probabilities_as_texts(number, exact, text):
+    assert exact_or_number(number, exact) == text
 
 
 @pytest.mark.parametrize(
@@ -76,7 +77,7 @@ def test_targets_as_texts(number, text):
 
 
 def test_targets_in_words():
-    words = [asked_text({"comparison": sign, "probability": "1/2"}) for sign in (">=", ">", "<=", "<")]
+    words = [asked_text(Target(sign, Fraction(1, 2))) for sign in (">=", ">", "<=", "<")]
     assert words == ["at least 0.5", "more than 0.5", "at most 0.5", "less than 0.5"]
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats
+from verifier.base.documents import Magnitude, Share
 from verifier.base.errors import UsageError, shown, unknown_name
 from verifier.base.statistics import percentile_ends
 from verifier.closedloop.bootstrap import Draws, LogSums
@@ -27,6 +28,8 @@ BASELINE = "baseline"
 EQUAL = 1e-12
 """Areas that differ by less are equal: the order in which sums are rounded must not choose a detector."""
 RowKind: TypeAlias = Literal["baseline", "condition", "group"]
+Ends: TypeAlias = tuple[Magnitude | None, Magnitude | None]
+"""Of an interval; None for an end that is not defined."""
 _Entry: TypeAlias = tuple[str, RowKind, tuple[str, ...]]
 """Name, kind and conditions of a row."""
 
@@ -50,51 +53,49 @@ class NamedCurve:
 
 @dataclass(frozen=True)
 class Cell:
-    """One detector in one row.
+    """One detector in one row; None for what is not defined.
 
     Attributes:
         area: of the worst case.
-        robustness: by the baseline's area; NaN where that is 0.
+        robustness: by the baseline's area, unless that is 0.
         own_area: of the condition's curve alone; None in rows of several conditions.
         area_interval, robustness_interval: bootstrap over logs, or None.
         best_probability: share of the draws in which no detector of the row has more, ties shared; or None.
     """
 
     detector: str
-    area: float
-    robustness: float
-    own_area: float | None
-    area_interval: tuple[float, float] | None = None
-    robustness_interval: tuple[float, float] | None = None
-    best_probability: float | None = None
+    area: Magnitude
+    robustness: Magnitude | None
+    own_area: Magnitude | None = None
+    area_interval: Ends | None = None
+    robustness_interval: Ends | None = None
+    best_probability: Share | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Row:
     """One row of a table.
 
     Attributes:
         conditions: that the worst case is over, the baseline first.
+        best: the detectors with the greatest area; more than one only where areas are equal.
         cells: one per detector that has all of them.
-        drawn: (D, B) areas of the table's detectors in each draw, NaN where there is none; None without a bootstrap.
     """
 
     name: str
     kind: RowKind
     conditions: tuple[str, ...]
+    best: tuple[str, ...]
     cells: tuple[Cell, ...]
-    drawn: Floats | None = None
-
-    @property
-    def best(self) -> tuple[str, ...]:
-        """The detectors with the greatest area; more than one only where areas are equal."""
-        return self.best_of([each.detector for each in self.cells])
 
     def best_of(self, detectors: Collection[str]) -> tuple[str, ...]:
         """The best among these."""
-        cells = [each for each in self.cells if each.detector in detectors]
-        greatest = max((each.area for each in cells), default=0.0)
-        return tuple(each.detector for each in cells if each.area > greatest - EQUAL)
+        return _best([each for each in self.cells if each.detector in detectors])
+
+
+def _best(cells: Sequence[Cell]) -> tuple[str, ...]:
+    greatest = max((each.area for each in cells), default=0.0)
+    return tuple(each.detector for each in cells if each.area > greatest - EQUAL)
 
 
 def winners(drawn: Floats) -> NDArray[np.bool_]:
@@ -106,12 +107,12 @@ def winners(drawn: Floats) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True)
-class Mean:
-    """Mean over mutations for one detector: of the plain areas, and that by the baseline's (rPC)."""
+class MeanArea:
+    """Over the mutations, of the areas of a detector's own curves (mPC), and that by the baseline's (rPC)."""
 
     detector: str
-    area: float
-    relative: float
+    area: Magnitude
+    relative: Magnitude | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +123,8 @@ class MetricTable:
         detectors, conditions: in the order in which they were first named, the baseline first.
         severities: of the conditions.
         rows: baseline, conditions, groups.
+        drawn: (R, D, B) areas of every row and detector in each draw, NaN where there is none; None without a
+            bootstrap.
         means: one per detector that has every condition; empty without mutations.
         curves: by detector and condition.
     """
@@ -131,7 +134,8 @@ class MetricTable:
     conditions: tuple[str, ...]
     severities: Mapping[str, str]
     rows: tuple[Row, ...]
-    means: tuple[Mean, ...]
+    drawn: Floats | None
+    means: tuple[MeanArea, ...]
     curves: Mapping[tuple[str, str], NamedCurve]
 
     def worst(self, detector: str, row: Row) -> TradeOffCurve:
@@ -171,6 +175,7 @@ def compare(
         conditions,
         severities,
         tuple(_row(entry, at, columns, draws) for at, entry in enumerate(plan)),
+        None if draws is None else np.stack([column.drawn for column in columns], axis=1),
         tuple(_means(detectors, conditions[1:], named)),
         named,
     )
@@ -235,35 +240,43 @@ def _drawn(each: NamedCurve, draws: Draws) -> tuple[Floats, Floats]:
 
 def _row(entry: _Entry, at: int, columns: Sequence[_Column], draws: Draws | None) -> Row:
     cells = [column.cells[at] for column in columns]
-    if draws is None:
-        return Row(*entry, tuple(each for each in cells if each is not None))
-    drawn = np.stack([each.drawn[at] for each in columns])
-    best = winners(drawn)
-    known = best.any(axis=0)
-    shares = best[:, known] / best[:, known].sum(axis=0)
-    found = []
-    for number, (cell, column) in enumerate(zip(cells, columns, strict=True)):
-        if cell is not None:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                ratio = column.drawn[at] / column.drawn[0]
-            found.append(
-                replace(
-                    cell,
-                    area_interval=percentile_ends(column.drawn[at], draws.confidence),
-                    robustness_interval=percentile_ends(ratio, draws.confidence),
-                    best_probability=float(shares[number].mean()) if shares.size else math.nan,
-                )
-            )
-    return Row(*entry, tuple(found), drawn)
+    found = [each for each in cells if each is not None]
+    if draws is not None:
+        best = winners(np.stack([each.drawn[at] for each in columns]))
+        known = best.any(axis=0)
+        shares = best[:, known] / best[:, known].sum(axis=0)
+        found = [
+            _with_draws(cell, column, at, share, draws.confidence)
+            for cell, column, share in zip(cells, columns, shares, strict=True)
+            if cell is not None
+        ]
+    return Row(*entry, _best(found), tuple(found))
+
+
+def _with_draws(cell: Cell, column: _Column, at: int, best: Floats, confidence: float) -> Cell:
+    """A cell with what the draws say of it; `best` is its share of being best in each draw that has a best."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = column.drawn[at] / column.drawn[0]
+    return replace(
+        cell,
+        area_interval=_ends(column.drawn[at], confidence),
+        robustness_interval=_ends(ratio, confidence),
+        best_probability=float(best.mean()) if best.size else None,
+    )
+
+
+def _ends(drawn: Floats, confidence: float) -> Ends:
+    low, high = percentile_ends(drawn, confidence)
+    return (None, None) if math.isnan(low) else (low, high)
 
 
 def _means(
     detectors: tuple[str, ...], mutations: tuple[str, ...], named: Mapping[tuple[str, str], NamedCurve]
-) -> list[Mean]:
+) -> list[MeanArea]:
     found = []
     for each in detectors:
         own = [area(named[each, condition].curve) for condition in mutations if (each, condition) in named]
         if own and len(own) == len(mutations):
             mean = math.fsum(own) / len(own)
-            found.append(Mean(each, mean, robustness(mean, area(named[each, BASELINE].curve))))
+            found.append(MeanArea(each, mean, robustness(mean, area(named[each, BASELINE].curve))))
     return found

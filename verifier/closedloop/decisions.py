@@ -13,60 +13,71 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from verifier.closedloop.comparison import MetricTable, Row, winners
+from verifier.base.documents import Share
+from verifier.closedloop.comparison import MetricTable, winners
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The best detectors by a row of a metric, several where areas are equal."""
+
+    metric: str
+    row: str
+    best: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Flip:
-    """Two rows, and whether one would choose differently by them.
+    """Whether one would choose differently by two rows.
 
     Attributes:
-        metrics, rows: names, first and second.
-        best: the best detectors in either row of those in both, several where areas are equal.
+        from_, to: what one would choose of the detectors that both rows have.
         flips: no detector is best in both.
         probability: of that, over the draws; None without a bootstrap.
     """
 
-    metrics: tuple[str, str]
-    rows: tuple[str, str]
-    best: tuple[tuple[str, ...], tuple[str, ...]]
+    from_: Choice
+    to: Choice
     flips: bool
-    probability: float | None
+    probability: Share | None
 
 
 def flips_under_mutation(table: MetricTable) -> list[Flip]:
     """From the baseline to each other row of a table."""
-    return [flip for each in table.rows[1:] for flip in _flips(table, table.rows[0], table, each)]
+    return [flip for at in range(1, len(table.rows)) for flip in _flips(table, 0, table, at)]
 
 
 def flips_between_metrics(tables: Sequence[MetricTable]) -> list[Flip]:
     """From each metric to the last one, row by row; rows that both have, of the same detectors."""
     if not tables:
         return []
-    last = {each.name: each for each in tables[-1].rows}
+    last = {row.name: at for at, row in enumerate(tables[-1].rows)}
     return [
         flip
         for table in tables[:-1]
         if table.detectors == tables[-1].detectors
-        for row in table.rows
-        if row.name in last and row.conditions == last[row.name].conditions
-        for flip in _flips(table, row, tables[-1], last[row.name])
+        for at, row in enumerate(table.rows)
+        if row.name in last and row.conditions == tables[-1].rows[last[row.name]].conditions
+        for flip in _flips(table, at, tables[-1], last[row.name])
     ]
 
 
-def _flips(first: MetricTable, row: Row, second: MetricTable, other: Row) -> list[Flip]:
-    """Whether the choice changes; nothing where the rows share fewer than two detectors."""
-    there = {each.detector for each in other.cells}
-    common = [each.detector for each in row.cells if each.detector in there]
+def _flips(first: MetricTable, at: int, second: MetricTable, there: int) -> list[Flip]:
+    """Whether the choice changes from a row to one there; nothing where they share fewer than two detectors."""
+    row, other = first.rows[at], second.rows[there]
+    known = {each.detector for each in other.cells}
+    common = [each.detector for each in row.cells if each.detector in known]
     if len(common) < 2:
         return []
     probability = None
-    if row.drawn is not None and other.drawn is not None:
-        own = winners(row.drawn[[first.detectors.index(each) for each in common]])
-        others = winners(other.drawn[[second.detectors.index(each) for each in common]])
-        known = np.flatnonzero(own.any(axis=0) & others.any(axis=0))
-        both = np.any(own[:, known] & others[:, known], axis=0)
-        probability = float(np.mean(~both)) if len(known) else None
-    best = row.best_of(common), other.best_of(common)
-    names = (first.metric, second.metric), (row.name, other.name)
-    return [Flip(*names, best, not set(best[0]) & set(best[1]), probability)]
+    if first.drawn is not None and second.drawn is not None:
+        own = winners(first.drawn[at, [first.detectors.index(each) for each in common]])
+        others = winners(second.drawn[there, [second.detectors.index(each) for each in common]])
+        decided = np.flatnonzero(own.any(axis=0) & others.any(axis=0))
+        both = np.any(own[:, decided] & others[:, decided], axis=0)
+        probability = float(np.mean(~both)) if len(decided) else None
+    ends = (
+        Choice(first.metric, row.name, row.best_of(common)),
+        Choice(second.metric, other.name, other.best_of(common)),
+    )
+    return [Flip(*ends, not set(ends[0].best) & set(ends[1].best), probability)]

@@ -13,7 +13,6 @@ reference point 0), so a point that another one dominates adds nothing, and betw
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -129,6 +128,6 @@ def _ordered(values: Floats, order: Ints) -> Floats:
     return values[order] if values.ndim == 1 else np.take_along_axis(values, order, axis=-1)
 
 
-def robustness(worst: float, baseline: float) -> float:
-    """Area of the worst case by that of the baseline, in 0..1; NaN where the baseline has none."""
-    return worst / baseline if baseline > 0 else math.nan
+def robustness(worst: float, baseline: float) -> float | None:
+    """Area of the worst case by that of the baseline, in 0..1; None where the baseline has none."""
+    return worst / baseline if baseline > 0 else None

@@ -5,15 +5,14 @@ The document is byte-stable: equal inputs give equal bytes. It holds no times, n
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, TypeAlias
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar
 
 from verifier.base.documents import Count, InputFile, Limits, Magnitude, Share
 from verifier.base.files import document_text
 from verifier.base.result import Result
-from verifier.closedloop.comparison import Cell, MetricTable, NamedCurve, Row, RowKind
+from verifier.closedloop.comparison import Cell, MeanArea, MetricTable, NamedCurve, Row
 from verifier.closedloop.decisions import Flip, flips_between_metrics, flips_under_mutation
 from verifier.closedloop.robroc import area
 from verifier.closedloop.settings import EngineName
@@ -22,8 +21,6 @@ ROLES = (
     "logs", "validation", "detections", "frames", "positions", "matrix", "curves", "spec", "model", "confusion"
 )  # fmt: skip
 """Of files that went in."""
-Ends: TypeAlias = tuple[Magnitude | None, Magnitude | None]
-"""Of an interval; None for an end that is not defined."""
 
 
 @dataclass(frozen=True)
@@ -78,39 +75,6 @@ class NamedCondition:
 
 
 @dataclass(frozen=True)
-class TradeOffCell:
-    """One detector in one row, see `verifier.closedloop.comparison.Cell`; None for what is not defined."""
-
-    detector: str
-    area: Magnitude
-    robustness: Magnitude | None
-    own_area: Magnitude | None = None
-    area_interval: Ends | None = None
-    robustness_interval: Ends | None = None
-    best_probability: Share | None = None
-
-
-@dataclass(frozen=True)
-class TradeOffRow:
-    """One row of a table; the worst case is over its conditions, and several are best where areas are equal."""
-
-    name: str
-    kind: RowKind
-    conditions: tuple[str, ...]
-    best: tuple[str, ...]
-    cells: tuple[TradeOffCell, ...]
-
-
-@dataclass(frozen=True)
-class MeanArea:
-    """Over the mutations, of the areas of a detector's own curves (mPC), and that by the baseline's (rPC)."""
-
-    detector: str
-    area: Magnitude
-    relative: Magnitude | None
-
-
-@dataclass(frozen=True)
 class CurvePoints:
     """A curve, and the area below it."""
 
@@ -129,36 +93,17 @@ class TradeOffTable:
     metric: str
     detectors: tuple[str, ...]
     conditions: tuple[NamedCondition, ...]
-    rows: tuple[TradeOffRow, ...]
+    rows: tuple[Row, ...]
     means: tuple[MeanArea, ...]
     curves: tuple[CurvePoints, ...]
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The best detectors by a row of a metric."""
-
-    metric: str
-    row: str
-    best: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class FlipRecord:
-    """Whether one would choose differently by two rows, and the chance of that; None without a bootstrap."""
-
-    from_: Choice
-    to: Choice
-    flips: bool
-    probability: Share | None
 
 
 @dataclass(frozen=True)
 class Flips:
     """Of choices, from the baseline to other rows and from one metric to the last."""
 
-    under_mutation: tuple[FlipRecord, ...]
-    between_metrics: tuple[FlipRecord, ...]
+    under_mutation: tuple[Flip, ...]
+    between_metrics: tuple[Flip, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,7 +187,7 @@ class TradeOffs(Result):
             versions=self.versions,
             remarks=self.remarks,
             metrics=tuple(map(_table, self.tables)),
-            flips=Flips(tuple(map(_flip, self.under_mutation)), tuple(map(_flip, self.between_metrics))),
+            flips=Flips(tuple(self.under_mutation), tuple(self.between_metrics)),
             logs=self.logs,
             second_engine=self.second,
         )
@@ -264,29 +209,10 @@ def _table(table: MetricTable) -> TradeOffTable:
         table.metric,
         table.detectors,
         tuple(NamedCondition(each, table.severities.get(each, "")) for each in table.conditions),
-        tuple(
-            TradeOffRow(each.name, each.kind, each.conditions, each.best, tuple(map(_cell, each.cells)))
-            for each in table.rows
-        ),
-        tuple(MeanArea(each.detector, each.area, _number(each.relative)) for each in table.means),
+        table.rows,
+        table.means,
         tuple(map(_curve, table.curves.values())),
     )
-
-
-def _cell(cell: Cell) -> TradeOffCell:
-    found = TradeOffCell(cell.detector, cell.area, _number(cell.robustness), cell.own_area)
-    if cell.area_interval is None or cell.robustness_interval is None:
-        return found
-    return replace(
-        found,
-        area_interval=_ends(cell.area_interval),
-        robustness_interval=_ends(cell.robustness_interval),
-        best_probability=_number(cell.best_probability),
-    )
-
-
-def _ends(interval: tuple[float, float]) -> Ends:
-    return _number(interval[0]), _number(interval[1])
 
 
 def _curve(each: NamedCurve) -> CurvePoints:
@@ -294,34 +220,18 @@ def _curve(each: NamedCurve) -> CurvePoints:
     return CurvePoints(each.detector, each.condition, area(each.curve), *points)
 
 
-def _flip(each: Flip) -> FlipRecord:
-    first, second = (Choice(*chosen) for chosen in zip(each.metrics, each.rows, each.best, strict=True))
-    return FlipRecord(first, second, each.flips, _number(each.probability))
-
-
 def _flat(table: MetricTable, row: Row, cell: Cell) -> dict[str, str | float]:
-    area_low, area_high = cell.area_interval or (math.nan, math.nan)
-    low, high = cell.robustness_interval or (math.nan, math.nan)
-    numbers = {
-        "area": cell.area,
-        "area_lower": area_low,
-        "area_upper": area_high,
-        "robustness": cell.robustness,
-        "robustness_lower": low,
-        "robustness_upper": high,
-        "own_area": math.nan if cell.own_area is None else cell.own_area,
-        "best_probability": math.nan if cell.best_probability is None else cell.best_probability,
-    }
+    ends = {"area": cell.area_interval, "robustness": cell.robustness_interval}
+    numbers: dict[str, float | None] = {}
+    for name, interval in ends.items():
+        lower, upper = interval or (None, None)
+        numbers |= {name: getattr(cell, name), f"{name}_lower": lower, f"{name}_upper": upper}
+    numbers |= {"own_area": cell.own_area, "best_probability": cell.best_probability}
     return {
         "metric": table.metric,
         "row": row.name,
         "kind": row.kind,
         "detector": cell.detector,
-        **{name: "" if math.isnan(value) else value for name, value in numbers.items()},
+        **{name: "" if value is None else value for name, value in numbers.items()},
         "best": int(cell.detector in row.best),
     }
-
-
-def _number(value: float | None) -> float | None:
-    """JSON has no NaN: what is undefined is null."""
-    return None if value is None or math.isnan(value) else value

@@ -1,65 +1,68 @@
-"""Assessments as a person reads them: on a terminal, and as a report in Markdown."""
+"""Assessments, told once: on a terminal, as a report in Markdown, and in reports of several results."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from verifier.base.errors import one_line
-from verifier.robustness.assessment.result import AssessmentResult, SystemResult
+from verifier.robustness.assessment.document import AssessResult, SystemRecord, assess_document
+from verifier.robustness.assessment.result import AssessmentResult
 from verifier.telling import markdown, terminal
 from verifier.telling.assessment import ROBUST, sections
-from verifier.telling.blocks import Listing, Section
+from verifier.telling.blocks import Listing, Paragraph, Section
 from verifier.telling.markdown import escaped
+from verifier.telling.wording import name_text
 
 
 def assess_tables(result: AssessmentResult) -> str:
     """Everything for a terminal."""
-    lines = [one_line(result.title)]
-    for system in result.systems:
-        lines += ["", *_heading(system)]
+    study = assess_document(result)
+    lines = [one_line(study.title)]
+    for system in study.systems:
+        title = one_line(system.title)
+        lines += ["", "#" * len(title), title, "#" * len(title)]
+        if system.citation:
+            lines.append(f"source: {one_line(system.citation)}")
         for section in sections(system):
             lines += ["", *terminal.section_lines(section)]
-        lines += ["", *_closing(system)]
-    return "\n".join([*lines, f"verdict: {result.verdict.value}"]) + "\n"
+        lines += ["", *(f"note: {one_line(each)}" for each in _notes(system)), f"{title}: {_verdict(system)}"]
+    return "\n".join([*lines, f"verdict: {study.verdict}"]) + "\n"
 
 
 def assess_markdown(result: AssessmentResult) -> str:
     """The report: a section per system, with the questions as headings."""
-    lines = [f"# {escaped(result.title)}"]
+    study = assess_document(result)
+    lines = [f"# {escaped(study.title)}"]
     lines += ["", "Method: Wozniak, Segura and Mazo, Electronics 13(7), 1368, 2024."]
-    lines += ["", *(f"* {escaped(each['role'])}: {_file(each)}" for each in result.inputs)]
-    for system in result.systems:
-        lines += ["", f"## {escaped(system.assessment.title)}", ""]
+    lines += ["", *(f"* {escaped(each.role)}: {escaped(each.name)}, SHA-256 {each.sha256}" for each in study.inputs)]
+    for system in study.systems:
+        lines += ["", f"## {escaped(system.title)}", ""]
         lines += [f"Verdict: **{_verdict(system)}**."]
-        if system.assessment.citation:
-            lines += ["", f"Source: {escaped(system.assessment.citation)}"]
-        for section in sections(system):
-            lines += markdown.section_lines(section, 3)
+        if system.citation:
+            lines += ["", f"Source: {escaped(system.citation)}"]
         notes = _notes(system)
-        if notes:
-            lines += markdown.section_lines(Section("Notes", (Listing(notes),)), 3)
+        more = (Section("Notes", (Listing(notes),)),) if notes else ()
+        for section in (*sections(system), *more):
+            lines += markdown.section_lines(section, 3)
     return "\n".join(lines) + "\n"
 
 
-def _heading(system: SystemResult) -> Iterator[str]:
-    title = one_line(system.assessment.title)
-    yield from ("#" * len(title), title, "#" * len(title))
-    if system.assessment.citation:
-        yield f"source: {one_line(system.assessment.citation)}"
+def assess_sections(study: AssessResult) -> Iterator[Section]:
+    """A section per system."""
+    for system in study.systems:
+        blocks = (Paragraph(f"Source: {system.citation}"),) if system.citation else ()
+        yield Section(name_text(system.title), blocks, sections(system), verdict=system.verdict)
 
 
-def _closing(system: SystemResult) -> Iterator[str]:
-    yield from (f"note: {one_line(each)}" for each in _notes(system))
-    yield f"{one_line(system.assessment.title)}: {_verdict(system)}"
+def assess_sentences(study: AssessResult) -> Iterator[tuple[str, str]]:
+    """How each system maintains its performance, with the verdict, for a summary."""
+    for system in study.systems:
+        yield f"Robustness of {name_text(system.title)}: {_verdict(system)}.", system.verdict
 
 
-def _notes(system: SystemResult) -> tuple[str, ...]:
+def _notes(system: SystemRecord) -> tuple[str, ...]:
     return system.remarks if system.degradation is None else (*system.remarks, *system.degradation.remarks)
 
 
-def _verdict(system: SystemResult) -> str:
-    return ROBUST.get(system.verdict.value, "no tolerance was given")
-
-
-def _file(each: Mapping[str, str]) -> str:
-    return f"{escaped(each['name'])}, SHA-256 {each['sha256']}"
+def _verdict(system: SystemRecord) -> str:
+    return ROBUST.get(system.verdict, "no tolerance was given")

@@ -6,18 +6,24 @@ section are those of ISO/IEC TR 24029-1 and ISO/IEC 24029-2.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
 
 from verifier.base.numbers import exact_text
-from verifier.robustness.assessment.circumstances import Circumstance, priorities
-from verifier.robustness.assessment.definition import DataSet
-from verifier.robustness.assessment.measures import GQM_NUMBERS, WORDS, DatasetDistance
+from verifier.robustness.assessment.circumstances import Risk
+from verifier.robustness.assessment.document import (
+    CircumstanceRecord,
+    DistanceRecord,
+    MadeRecord,
+    OutcomeRecord,
+    Performance,
+    RuleRecord,
+    SystemRecord,
+)
+from verifier.robustness.assessment.measures import GQM_NUMBERS, WORDS
 from verifier.robustness.assessment.performance import COUNTS, METRICS
-from verifier.robustness.assessment.relation import Outcome
-from verifier.robustness.assessment.result import SystemResult
-from verifier.telling.blocks import Block, Section, Table, told
+from verifier.robustness.assessment.tolerance import Piece, Tolerance
+from verifier.telling.blocks import Block, Cell, Row, Section, Table, told
 from verifier.telling.degradation import degradation_blocks
 
 QUESTIONS = (
@@ -30,72 +36,62 @@ QUESTIONS = (
 )
 
 
-def sections(found: SystemResult) -> tuple[Section, ...]:
+def sections(found: SystemRecord) -> tuple[Section, ...]:
     """The six questions answered, then the words of the standards, then what a reader must know."""
     answers = (_circumstances, _performance, _significance, _distances, _changes, _impact)
     made = [Section(heading, told(answer(found))) for heading, answer in zip(QUESTIONS, answers, strict=True)]
     if found.degradation is not None:
-        made.append(Section("What does it do to the system?", told(degradation_blocks(found))))
+        made.append(Section("What does it do to the system?", told(degradation_blocks(found.degradation))))
     made.append(Section("In the words of ISO/IEC 24029", told(_vocabulary(found))))
     return tuple(made)
 
 
-def _circumstances(found: SystemResult) -> Iterator[Block | str]:
-    given = found.assessment
-    if not given.circumstances:
+def _circumstances(found: SystemRecord) -> Iterator[Block | str]:
+    if not found.circumstances:
         yield "No target circumstances are described."
         return
-    together = {"independent": "can occur together", "exclusive": "exclude each other"}[given.occurrence]
-    seen_by = f", as seen by {given.viewpoint}" if given.viewpoint else ""
+    together = {"independent": "can occur together", "exclusive": "exclude each other"}[found.occurrence]
+    seen_by = f", as seen by {found.viewpoint}" if found.viewpoint else ""
     yield f"Target circumstances{seen_by}. They {together}. M1 is a probability, M2 a relative frequency."
     yield Table(
         "",
         ("circumstance", "measure", "in use", "in the source data", "missing"),
         tuple(
             (
-                each.label,
-                _measure(each),
-                _number(each.frequency),
-                _number(each.source_frequency),
-                _number(each.missing),
+                _label(each),
+                "-" if each.frequency is None else "M1" if each.measure == "probability" else "M2",
+                *map(_number, (each.frequency, each.source_frequency, each.missing)),
             )
-            for each in given.circumstances
+            for each in found.circumstances
         ),
     )
-    known = [each for each in given.circumstances if each.frequency is not None]
+    known = [_exact(each.frequency) for each in found.circumstances if each.frequency is not None]
     if known:
-        yield f"The frequencies in use sum to {exact_text(given.total_frequency)}."
-    for name, listed in given.perspectives.items():
+        yield f"The frequencies in use sum to {exact_text(sum(known, Fraction(0)))}."
+    for name, listed in found.perspectives.items():
         yield f"As seen by {name}:"
-        yield Table(
-            "",
-            ("circumstance", "shows as"),
-            tuple(
-                (each, ", ".join(one.label for one in given.circumstances if each in one.part_of) or "-")
-                for each in listed
-            ),
+        rows = (
+            (each, ", ".join(_label(one) for one in found.circumstances if each in one.part_of) or "-")
+            for each in listed
         )
+        yield Table("", ("circumstance", "shows as"), tuple(rows))
 
 
-def _measure(each: Circumstance) -> str:
-    if each.frequency is None:
-        return "-"
-    return "M1" if each.measure == "probability" else "M2"
+def _label(each: CircumstanceRecord) -> str:
+    """What a report calls it: the description where there is one."""
+    return each.description or each.name
 
 
-def _significance(found: SystemResult) -> Iterator[Block | str]:
-    given = found.assessment
-    assessed = [each for each in given.circumstances if each.risk is not None]
+def _significance(found: SystemRecord) -> Iterator[Block | str]:
+    assessed = [each for each in found.circumstances if each.significance is not None]
     if assessed:
         yield "Significance (M6) = exposure (M3) x likelihood (M4) x severity (M5)."
-        yield Table(
-            "",
-            ("circumstance", "exposure", "likelihood", "severity", "significance"),
-            tuple(_significance_row(each) for each in assessed),
-        )
-    elif given.circumstances:
+        header = ("circumstance", "exposure", "likelihood", "severity", "significance")
+        yield Table("", header, tuple(map(_significance_row, assessed)))
+    elif found.circumstances:
         yield "No significance was assessed."
-    order = priorities(given.circumstances)
+    named = {each.name: each for each in found.circumstances}
+    order = [named[name] for name in found.priorities]
     if order:
         yield "Follow-up test cases that are missing, the most significant circumstance first:"
         yield Table(
@@ -104,32 +100,30 @@ def _significance(found: SystemResult) -> Iterator[Block | str]:
             tuple(
                 (
                     str(number),
-                    each.label,
+                    _label(each),
                     "not assessed" if each.significance is None else str(each.significance),
                     _number(each.missing),
-                    "none" if each.transformation is None else str(each.transformation),
+                    each.transformation or "none",
                 )
                 for number, each in enumerate(order, 1)
             ),
         )
-    elif given.circumstances:
+    elif found.circumstances:
         yield "No follow-up test case is missing."
     yield from _plan_blocks(found)
 
 
-def _significance_row(each: Circumstance) -> tuple[str, ...]:
-    if each.risk is None:
-        raise ValueError("a circumstance without factors")
-    factors = each.risk.exposure, each.risk.likelihood, each.risk.severity
-    told = (f"{value} {word}" for value, word in zip(factors, each.risk.words, strict=True))
-    return (each.label, *told, str(each.risk.significance))
+def _significance_row(each: CircumstanceRecord) -> tuple[str, ...]:
+    factors = each.exposure or 0, each.likelihood or 0, each.severity or 0
+    told = (f"{value} {word}" for value, word in zip(factors, Risk(*factors).words, strict=True))
+    return (_label(each), *told, str(each.significance))
 
 
-def _plan_blocks(found: SystemResult) -> Iterator[Block | str]:
+def _plan_blocks(found: SystemRecord) -> Iterator[Block | str]:
     plan = found.plan
     if plan is None:
         return
-    count = len(plan.images)
+    count = plan.images
     what = {"target": "the frequencies in use", "missing": "what the source data lack"}[plan.proportions]
     yield f"Plan of the target data set: {count} images in proportion to {what}, seed {plan.seed}."
     yield Table(
@@ -137,100 +131,91 @@ def _plan_blocks(found: SystemResult) -> Iterator[Block | str]:
         ("circumstance", "asked", "expected", "images", "share"),
         tuple(
             (
-                each.name,
+                each.circumstance,
                 _number(each.asked),
-                f"{float(each.expected):.4g}",
+                f"{each.expected:.4g}",
                 str(each.images),
                 f"{each.images / count:.4g}",
             )
             for each in plan.shares
         ),
     )
-    if found.made is not None and found.made.images:
+    if found.made is not None and found.made.follow_up_images:
         yield "All of these images were made."
     if plan.occurrence == "independent":
         yield "Every image shows at least one circumstance, so each is expected more often than asked."
 
 
-def _performance(found: SystemResult) -> Iterator[Block | str]:
-    given, made = found.assessment, found.made
-    if made is not None and made.identity is not None:
-        least = (
-            "every detection counts" if made.lowest_score is None else f"scores from {made.lowest_score:.6g} on count"
-        )
-        yield f"The detector, run here: {_identity(made.identity)}; {least}."
-    data = [each for each in (given.source, *given.all_targets()) if each.performance is not None]
+def _performance(found: SystemRecord) -> Iterator[Block | str]:
+    if found.made is not None and found.made.detector is not None:
+        lowest = found.made.lowest_score
+        least = "every detection counts" if lowest is None else f"scores from {lowest:.6g} on count"
+        yield f"The detector, run here: {_identity(found.made)}; {least}."
+    given = {"source": found.source.performance, **{target.name: target.performance for target in found.targets}}
+    data = {name: _numbers(performance) for name, performance in given.items() if performance is not None}
     if not data:
         yield "No performance is given."
         return
-    names = list(dict.fromkeys(name for each in data for name in _numbers(each)))
-    yield Table(
-        "",
-        ("data set", *(f"{name} ({METRICS[name]})" if name in METRICS else name for name in names)),
-        tuple((each.name, *(_numbers(each).get(name, "-") for name in names)) for each in data),
-    )
-    yield f"The verdict is over {', '.join(given.metrics)}." if given.metrics else "No metric was chosen."
+    names = list(dict.fromkeys(name for numbers in data.values() for name in numbers))
+    header = ("data set", *(f"{name} ({METRICS[name]})" if name in METRICS else name for name in names))
+    rows = ((name, *(numbers.get(each, "-") for each in names)) for name, numbers in data.items())
+    yield Table("", header, tuple(rows))
+    yield f"The verdict is over {', '.join(found.metrics)}." if found.metrics else "No metric was chosen."
 
 
-def _identity(identity: Mapping[str, Any]) -> str:
+def _identity(made: MadeRecord) -> str:
     """What a detector says it is, its plain values; settings and layouts stand in the JSON document."""
-    plain = {name: each for name, each in identity.items() if isinstance(each, str | int | float)}
+    plain = {name: each for name, each in (made.detector or {}).items() if isinstance(each, str | int | float)}
     return ", ".join(f"{each}" if name == "detector" else f"{name} {each}" for name, each in plain.items())
 
 
-def _numbers(data: DataSet) -> dict[str, str]:
-    if data.performance is None:
-        return {}
-    counts = {name: str(data.performance.counts[name]) for name in COUNTS if name in data.performance.counts}
-    return {**counts, **{name: exact_text(value) for name, value in data.performance.values.items()}}
+def _numbers(performance: Performance) -> dict[str, str]:
+    counts = {name: str(performance[name]) for name in COUNTS if name in performance}
+    return {**counts, **{name: _number(value) for name, value in performance.items() if name not in COUNTS}}
 
 
-def _distances(found: SystemResult) -> Iterator[Block | str]:
-    rules = found.assessment.rules
-    in_sweeps = {target.name for sweep in found.assessment.sweeps for target in sweep.targets}
+def _distances(found: SystemRecord) -> Iterator[Block | str]:
+    measures = {rule.name: rule.measure for rule in found.rules}
+    in_sweeps = {name for sweep in found.sweeps for name in sweep.targets}
     rows = [
-        (each.target.name, *_distance_cells(name, rules[name].measure, distance))
-        for each in found.targets
-        for name, distance in each.distances.items()
-        if each.target.name not in in_sweeps
+        (target.name, *_distance_cells(name, measures[name], distance))
+        for target in found.targets
+        for name, distance in target.distances.items()
+        if target.name not in in_sweeps
     ]
     if rows:
         yield Table("", ("target data set", "distance by", "what", "similarity", "distance d", "pairs"), tuple(rows))
-    results = {each.target.name: each for each in found.targets}
-    for sweep in found.assessment.sweeps:
-        shown = [name for name in rules if any(name in results[each.name].distances for each in sweep.targets)]
-        columns = [results[each.name].distances for each in sweep.targets]
+    distances = {target.name: target.distances for target in found.targets}
+    for sweep in found.sweeps:
+        columns = [distances[name] for name in sweep.targets]
         lines: list[tuple[str, ...]] = []
-        for name in shown:
-            values = [each.get(name) for each in columns]
+        for name in (name for name in measures if any(name in column for column in columns)):
+            values = [column.get(name) for column in columns]
             if any(each is not None and each.similarity is not None for each in values):
                 lines.append((f"mean {name}", *(_number(each.similarity if each else None) for each in values)))
             lines.append((f"distance {name}", *(_number(each.distance if each else None) for each in values)))
         if lines:
             yield f"{sweep.name}, by {sweep.parameter}:"
-            yield Table("", (sweep.parameter, *map(exact_text, sweep.settings)), tuple(lines))
-    if not any(each.distances for each in found.targets):
+            yield Table("", (sweep.parameter, *map(_number, sweep.settings)), tuple(lines))
+    if not any(distances.values()):
         yield "No distance is given."
 
 
-def _distance_cells(name: str, measure: str, each: DatasetDistance) -> tuple[str, ...]:
+def _distance_cells(name: str, measure: str, each: DistanceRecord) -> tuple[str, ...]:
     number = f" ({GQM_NUMBERS[measure]})" if measure in GQM_NUMBERS else ""
     pairs = "given" if each.given else str(each.pairs) if each.pairs is not None else "clouds"
     return name, WORDS[measure] + number, _number(each.similarity), _number(each.distance), pairs
 
 
-def _changes(found: SystemResult) -> Iterator[Block | str]:
-    source = found.assessment.source.performance
-    rows = []
-    for each in found.targets:
-        performance = each.target.performance
-        if source is None or performance is None:
+def _changes(found: SystemRecord) -> Iterator[Block | str]:
+    source, rows = found.source.performance, []
+    for target in found.targets:
+        if source is None or target.performance is None:
             continue
-        for name in found.assessment.metrics:
-            before, after = source.values[name], performance.values[name]
-            rows.append(
-                (each.target.name, name, *map(exact_text, (before, after, after - before, abs(before - after))))
-            )
+        for name in found.metrics:
+            before, after = _exact(source[name]), _exact(target.performance[name])
+            numbers = before, after, after - before, abs(before - after)
+            rows.append((target.name, name, *map(exact_text, numbers)))
     if rows:
         yield "M18, the absolute difference between performance on the source and on the target data:"
         yield Table("", ("target data set", "metric", "source", "target", "change", "|change|"), tuple(rows))
@@ -238,37 +223,44 @@ def _changes(found: SystemResult) -> Iterator[Block | str]:
         yield "Performance is not known on two data sets."
 
 
-def _impact(found: SystemResult) -> Iterator[Block | str]:
-    judged = [rule for rule in found.assessment.rules.values() if rule.tolerance is not None]
+def _impact(found: SystemRecord) -> Iterator[Block | str]:
+    judged = [rule for rule in found.rules if rule.tolerance is not None]
     if judged:
         yield "The metamorphic relation: |P_x - P_x'| <= epsilon(d) for every metric, with"
-        yield Table("", ("distance d by", "epsilon(d)"), tuple((rule.name, str(rule.tolerance)) for rule in judged))
-    outcomes = [(each.target.name, one) for each in found.targets for one in each.outcomes]
+        yield Table("", ("distance d by", "epsilon(d)"), tuple((rule.name, _tolerance(rule)) for rule in judged))
+    outcomes = [(target.name, one) for target in found.targets for one in target.outcomes]
     if outcomes:
         scaled = any(one.scale != 1 for _, one in outcomes)
         header = ("target data set", "metric", "|change|", "d by", "d", *(["scale"] if scaled else []), "epsilon")
         yield Table("", (*header, "verdict"), tuple(_outcome_row(name, one, scaled=scaled) for name, one in outcomes))
-    for each in found.targets:
-        if each.outcomes or each.unchecked:
-            yield f"{each.target.name}: {ROBUST[each.verdict.value]}."
+    for target in found.targets:
+        if target.outcomes or target.unchecked:
+            yield f"{target.name}: {ROBUST[target.verdict]}."
     if not outcomes:
         yield "No tolerance was given, so nothing was assessed."
+
+
+def _tolerance(rule: RuleRecord) -> str:
+    pieces = (
+        Piece(_exact(each.slope), _exact(each.constant), None if each.up_to is None else _exact(each.up_to))
+        for each in rule.tolerance or ()
+    )
+    return str(Tolerance(tuple(pieces)))
 
 
 ROBUST = {"satisfied": "robust", "violated": "not globally robust", "inconclusive": "not decided"}
 """What a verdict means for robustness."""
 
 
-def _outcome_row(name: str, one: Outcome, *, scaled: bool) -> tuple[str, ...]:
-    scale = [exact_text(one.scale)] if scaled else []
-    numbers = exact_text(one.change), one.distance_name, exact_text(one.distance)
-    return (name, one.metric, *numbers, *scale, exact_text(one.tolerance), one.verdict.value)
+def _outcome_row(name: str, one: OutcomeRecord, *, scaled: bool) -> Row:
+    scale = [_number(one.scale)] if scaled else []
+    numbers = _number(one.change), one.distance_name, _number(one.distance)
+    return (name, one.metric, *numbers, *scale, _number(one.tolerance), Cell(one.verdict, verdict=one.verdict))
 
 
-def _vocabulary(found: SystemResult) -> Iterator[Block | str]:
-    given = found.assessment
-    measured = ", ".join(given.metrics) or "no metric"
-    shown = ", ".join(each.target.name for each in found.targets if each.target.performance is not None)
+def _vocabulary(found: SystemRecord) -> Iterator[Block | str]:
+    measured = ", ".join(found.metrics) or "no metric"
+    shown = ", ".join(target.name for target in found.targets if target.performance is not None)
     rows = [
         (
             "robustness",
@@ -279,10 +271,15 @@ def _vocabulary(found: SystemResult) -> Iterator[Block | str]:
         ("statistical method", "performance and distances, measured on data sets: they say nothing beyond these"),
         ("empirical method", "exposure, likelihood, severity and epsilon, judged by people who know the system"),
     ]
-    if found.degradation is not None and found.assessment.degradation and found.assessment.degradation.run:
+    if found.degradation is not None and found.degradation.settings is not None:
         rows.append(("formal method", "P(phi) by model checking, of a model whose perception was measured"))
     yield Table("", ("term", "here"), tuple(rows))
 
 
-def _number(value: Fraction | None) -> str:
-    return "-" if value is None else exact_text(value)
+def _exact(value: float) -> Fraction:
+    """The number that a document spells."""
+    return Fraction(repr(value))
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else exact_text(_exact(value))

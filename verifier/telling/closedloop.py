@@ -1,18 +1,21 @@
-"""Trade-off areas and decisions as tables that a person reads."""
+"""Trade-off areas and decisions, told once: on the terminals of `verify closed-loop` and `robroc`, and in reports."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from verifier.base.errors import one_line
-from verifier.closedloop.comparison import Cell, MetricTable, Row
-from verifier.closedloop.decisions import Flip
-from verifier.closedloop.trade_offs import TradeOffs
+from verifier.base.numbers import interval_text
+from verifier.base.words import listed
+from verifier.closedloop.comparison import Cell as AreaCell
+from verifier.closedloop.comparison import Row as AreaRow
+from verifier.closedloop.curvefiles import Curve
+from verifier.closedloop.trade_offs import CurvePoints, TradeOffs, TradeOffsResult, TradeOffTable
+from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Table
+from verifier.telling.pictures import Line, plot
+from verifier.telling.terminal import blocks_lines
+from verifier.telling.wording import name_text
 
-PLAIN = "\x1b[0m"
-SHADES = ((0.95, "\x1b[32m"), (0.8, "\x1b[92m"), (0.6, "\x1b[33m"), (0.3, "\x1b[91m"), (-1.0, "\x1b[31m"))
-"""Least robustness -> colour, warm where the area is lost."""
 TITLES = {
     "roc_a": "ROC A: recall against false positives per image, all logs",
     "roc_b": "ROC B: recall in positive logs against false positives in negative logs",
@@ -23,163 +26,178 @@ TITLES = {
     "perception), against time lost",
     "verified": "Verified: probability of the safety requirement against that of the progress requirement",
 }
+MOST_ROWS = 6
+"""Rows of a metric of which a summary says which detector is best."""
+MOST_CURVES = 12
+MOST_CURVE_ROWS = 400
+"""Points of curves up to which they are also given as a table."""
 
 
 def trade_off_tables(result: TradeOffs, *, colour: bool = False) -> str:
     """The tables of `verify closed-loop` and `verify robroc`: areas, intervals, decisions, remarks."""
-    lines = [one_line(result.title), *_head(result)]
-    for table in result.tables:
-        lines += ["", TITLES.get(table.metric, one_line(table.metric))]
-        lines += _area_lines(table, colour)
-    lines += ["", *_legend(result)]
-    if any(len(each.detectors) > 1 for each in result.tables):
-        lines += ["", "Which detector has the greatest area:", *_decision_lines(result)]
-        between = [each for each in result.between_metrics if each.flips]
-        if len(result.tables) > 1:
-            lines += ["", *_between_lines(between, result)]
-    lines += ["", *_second_lines(result), *(f"note: {one_line(each)}" for each in result.remarks)]
-    return "\n".join(lines).rstrip("\n") + "\n"
+    study = result.document()
+    blocks = [Paragraph(study.title), *trade_off_blocks(study, pictures=False)]
+    notes = (f"note: {one_line(remark)}" for remark in study.remarks)
+    return "\n".join([*blocks_lines(blocks, colour=colour), *notes]) + "\n"
 
 
-def _head(result: TradeOffs) -> list[str]:
-    lines = []
-    if result.logs is not None:
-        lines.append(f"{result.logs.positive} positive and {result.logs.negative} negative logs")
-    choices = result.settings
+def trade_off_sentences(study: TradeOffsResult) -> Iterator[str]:
+    """Which detectors are best by each metric, for a summary."""
+    for table in study.metrics:
+        rows = [f"{listed(_names(row.best), 'or')} ({name_text(row.name)})" for row in table.rows[:MOST_ROWS]]
+        yield f"Best by {name_text(table.metric)}: {'; '.join(rows)}."
+
+
+def trade_off_blocks(study: TradeOffsResult, *, pictures: bool = True) -> Iterator[Block]:
+    """The areas by each metric, what one would choose by them, and how far the engines are apart.
+
+    Args:
+        study: to be told.
+        pictures: whether the curves are drawn, and their numbers shown on request.
+    """
+    yield from map(Paragraph, _head(study))
+    for table in study.metrics:
+        title = TITLES.get(table.metric, name_text(table.metric))
+        yield _areas(title, table)
+        if any(cell.area_interval is not None for row in table.rows for cell in row.cells):
+            intervals = [_cells_of(row, table, _interval) for row in table.rows]
+            yield _table("Bootstrap over logs: intervals of these areas", table, intervals)
+        if pictures:
+            yield from curve_blocks(table.curves, name_text(table.metric))
+    yield from (Paragraph(text, "note") for text in _legend(study))
+    if any(len(table.detectors) > 1 for table in study.metrics):
+        yield _decisions(study)
+        if len(study.metrics) > 1:
+            yield _between(study)
+    if study.second_engine is not None:
+        second = study.second_engine
+        what = "no time step" if second.engine == "events" else "time steps"
+        yield Paragraph(
+            f"The second engine ({second.engine}: {what}) gives closed-loop areas that differ by at most "
+            f"{second.largest_area_difference:.2g}; it judges {second.safety_differs} of {second.runs} positive runs "
+            "otherwise.",
+            "note",
+        )
+
+
+def _head(study: TradeOffsResult) -> Iterator[str]:
+    if study.logs is not None:
+        yield f"{study.logs.positive} positive and {study.logs.negative} negative logs"
+    choices = study.settings
     if "control_radius_m" in choices:
         vehicle = choices["vehicle"]
-        lines.append(
+        yield (
             f"control radius {choices['control_radius_m']:g} m, safety radius {choices['safety_radius_m']:g} m; "
             f"top speed {vehicle['top_speed_mps']:g} m/s, {vehicle['a_min_mps2']:g} and "
             f"{vehicle['a_max_mps2']:g} m/s^2; {choices['engine']}, {vehicle['between_images']}, "
             f"{vehicle['too_close']}"
         )
     if "safety" in choices:
-        lines.append(f"safety: {choices['safety']}, efficiency: {choices['progress']}")
-    return lines
+        yield f"safety: {choices['safety']}, efficiency: {choices['progress']}"
 
 
-def _area_lines(table: MetricTable, colour: bool) -> list[str]:
-    header = ["", *map(one_line, table.detectors)]
-    rows, shades = [], []
-    for row in table.rows:
-        cells = {each.detector: each for each in row.cells}
-        rows.append([one_line(row.name), *(_area_text(row, cells.get(each)) for each in table.detectors)])
-        shades.append([_shade(row, cells.get(each)) for each in table.detectors])
+def _areas(title: str, table: TradeOffTable) -> Table:
+    rows = [_cells_of(row, table, _area) for row in table.rows]
     if table.means:
-        means = {each.detector: each for each in table.means}
-        texts = [f"{means[each].area:.3f} {_ratio(means[each].relative)}" if each in means else "-"
-                 for each in table.detectors]  # fmt: skip
-        rows.append(["mean of areas", *texts])
-        shades.append([""] * len(texts))
-    lines = _grid(header, rows, shades if colour else None)
-    if any(each.area_interval for row in table.rows for each in row.cells):
-        intervals = []
-        for row in table.rows:
-            cells = {each.detector: each for each in row.cells}
-            intervals.append([one_line(row.name), *(_interval_text(cells.get(each)) for each in table.detectors)])
-        lines += ["", "bootstrap over logs:", *_grid(header, intervals, None)]
-    return lines
+        means = {mean.detector: mean for mean in table.means}
+        texts = (
+            Cell(f"{means[name].area:.3f} {_ratio(means[name].relative)}", means[name].area) if name in means else "-"
+            for name in table.detectors
+        )
+        rows.append(("mean of areas", *texts))
+    return _table(title, table, rows)
 
 
-def _area_text(row: Row, cell: Cell | None) -> str:
-    if cell is None:
-        return "-"
+def _table(caption: str, table: TradeOffTable, rows: Sequence[Row]) -> Table:
+    return Table(caption, ("conditions", *_names(table.detectors)), tuple(rows), sortable=True)
+
+
+def _cells_of(row: AreaRow, table: TradeOffTable, told: Callable[[AreaRow, AreaCell], Cell]) -> Row:
+    cells = {cell.detector: told(row, cell) for cell in row.cells}
+    return (name_text(row.name), *(cells.get(name, "-") for name in table.detectors))
+
+
+def _area(row: AreaRow, cell: AreaCell) -> Cell:
     mark = "*" if cell.detector in row.best else " "
     if row.kind == "baseline":
-        return f"{cell.area:.3f}{mark}"
-    return f"{cell.area:.3f}{mark}{_ratio(cell.robustness)}"
+        return Cell(f"{cell.area:.3f}{mark}", cell.area)
+    return Cell(f"{cell.area:.3f}{mark}{_ratio(cell.robustness)}", cell.area, heat=cell.robustness)
 
 
-def _interval_text(cell: Cell | None) -> str:
-    if cell is None or cell.area_interval is None or math.isnan(cell.area_interval[0]):
-        return "-"
-    low, high = cell.area_interval
-    return f"{low:.3f}-{high:.3f}"
+def _interval(row: AreaRow, cell: AreaCell) -> Cell:
+    low, high = cell.area_interval or (None, None)
+    return Cell("-") if low is None or high is None else Cell(interval_text(low, high), low)
 
 
-def _ratio(value: float) -> str:
-    return "(-)" if math.isnan(value) else f"({value:.2f})"
+def _ratio(value: float | None) -> str:
+    return "(-)" if value is None else f"({value:.2f})"
 
 
-def _shade(row: Row, cell: Cell | None) -> str:
-    if cell is None or row.kind == "baseline" or math.isnan(cell.robustness):
-        return ""
-    return next(colour for least, colour in SHADES if cell.robustness >= least)
+def _legend(study: TradeOffsResult) -> Iterator[str]:
+    yield "area of the worst case of baseline and condition (share of the baseline's area); * greatest of the row"
+    if any(table.means for table in study.metrics):
+        yield "mean of areas: of the conditions' own curves (mPC, rPC), where gains offset losses"
 
 
-def _grid(header: Sequence[str], rows: Sequence[Sequence[str]], shades: Sequence[Sequence[str]] | None) -> list[str]:
-    """Aligned columns under a header and a rule; the cells but the first coloured by `shades`."""
-    widths = [max(len(row[k]) for row in [header, *rows]) for k in range(len(header))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(header, widths, strict=True)).rstrip()]
-    lines.append("  ".join("-" * width for width in widths))
-    for number, row in enumerate(rows):
-        padded = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        if shades is not None:
-            colours = ["", *shades[number]]
-            padded = [f"{shade}{cell}{PLAIN}" if shade else cell for cell, shade in zip(padded, colours, strict=True)]
-        lines.append("  ".join(padded).rstrip())
-    return lines
-
-
-def _legend(result: TradeOffs) -> list[str]:
-    lines = ["area of the worst case of baseline and condition (share of the baseline's area); * greatest of the row"]
-    if any(each.means for each in result.tables):
-        lines.append("mean of areas: of the conditions' own curves (mPC, rPC), where gains offset losses")
-    return lines
-
-
-def _decision_lines(result: TradeOffs) -> list[str]:
-    drawn = any(row.drawn is not None for table in result.tables for row in table.rows)
-    header = ["metric", "row", "best", *(["P(best)"] if drawn else []), "changes", *(["P(change)"] if drawn else [])]
-    flips = {(each.metrics[1], each.rows[1]): each for each in result.under_mutation}
-    rows = []
-    for table in result.tables:
+def _decisions(study: TradeOffsResult) -> Table:
+    drawn = any(cell.area_interval for table in study.metrics for row in table.rows for cell in row.cells)
+    flips = {(flip.to.metric, flip.to.row): flip for flip in study.flips.under_mutation}
+    rows: list[Row] = []
+    for table in study.metrics:
         for row in table.rows:
             flip = flips.get((table.metric, row.name))
-            chance = [_probability_text(_best_probability(row))] if drawn else []
-            change = [] if not drawn else [_probability_text(None if flip is None else flip.probability)]
-            rows.append(
-                [one_line(table.metric), one_line(row.name), _names(row.best), *chance,
-                 "" if flip is None else ("yes" if flip.flips else "no"), *change]
-            )  # fmt: skip
-    return _grid(header, rows, None)
+            chances = [_chance(_best_chance(row)), _chance(None if flip is None else flip.probability)]
+            change = "" if flip is None else "yes" if flip.flips else "no"
+            known = (name_text(table.metric), name_text(row.name), ", ".join(_names(row.best)))
+            rows.append((*known, chances[0], change, chances[1]) if drawn else (*known, change))
+    header = ("metric", "row", "best", *(("P(best)", "changes", "P(change)") if drawn else ("changes",)))
+    return Table("Which detector has the greatest area", header, tuple(rows), sortable=True)
 
 
-def _best_probability(row: Row) -> float | None:
-    chances = [each.best_probability for each in row.cells if each.detector in row.best]
-    known = [each for each in chances if each is not None and not math.isnan(each)]
+def _best_chance(row: AreaRow) -> float | None:
+    chances = [cell.best_probability for cell in row.cells if cell.detector in row.best]
+    known = [chance for chance in chances if chance is not None]
     return sum(known) if known else None
 
 
-def _between_lines(changing: Sequence[Flip], result: TradeOffs) -> list[str]:
-    last = result.tables[-1].metric
+def _between(study: TradeOffsResult) -> Block:
+    last = study.metrics[-1].metric
+    changing = [flip for flip in study.flips.between_metrics if flip.flips]
     if not changing:
-        return [f"Every metric chooses the same detector as {last}, in every row."]
-    rows = [
-        [one_line(each.rows[0]), one_line(each.metrics[0]), _names(each.best[0]), _names(each.best[1]),
-         _probability_text(each.probability)]
-        for each in changing
-    ]  # fmt: skip
-    header = ["row", "metric", "best by it", f"best by {last}", "P(change)"]
-    return [f"Where another metric chooses otherwise than {last}:", *_grid(header, rows, None)]
+        return Paragraph(f"Every metric chooses the same detector as {last}, in every row.")
+    rows: tuple[Row, ...] = tuple(
+        (
+            *map(name_text, (flip.from_.row, flip.from_.metric)),
+            *(", ".join(_names(choice.best)) for choice in (flip.from_, flip.to)),
+            _chance(flip.probability),
+        )
+        for flip in changing
+    )
+    header = ("row", "metric", "best by it", f"best by {last}", "P(change)")
+    return Table(f"Where another metric chooses otherwise than {last}", header, rows, sortable=True)
 
 
-def _names(names: Sequence[str]) -> str:
-    return ", ".join(map(one_line, names))
+def _names(names: Sequence[str]) -> list[str]:
+    return [name_text(name) for name in names]
 
 
-def _probability_text(value: float | None) -> str:
-    return "" if value is None or math.isnan(value) else f"{value:.2f}"
+def _chance(value: float | None) -> Cell:
+    return Cell("") if value is None else Cell(f"{value:.2f}", value)
 
 
-def _second_lines(result: TradeOffs) -> list[str]:
-    second = result.second
-    if second is None:
-        return []
-    what = "no time step" if second.engine == "events" else "time steps"
-    return [
-        f"The second engine ({second.engine}: {what}) gives closed-loop areas that differ by at most "
-        f"{second.largest_area_difference:.2g}; it judges {second.safety_differs} of {second.runs} positive runs "
-        "otherwise."
+def curve_blocks(curves: Sequence[Curve | CurvePoints], what: str) -> Iterator[Block]:
+    """Some curves as a picture, and their points as a table on request."""
+    lines = [
+        Line(
+            f"{name_text(curve.detector)}, {name_text(curve.condition)}",
+            sorted(zip(curve.efficiency, curve.safety, strict=True)),
+        )
+        for curve in curves[:MOST_CURVES]
     ]
+    more = f" The first {MOST_CURVES} of {len(curves)} curves." if len(curves) > MOST_CURVES else ""
+    title = f"Safety against efficiency, {what}"
+    yield Figure(plot(lines, ("efficiency", "safety"), title), f"{title}.{more}")
+    if sum(len(line.points) for line in lines) <= MOST_CURVE_ROWS:
+        rows = tuple((line.name, Cell(f"{x:.4g}", x), Cell(f"{y:.4g}", y)) for line in lines for x, y in line.points)
+        table = Table(f"{title}: the points", ("curve", "efficiency", "safety"), rows, sortable=True)
+        yield Fold("The curves as a table", (table,), printed=False)

@@ -12,6 +12,7 @@ import hashlib
 import html
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from importlib.resources import files
 
 from verifier.base.errors import one_line
@@ -109,9 +110,14 @@ def _section(section: Section, level: int) -> str:
     heading = f"h{min(level, 6)}"
     badge = f" {_badge(section.verdict)}" if section.verdict else ""
     parts = [f"<section{anchor}>\n<{heading}>{escaped(section.title)}{badge}</{heading}>\n"]
-    parts += [_block(each) for each in section.blocks]
+    parts += [_block(_captioned(each, section.title)) for each in section.blocks]
     parts += [_section(each, level + 1) for each in section.sections]
     return "".join([*parts, "</section>\n"])
+
+
+def _captioned(block: Block, title: str) -> Block:
+    """A table whose caption is the text before it: who hears the page hears the heading instead."""
+    return replace(block, caption=title) if isinstance(block, Table) and not block.caption else block
 
 
 def _badge(verdict: str, text: str = "") -> str:

@@ -1,15 +1,19 @@
-"""What `verify mutate` prints: the mutators there are, and what a batch came to."""
+"""Mutators, and what a batch came to, told once: on the terminal of `verify mutate` and in reports."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from verifier.base.errors import one_line
+from verifier.base.words import counted
 from verifier.robustness.mutators import MUTATORS, AnyMutation
-from verifier.robustness.mutators.batch_result import BatchResult
+from verifier.robustness.mutators.batch_result import BatchResult, MutateResult
 from verifier.robustness.mutators.catalogue import Parameter
-from verifier.telling.terminal import aligned
+from verifier.telling.blocks import Block, Fold, Listing, Paragraph, Table
+from verifier.telling.terminal import block_lines
+from verifier.telling.wording import name_text
 
 MOST_FAILURES = 50
 """Lines; a result with more says where the rest is."""
@@ -38,51 +42,60 @@ def mutate_table(result: BatchResult, folder: Path, result_file: str, left_over:
 
     `left_over` are files that an earlier run left among those of this one.
     """
-    settings = result.settings
-    there, failed = [0] * len(settings.mutations), [0] * len(settings.mutations)
-    for output in result.outputs:
-        there[output.mutation] += 1
-    for failure in result.failures:
-        if failure.mutation is not None:
-            failed[failure.mutation] += 1
-    rows = [
-        [mutation.text, str(good), str(bad)]
-        for mutation, good, bad in zip(settings.mutations, there, failed, strict=True)
-    ]
-    lines = aligned(["mutation", "images", "failed"], rows)
+    study = result.document()
     kept = sum(output.kept for output in result.outputs)
     before = f", {kept} kept from an earlier run" if kept else ""
-    made = _counted(len(result.outputs) - kept, "image")
-    lines += ["", f"{made} written to {folder}{before}; the list is {result_file} there"]
-    failures = _failures(result)
-    lines += failures[:MOST_FAILURES]
+    made = counted(study.counts.written - kept, "image")
+    lines = [*block_lines(_mutations(study)), ""]
+    lines += [f"{made} written to {folder}{before}; the list is {result_file} there"]
+    failures = list(_failures(study))
+    lines += [f"failed: {each}" for each in failures[:MOST_FAILURES]]
     if len(failures) > MOST_FAILURES:
         lines.append(f"and {len(failures) - MOST_FAILURES} more failures, see {folder / result_file}")
-    lines += [f"note: {note}" for note in result.notes]
+    lines += [f"note: {note}" for note in study.notes]
     if left_over:
         lines.append(f"note: {left_over_note(left_over, folder)}")
     return "\n".join(one_line(line) for line in lines) + "\n"
 
 
+def mutate_blocks(study: MutateResult) -> Iterator[Block]:
+    """The same in a report."""
+    counts = study.counts
+    yield Paragraph(
+        f"{counted(counts.images, 'image')}, {counts.unreadable} of them unreadable; "
+        f"{counts.written} written, {counts.failures} failed."
+    )
+    yield _mutations(study)
+    failures = tuple(_failures(study))
+    if failures:
+        more = (f"and {len(failures) - MOST_FAILURES} more",) if len(failures) > MOST_FAILURES else ()
+        yield Fold("What failed", (Listing((*failures[:MOST_FAILURES], *more)),))
+
+
+def _mutations(study: MutateResult) -> Table:
+    there, failed = (
+        Counter(one.mutation for image in study.images for one in getattr(image, kind))
+        for kind in ("outputs", "failures")
+    )
+    rows = (
+        (name_text(each.text), str(there[number]), str(failed[number])) for number, each in enumerate(study.mutations)
+    )
+    return Table("", ("mutation", "images", "failed"), tuple(rows))
+
+
 def left_over_note(paths: Sequence[str], folder: Path) -> str:
     """That files of an earlier run are among those of this one."""
     verb, first = ("is", "") if len(paths) == 1 else ("are", "the first ")
-    return f"{_counted(len(paths), 'file')} in {folder} {verb} of an earlier run, not of this one: {first}{paths[0]}"
+    return f"{counted(len(paths), 'file')} in {folder} {verb} of an earlier run, not of this one: {first}{paths[0]}"
 
 
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def _failures(result: BatchResult) -> list[str]:
+def _failures(study: MutateResult) -> Iterator[str]:
     """One line for everything that failed for one image for one reason."""
-    grouped: dict[tuple[str, str], list[int | None]] = {}
-    for failure in result.failures:
-        grouped.setdefault((failure.image, failure.message), []).append(failure.mutation)
-    lines = []
-    for (image, message), numbers in grouped.items():
-        number = numbers[0]
-        which = "" if number is None else f", {result.settings.mutations[number].text}"
-        more = f" and {len(numbers) - 1} more" if len(numbers) > 1 else ""
-        lines.append(f"failed: {image}{which}{more}: {message}")
-    return lines
+    for image in study.images:
+        grouped: dict[str, list[int | None]] = {}
+        for failure in image.failures:
+            grouped.setdefault(failure.message, []).append(failure.mutation)
+        for message, numbers in grouped.items():
+            which = "" if numbers[0] is None else f", {study.mutations[numbers[0]].text}"
+            more = f" and {len(numbers) - 1} more" if len(numbers) > 1 else ""
+            yield f"{image.name}{which}{more}: {message}"

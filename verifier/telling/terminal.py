@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from verifier.base.errors import one_line
-from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Section, Table
+from verifier.telling.blocks import Block, Cell, Figure, Fold, Listing, Paragraph, Row, Section, Table
+
+PLAIN = "\x1b[0m"
+SHADES = ((0.95, "\x1b[32m"), (0.8, "\x1b[92m"), (0.6, "\x1b[33m"), (0.3, "\x1b[91m"), (-1.0, "\x1b[31m"))
+"""Least share -> colour, warm where little is left."""
 
 
 def section_lines(section: Section) -> Iterator[str]:
@@ -19,18 +23,18 @@ def section_lines(section: Section) -> Iterator[str]:
         yield from section_lines(inner)
 
 
-def blocks_lines(blocks: Iterable[Block]) -> Iterator[str]:
-    """Blocks below each other; what has a caption stands apart."""
+def blocks_lines(blocks: Iterable[Block], *, colour: bool = False) -> Iterator[str]:
+    """Blocks below each other; what has a caption stands apart, and with `colour` cells with a share are coloured."""
     before = False
     for at, block in enumerate(blocks):
         apart = isinstance(block, Table) and bool(block.caption)
         if at and (apart or before):
             yield ""
-        yield from block_lines(block)
+        yield from block_lines(block, colour=colour)
         before = apart
 
 
-def block_lines(block: Block) -> Iterator[str]:
+def block_lines(block: Block, *, colour: bool = False) -> Iterator[str]:
     """A paragraph in one line, a list, or a table below its caption; of a picture its caption."""
     match block:
         case Paragraph():
@@ -42,17 +46,27 @@ def block_lines(block: Block) -> Iterator[str]:
             if block.caption:
                 yield one_line(block.caption)
             rows = [[one_line(cell.text if isinstance(cell, Cell) else cell) for cell in row] for row in block.rows]
-            yield from aligned([*map(one_line, block.header or ("what", "value"))], rows)
+            shades = list(map(_shades, block.rows)) if colour else None
+            yield from aligned([*map(one_line, block.header or ("what", "value"))], rows, shades)
         case Figure():
             yield one_line(block.caption)
         case Fold():
             yield one_line(block.summary)
-            yield from blocks_lines(block.blocks)
+            yield from blocks_lines(block.blocks, colour=colour)
 
 
-def aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Left-aligned columns, two spaces apart, under a header and a rule."""
+def _shades(row: Row) -> list[str]:
+    shares = (cell.heat if isinstance(cell, Cell) else None for cell in row)
+    return ["" if share is None else next(colour for least, colour in SHADES if share >= least) for share in shares]
+
+
+def aligned(
+    header: Sequence[str], rows: Sequence[Sequence[str]], shades: Sequence[Sequence[str]] | None = None
+) -> list[str]:
+    """Left-aligned columns, two spaces apart, under a header and a rule; `shades` are colours of the cells."""
     widths = [max(len(row[k]) for row in [header, *rows]) for k in range(len(header))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in [header, *rows]]
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    return [line.rstrip() for line in lines]
+    padded = [[cell.ljust(width) for cell, width in zip(row, widths, strict=True)] for row in [header, *rows]]
+    for row, colours in zip(padded[1:], shades or (), strict=False):
+        row[:] = [f"{shade}{cell}{PLAIN}" if shade else cell for cell, shade in zip(row, colours, strict=True)]
+    padded.insert(1, ["-" * width for width in widths])
+    return ["  ".join(row).rstrip() for row in padded]

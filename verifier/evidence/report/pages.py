@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 from verifier.base.words import counted
 from verifier.evidence.consistency import check_documents
@@ -14,29 +15,34 @@ from verifier.evidence.report.assumptions import assumptions_section
 from verifier.evidence.report.flat import flat_text
 from verifier.evidence.report.gates import gate_sentences, gates_section
 from verifier.evidence.report.matrices import matrices_section
-from verifier.evidence.report.other_results import wing_section, wing_sentences
 from verifier.evidence.report.provenance import provenance_section
 from verifier.evidence.report.rating import rate_section, rate_sentences
 from verifier.evidence.report.requirements import answers_section, requirement_section
 from verifier.evidence.report.subjects import Subject, subjects_of, unattached_answers
 from verifier.evidence.report.summary import summary_section
+from verifier.telling.assess import assess_sections, assess_sentences
 from verifier.telling.blocks import Page, Section
+from verifier.telling.closedloop import curve_blocks, trade_off_blocks, trade_off_sentences
+from verifier.telling.collision import collision_blocks, collision_sentence
 from verifier.telling.compare import compare_section, compare_sentences
 from verifier.telling.html import html_text
 from verifier.telling.markdown import markdown_text
+from verifier.telling.mutate import mutate_blocks
 from verifier.telling.wording import name_text
 
 OF_REQUIREMENTS = frozenset({"run", "explain", "require", "confusion"})
 """Kinds of documents that tell of requirements and their matrices; the others have sections of their own."""
-SECTIONS = MappingProxyType(
+SENTENCES: Mapping[str, Callable[[Document], Iterable[tuple[str, str]]]] = MappingProxyType(
     {
-        "compare": lambda document, anchor: compare_section(document.result, document.name, anchor),
-        "rate": rate_section,
+        "compare": lambda document: compare_sentences(document.result, document.name),
+        "rate": rate_sentences,
+        "assess": lambda document: assess_sentences(document.result),
+        "trade_offs": lambda document: ((text, "") for text in trade_off_sentences(document.result)),
+        "collision": lambda document: [(collision_sentence(document.result), "")],
+        "mutate": lambda document: [(f"{counted(document.result.counts.written, 'mutated image')} written.", "")],
     }
 )
-SENTENCES = MappingProxyType(
-    {"compare": lambda document: compare_sentences(document.result, document.name), "rate": rate_sentences}
-)
+"""What a document says in the summary, by its kind."""
 
 
 def html_report(documents: Sequence[Document], title: str | None = None) -> str:
@@ -71,15 +77,35 @@ def report_page(documents: Sequence[Document], title: str | None = None) -> Page
     others = [each for each in documents if each.kind not in OF_REQUIREMENTS]
     gated = [each for each in documents if each.kind == "run" and each.result.gates is not None]
     sentences = [pair for each in gated for pair in gate_sentences(each, each.result.gates)]
-    sentences += [pair for each in others for pair in SENTENCES.get(each.kind, wing_sentences)(each)]
+    sentences += [pair for each in others if each.kind in SENTENCES for pair in SENTENCES[each.kind](each)]
     sections = [summary_section(documents, subjects, sentences)]
     sections += _requirement_sections(subjects)
     sections += answers_section(list(unattached_answers(documents, subjects)))
     sections += [gates_section(each, each.result.gates, f"g{k}") for k, each in enumerate(gated, start=1)]
-    for k, each in enumerate(others, start=1):
-        sections.append(SECTIONS.get(each.kind, wing_section)(each, f"d{k}"))
+    sections += [_other_section(each, f"d{k}") for k, each in enumerate(others, start=1)]
     sections += [matrices_section(documents), assumptions_section(documents), provenance_section(documents)]
     return Page(_title(documents) if title is None else title, tuple(sections))
+
+
+def _other_section(document: Document, anchor: str) -> Section:
+    """The section of a document that verifies no requirement of a run."""
+    result: Any = document.result
+    match document.kind:
+        case "compare":
+            return compare_section(result, document.name, anchor)
+        case "rate":
+            return rate_section(document, anchor)
+        case "assess":
+            return Section(f"Robustness: {document.name}", (), tuple(assess_sections(result)), anchor)
+        case "collision":
+            title, blocks = "Probability of collision", collision_blocks(result)
+        case "trade_offs":
+            title, blocks = "Safety against efficiency", trade_off_blocks(result)
+        case "curves":
+            title, blocks = "Safety against efficiency", curve_blocks(result.curves, "given curves")
+        case _:
+            title, blocks = "Mutated images", mutate_blocks(result)
+    return Section(f"{title}: {document.name}", tuple(blocks), id=anchor)
 
 
 def _told_apart(documents: Sequence[Document]) -> tuple[Document, ...]:

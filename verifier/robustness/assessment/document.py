@@ -156,6 +156,11 @@ class CriterionRecord:
     intervals: tuple[tuple[float, float] | None, ...]
     break_: BreakRecord
 
+    def fails(self, margin: float) -> bool:
+        """Whether this margin is too small; a requirement above or below a probability needs more than 0."""
+        strict = self.kind == "requirement" and self.limit.startswith(("P > ", "P < "))
+        return margin < 0 or (strict and margin == 0)
+
 
 @dataclass(frozen=True)
 class CriterionName:
@@ -237,14 +242,10 @@ def assess_document(result: AssessmentResult) -> AssessResult:
     return AssessResult(
         title=result.title,
         verdict=result.verdict.value,
-        inputs=_inputs(result.inputs),
+        inputs=tuple(InputFile(**each) for each in result.inputs),
         versions=result.versions,
         systems=tuple(map(_system, result.systems)),
     )
-
-
-def _inputs(files: Sequence[Mapping[str, str]]) -> tuple[InputFile, ...]:
-    return tuple(InputFile(**each) for each in files)
 
 
 def _system(found: SystemResult) -> SystemRecord:
@@ -349,7 +350,7 @@ def _degradation(found: SystemResult) -> DegradationRecord:
         unit=given.unit,
         scale=given.scale,
         levels=tuple(map(_level, result.levels)),
-        inputs=_inputs(result.inputs),
+        inputs=tuple(InputFile(**each) for each in result.inputs),
         settings=result.settings,
         remarks=result.remarks,
         criteria=tuple(map(criterion_record, result.criteria, result.breaks)),

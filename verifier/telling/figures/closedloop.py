@@ -208,7 +208,7 @@ def _draw_table(axis: Axes, table: MetricTable) -> Any:
             (baseline if row.kind == "baseline" else others)[at, column] = (
                 cell.area if row.kind == "baseline" else cell.robustness
             )
-            dark = row.kind != "baseline" and cell.robustness < 0.35
+            dark = row.kind != "baseline" and cell.robustness is not None and cell.robustness < 0.35
             axis.text(column, at, f"{cell.area:.2f}", ha="center", va="center", fontsize="small",
                       fontweight="bold" if cell.detector in row.best else "normal",
                       color="white" if dark else "black")  # fmt: skip
