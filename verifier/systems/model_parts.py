@@ -81,20 +81,6 @@ class BoundedVariable:
 
 
 @dataclass(frozen=True)
-class BoundedVariable:
-    """A variable or input with its range in numbers."""
-
-    name: str
-    low: int
-    high: int
-
-    @property
-    def size(self) -> int:
-        """Number of values."""
-        return self.high - self.low + 1
-
-
-@dataclass(frozen=True)
 class PlacedObject:
     """An object of the environment: its true class and its distance to the ego in metres.
 
