@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from graphlib import CycleError, TopologicalSorter
 from typing import Literal, TypeAlias
 
 from verifier.base.errors import UsageError
-from verifier.language.expressions import replace_atoms
+from verifier.language.expressions import Source, replace_atoms
 from verifier.language.expressions.kinds import Kind
-from verifier.language.expressions.syntax import FALSE, TRUE, Call, Node, Number, Operation, labels_of
+from verifier.language.expressions.syntax import FALSE, TRUE, Call, Node, Number, Operation, labels_of, names_in
 
 EMPTY_CLASS = "empty"
 ONE = Number(1)
@@ -256,3 +257,17 @@ class Planner:
     def __post_init__(self) -> None:
         if self.pick not in PICKS:
             raise UsageError(f"planner '{self.name}': unknown pick rule {self.pick!r}; known: {', '.join(PICKS)}")
+
+
+def dependency_order(nodes: Mapping[str, Node], table: Source) -> list[str]:
+    """The names of `nodes`, each after those that its node uses; InputError when they go in a circle."""
+    uses = {name: sorted(names_in(node) & nodes.keys()) for name, node in nodes.items()}
+    try:
+        return list(TopologicalSorter(uses).static_order())
+    except CycleError as error:
+        circle: list[str] = error.args[1][:0:-1]  # each uses the next one; the first stands at both ends
+        at = circle.index(min(circle))
+        names = [*circle[at:], *circle[:at]][:10]
+        more = [f"{len(circle) - 10} more"] if len(circle) > 10 else []
+        shown = " -> ".join([*names, *more, circle[at]])
+        raise table.error(f"these depend on each other in a circle: {shown}", None) from None
