@@ -310,7 +310,8 @@ class _Checker:
             if behind is not None:
                 moved = next(each.hidden is None for each in self.model.variables if each.name == behind)
                 why = f"hidden from planners: {'the world moves it' if moved else 'the model says so'}"
-                message = f"'{behind}' is {why}" if name.name == behind else f"'{name.name}' reads '{behind}', which is {why}"
+                what = f"'{behind}'" if name.name == behind else f"'{name.name}' reads '{behind}', which"
+                message = f"{what} is {why}"
                 raise self.model.text_at(path).error(message, name.position, hint)
 
     def _fail(self, path: str, message: str, hint: str | None = None) -> InputError:
