@@ -226,6 +226,10 @@ class _Checker:
             self._refuse_hidden(path, tracker.of)
             if any(atom.function == "confirmed" for atom in atoms_in(tracker.of)):
                 raise self._fail(path, "a tracker is of what is reported, not of confirmed(...)")
+        if planner.kind != "rules" and self.model.world:
+            drawn = ", ".join(f"'{each.name}'" for each in self.model.world)
+            message = f"planner '{planner.name}' is computed for a world that does not move on its own"
+            raise self._fail(f"planners.{planner.name}.kind", f"{message}, and this one draws {drawn}", "use rules")
         self._check_reading(planner)
         rules: tuple[Rule | Run, ...] = (*planner.rules, *planner.runs)
         for rule in rules:
