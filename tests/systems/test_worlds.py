@@ -75,6 +75,41 @@ def test_a_pedestrian_who_walks_at_random(worlds, tmp_path):
     check(worlds / "crossing_stochastic", tmp_path)
 
 
+def test_two_objects_with_identities_one_of_which_leaves_at_random(worlds, tmp_path):
+    check(worlds / "agv_two_objects", tmp_path)
+
+
+@pytest.mark.parametrize("world", ["crossing_stochastic", "agv_two_objects"])
+def test_draws_are_exact_in_exact_arithmetic(worlds, tmp_path, world):
+    folder = worlds / world
+    expected = [each for each in json.loads((folder / "values.json").read_text())["values"] if each["asked"] == "P"]
+    expected = {(each["requirement"], each["environment"]): each.get("exact") for each in expected}
+    spec = spec_of(folder, tmp_path, {name for name, _ in expected} - {"hit_if_slow"})
+    exactly = RunOptions(confidence=None, engines=Engines(exact=True))
+    found = verify_spec(spec, matrices_of(folder, tmp_path), exactly).requirements
+    assert found
+    for result in found:
+        for point in result.points:
+            wanted = expected[result.name, point.environment]
+            assert wanted is None or str(point.exact) == wanted, result.name
+
+
+def test_false_positives_in_every_bin_apart_from_errors_of_distance(worlds, tmp_path):
+    folder = worlds / "phantom_braking"
+    spec, path = spec_of(folder, tmp_path, {"close", "hard"}), matrices_of(folder, tmp_path)
+    document = json.loads(path.read_text())
+    del document["localisation"]
+    path.write_text(json.dumps(document))
+    found = {
+        (result.name, point.environment): point.probability
+        for result in verify_spec(spec, path, POINTS).requirements
+        for point in result.points
+    }
+    # What the reference has without errors of distance.
+    assert math.isclose(found["close", "lead"], 4.60947157583e-07, rel_tol=1e-9)
+    assert math.isclose(found["hard", "lead"], 0.0452191086493, rel_tol=1e-9)
+
+
 def value(folder, target, name, environment, *changes):
     """One probability with the model changed."""
     model = (folder / "model.toml").read_text()

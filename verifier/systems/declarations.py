@@ -170,6 +170,12 @@ class _Checker:
                 self._type(f"{path}.when", placed.when, state, "boolean")
                 for condition in placed.class_when.values():
                     self._type(f"{path}.class", condition, state, "boolean")
+                for name, where in placed.at.items():
+                    if not isinstance(where, Mapping):
+                        self._type(f"{path}.at.{name}", where, state, "number")
+                        continue
+                    for condition in where.values():
+                        self._type(f"{path}.at.{name}", condition, state, "boolean")
         for index, end in enumerate(model.field_of_view_m or ()):
             self._type(f"field_of_view.distance_m[{index}]", end, constants, "number")
         for planner in model.planners.values():

@@ -22,7 +22,7 @@ import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -163,6 +163,11 @@ class SystemModel:
             moved={key: f"environments.{environment}.{inner}" for key, inner in keys.items()},
         )
 
+    @property
+    def placed_by(self) -> frozenset[str]:
+        """The further variables of the matrices by which some object says where it is."""
+        return frozenset(name for objects in self.environments.values() for placed in objects for name in placed.at)
+
     def environment_classes(self) -> frozenset[str]:
         """Every class that stands in some environment; `empty` is not one."""
         objects = itertools.chain.from_iterable(self.environments.values())
@@ -244,7 +249,7 @@ class SystemModel:
             resolve(self.admissible, "admissible"),
             {
                 name: tuple(
-                    _resolved_object(resolve, each, self.object_path(name, index))
+                    each.with_nodes(partial(_resolved, resolve, self.object_path(name, index)))
                     for index, each in enumerate(objects)
                 )
                 for name, objects in self.environments.items()
@@ -347,13 +352,8 @@ def _bounded(model: SystemModel, resolve: _Resolver, path: str, variable: Variab
     return BoundedVariable(variable.name, low, high)
 
 
-def _resolved_object(resolve: _Resolver, placed: PlacedObject, path: str) -> PlacedObject:
-    return replace(
-        placed,
-        distance_m=resolve(placed.distance_m, f"{path}.distance_m"),
-        when=resolve(placed.when, f"{path}.when"),
-        class_when={name: resolve(node, f"{path}.class") for name, node in placed.class_when.items()},
-    )
+def _resolved(resolve: _Resolver, path: str, key: str, node: Node) -> Node:
+    return resolve(node, f"{path}.{key}")
 
 
 def bounded(system: System, path: str, named: Memory | Draw) -> BoundedVariable:
