@@ -9,6 +9,7 @@ import math
 import pytest
 from world_specs import matrices_of, spec_of
 
+from verifier.checking.settings import EngineSettings
 from verifier.pipeline import verify_spec
 from verifier.study.case import Study, read_inputs
 from verifier.study.options import RunOptions
@@ -85,7 +86,7 @@ def test_draws_are_exact_in_exact_arithmetic(worlds, tmp_path, world):
     expected = [each for each in json.loads((folder / "values.json").read_text())["values"] if each["asked"] == "P"]
     expected = {(each["requirement"], each["environment"]): each.get("exact") for each in expected}
     spec = spec_of(folder, tmp_path, {name for name, _ in expected} - {"hit_if_slow"})
-    exactly = RunOptions(confidence=None, engines=Engines(exact=True))
+    exactly = RunOptions(confidence=None, engines=EngineSettings(exact=True))
     found = verify_spec(spec, matrices_of(folder, tmp_path), exactly).requirements
     assert found
     for result in found:
