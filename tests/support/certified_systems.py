@@ -43,8 +43,9 @@ def distributions(content, state):
     """What nature can choose in a state: observation -> chance, for vertices of all draws and their mean."""
     subject, region = content["subject"], content["region"]
     row = subject["row"][state]
+    moved, outcomes = motion_of(subject, state), len(subject.get("motion", [[1]])[0])
     if row < 0:
-        return [{0: Fraction(1)}]
+        return [moved]
     told = [frozenset(each) for each in subject["observations"]]
     reports = [frozenset(each) for each in subject["reports"]]
     choices = [{frozenset(): Fraction(1)}]
@@ -66,12 +67,25 @@ def distributions(content, state):
                             after[union] = after.get(union, 0) + chance * Fraction(mass, unit)
                 wider.append(after)
         choices = wider
-    found = [{told.index(seen): chance for seen, chance in choice.items()} for choice in choices]
+    found = [
+        {
+            told.index(seen) * outcomes + w: chance * share
+            for seen, chance in choice.items()
+            for w, share in moved.items()
+        }
+        for choice in choices
+    ]
     mean = {}
     for choice in found:
         for seen, chance in choice.items():
             mean[seen] = mean.get(seen, 0) + chance / len(found)
     return [dict(items) for items in dict.fromkeys(tuple(sorted(each.items())) for each in [*found, mean])]
+
+
+def motion_of(subject, state):
+    """What the world draws in a state: number of the outcome -> its chance."""
+    often = subject["motion"][subject["moving"][state]] if "motion" in subject else [1]
+    return {k: Fraction(each, sum(often)) for k, each in enumerate(often) if each}
 
 
 def greatest_lost(content, rng, most=MOST_CHOICES):

@@ -18,10 +18,13 @@ class PlainSystem:
         lost: states in which the run is lost.
         rates: (bins, predicted, true) nested lists of fractions.
         ends: states without successors, the lost ones included.
+
+    Where the channel's world draws, `following[s][y * outcomes + w]` is where outcome w leads.
     """
 
     def __init__(self, channel, following, row, lost, rates, ends):
         self.channel, self.following, self.row, self.lost, self.ends = channel, following, row, lost, ends
+        self.motion = [[Fraction(1)]] * len(channel.bins) if channel.motion is None else channel.motion.tolist()
         self.rates = rates
         size = range(len(channel.labels))
         self.perfect = [[[Fraction(y == t) for t in size] for y in size] for _ in rates]
@@ -31,10 +34,14 @@ class PlainSystem:
         pairs = zip(self.channel.bins[row].tolist(), self.channel.columns[row].tolist(), strict=True)
         return [(at, true) for at, true in pairs if true >= 0]
 
-    def next(self, state, labels):
+    def drawn(self, state):
+        """(outcome, probability) of all that the world may draw in a state."""
+        return [(w, p) for w, p in enumerate(self.motion[self.row[state]]) if p]
+
+    def next(self, state, labels, w):
         asked = frozenset().union(*self.channel.observations)
         told = frozenset().union(*(self.channel.labels[label] for label in labels)) & asked
-        return self.following[state][self.channel.observations.index(told)]
+        return self.following[state][self.channel.observations.index(told) * len(self.motion[0]) + w]
 
     def reports(self, state, rates):
         """(labels, probability) of everything that may be reported in a state."""
@@ -51,18 +58,22 @@ class PlainSystem:
         found = [Fraction(state in self.lost) for state in range(len(self.following))]
         for state in reversed(range(len(found))):
             if state not in self.ends:
-                found[state] = sum(p * found[self.next(state, labels)] for labels, p in self.reports(state, rates))
+                found[state] = sum(
+                    p * q * found[self.next(state, labels, w)]
+                    for labels, p in self.reports(state, rates)
+                    for w, q in self.drawn(state)
+                )
         return found
 
-    def counting(self, state, labels, risk):
+    def counting(self, state, labels, w, risk):
         """The detection errors that count: members of the smallest sets with which the risk would have been
-        smaller."""
+        smaller, the world's draw being as it was."""
         draws = self.draws(state)
         wrong = [k for k, label in enumerate(labels) if label != draws[k][1]]
         helping = []
         for chosen in itertools.chain.from_iterable(itertools.combinations(wrong, n) for n in range(len(wrong) + 1)):
             corrected = [draws[k][1] if k in chosen else label for k, label in enumerate(labels)]
-            if risk[self.next(state, corrected)] < risk[self.next(state, labels)]:
+            if risk[self.next(state, corrected, w)] < risk[self.next(state, labels, w)]:
                 helping.append(set(chosen))
         smallest = [one for one in helping if not any(other < one for other in helping)]
         return frozenset((draws[k][0], labels[k], draws[k][1]) for k in set().union(*smallest))
@@ -84,8 +95,9 @@ class PlainSystem:
             if state in self.ends:
                 continue
             outcomes = [
-                (self.next(state, labels), self.counting(state, labels, risk), probability)
+                (self.next(state, labels, w), self.counting(state, labels, w, risk), probability * chance)
                 for labels, probability in self.reports(state, self.rates)
+                for w, chance in self.drawn(state)
             ]
             open_ = {following: set() for following, _, _ in outcomes}
             for following, kinds, _ in outcomes:

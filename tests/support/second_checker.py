@@ -12,7 +12,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from certified_systems import formula_of
+from certified_systems import formula_of, motion_of
 from interval_models import vertices
 
 from verifier.checking.graphs import components
@@ -167,8 +167,9 @@ def _choices(content, state, lower, upper):
     for choice in choices:
         ahead = {}
         for seen, chance in choice.items():
-            after = subject["following"][state][told.index(seen)]
-            ahead[after] = ahead.get(after, 0) + chance
+            for outcome, share in motion_of(subject, state).items():
+                after = subject["following"][state][told.index(seen) * len(subject.get("motion", [[1]])[0]) + outcome]
+                ahead[after] = ahead.get(after, 0) + chance * share
         result.append(ahead)
     return result
 

@@ -6,6 +6,7 @@ Every draw reports one label of `labels`, and each label is an observation.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, cast
 
 import numpy as np
@@ -75,3 +76,43 @@ def random_rates(rng, bins, labels, zero=0.0):
     cells = rng.gamma(0.8, size=(bins, labels, labels)) * (rng.random((bins, labels, labels)) >= zero)
     cells[:, 0, :] += cells.sum(axis=1) == 0
     return cells / cells.sum(axis=1, keepdims=True)
+
+
+def drawing_twins(rng, formula, states=6, bins=2, draws=1):
+    """A random objective whose world draws one of two outcomes, and the same as one more draw of the detector.
+
+    Returns:
+        the objective; its twin, in which each row has one more draw, of label {w}, from column 0 of a bin of its own
+        behind the `bins`; and a function from (.., bins, 3, 3) rates, or bounds of rates in parts of `whole`, of the
+        objective to those of the twin.
+    """
+    labels, rows = [(), ("a",), ("b",)], 2 * bins
+    places = rng.integers(0, bins, (rows, draws)), np.where(rng.random((rows, draws)) < 0.1, -1, 1)
+    places[1][places[1] > 0] = rng.integers(0, 3, (places[1] > 0).sum())
+    channel = channel_of(labels, *places)
+    chance = rng.choice([0, 1000, *range(1, 1000, 37)], rows, p=[0.1, 0.1, *[0.8 / 27] * 27])
+    motion = np.array(
+        [[Fraction(1000 - int(each), 1000), Fraction(int(each), 1000)] for each in chance], dtype=object
+    )
+    following = rng.integers(0, states, (states, len(channel.observations), 2))
+    row, over = rng.integers(0, rows, states), (states - 1,)
+    true_in = {name: set(np.flatnonzero(rng.random(states) < 0.5).tolist()) for name in ("p", "q")}
+    one = objective_of(channel.moved_by(motion), following.reshape(states, -1), row, true_in, formula, (0, 1), over)
+    own = bins + np.arange(rows)[:, None], np.zeros((rows, 1), dtype=np.int64)
+    wide = channel_of([*labels, ("w",)], *(np.concatenate(both, axis=1) for both in zip(places, own, strict=True)))
+    ahead = np.zeros((states, len(wide.observations)), dtype=np.int64)
+    for number, told in enumerate(wide.observations):
+        if told - {"w"} in channel.observations:
+            ahead[:, number] = following[:, channel.observations.index(told - {"w"}), int("w" in told)]
+    other = objective_of(wide, ahead, row, true_in, formula, (0, 1), over)
+
+    def widened(rates, whole=1):
+        found = np.zeros((*rates.shape[:-3], bins + rows, 4, 4), dtype=rates.dtype)
+        found[..., 0, :] = whole
+        found[..., :bins, :3, :3] = rates
+        found[..., :bins, 3, :] = 0
+        found[..., bins:, 3, 0] = chance * whole / 1000
+        found[..., bins:, 0, 0] = (1000 - chance) * whole / 1000
+        return found
+
+    return one, other, widened

@@ -1,5 +1,7 @@
 """Specs of the reference systems, cut down to some requirements."""
 
+import json
+
 
 def spec_of(folder, target, keep):
     """The spec with only those requirements that `keep` names."""
@@ -11,7 +13,12 @@ def spec_of(folder, target, keep):
 
 
 def matrices_of(folder, target):
-    """The matrices, whose file calls false positives as it did before there was one vocabulary."""
+    """The matrices, in the format of today: false positives under their name, bins of variables under `where`."""
     path = target / "cm.json"
-    path.write_text((folder / "cm.json").read_text().replace('"false_alarms"', '"false_positives"'))
+    document = json.loads((folder / "cm.json").read_text())
+    document["false_positives"] = document.pop("false_alarms")
+    names = [each["name"] for each in document.get("variables", [])]
+    for each in document["bins"] if names else ():
+        each["where"] = {name: each.pop(name) for name in names}
+    path.write_text(json.dumps(document))
     return path

@@ -15,6 +15,7 @@ from verifier.systems.skeleton import build_skeleton
 
 CLASSES = ("ped", "car")
 STEPS = 5
+FIRST = "x = 0 & v = 0", "x = 0 & v = 0 & y = 1"
 PLACES = [(x, v) for x in range(10) for v in range(3)]
 
 
@@ -26,17 +27,31 @@ def reference(shared):
     return module
 
 
-def condition(rng):
-    return rng.choice(["x < 3", "x % 2 = 0", "v = 1 | x > 4", "v != 2", "x + v < 6", "true", "true"])
+def condition(rng, hidden=False):
+    hidden = ["y < 2", "y = 3 | x > 2", "x + y != 4"] if hidden else []
+    return rng.choice(["x < 3", "x % 2 = 0", "v = 1 | x > 4", "v != 2", "x + v < 6", "true", "true", *hidden])
 
 
-def obj(rng, name):
-    kind = f'"{rng.choice(CLASSES)}"'
+def obj(rng, name, draws):
+    kind, moved = f'"{rng.choice(CLASSES)}"', "y" if draws and rng.random() < 0.5 else "x"
     if rng.random() < 0.4:
-        kind = '{ ped = "x < 3", car = "x >= 3" }'
-    when = f', when = "{condition(rng)}"' if rng.random() < 0.6 else ""
-    distance = f"({rng.randrange(9)} + {rng.randrange(3)} * x) % 10"
+        kind = f'{{ ped = "{moved} < 3", car = "{moved} >= 3" }}'
+    when = f', when = "{condition(rng, draws)}"' if rng.random() < 0.6 else ""
+    distance = f"({rng.randrange(9)} + {rng.randrange(3)} * {moved}) % 10"
     return f'{{ name = "{name}", class = {kind}{when}, distance_m = "{distance}" }}'
+
+
+def drawing(rng):
+    """Lines for what moves at random, with probabilities of 0 and 1 in some states, and the next v."""
+    walk = rng.choice(
+        ['0 = "ite(x < 3, 0.25, 0.5)", 1 = 0.25, 2 = "rest"', '2 = "0.2 * y", 1 = "rest"', '0 = 0.7, 2 = "0.3"']
+    )
+    gust = rng.choice(['1 = "0.25 * v", 0 = "rest"', '1 = "ite(y < 2, 0, 1)", 0 = "rest"', '0 = 0.5, 1 = "rest"'])
+    moved = rng.choice(["(y + walk) % 4", "ite(gust = 1, 0, min(y + walk, 3))", "min(max(y - walk, 0) + gust, 3)"])
+    v = rng.choice(["u", "ite(gust = 1, max(u - 1, 0), u)", "min(u + walk // 2, 2)"])
+    lines = ["[world]", f"walk = {{ range = [0, 2], probability = {{ {walk} }} }}"]
+    lines += [f"gust = {{ range = [0, 1], probability = {{ {gust} }} }}"]
+    return [f'y = {{ range = [0, 3], next = "{moved}" }}', *lines], v
 
 
 def atom(rng, names, last):
@@ -50,20 +65,22 @@ def atom(rng, names, last):
     return rng.choice(asked)
 
 
-def world(rng):
+def world(rng, draws):
     """A model and a confusion document."""
     names = ["a", "b"][: rng.randrange(1, 3)]
     frames, viewed = rng.choice([1, 1, 2]), rng.random() < 0.4
     reading = rng.choice(["last", "last", "any"])
     memory, tracker = rng.random() < 0.5, rng.random() < 0.5 and frames == 1
-    lines = [f"step_s = {frames}", "frame_s = 1", 'initial = "x = 0 & v = 0"', 'terminal = "x >= 6"']
-    lines += ["[variables]", 'x = { range = [0, 9], next = "min(x + v, 9)" }', 'v = { range = [0, 2], next = "u" }']
+    moving, v = drawing(rng) if draws else ([], "u")
+    lines = [f"step_s = {frames}", "frame_s = 1", f'initial = "{FIRST[draws]}"', 'terminal = "x >= 6"']
+    lines += ["[variables]", 'x = { range = [0, 9], next = "min(x + v, 9)" }']
+    lines += [f'v = {{ range = [0, 2], next = "{v}", hidden = false }}', *moving]
     lines += [
         "[inputs]",
         f'u = {{ range = [0, 2], default = "{rng.choice(["1", "min(v + 1, 2)", "ite(v = 0, 2, v - 1)"])}" }}',
     ]
     lines += ["[field_of_view]", "distance_m = [0, 10]"] * viewed
-    lines += ["[environments]", f"here = [{', '.join(obj(rng, name) for name in names)}]", "[planners.p]"]
+    lines += ["[environments]", f"here = [{', '.join(obj(rng, name, draws) for name in names)}]", "[planners.p]"]
     lines += [f'reading = "{reading}"'] if reading != "last" else []
     lines += ["memory = { m = { range = [0, 2], initial = 1 } }"] * memory
     odds = "log_odds = { hit = 2, miss = -1, range = [-2, 3], confirm = 2, delete = 0 }"
@@ -105,13 +122,13 @@ def walked(rows, first, value):
     return found
 
 
-def check(reference, folder, seed):
+def check(reference, folder, seed, draws=False):
     """Whether something random happened."""
-    model, document = world(random.Random(seed))
+    model, document = world(random.Random(seed), draws)
     (folder / "model.toml").write_text(model)
     (folder / "cm.json").write_text(json.dumps(document))
     slow = reference.Model(folder, "here", "p")
-    rows, _, truths, _ = slow.explore("x = 0 & v = 0", [reference.compiled(f"x = {x} & v = {v}") for x, v in PLACES])
+    rows, _, truths, _ = slow.explore(FIRST[draws], [reference.compiled(f"x = {x} & v = {v}") for x, v in PLACES])
     expected = walked([row for (row,) in rows], 0, [PLACES[truth.index(True)] for truth in truths])
     matrices = read_confusion(folder / "cm.json").matrices
     system = read_model(folder / "model.toml").inside("here").instantiate()
@@ -135,6 +152,16 @@ def test_random_worlds_explored_step_by_step(reference, tmp_path, monkeypatch):
     assert sum(check(reference, tmp_path, seed) for seed in range(100, 120)) >= 10
 
 
+def test_random_worlds_that_draw(reference, tmp_path):
+    assert sum(check(reference, tmp_path, seed, draws=True) for seed in range(10)) >= 8
+
+
+def test_random_worlds_that_draw_explored_step_by_step(reference, tmp_path, monkeypatch):
+    monkeypatch.setattr(exploration, "_all_at_once", lambda scene: None)
+    assert sum(check(reference, tmp_path, seed, draws=True) for seed in range(100, 105)) >= 4
+
+
 @pytest.mark.slow
-def test_many_random_worlds(reference, tmp_path):
-    assert sum(check(reference, tmp_path, seed) for seed in range(1000, 6000)) >= 2500
+@pytest.mark.parametrize("draws", [False, True])
+def test_many_random_worlds(reference, tmp_path, draws):
+    assert sum(check(reference, tmp_path, seed, draws) for seed in range(1000, 6000)) >= 2500

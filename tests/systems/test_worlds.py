@@ -9,6 +9,7 @@ import math
 import pytest
 from world_specs import matrices_of, spec_of
 
+from verifier.checking.settings import EngineSettings
 from verifier.pipeline import verify_spec
 from verifier.study.case import Study, read_inputs
 from verifier.study.options import RunOptions
@@ -73,6 +74,41 @@ def test_frames_memory_and_a_field_of_view(worlds, tmp_path):
 
 def test_a_pedestrian_who_walks_at_random(worlds, tmp_path):
     check(worlds / "crossing_stochastic", tmp_path)
+
+
+def test_two_objects_with_identities_one_of_which_leaves_at_random(worlds, tmp_path):
+    check(worlds / "agv_two_objects", tmp_path)
+
+
+@pytest.mark.parametrize("world", ["crossing_stochastic", "agv_two_objects"])
+def test_draws_are_exact_in_exact_arithmetic(worlds, tmp_path, world):
+    folder = worlds / world
+    expected = [each for each in json.loads((folder / "values.json").read_text())["values"] if each["asked"] == "P"]
+    expected = {(each["requirement"], each["environment"]): each.get("exact") for each in expected}
+    spec = spec_of(folder, tmp_path, {name for name, _ in expected} - {"hit_if_slow"})
+    exactly = RunOptions(confidence=None, engines=EngineSettings(exact=True))
+    found = verify_spec(spec, matrices_of(folder, tmp_path), exactly).requirements
+    assert found
+    for result in found:
+        for point in result.points:
+            wanted = expected[result.name, point.environment]
+            assert wanted is None or str(point.exact) == wanted, result.name
+
+
+def test_false_positives_in_every_bin_apart_from_errors_of_distance(worlds, tmp_path):
+    folder = worlds / "phantom_braking"
+    spec, path = spec_of(folder, tmp_path, {"close", "hard"}), matrices_of(folder, tmp_path)
+    document = json.loads(path.read_text())
+    del document["localisation"]
+    path.write_text(json.dumps(document))
+    found = {
+        (result.name, point.environment): point.probability
+        for result in verify_spec(spec, path, POINTS).requirements
+        for point in result.points
+    }
+    # What the reference has without errors of distance.
+    assert math.isclose(found["close", "lead"], 4.60947157583e-07, rel_tol=1e-9)
+    assert math.isclose(found["hard", "lead"], 0.0452191086493, rel_tol=1e-9)
 
 
 def value(folder, target, name, environment, *changes):

@@ -1,7 +1,8 @@
 """Checks certificates of probabilities by whole numbers and graphs alone: python -I kernel.py BUNDLE
 
 A certificate (JSON) states a system: states with letters (bit i: proposition i holds); in a state labels are drawn
-from columns of rates in a region, and the union of their reports says which state follows. It claims bounds on the
+from columns of rates in a region, and the union of their reports says which state follows, together with what the
+world draws with fixed chances, if it does (version 4). It claims bounds on the
 probability of an LTL formula from each initial state, whatever rates of the region nature chooses in every step; the
 region may be a single point. A run is lost if it fails the formula (side "lower") or meets it ("upper"). Decided:
 
@@ -303,7 +304,12 @@ class System:
         number = {seen: k for k, seen in enumerate(told)}
         self.starts = whole(given["starts"], "/subject/starts", (None,), 0, count)
         self.letters = whole(given["letters"], "/subject/letters", (count,), 0, 2 ** len(given["propositions"]))
-        self.following = whole(given["following"], "/subject/following", (count, len(told)), 0, count)
+        motion, moving = given.get("motion", [[1]]), given.get("moving", [0] * count)
+        self._outcomes = len(motion[0])
+        demand(all(map(sum, whole(motion, "/subject/motion", (None, self._outcomes), 0))), "/subject/motion", "all 0")
+        self._chances = [motion[row] for row in whole(moving, "/subject/moving", (count,), 0, len(motion))]
+        width = len(told) * self._outcomes
+        self.following = whole(given["following"], "/subject/following", (count, width), 0, count)
         rows = whole(given["row"], "/subject/row", (count,), -1)
         pairs = zip(given["bins"], given["columns"], strict=True)
         drawn = [[columns[place] for place in zip(*pair, strict=True) if place[1] != -1] for pair in pairs]
@@ -311,14 +317,15 @@ class System:
         self._nothing, unions = number[frozenset()], ([seen | set(now) for now in given["reports"]] for seen in told)
         self._union = [[number.get(union, -1) for union in row] for row in unions]
 
-    def _fold(self, state: int, last: Callable[[int], Any], draw: Callable[..., Any]) -> Any:
-        """Backwards over the draws: what `draw` makes of what lies behind each report; `last` of a state."""
+    def _fold(self, state: int, last: Callable[..., Any], draw: Callable[..., Any]) -> Any:
+        """Backwards over the draws: what `draw` makes of what lies behind each report; `last` of states by chance."""
         draws, known = self._draws[state], dict[tuple[int, int], Any]()
 
         def behind(k: int, seen: int) -> Any:
             demand(seen >= 0, "/subject/observations", "a union of reports is missing")
             if k == len(draws):
-                return last(self.following[state][seen])
+                ahead = self.following[state][seen * self._outcomes : (seen + 1) * self._outcomes]
+                return last([pair for pair in zip(self._chances[state], ahead, strict=True) if pair[0]])
             if (k, seen) not in known:
                 known[k, seen] = draw([behind(k + 1, union) for union in self._union[seen]], *draws[k])
             return known[k, seen]
@@ -335,8 +342,8 @@ class System:
                 total, left = total + more * after, left - more
             return total
 
-        units = math.prod(unit for _, _, unit in self._draws[state])
-        return bool(self._fold(state, value.__getitem__, mean) > value[state] * units)
+        units = math.prod(unit for _, _, unit in self._draws[state]) * sum(self._chances[state])
+        return bool(self._fold(state, lambda ahead: sum(c * value[s] for c, s in ahead), mean) > value[state] * units)
 
     def moves(self, state: int, allowed: Callable[[int], bool]) -> set[int]:
         """Where a step may lead that surely leads to an allowed state; nothing where there is no such step."""
@@ -347,7 +354,10 @@ class System:
                 return set()
             return set().union(*(way for way, least, most in ends if most and sum(low) - least < unit))
 
-        return set(self._fold(state, lambda after: {after} if allowed(after) else set(), kept))
+        def surely(ahead: list[tuple[int, int]]) -> set[int]:
+            return {after for _, after in ahead} if all(allowed(after) for _, after in ahead) else set()
+
+        return set(self._fold(state, surely, kept))
 
 
 def grown(begun: Iterable[int], more: Callable[[int, set[int]], Iterable[int]]) -> States:
@@ -522,7 +532,10 @@ def check(certificate: Any) -> list[Fraction | None]:
     """
     try:
         head, side, boxes = (certificate["schema"], certificate["version"]), certificate["side"], certificate["boxes"]
-        demand(head == ("verifier.certificate", 3), "/schema", "expected verifier.certificate version 3")
+        version = 3 + ("motion" in certificate["subject"])
+        demand(
+            head == ("verifier.certificate", version), "/schema", f"expected verifier.certificate version {version}"
+        )
         demand(side in ("lower", "upper"), "/side", "expected lower or upper")
         region, subject = read_region(certificate["region"]), certificate["subject"]
         formula, parts = Formula(subject), list(leaves(certificate["tree"], region))

@@ -61,6 +61,13 @@ class Objective:
         found: Floats = self.skeleton.channel.chances()[self.moving]
         return found
 
+    def mean_behind(self, worth: Floats, states: Ints) -> Floats:
+        """(k, observations) what each observation is worth in k product states: the mean, over what the world draws,
+        of the (p,) worth of the states that it leads to."""
+        chances = self.chances[states]
+        shape = len(states), len(self.skeleton.channel.observations), chances.shape[1]
+        return np.asarray((worth[self.following[states]].reshape(shape) * chances[:, None]).sum(axis=2))
+
     def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:
         """The formula's probability from every initial state, for (M, bins, predicted, true) rates.
 

@@ -25,7 +25,7 @@ from verifier.analysis.objective import Objective, build_objective
 from verifier.analysis.vacuity import Findings, find_vacuity
 from verifier.base.budget import Clock
 from verifier.base.cache import Cache, array_bytes
-from verifier.base.errors import NoAnswerError, UsageError
+from verifier.base.errors import NoAnswerError, UsageError, unknown_name
 from verifier.chains import DecisionProcess, MarkovChain
 from verifier.chains.filled import assumed_columns, decision_process, filled_counts, markov_chain
 from verifier.checking.product import Product
@@ -105,7 +105,19 @@ def read_inputs(spec_path: str | Path, confusion_path: str | Path, options: RunO
     check_names(spec, model.types(chosen))
     if options.selection.initial is not None:
         check_type(options.selection.initial, model.types(), Source("", "--initial"), "boolean")
-    return Inputs(spec, model, read_confusion(confusion_path, options.where, options.score_threshold, options.mix))
+    kept = sorted(model.placed_by)
+    for name in kept:
+        if name in options.where:
+            raise UsageError(f"--where chooses a bin of '{name}', and the model says in which its objects are")
+    confusion = read_confusion(confusion_path, options.where, options.score_threshold, options.mix, kept)
+    known = {each.name for each in confusion.matrices.variables}
+    for environment, objects in model.environments.items():
+        for index, placed in enumerate(objects):
+            for name in sorted(placed.at.keys() - known):
+                place = model.at(f"{model.object_path(environment, index)}.at.{name}")
+                _, hint = unknown_name("variable", name, confusion.further)
+                raise place.error(f"the matrices have no variable '{name}'", None, hint)
+    return Inputs(spec, model, confusion)
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,6 +223,8 @@ class Study:
     def tests(self) -> tuple[ClassTest, ...]:
         """The test of the memoryless detector for each class that some chain draws."""
         drawn = drawn_together(case.draws for case in self.cases)
+        by_distance = {name: {int(self.matrices.distance_bin(at)) for at in bins} for name, bins in drawn.items()}
+        drawn = {name: sorted(bins) for name, bins in by_distance.items()}
         return class_tests(self.inputs.confusion.matrices.metadata, drawn)
 
     @property
@@ -258,7 +272,7 @@ class Case(Block):
     def _key(self) -> tuple[object, ...]:
         """What the structure depends on. A skeleton keeps its system, so that no other one has its identity."""
         matrices = self.study.matrices
-        bins = matrices.labelling, matrices.labels, matrices.edges_m.tobytes()
+        bins = matrices.labelling, matrices.labels, matrices.edges_m.tobytes(), matrices.variables
         return (id(self.system), self.planner.name, self.environment, bins, self.study.skeleton_options)
 
     @property

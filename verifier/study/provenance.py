@@ -86,7 +86,7 @@ def matrices_record(confusion: ConfusionFile) -> MatricesRecord:
         labelling=matrices.labelling,
         labels=tuple(label_text(each) for each in matrices.labels),
         bins=tuple(matrices.bin_text(index) for index in range(matrices.bin_count)),
-        items=int(matrices.counts.sum()),
+        items=matrices.item_count,
         sequences=None if confusion.sequences is None else len(confusion.sequences.names),
         **{name: metadata[name] for name in MATRICES_SAY if name in metadata},
     )

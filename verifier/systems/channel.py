@@ -190,12 +190,13 @@ def make_channel(
         InputError: a true label has no column.
     """
     bins, names, real = standing.bins, standing.names, standing.what > 0
+    places = matrices.place_of(bins)
     columns = np.full(bins.shape, -1, dtype=np.int64)
     empty_column = matrices.labels.index(EMPTY)
     for j in range(bins.shape[1]):
-        columns[:, j] = _object_column(matrices, standing, j)
+        columns[:, j] = _object_column(matrices, replace(standing, bins=places), j)
         place = standing.what == 0
-        alone = place[:, j] & ~_shares_bin(bins, j, real) & _first_in_bin(bins, j, place)
+        alone = place[:, j] & ~_shares_bin(places, j, real) & _first_in_bin(places, j, place)
         columns[alone, j] = empty_column
     if false_positives == "ignore":
         columns[columns == empty_column] = -1
@@ -203,9 +204,9 @@ def make_channel(
         some = np.flatnonzero(real.any(axis=0))
         beside = np.full((len(bins), len(some)), -1, dtype=np.int64)
         for position, index in enumerate(some.tolist()):
-            beside[real[:, index] & _first_in_bin(bins, index, real), position] = empty_column
+            beside[real[:, index] & _first_in_bin(places, index, real), position] = empty_column
         columns = np.concatenate([columns, beside], axis=1)
-        bins, names = np.concatenate([bins, bins[:, some]], axis=1), (*names, *("" for _ in some))
+        bins, names = np.concatenate([bins, places[:, some]], axis=1), (*names, *("" for _ in some))
     drawn: NDArray[np.bool_] = np.any(columns >= 0, axis=0)
     kept = frames.count * tuple(name for name, draws in zip(names, drawn.tolist(), strict=True) if draws)
     bins, columns = (np.tile(found[:, drawn], (1, frames.count)) for found in (bins, columns))
@@ -228,7 +229,7 @@ def _reports(
     for draw, name in enumerate(names):
         for index in np.unique(bins[:, draw]).tolist():
             for number, label in enumerate(matrices.labels):
-                report = questions.report(label, name, float(matrices.edges_m[index + 1]))
+                report = questions.report(label, name, matrices.end_m(index))
                 report = frames.report(report, draw * frames.count // len(names))
                 told[bins[:, draw] == index, draw, number] = reports.setdefault(report, len(reports))
     number_of = {observation: number for number, observation in enumerate(observations)}
@@ -293,7 +294,7 @@ def possible_observations(
 
     def told(name: str | None, index: int | None) -> set[Report]:
         bins = range(matrices.bin_count) if index is None else (index,)
-        ends = {float(matrices.edges_m[each + 1]) for each in bins} if questions.atoms else {0.0}
+        ends = {matrices.end_m(each) for each in bins} if questions.atoms else {0.0}
         return {questions.report(label, name or "", end) for end in ends for label in matrices.labels}
 
     draws = [told(name, None) for name in objects]

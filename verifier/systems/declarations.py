@@ -16,12 +16,13 @@ Rules, runs, trackers and defaults read nothing that is hidden from planners, al
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 
 from verifier.base.errors import InputError, unknown_name
 from verifier.language.expressions import check_type, to_text
-from verifier.language.expressions.syntax import Call, Name, Node, atoms_in, fold, labels_of
+from verifier.language.expressions.syntax import Call, Name, Node, atoms_in, fold, labels_of, names_in
 from verifier.systems.model import SystemModel
 from verifier.systems.model_parts import (
     EMPTY_CLASS,
@@ -45,7 +46,37 @@ def check_declarations(model: SystemModel) -> None:
     Raises:
         InputError: naming the file and the dotted key of the first offending element.
     """
-    _Checker(model, _declared(model)).check()
+    _Checker(model, _declared(model), hidden_names(model)).check()
+
+
+def hidden_names(model: SystemModel) -> dict[str, str]:
+    """What planners may not read -> a hidden variable behind it: itself, or what a label or quantity depends on.
+
+    Unless the file says so, those variables are hidden that are moved by what the world draws, or by something
+    hidden, in some environment.
+    """
+
+    def read_by(node: Node) -> frozenset[str]:
+        asked = {labels_of(atom)[0] for atom in atoms_in(node)}
+        objects = itertools.chain.from_iterable(model.environments.values()) if asked else ()
+        return names_in(node).union(*(names_in(placed.is_present(what)) for placed in objects for what in asked))
+
+    variants = model.variants.values()
+    tables = [model.labels, model.quantities, *(variant.labels for variant in variants)]
+    reading = [(name, read_by(node), False) for table in tables for name, node in table.items()]
+    drawn = {each.name: each.name for each in model.world}
+    found = {**drawn, **{each.name: each.name for each in model.variables if each.hidden}}
+    for each in model.variables:
+        moves = [each.next, *(variant.next.get(each.name) for variant in variants)]
+        reading += [(each.name, read_by(node), True) for node in moves if node is not None and each.hidden is None]
+    count = -1
+    while count != len(found):
+        count = len(found)
+        for name, names, moved in reading:
+            behind = next((found[each] for each in sorted(names) if each in found), None)
+            if behind is not None:
+                found.setdefault(name, name if moved else behind)
+    return {name: behind for name, behind in found.items() if name not in drawn}
 
 
 def _declared(model: SystemModel) -> dict[str, str]:
@@ -92,6 +123,7 @@ class _Checker:
 
     model: SystemModel
     declared: Mapping[str, str]
+    hidden: Mapping[str, str]
 
     def check(self) -> None:
         model = self.model
@@ -138,6 +170,12 @@ class _Checker:
                 self._type(f"{path}.when", placed.when, state, "boolean")
                 for condition in placed.class_when.values():
                     self._type(f"{path}.class", condition, state, "boolean")
+                for name, where in placed.at.items():
+                    if not isinstance(where, Mapping):
+                        self._type(f"{path}.at.{name}", where, state, "number")
+                        continue
+                    for condition in where.values():
+                        self._type(f"{path}.at.{name}", condition, state, "boolean")
         for index, end in enumerate(model.field_of_view_m or ()):
             self._type(f"field_of_view.distance_m[{index}]", end, constants, "number")
         for planner in model.planners.values():
@@ -194,6 +232,10 @@ class _Checker:
             self._refuse_hidden(path, tracker.of)
             if any(atom.function == "confirmed" for atom in atoms_in(tracker.of)):
                 raise self._fail(path, "a tracker is of what is reported, not of confirmed(...)")
+        if planner.kind != "rules" and self.model.world:
+            drawn = ", ".join(f"'{each.name}'" for each in self.model.world)
+            message = f"planner '{planner.name}' is computed for a world that does not move on its own"
+            raise self._fail(f"planners.{planner.name}.kind", f"{message}, and this one draws {drawn}", "use rules")
         self._check_reading(planner)
         rules: tuple[Rule | Run, ...] = (*planner.rules, *planner.runs)
         for rule in rules:
@@ -274,11 +316,12 @@ class _Checker:
         """Refuse what reads a hidden variable, by way of a label or quantity or at once."""
         hint = "write hidden = false if the planner measures it"
         for name in _names_at(node):
-            behind = self.model.hidden.get(name.name)
+            behind = self.hidden.get(name.name)
             if behind is not None:
                 moved = next(each.hidden is None for each in self.model.variables if each.name == behind)
                 why = f"hidden from planners: {'the world moves it' if moved else 'the model says so'}"
-                message = f"'{behind}' is {why}" if name.name == behind else f"'{name.name}' reads '{behind}', {why}"
+                what = f"'{behind}'" if name.name == behind else f"'{name.name}' reads '{behind}', which"
+                message = f"{what} is {why}"
                 raise self.model.text_at(path).error(message, name.position, hint)
 
     def _fail(self, path: str, message: str, hint: str | None = None) -> InputError:

@@ -14,8 +14,9 @@ from verifier.perception.confusion.matrices import Label
 from verifier.systems.memory import frames_read, in_frames, remembered, tracked, what_rules_read
 from verifier.systems.model import BoundedVariable, System
 from verifier.systems.model_parts import Planner
-from verifier.systems.scene import Scene, state_text
+from verifier.systems.scene import Scene
 from verifier.systems.space import whole_in_range
+from verifier.systems.standing import state_text
 
 _HINT = "add or correct a rule for this case, or make the state terminal"
 

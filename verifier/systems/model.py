@@ -22,8 +22,7 @@ import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
-from graphlib import CycleError, TopologicalSorter
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -38,7 +37,6 @@ from verifier.language.expressions.syntax import (
     Operation,
     atoms_in,
     conjunction,
-    labels_of,
     names_in,
 )
 from verifier.systems.model_parts import (
@@ -52,6 +50,7 @@ from verifier.systems.model_parts import (
     Type,
     Variable,
     Variant,
+    dependency_order,
     presence,
 )
 from verifier.systems.model_parts import BoundedVariable as BoundedVariable
@@ -164,38 +163,15 @@ class SystemModel:
             moved={key: f"environments.{environment}.{inner}" for key, inner in keys.items()},
         )
 
+    @property
+    def placed_by(self) -> frozenset[str]:
+        """The further variables of the matrices by which some object says where it is."""
+        return frozenset(name for objects in self.environments.values() for placed in objects for name in placed.at)
+
     def environment_classes(self) -> frozenset[str]:
         """Every class that stands in some environment; `empty` is not one."""
         objects = itertools.chain.from_iterable(self.environments.values())
         return frozenset().union(*(each.classes for each in objects)) - {EMPTY_CLASS}
-
-    @cached_property
-    def hidden(self) -> Mapping[str, str]:
-        """What planners may not read -> a hidden variable behind it: the variable itself, or a label or quantity
-        that depends on it. Unless the file says so, those variables are hidden that are moved by what the world
-        draws, or by something hidden, in some environment."""
-        found = {each.name: each.name for each in self.world}
-        variants = self.variants.values()
-        tables = [self.labels, self.quantities, *(variant.labels for variant in variants)]
-        reading = [(name, node, False) for table in tables for name, node in table.items()]
-        for each in self.variables:
-            moves = [each.next, *(variant.next.get(each.name) for variant in variants)]
-            reading += [(each.name, node, True) for node in moves if node is not None and each.hidden is None]
-            found |= {each.name: each.name} if each.hidden else {}
-        count = -1
-        while count != len(found):
-            count = len(found)
-            for name, node, moved in reading:
-                behind = next((found[each] for each in sorted(self._read_by(node)) if each in found), None)
-                if behind is not None:
-                    found.setdefault(name, name if moved else behind)
-        return {name: behind for name, behind in found.items() if name not in {each.name for each in self.world}}
-
-    def _read_by(self, node: Node) -> frozenset[str]:
-        """The names that a node reads, those behind `present(...)` included."""
-        asked = {labels_of(atom)[0] for atom in atoms_in(node)}
-        objects = itertools.chain.from_iterable(self.environments.values()) if asked else ()
-        return names_in(node).union(*(names_in(placed.is_present(what)) for placed in objects for what in asked))
 
     @cached_property
     def uses_presence(self) -> bool:
@@ -273,7 +249,7 @@ class SystemModel:
             resolve(self.admissible, "admissible"),
             {
                 name: tuple(
-                    _resolved_object(resolve, each, self.object_path(name, index))
+                    each.with_nodes(partial(_resolved, resolve, self.object_path(name, index)))
                     for index, each in enumerate(objects)
                 )
                 for name, objects in self.environments.items()
@@ -283,7 +259,6 @@ class SystemModel:
             resolve,
             {name: _with_pick(planner, settings) for name, planner in self.planners.items()},
             _field_of_view(self, resolve),
-            tuple(_draw(self, resolve, each) for each in self.world),
         )
 
 
@@ -304,7 +279,6 @@ class System:
     resolve: _Resolver
     planners: Mapping[str, Planner]
     field_of_view_m: tuple[Fraction, Fraction] | None = None
-    world: tuple[Draw, ...] = ()
 
     def environment(self, name: str) -> tuple[PlacedObject, ...]:
         """The objects of an environment; UsageError when there is none of that name."""
@@ -337,7 +311,7 @@ class _Resolver:
     def __post_init__(self) -> None:
         meanings = dict(self.numbers)
         for table, nodes in (("quantities", self.model.quantities), ("labels", self.model.labels)):
-            for name in _dependency_order(nodes, self.model.at(table)):
+            for name in dependency_order(nodes, self.model.at(table)):
                 meanings[name] = substitute(nodes[name], meanings, self.model.at(f"{table}.{name}"))
         if self.model.knows_ended:
             meanings[ENDED] = substitute(self.model.terminal, meanings, self.model.at("terminal"))
@@ -378,29 +352,13 @@ def _bounded(model: SystemModel, resolve: _Resolver, path: str, variable: Variab
     return BoundedVariable(variable.name, low, high)
 
 
-def _draw(model: SystemModel, resolve: _Resolver, draw: Draw) -> Draw:
-    """With its probabilities over variables only; InputError where it can have a value outside its range."""
-    path = f"world.{draw.name}"
-    within = _bounded(model, resolve, f"{path}.range", Variable(draw.name, draw.range))
-    for value in draw.chances:
-        if not within.low <= value <= within.high:
-            message = f"'{draw.name}' can be {value}, which is outside {within.low}..{within.high}"
-            raise model.at(f"{path}.probability.{value}").error(message, None)
-    return draw.with_nodes(lambda node: resolve(node, f"{path}.probability"))
+def _resolved(resolve: _Resolver, path: str, key: str, node: Node) -> Node:
+    return resolve(node, f"{path}.{key}")
 
 
-def _resolved_object(resolve: _Resolver, placed: PlacedObject, path: str) -> PlacedObject:
-    return replace(
-        placed,
-        distance_m=resolve(placed.distance_m, f"{path}.distance_m"),
-        when=resolve(placed.when, f"{path}.when"),
-        class_when={name: resolve(node, f"{path}.class") for name, node in placed.class_when.items()},
-    )
-
-
-def bounded(system: System, path: str, memory: Memory) -> BoundedVariable:
-    """A variable of a planner's memory with its range in numbers; InputError as `SystemModel.instantiate`."""
-    return _bounded(system.model, system.resolve, path, Variable(memory.name, memory.range))
+def bounded(system: System, path: str, named: Memory | Draw) -> BoundedVariable:
+    """What has a range, with that in numbers; InputError as `SystemModel.instantiate`."""
+    return _bounded(system.model, system.resolve, path, Variable(named.name, named.range))
 
 
 def _with_pick(planner: Planner, settings: Mapping[str, Setting]) -> Planner:
@@ -425,7 +383,7 @@ def _constant_values(model: SystemModel, settings: Mapping[str, int | Fraction])
     """Every constant's number; constants may be defined by others, in any order but not in a circle."""
     values: dict[str, int | Fraction] = dict(settings)
     defined = {name: node for name, node in model.constants.items() if name not in values}
-    for name in _dependency_order(defined, model.at("constants")):
+    for name in dependency_order(defined, model.at("constants")):
         values[name] = exact_number(defined[name], values, model.at(f"constants.{name}"))
     return {name: values[name] for name in model.constants}
 
@@ -436,17 +394,3 @@ def _refuse_unmet(model: SystemModel, constants: Mapping[str, int | Fraction]) -
         if not evaluate(constraint, constants, source):
             values = ", ".join(f"{name} = {constants[name]}" for name in sorted(names_in(constraint)))
             raise source.error(f"expected {to_text(constraint)}, got {values}", None, "change the constants")
-
-
-def _dependency_order(nodes: Mapping[str, Node], table: Source) -> list[str]:
-    """The names of `nodes`, each after those that its node uses; InputError when they go in a circle."""
-    uses = {name: sorted(names_in(node) & nodes.keys()) for name, node in nodes.items()}
-    try:
-        return list(TopologicalSorter(uses).static_order())
-    except CycleError as error:
-        circle: list[str] = error.args[1][:0:-1]  # each uses the next one; the first stands at both ends
-        at = circle.index(min(circle))
-        names = [*circle[at:], *circle[:at]][:10]
-        more = [f"{len(circle) - 10} more"] if len(circle) > 10 else []
-        shown = " -> ".join([*names, *more, circle[at]])
-        raise table.error(f"these depend on each other in a circle: {shown}", None) from None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
+from graphlib import CycleError, TopologicalSorter
 from typing import Literal, TypeAlias
 
 from verifier.base.errors import UsageError
-from verifier.language.expressions import replace_atoms
+from verifier.language.expressions import Source, replace_atoms
 from verifier.language.expressions.kinds import Kind
-from verifier.language.expressions.syntax import FALSE, TRUE, Call, Node, Number, Operation, labels_of
+from verifier.language.expressions.syntax import FALSE, TRUE, Call, Node, Number, Operation, labels_of, names_in
 
 EMPTY_CLASS = "empty"
 ONE = Number(1)
@@ -91,6 +93,7 @@ class PlacedObject:
         name: its identity, "" for none.
         when: in which states it is there. Elsewhere it reports nothing and stands in nobody's bin.
         class_when: class -> in which states it is of that class; exactly one wherever the object is there.
+        at: further variable of the matrices -> its value, or the name of a bin -> in which states it is in it.
     """
 
     class_name: str
@@ -98,11 +101,29 @@ class PlacedObject:
     name: str = ""
     when: Node = TRUE
     class_when: Mapping[str, Node] = field(default_factory=dict)
+    at: Mapping[str, Node | Mapping[str, Node]] = field(default_factory=dict)
 
     @property
     def classes(self) -> Mapping[str, Node]:
         """Class -> condition for every class it may be of."""
         return self.class_when or {self.class_name: TRUE}
+
+    def with_nodes(self, change: Callable[[str, Node], Node]) -> PlacedObject:
+        """The same with each expression changed, which is given with its key."""
+        places: dict[str, Node | Mapping[str, Node]] = {}
+        for name, where in self.at.items():
+            change_here = partial(change, f"at.{name}")
+            if isinstance(where, Mapping):
+                places[name] = {each: change_here(node) for each, node in where.items()}
+            else:
+                places[name] = change_here(where)
+        return replace(
+            self,
+            distance_m=change("distance_m", self.distance_m),
+            when=change("when", self.when),
+            class_when={name: change("class", node) for name, node in self.class_when.items()},
+            at=places,
+        )
 
     def is_present(self, what: str) -> Node:
         """In which states it is there and has that name or is of that class."""
@@ -256,3 +277,17 @@ class Planner:
     def __post_init__(self) -> None:
         if self.pick not in PICKS:
             raise UsageError(f"planner '{self.name}': unknown pick rule {self.pick!r}; known: {', '.join(PICKS)}")
+
+
+def dependency_order(nodes: Mapping[str, Node], table: Source) -> list[str]:
+    """The names of `nodes`, each after those that its node uses; InputError when they go in a circle."""
+    uses = {name: sorted(names_in(node) & nodes.keys()) for name, node in nodes.items()}
+    try:
+        return list(TopologicalSorter(uses).static_order())
+    except CycleError as error:
+        circle: list[str] = error.args[1][:0:-1]  # each uses the next one; the first stands at both ends
+        at = circle.index(min(circle))
+        names = [*circle[at:], *circle[:at]][:10]
+        more = [f"{len(circle) - 10} more"] if len(circle) > 10 else []
+        shown = " -> ".join([*names, *more, circle[at]])
+        raise table.error(f"these depend on each other in a circle: {shown}", None) from None

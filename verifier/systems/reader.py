@@ -233,23 +233,27 @@ def _objects(found: Element, *, viewed: bool) -> tuple[PlacedObject, ...]:
 
 
 def _object(found: Element) -> PlacedObject:
-    found.table(("name", "class", "when", "distance_m"), required=("class", "distance_m"))
+    found.table(("name", "class", "when", "distance_m", "at"), required=("class", "distance_m"))
     kind = found.at("class")
-    class_when = dict(_conditions(kind)) if isinstance(kind.value, dict) else {}
+    class_when = dict(_conditions(kind, "class")) if isinstance(kind.value, dict) else {}
     name = "" if class_when else _class(kind.string(empty=True), kind)
     if EMPTY_CLASS in class_when:
         raise kind.fail("an object is of no class 'empty'", "where it is not there, its 'when' does not hold")
     identity = found.given("name", Element.string, "")
     if identity and not _NAME.match(identity):
         raise found.at("name").fail(f"{shown(identity)} cannot be a name")
-    return PlacedObject(name, _node(found.at("distance_m")), identity, found.given("when", _node, TRUE), class_when)
+    places: dict[str, Node | dict[str, Node]] = {}
+    for variable, entry in found.at("at").open_table().entries() if found.has("at") else ():
+        places[variable] = dict(_conditions(entry, "bin")) if isinstance(entry.value, dict) else _node(entry)
+    when = found.given("when", _node, TRUE)
+    return PlacedObject(name, _node(found.at("distance_m")), identity, when, class_when, places)
 
 
-def _conditions(found: Element) -> Iterator[tuple[str, Node]]:
+def _conditions(found: Element, what: str) -> Iterator[tuple[str, Node]]:
     for name, condition in found.open_table().entries():
         yield _class(name, found), _node(condition)
     if not found.value:
-        raise found.fail("expected at least one class and its condition")
+        raise found.fail(f"expected at least one {what} and its condition")
 
 
 def _class(name: str, found: Element) -> str:

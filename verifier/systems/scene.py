@@ -15,7 +15,7 @@ import numpy as np
 
 from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, UsageError, memory_text, unknown_name
-from verifier.language.expressions import Source, evaluate, exact_number, to_text
+from verifier.language.expressions import Source, exact_number, to_text
 from verifier.language.expressions.syntax import TRUE, Name, Node, Number, Operation, names_in
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import Label
@@ -28,6 +28,7 @@ from verifier.systems.model_parts import EMPTY_CLASS, PlacedObject, Planner
 from verifier.systems.observation import Frames, Questions
 from verifier.systems.settings import Limits
 from verifier.systems.space import Codes, StateSpace, truth
+from verifier.systems.standing import edges_text, standing_in, viewed_bins
 from verifier.systems.world import World
 
 BYTES_PER_STATE = 120
@@ -127,7 +128,7 @@ class Scene:
         Raises:
             InputError: a distance that no bin holds, or a class without a matrix column.
         """
-        standing = _standing(self, valuations, ended)
+        standing = standing_in(self.system, self.environment, self.matrices, valuations, ended)
         moved = np.zeros(len(ended), dtype=np.int64)
         looking = {name: value[~ended] for name, value in valuations.items()}
         moved[~ended] = self.world.distribution(looking, int(np.count_nonzero(~ended)))
@@ -280,98 +281,17 @@ def _box(variables: tuple[BoundedVariable, ...], conditions: list[Node]) -> tupl
 _MIRRORED = {"=": "=", "<=": ">=", ">=": "<="}
 
 
-def viewed_bins(system: System, matrices: ConfusionMatrices) -> list[int]:
-    """The bins of the field of view; none where the model has none."""
-    if system.field_of_view_m is None:
-        return []
-    edges, (low, high) = matrices.edges_m, system.field_of_view_m
-    for end in (low, high):
-        if float(end) not in edges:
-            message = f"no bin ends at {float(end):g}; {_edges_text(matrices)}"
-            raise system.model.at("field_of_view.distance_m").error(message, None)
-    inside: list[int] = np.flatnonzero((edges[:-1] >= float(low)) & (edges[1:] <= float(high))).tolist()
-    return inside
-
-
-def _edges_text(matrices: ConfusionMatrices) -> str:
-    return f"edges are {', '.join(f'{edge:g}' for edge in matrices.edges_m if np.isfinite(edge))} m"
-
-
 def _check_atoms(system: System, planner: Planner, matrices: ConfusionMatrices, questions: Questions) -> None:
     """Refuse distances off the edges, and identities where a bin is reported as a whole."""
     source = system.model.at(f"planners.{planner.name}")
     for atom in sorted(questions.atoms, key=to_text):
         within = next((each.value for each in atom.arguments if isinstance(each, Number)), None)
         if within is not None and float(within) not in matrices.edges_m[1:]:
-            message = f"within = {float(within):g}: no bin ends there; {_edges_text(matrices)}"
+            message = f"within = {float(within):g}: no bin ends there; {edges_text(matrices)}"
             raise source.error(message, None)
         if atom.function != "sees" and matrices.labelling == "proposition":
             message = f"{to_text(atom)}: proposition-labelled matrices report all objects of a bin together"
             raise source.error(message, None, "ask sees(...), or use class-labelled matrices")
-
-
-def _standing(scene: Scene, valuations: Mapping[str, Ints], ended: Mask) -> Standing:
-    """What stands where in each state, objects first; nothing in terminal states, where nobody looks."""
-    looking = np.flatnonzero(~ended)
-    there = {name: value[looking] for name, value in valuations.items()}
-    classes = tuple(sorted(scene.system.model.environment_classes()))
-    viewed = viewed_bins(scene.system, scene.matrices)
-    shape = len(ended), len(scene.objects) + len(viewed)
-    what, bins = np.full(shape, -1, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    for j, placed in enumerate(scene.objects):
-        path = scene.system.model.object_path(scene.environment, j)
-        present = truth(placed.when, there, len(looking), scene.system.model.at(f"{path}.when"))
-        states = looking[present]
-        around = {name: value[present] for name, value in there.items()}
-        bins[states, j] = _bins_of_object(scene, placed, path, around, len(states))
-        what[states, j] = _class_of_object(scene, placed, path, around, len(states), classes)
-    what[:, len(scene.objects) :], bins[:, len(scene.objects) :] = 0, viewed
-    return Standing(classes, (*(placed.name for placed in scene.objects), *("" for _ in viewed)), what, bins)
-
-
-def _class_of_object(
-    scene: Scene, placed: PlacedObject, path: str, there: Mapping[str, Ints], count: int, classes: tuple[str, ...]
-) -> Ints:
-    """(count,) one above the number of its class; 0 for a place where there is no object."""
-    if not placed.class_when:
-        return np.full(count, 0 if placed.class_name == EMPTY_CLASS else classes.index(placed.class_name) + 1)
-    source = scene.system.model.at(f"{path}.class")
-    holds = np.stack([truth(node, there, count, source) for node in placed.class_when.values()])
-    names = list(placed.class_when)
-    wrong = np.flatnonzero(holds.sum(axis=0) != 1)
-    if len(wrong):
-        which = [names[k] for k in np.flatnonzero(holds[:, wrong[0]])]
-        message = f"is {' and '.join(which)}; exactly one condition must hold" if which else "is of no class"
-        name = placed.name or "an object"
-        text = f"in state {state_text(there, int(wrong[0]))} '{name}' {message}"
-        raise source.error(text, None)
-    numbers: Ints = np.array([classes.index(name) + 1 for name in names], dtype=np.int64)[holds.argmax(axis=0)]
-    return numbers
-
-
-def _bins_of_object(scene: Scene, placed: PlacedObject, path: str, there: Mapping[str, Ints], count: int) -> Ints:
-    """(count,) the bin it stands in."""
-    matrices, source = scene.matrices, scene.system.model.at(f"{path}.distance_m")
-    distance = np.broadcast_to(np.asarray(evaluate(placed.distance_m, there, source), dtype=float), (count,))
-    found = matrices.bins_of(distance)
-    outside = np.flatnonzero(found < 0)
-    if len(outside):
-        state = int(outside[0])
-        what = "place" if placed.class_name == EMPTY_CLASS else placed.class_name or placed.name or "object"
-        message = (
-            f"in state {state_text(there, state)} the {what} is {distance[state]:g} m away, "
-            f"and the bins cover {matrices.edges_m[0]:g} to {matrices.edges_m[-1]:g} m"
-        )
-        hint = "add an overflow bin to the matrices, change the model's constants, or use --canonical"
-        if distance[state] < 0:
-            hint = "a distance is not negative: write abs(...)"
-        raise source.error(message, None, hint)
-    return found
-
-
-def state_text(valuations: Mapping[str, Ints], state: int) -> str:
-    """A state for people: `x = 3, v = 0`."""
-    return ", ".join(f"{name} = {value[state]}" for name, value in valuations.items())
 
 
 def _distinct_rows(standing: Standing, moved: Ints, ended: Mask, bin_count: int) -> tuple[Ints, Ints]:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from verifier.base.arrays import Ints, Mask
 from verifier.language.expressions import exact_number
 from verifier.language.expressions.syntax import names_in
-from verifier.systems.model import System
+from verifier.systems.model import System, bounded
 from verifier.systems.model_parts import Draw
 
 Chances = tuple[Fraction, ...]
@@ -65,9 +65,17 @@ class World:
         rows = np.array([self._row(tuple(read)) for read in found.tolist()], dtype=np.int64)
         return rows[place.ravel()]
 
-    @property
+    @cached_property
     def _draws(self) -> tuple[Draw, ...]:
-        return self.system.world
+        """With probabilities over variables only; InputError where one can have a value outside its range."""
+        system = self.system
+        for draw in system.model.world:
+            within = bounded(system, f"world.{draw.name}.range", draw)
+            for value in draw.chances:
+                if not within.low <= value <= within.high:
+                    message = f"'{draw.name}' can be {value}, which is outside {within.low}..{within.high}"
+                    raise system.model.at(f"{_path(draw)}.{value}").error(message, None)
+        return tuple(draw.with_nodes(partial(system.resolve, path=_path(draw))) for draw in system.model.world)
 
     @cached_property
     def _reads(self) -> tuple[str, ...]:
@@ -85,7 +93,7 @@ class World:
 
     def _of(self, draw: Draw, state: Mapping[str, int]) -> Chances:
         """The probability of each value of one draw."""
-        path = f"world.{draw.name}.probability"
+        path = _path(draw)
         where = f"in state {', '.join(f'{name} = {value}' for name, value in state.items())} " if state else ""
         known: dict[int, Fraction] = {}
         for value, node in draw.chances.items():
@@ -102,3 +110,7 @@ class World:
             message = f"{where}the probabilities of '{draw.name}' sum to {float(total):g}"
             raise self.system.model.at(path).error(message, None, hint)
         return tuple(known.get(value, 1 - total) for value in draw.chances)
+
+
+def _path(draw: Draw) -> str:
+    return f"world.{draw.name}.probability"

@@ -136,19 +136,22 @@ def test_choosing_bins_and_members_is_counting_them_alone(case, data):
         return
     member = data.draw(st.integers(0, 2))
     kept, matched = matched_at(scene, policy, THRESHOLDS[member])
-    chosen = {each.name: data.draw(st.sampled_from([None, 0, 1])) for each in rule.bins.variables}
+    chosen = {each.name: data.draw(st.sampled_from([None, 0, 1, "apart"])) for each in rule.bins.variables}
     where = {each.name: each.bin_text(chosen[each.name]) for each in rule.bins.variables
-             if chosen[each.name] is not None}  # fmt: skip
-    found = counts.member(THRESHOLDS[member]).by_sequence(where)
+             if chosen[each.name] in (0, 1)}  # fmt: skip
+    apart = [name for name, at in chosen.items() if at == "apart"]
+    found = counts.member(THRESHOLDS[member]).by_sequence(where, apart)
     plain, wanted = PLAIN[rule.bins.variables], list(chosen.values())
-    for drives, over_distance in ((found, False), (found.canonical(), True)):
+    sizes = [each.count for each in rule.bins.variables if each.name in apart]
+    for drives, over_distance in ((found, False), *([] if apart else [(found.canonical(), True)])):
 
         def name(place, over=over_distance):
-            inside = all(at is None or at == own for at, own in zip(wanted, place[1:], strict=True))
-            return (0 if over else place[0],) if inside else None
+            inside = all(at in (None, "apart", own) for at, own in zip(wanted, place[1:], strict=True))
+            further = [own for at, own in zip(wanted, place[1:], strict=True) if at == "apart"]
+            return (0 if over else place[0], *further) if inside else None
 
         shares, numbers = plain_tracks(frames, objects, kept, matched, plain, name)
-        shape = (1,) if over_distance else (3,)
+        shape = (1,) if over_distance else (3, *sizes)
         mine, mine_numbers = as_counters(drives.tracks, found.names, rule.labels, shape)
         assert mine_numbers == {key: value for key, value in numbers.items() if key[1] is not None}
         shares = {key: value for key, value in shares.items() if key[1] is not None}

@@ -160,21 +160,27 @@ class Losses:
 
     def _drawn(self, states: Ints) -> Moves:
         """The moves out of some states; what counts are sets of kinds."""
-        row, edges = self._objective.row[states], _edges_of(self._objective, states)
+        objective, product = self._objective, self._objective.product
+        outcomes = objective.skeleton.channel.outcome_count
+        # What the world draws is as it was when a report is corrected: each outcome is looked at on its own.
+        row, chance = np.repeat(objective.row[states], outcomes), objective.chances[states].ravel()
+        shape = len(states), len(objective.skeleton.channel.observations), outcomes
+        edges = _edges_of(objective, states).reshape(shape).swapaxes(1, 2).reshape(len(row), shape[1])
+        row, chance, edges = row[chance > 0], chance[chance > 0], edges[chance > 0]
         quiet = row < 0
         drawing, led = np.flatnonzero(~quiet), edges[~quiet]
-        product = self._objective.product
         ranks, alike = _ranks(self._prospects.risk[product.indices[led]]), _first_alike(led)
         profiles, profile = _distinct_rows([row[drawing], *ranks.T, *alike.T])
-        steps = _Steps(self._objective, self._rates, len(profiles))
+        steps = _Steps(objective, self._rates, len(profiles))
         symbols: dict[Reports, int] = {frozenset(): 0}
-        parts = [(edges[quiet, 0], np.ones(np.count_nonzero(quiet)), np.zeros(np.count_nonzero(quiet), dtype=int))]
+        parts = [(edges[quiet, 0], chance[quiet], np.zeros(np.count_nonzero(quiet), dtype=int))]
         members = np.split(np.argsort(profile, kind="stable"), np.cumsum(np.bincount(profile))[:-1])
         for one, inside in zip(profiles.tolist(), members if len(profiles) else [], strict=True):
-            outcomes = steps.outcomes(int(row[drawing[one]]), ranks[one].tolist(), alike[one].tolist())
-            for (observation, reports), weight in outcomes.items():
+            reported = steps.outcomes(int(row[drawing[one]]), ranks[one].tolist(), alike[one].tolist())
+            for (observation, reports), weight in reported.items():
                 number = symbols.setdefault(reports, len(symbols))
-                parts.append((led[inside, observation], np.full(len(inside), weight), np.full(len(inside), number)))
+                likely = weight * chance[drawing[inside]]
+                parts.append((led[inside, observation], likely, np.full(len(inside), number)))
         edge = np.concatenate([part for part, _, _ in parts])
         weights = np.concatenate([part for _, part, _ in parts])
         symbol = np.concatenate([part for _, _, part in parts])

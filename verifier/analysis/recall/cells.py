@@ -82,8 +82,7 @@ def relevant_columns(objective: Objective, rates: Floats) -> Ints:
     forever: list[Ints] = []
     for each in (rates, np.broadcast_to(np.eye(size), rates.shape), inside):
         values = state_values(objective, each)
-        outcomes = values.value[objective.following[drawing]].reshape(len(drawing), len(channel.observations), -1)
-        after = (outcomes * objective.chances[drawing, None]).sum(axis=2)
+        after = objective.mean_behind(values.value, drawing)
         counts.append(drawing[after.max(axis=1) - after.min(axis=1) > SAME_VALUE])
         forever.append(drawing[values.recurrent[drawing]])
     found = np.zeros((bins, size), dtype=bool)

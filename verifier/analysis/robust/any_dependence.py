@@ -4,7 +4,8 @@ Every column that the chain draws from is left free, so every report of every dr
 nature chooses it knowing all that happened before. Columns held by convention (no false positives were counted, so
 the column `empty` reports nothing) keep their one report. Motion is exact, so what remains is a graph: its paths are
 those of every detector, and every joint law of reports (persistent misses, hidden objects, fog over all objects at
-once) is a law on these paths.
+once) is a law on these paths. Where the world draws, its outcomes keep their chances: what is said then holds for
+almost every path, and 0 (1) as a least (greatest) probability is only a bound.
 
 What is said holds for every path, not for almost every path, because a report may persist for ever. Of the rules of
 `robust_graph` that decide where a path can stay, those used here are of that kind:

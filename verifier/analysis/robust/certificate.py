@@ -26,6 +26,7 @@ from verifier.base.arrays import Floats, Ints
 
 SCHEMA_NAME = "verifier.certificate"
 SCHEMA_VERSION = 3
+"""Of a system in which the world draws nothing; the next one says how likely its outcomes are."""
 TARGET = -2
 """In `Box.component`: the state is a target."""
 NO_COMPONENT = -1
@@ -140,7 +141,7 @@ def content_document(
     """The JSON document with this content; each of a box's values stands for itself divided by its `unit`."""
     content = {
         "schema": SCHEMA_NAME,
-        "version": SCHEMA_VERSION,
+        "version": SCHEMA_VERSION + ("motion" in subject),
         "side": side,
         "claimed": list(claimed),
         "subject": subject,

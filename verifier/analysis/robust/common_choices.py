@@ -75,7 +75,7 @@ def _choices(
 ) -> Iterator[tuple[Ints, Floats, Floats, Floats]]:
     """Nature's choices, draw by draw: columns, how often, (k, groups) rates and the values behind the groups."""
     _, masses = step.greatest(values, used)
-    at_stake = {}
+    values, at_stake = step.mean(values, used), {}
     for draw in reversed(range(len(step.before))):
         extended = values.copy()
         for seen in step.before[draw]:
@@ -84,7 +84,7 @@ def _choices(
             mean = (masses[draw, seen] * behind).sum(axis=1) / UNIT
             extended[:, seen] = np.where(step.columns[used, draw] >= 0, mean, values[:, seen])
         values = extended
-    reported = np.zeros((len(used), step.following.shape[1]))
+    reported = np.zeros((len(used), len(step.union)))
     reported[:, 0] = often
     for draw, possible in enumerate(step.before):
         column = step.columns[used, draw]

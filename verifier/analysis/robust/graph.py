@@ -295,12 +295,14 @@ def _reduced_moves(step: UncertainStep, state: int, inside: Mask, limit: int) ->
 
     Sets that lead to the same states are one. None when more than `limit` would have to be looked at.
     """
-    found = _reports(step, step.columns[state].tolist(), 0, 0, inside, limit)
+    (sure,), can = step.sure(inside[None], np.array([state])), np.flatnonzero(step.motion[state])
+    found = _reports(step, step.columns[state].tolist(), 0, 0, sure, limit)
     if found is None:
         return None
     leads: dict[frozenset[int], tuple[int, ...]] = {}
     for reports in sorted(map(sorted, found)):
-        leads.setdefault(frozenset(step.following[state, reports].tolist()), tuple(reports))
+        moves = [report * step.motion.shape[1] + outcome for report in reports for outcome in can.tolist()]
+        leads.setdefault(frozenset(step.following[state, moves].tolist()), tuple(moves))
     return list(leads.values())
 
 

@@ -17,6 +17,9 @@ roundings u = 2^-53 relative to sum mu_g |v_g|, and underflow below 2^-1050. `up
 every draw, so it bounds the exact optimum from above: the order of doubles is exact, hence the chosen masses are
 optimal for the doubles that are compared, and the optimum is monotone in them.
 
+*What the world draws* is no choice: it is independent of the reports, and an observation is worth the mean over its
+outcomes. Nature stays within a set only if every outcome that has any probability does.
+
 *Moves.* Nature can stay within a set of states if it can give all mass to reports that lead there; it can use a move
 while doing so if that report can get mass above 0 then. As the mean of two choices is a choice, all such moves can be
 used with positive probability at once. Decided in whole numbers.
@@ -48,7 +51,9 @@ class UncertainStep:
     """The step of every product state.
 
     Attributes:
-        following: (p, observations) product state that each union of reports leads to.
+        following: (p, observations * outcomes) product state that each union of reports leads to, with each outcome
+            of what the world draws.
+        motion: (p, outcomes) how likely each outcome is.
         columns: (p, draws) int64, row of `lower` and `upper` that each draw is from; -1 where there is no draw.
         lower, upper: (columns, groups) int64 billionths.
         told: (groups,) int64, the observation that each group is reported as.
@@ -57,6 +62,7 @@ class UncertainStep:
     """
 
     following: Ints
+    motion: Floats
     columns: Ints
     lower: Ints
     upper: Ints
@@ -73,13 +79,14 @@ class UncertainStep:
         """The greatest mean value that nature can choose, and by which masses.
 
         Args:
-            values: (k, observations) value of what follows each union of reports.
+            values: (k, observations * outcomes) value of what follows each union of reports.
             at: the k product states; all of them by default.
 
         Returns:
             (k,) the optima, each with the rounding of a few sums; and the masses.
         """
         masses: Masses = {}
+        values = self.mean(values, at)
         for draw in reversed(range(len(self.before))):
             column = self.columns[at, draw]
             extended = values.copy()
@@ -92,9 +99,26 @@ class UncertainStep:
             values = extended
         return values[:, 0], masses
 
+    def mean(self, values: Floats, at: Ints | slice = _EVERY) -> Floats:
+        """(k, observations) mean over what the world draws of (k, observations * outcomes) values."""
+        motion = self.motion[at]
+        if motion.shape[1] == 1:
+            return values
+        by_outcome = values.reshape(len(values), len(self.union), motion.shape[1])
+        return np.asarray((by_outcome * motion[:, None]).sum(axis=2))
+
+    def sure(self, inside: Mask, at: Ints | slice = _EVERY) -> Mask:
+        """(k, observations) for which unions of reports every outcome that can occur is `inside`."""
+        can = self.motion[at][:, None] > 0
+        outcomes: Mask = inside.reshape(len(inside), len(self.union), can.shape[2]) | ~can
+        return np.asarray(outcomes.all(axis=2))
+
     def upper_bound(self, values: Floats, at: Ints | slice = _EVERY) -> Floats:
         """(k,) doubles that are not below the greatest mean value, computed from `values` as they are."""
-        slack = 4 * (len(self.told) + 4) * ROUNDOFF
+        slack, outcomes = 4 * (len(self.told) + 4) * ROUNDOFF, self.motion.shape[1]
+        if outcomes > 1:
+            size = self.mean(np.abs(values), at)
+            values = self.mean(values, at) + 4 * (outcomes + 4) * ROUNDOFF * size + np.where(size > 0, _UNDERFLOW, 0)
         for draw in reversed(range(len(self.before))):
             column = self.columns[at, draw]
             extended = values.copy()
@@ -109,9 +133,10 @@ class UncertainStep:
         return values[:, 0]
 
     def weights(self, masses: Masses, at: Ints | slice = _EVERY) -> Floats:
-        """(k, observations) probability of each union of all reports under the given masses."""
+        """(k, observations * outcomes) probability of each union of all reports under the given masses, with each
+        outcome of what the world draws."""
         columns = self.columns[at]
-        result = np.zeros((len(columns), self.following.shape[1]))
+        result = np.zeros((len(columns), len(self.union)))
         result[:, 0] = 1
         for draw, possible in enumerate(self.before):
             extended = np.zeros_like(result)
@@ -120,7 +145,8 @@ class UncertainStep:
                 for group, now in enumerate(self.told.tolist()):
                     extended[:, self.union[seen, now]] += result[:, seen] * share[:, group]
             result = np.where(columns[:, draw, None] >= 0, extended, result)
-        return result
+        both: Floats = (result[:, :, None] * self.motion[at][:, None]).reshape(len(result), self.following.shape[1])
+        return both
 
     def inner_weights(self, at: Ints | slice = _EVERY) -> Floats:
         """`weights` of a choice that gives mass to every report that can have any."""
@@ -136,13 +162,14 @@ class UncertainStep:
         """Which moves nature can make while it keeps all mass on moves that are `inside`.
 
         Args:
-            inside: (k, observations) bool.
+            inside: (k, observations * outcomes) bool.
             at: the k product states.
 
         Returns:
-            (k, observations) bool; a row without any move where nature cannot keep inside.
+            (k, observations * outcomes) bool; a row without any move where nature cannot keep inside.
         """
-        columns = self.columns[at]
+        columns, can, shape = self.columns[at], self.motion[at][:, None] > 0, inside.shape
+        inside = self.sure(inside, at)
         levels = [inside]
         for draw in reversed(range(len(self.before))):
             able = levels[-1].copy()
@@ -160,7 +187,8 @@ class UncertainStep:
                 for group, now in enumerate(self.told.tolist()):
                     extended[:, self.union[seen, now]] |= reached[:, seen] & given[:, group]
             reached = np.where(columns[:, draw, None] >= 0, extended, reached)
-        return reached
+        both: Mask = (reached[:, :, None] & can).reshape(shape)
+        return both
 
     def _can_keep(self, able: Mask, column: Ints) -> Mask:
         """(k,) whether all mass can be on the (k, groups) groups that are `able`."""
@@ -200,6 +228,7 @@ def uncertain_step(objective: Objective, region: Region) -> UncertainStep:
         possible = possible | {int(union[old, now]) for old in possible for now in told}
     return UncertainStep(
         objective.following,
+        objective.chances,
         columns,
         region.lower.swapaxes(1, 2).reshape(-1, groups),
         region.upper.swapaxes(1, 2).reshape(-1, groups),

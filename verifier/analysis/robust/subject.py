@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -32,10 +35,12 @@ class Subject:
         reports: what each group of labels is told as.
         bins, columns: (rows, draws) int64, the matrix column of each draw; -1 where there is none.
         row: (q,) int64 row that each state draws from; -1 where nothing is drawn.
-        following: (q, observations) int64.
+        following: (q, observations * outcomes) int64, the outcomes of what the world draws side by side.
         letters: (q,) int64, bit i says whether proposition i holds in the state.
         starts: (m,) int64 states of the initial states.
         origin: (q,) int64 the state of the objective's product that each state is, or is a part of; not written down.
+        motion: how likely each outcome is, in whole numbers that say how often; one row for each distribution.
+        moving: (q,) int64, the distribution of each state.
     """
 
     formula: tuple[KernelNode, ...]
@@ -49,6 +54,8 @@ class Subject:
     letters: Ints
     starts: Ints
     origin: Ints
+    motion: tuple[tuple[int, ...], ...] = ((1,),)
+    moving: Ints | None = None
 
 
 def subject_of(objective: Objective) -> Subject:
@@ -57,7 +64,7 @@ def subject_of(objective: Objective) -> Subject:
     letters = np.zeros(len(product.chain_indptr) - 1, dtype=np.int64)
     for bit, mask in enumerate(product.propositions):
         letters |= mask.astype(np.int64) << bit
-    after, drawn = _chain_by_observation(objective)
+    after = _chain_by_observation(objective)
     inner = np.arange(2, objective.state_count)
     # Those with the obligation `false` or `true` are told apart by their letters, and stand behind all others.
     codes = np.concatenate(
@@ -74,8 +81,11 @@ def subject_of(objective: Objective) -> Subject:
         len(inner), objective.following.shape[1]
     )
     following = np.concatenate([following, np.repeat(last[:, None], following.shape[1], axis=1)])
-    row = np.concatenate([drawn[inner], np.full(len(ended), -1)])
-    row[np.all(following == following[:, :1], axis=1)] = -1
+    moving = np.concatenate([objective.moving[inner], np.zeros_like(ended)])
+    by_outcome = following.reshape(len(following), len(channel.observations), -1)
+    row = np.where((by_outcome != by_outcome[:, :1]).any(axis=(1, 2)), moving, -1)
+    moves: dict[tuple[int, ...], int] = {}
+    own = [moves.setdefault(_whole(chances), len(moves)) for chances in channel.chances(np.dtype(object)).tolist()]
     reports = [channel.observations[told] for told in dict.fromkeys(told_by(channel))]
     return Subject(
         _nodes_of(product.obligations.formula),
@@ -89,7 +99,15 @@ def subject_of(objective: Objective) -> Subject:
         np.concatenate([letters[product.state[inner]], ended >> 1]),
         np.where(begun < 0, product.start - 2, begun),
         np.concatenate([inner, ended & 1]),
+        tuple(moves),
+        np.array(own, dtype=np.int64)[moving],
     )
+
+
+def _whole(chances: Sequence[Fraction]) -> tuple[int, ...]:
+    """Probabilities as whole numbers that say how often each is."""
+    often = math.lcm(*(Fraction(chance).denominator for chance in chances))
+    return tuple(int(chance * often) for chance in chances)
 
 
 def _code(states: Ints, letters: Ints) -> Ints:
@@ -97,18 +115,15 @@ def _code(states: Ints, letters: Ints) -> Ints:
     return np.where(states <= max(REJECT, ACCEPT), 2 * letters + states, -1)
 
 
-def _chain_by_observation(objective: Objective) -> tuple[Ints, Ints]:
-    """The chain's state that each observation leads to, and the row that is drawn from; -1 where there is none."""
+def _chain_by_observation(objective: Objective) -> Ints:
+    """The chain's state that each observation leads to."""
     product, skeleton = objective.product, objective.skeleton
     entry = skeleton.entry[product.edge]
     told = np.concatenate([skeleton.entry_observations, np.ones((1, objective.following.shape[1]), dtype=bool)])
     edge, seen = np.nonzero(told[entry])
     after = np.full(objective.following.shape, -1, dtype=np.int64)
     after[product.sources[edge], seen] = product.chain_indices[product.edge[edge]]
-    row = np.full(objective.state_count, -1, dtype=np.int64)
-    drawn = entry < len(skeleton.entry_row)
-    row[product.sources[drawn]] = skeleton.entry_row[entry[drawn]]
-    return after, row
+    return after
 
 
 def _nodes_of(formula: PositiveFormula) -> tuple[KernelNode, ...]:
@@ -140,6 +155,7 @@ def _needed_in_order(formula: PositiveFormula) -> list[int]:
 
 def subject_document(subject: Subject) -> dict[str, Any]:
     """What a document says about the subject."""
+    drawn = {"motion": [list(each) for each in subject.motion], "moving": np.asarray(subject.moving).tolist()}
     return {
         "formula": [[kind, list(operands), low, high] for kind, operands, low, high in subject.formula],
         "propositions": list(subject.propositions),
@@ -149,6 +165,7 @@ def subject_document(subject: Subject) -> dict[str, Any]:
         "columns": subject.columns.tolist(),
         "row": subject.row.tolist(),
         "following": subject.following.tolist(),
+        **(drawn if len(subject.motion[0]) > 1 else {}),
         "letters": subject.letters.tolist(),
         "starts": subject.starts.tolist(),
     }

@@ -154,8 +154,7 @@ def flow_derivatives(objective: Objective, rates: Floats, visits: Floats, worth:
     rows, width = len(channel.bins), len(channel.observations)
     drawing = np.flatnonzero(objective.row >= 0)
     place = objective.row[drawing]
-    outcomes = worth[objective.following[drawing]].reshape(len(drawing), width, -1)
-    behind = (outcomes * objective.chances[drawing, None]).sum(axis=2)
+    behind = objective.mean_behind(worth, drawing)
     adjoint = np.zeros((len(visits), rows, width))
     for k, passed in enumerate(visits[:, drawing]):
         for observation in range(width):

@@ -125,7 +125,8 @@ def _matrices(document: Document, run: Document) -> ConfusionMatrices:
     counts = DocumentReader(document.name).counts(dict(document.content))
     if counts.thresholds is not None:
         counts = counts.member(settings.score_threshold)
-    return counts.matrices(settings.where)
+    told = " ".join(run.result.matrices.bins)
+    return counts.matrices(settings.where, [each.name for each in counts.bins.variables if f", {each.name} " in told])
 
 
 def _columns(table: ConfusionMatrices) -> set[tuple[int, str]]:

@@ -7,7 +7,7 @@ sum over them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from verifier.base.errors import UsageError, unknown_name
 from verifier.base.result import Result
-from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.bins import Bins, Variable
 from verifier.perception.confusion.matrices import EMPTY, ConfusionMatrices, Label, label_text
 from verifier.perception.confusion.tally import Tally, summed
 from verifier.perception.confusion.tracks import Tracks, fault_of_tracks
@@ -152,13 +152,15 @@ class ConfusionCounts(Result):
             metadata["dependence"] = metadata["dependence"][at]
         return replace(self, thresholds=None, counts=self.counts[at : at + 1], sequences=sequences, metadata=metadata)
 
-    def matrices(self, where: Mapping[str, str] | None = None) -> ConfusionMatrices:
-        """One matrix per distance bin: `where` chooses bins of further variables, the others are summed over.
+    def matrices(self, where: Mapping[str, str] | None = None, kept: Collection[str] = ()) -> ConfusionMatrices:
+        """One matrix per distance bin: `where` chooses bins of further variables, the others are summed over, but for
+        those that are `kept` apart.
 
         Column "empty" is the same in every bin of a variable that only objects have, so it is taken once there.
 
         Args:
             where: variable -> the name of a bin, or a value that lies in it.
+            kept: names of variables whose bins have matrices of their own.
 
         Raises:
             UsageError: an unknown variable or bin, or the file is a family and no member was chosen.
@@ -170,7 +172,7 @@ class ConfusionCounts(Result):
             at = chosen.get(self.bins.variables[axis - 1].name)
             if at is not None:
                 counts = counts.take(at, axis=axis)
-            else:
+            elif self.bins.variables[axis - 1].name not in kept:
                 first = counts.take(0, axis=axis)
                 counts = counts.sum(axis=axis)
                 if self.bins.of_objects[axis]:
@@ -180,10 +182,14 @@ class ConfusionCounts(Result):
             metadata["where"] = {
                 each.name: each.bin_text(chosen[each.name]) for each in self.bins.variables if each.name in chosen
             }
-        edges = np.array(self.bins.edges_m)
-        return ConfusionMatrices(self.labelling, self.labels, edges, counts, self.title, metadata)
+        edges, variables = np.array(self.bins.edges_m), self._kept(kept)
+        counts = counts.reshape(-1, *self.counts.shape[2:])
+        return ConfusionMatrices(self.labelling, self.labels, edges, counts, self.title, metadata, variables)
 
-    def by_sequence(self, where: Mapping[str, str] | None = None) -> Sequences | None:
+    def _kept(self, kept: Collection[str]) -> tuple[Variable, ...]:
+        return tuple(each for each in self.bins.variables if each.name in kept)
+
+    def by_sequence(self, where: Mapping[str, str] | None = None, kept: Collection[str] = ()) -> Sequences | None:
         """The counts of each sequence, chosen and summed as `matrices` does; None where the file has none.
 
         The tally has one column, and its bins are the distance bins. Its rows add up to `matrices(where).counts`.
@@ -200,13 +206,18 @@ class ConfusionCounts(Result):
         for axis, (variable, at) in enumerate(zip(self.bins.variables, others, strict=True), 1):
             if variable.name in chosen:
                 used &= at == chosen[variable.name]
+            elif variable.name in kept:
+                first = first * variable.count + at
             elif self.bins.of_objects[axis]:
                 used &= (tally.index[:, 3] != empty) | (at == 0)
         index = tally.index.copy()
         index[:, 1] = first
         tracks = self.sequences.tracks
         if tracks is not None:
-            tracks = tracks.by_distance([chosen.get(each.name) for each in self.bins.variables], self.bins.shape)
+            apart = [each.name in kept for each in self.bins.variables]
+            tracks = tracks.by_distance(
+                [chosen.get(each.name) for each in self.bins.variables], self.bins.shape, apart
+            )
         return replace(self.sequences, tally=summed(index[used], tally.counts[used]), tracks=tracks)
 
     def _chosen(self, where: Mapping[str, str]) -> dict[str, int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,7 @@ class ConfusionFile:
         sha256: of its bytes.
         sequences: the counts of each sequence, which add up to the matrices; None where the file has none.
         mixed: the matrices by the bins of a variable that is weighed; None where none is.
+        further: names of the further variables that the file has.
     """
 
     matrices: ConfusionMatrices
@@ -51,6 +52,7 @@ class ConfusionFile:
     sha256: str
     sequences: Sequences | None = None
     mixed: MixedMatrices | None = None
+    further: tuple[str, ...] = ()
 
 
 def read_confusion(
@@ -58,14 +60,16 @@ def read_confusion(
     where: Mapping[str, str] | None = None,
     score_threshold: float | None = None,
     mix: str | Path | None = None,
+    kept: Collection[str] = (),
 ) -> ConfusionFile:
-    """Read a confusion document as one matrix per distance bin.
+    """Read a confusion document as one matrix per distance bin, and per bin of the variables that are kept apart.
 
     Args:
         path: of the file.
         where: bins of further variables to use; the matrices are summed over the others.
         score_threshold: which member of a family.
         mix: file with weights of the bins of a further variable (`verifier.perception.confusion.mix`).
+        kept: names of further variables, each of them one.
 
     Raises:
         InputError: naming the file and the JSON pointer (or line and column) of the first offending element.
@@ -75,13 +79,14 @@ def read_confusion(
     counts = DocumentReader(str(path)).counts(document)
     chosen = counts if score_threshold is None else counts.member(score_threshold)
     digest = hashlib.sha256(raw).hexdigest()
-    matrices, mixed = chosen.matrices(where), None
+    matrices, mixed = chosen.matrices(where, kept), None
+    further = tuple(each.name for each in counts.bins.variables)
     if mix is not None:
-        mixed = MixedMatrices.of(chosen, read_mix(mix, counts.bins.variables), where or {})
+        mixed = MixedMatrices.of(chosen, read_mix(mix, counts.bins.variables), where or {}, kept)
         told = [*matrices.metadata.get("remarks", []), remark("mix", f"rates are weighed by {mixed.mix}")]
         said = {"mix": mixed.mix.document(), "remarks": told}
         matrices = replace(matrices, metadata={**matrices.metadata, **said})
-    return ConfusionFile(matrices, str(path), digest, chosen.by_sequence(where), mixed)
+    return ConfusionFile(matrices, str(path), digest, chosen.by_sequence(where, kept), mixed, further)
 
 
 def read_counts(path: str | Path) -> ConfusionCounts:

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, UsageError
+from verifier.perception.confusion.bins import Variable
 from verifier.perception.settings import EmptyColumns, Labelling
 
 Label: TypeAlias = frozenset[str]
@@ -44,15 +45,16 @@ EMPTY_COLUMN_POLICIES: Mapping[EmptyColumns, str] = {
 
 @dataclass(frozen=True)
 class ConfusionMatrices:
-    """One confusion matrix per distance bin.
+    """One confusion matrix per distance bin, or per distance bin and bin of some further variables.
 
     Attributes:
         labelling: "class" (one item per object), "group" (per group) or "proposition" (per frame).
         labels: the label of each row and of each column, all different, the empty label among them.
-        edges_m: (bins + 1,) strictly increasing; the last may be infinite (an overflow bin).
+        edges_m: strictly increasing ends of the distance bins; the last may be infinite (an overflow bin).
         counts: (bins, predicted, true) int64, not negative.
         title: one line for people.
         metadata: whatever else the file says (distance measure, matching and false-positive policy, source).
+        variables: further variables whose bins have matrices of their own; the last one's bins vary fastest.
     """
 
     labelling: Labelling
@@ -61,6 +63,7 @@ class ConfusionMatrices:
     counts: NDArray[np.int64]
     title: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    variables: tuple[Variable, ...] = ()
 
     def __post_init__(self) -> None:
         size = len(self.labels)
@@ -68,7 +71,7 @@ class ConfusionMatrices:
             raise ValueError("labels must be different and the empty label must be one of them")
         if self.labelling != "proposition" and any(len(label) > 1 for label in self.labels):
             raise ValueError(f"a label of a {self.labelling}-labelled matrix is one class, or empty")
-        if self.counts.dtype != np.int64 or self.counts.shape != (len(self.edges_m) - 1, size, size):
+        if self.counts.dtype != np.int64 or self.counts.shape != (self.bin_count, size, size):
             raise ValueError(f"counts must be int64 of shape (bins, {size}, {size}), got {self.counts.shape}")
         if np.any(self.counts < 0) or np.any(self.counts > LARGEST_COUNT):
             raise ValueError("counts must lie in 0..2**53")
@@ -76,9 +79,37 @@ class ConfusionMatrices:
             raise ValueError("bin edges must start at 0 or above and increase strictly")
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of bins of distance, then of each variable."""
+        return (len(self.edges_m) - 1, *(each.count for each in self.variables))
+
+    @property
     def bin_count(self) -> int:
-        """Number of distance bins."""
-        return len(self.edges_m) - 1
+        """Number of bins."""
+        return math.prod(self.shape)
+
+    def distance_bin(self, bins: Any) -> Any:
+        """The distance bin of a bin, or of an array of them."""
+        return bins // math.prod(self.shape[1:])
+
+    def end_m(self, index: int) -> float:
+        """Where the distances of a bin end."""
+        return float(self.edges_m[self.distance_bin(index) + 1])
+
+    def place_of(self, bins: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The bins with what only objects have put at its first bin: equal where two bins are one place."""
+        at = list(np.unravel_index(bins, self.shape))
+        for axis, variable in enumerate(self.variables, 1):
+            if variable.scope == "object":
+                at[axis] = np.zeros_like(at[axis])
+        return np.ravel_multi_index(tuple(at), self.shape)
+
+    @property
+    def item_count(self) -> int:
+        """Items in all columns; what was reported of no object is the same in every bin that only objects have."""
+        every = np.arange(self.bin_count)
+        own = (self.place_of(every) == every)[:, None] | np.array([label != EMPTY for label in self.labels])
+        return int(self.counts.sum(axis=1)[own].sum())
 
     @property
     def classes(self) -> frozenset[str]:
@@ -96,20 +127,29 @@ class ConfusionMatrices:
         return self.labels.index(label)
 
     def canonical(self) -> ConfusionMatrices:
-        """The distance-free matrix: the sum over all bins, in one bin that holds every distance."""
+        """The distance-free matrix: the sum over all bins, in one bin that holds every distance.
+
+        Raises:
+            UsageError: there are bins of further variables.
+        """
+        if self.variables:
+            names = ", ".join(f"'{each.name}'" for each in self.variables)
+            raise UsageError(f"--canonical sums over all bins, and the model says where objects are by {names}")
         total = self.counts.sum(axis=0, keepdims=True)
         return replace(self, edges_m=np.array([0.0, np.inf]), counts=total)
 
     def bins_of(self, distances_m: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Bin of each distance in metres; -1 where no bin holds it."""
+        """Distance bin of each distance in metres; -1 where no bin holds it."""
         bins = np.searchsorted(self.edges_m, distances_m, side="right") - 1
-        bins[(bins >= self.bin_count) | np.isnan(distances_m)] = -1
+        bins[(bins >= self.shape[0]) | np.isnan(distances_m)] = -1
         return bins
 
     def bin_text(self, index: int) -> str:
-        """A bin for people: `[10, 20) m`."""
-        low, high = self.edges_m[index], self.edges_m[index + 1]
-        return f"[{low:g}, {high:g}) m" if np.isfinite(high) else f"[{low:g}, inf) m"
+        """A bin for people: `[10, 20) m`, `[10, 20) m, occlusion [0, 1)`."""
+        first, *rest = np.unravel_index(index, self.shape)
+        low, high = self.edges_m[first], self.edges_m[first + 1]
+        further = (f"{each.name} {each.bin_text(int(at))}" for each, at in zip(self.variables, rest, strict=True))
+        return ", ".join([f"[{low:g}, {high:g}) m" if np.isfinite(high) else f"[{low:g}, inf) m", *further])
 
     def without_empty_columns(self, policy: str = "error") -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """Counts in which every column has items, as far as `policy` can provide them.
@@ -152,7 +192,9 @@ class ConfusionMatrices:
             if policy == "pool":
                 counts[index, :, column] = self.counts[:, :, column].sum(axis=0)
             else:
-                nearest = donors[np.argmin(np.abs(donors - index))]
+                further = donors % math.prod(self.shape[1:]) != index % math.prod(self.shape[1:])
+                steps = np.abs(self.distance_bin(donors) - self.distance_bin(index))
+                nearest = donors[np.argmin(steps + self.bin_count * further)]
                 counts[index, :, column] = self.counts[nearest, :, column]
 
 

@@ -19,7 +19,7 @@ confidence, so do the results, whatever the weights; so the chances of every bin
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -157,19 +157,24 @@ class MixedMatrices:
     sequences: tuple[Sequences, ...] | None
 
     @classmethod
-    def of(cls, counts: ConfusionCounts, mix: Mix, where: Mapping[str, str]) -> MixedMatrices:
-        """The strata of a file; `where` chooses bins of the other variables, as for `ConfusionCounts.matrices`.
+    def of(
+        cls, counts: ConfusionCounts, mix: Mix, where: Mapping[str, str], kept: Collection[str] = ()
+    ) -> MixedMatrices:
+        """The strata of a file; `where` and `kept` say what becomes of the other variables, as for
+        `ConfusionCounts.matrices`.
 
         Raises:
-            UsageError: as there, or `where` chooses a bin of the variable that is weighed.
+            UsageError: as there, or they name the variable that is weighed.
         """
+        if mix.variable in kept:
+            raise UsageError(f"--mix weighs the bins of '{mix.variable}', by which the model says where objects are")
         if mix.variable in where:
             raise UsageError(
                 f"--where chooses a bin of '{mix.variable}', whose bins --mix weighs: leave one of them out"
             )
         chosen = [{**where, mix.variable: name} for name in mix.names]
-        found = [sequences for each in chosen if (sequences := counts.by_sequence(each)) is not None]
-        return cls(mix, tuple(counts.matrices(each) for each in chosen), tuple(found) or None)
+        found = [sequences for each in chosen if (sequences := counts.by_sequence(each, kept)) is not None]
+        return cls(mix, tuple(counts.matrices(each, kept) for each in chosen), tuple(found) or None)
 
     def canonical(self) -> MixedMatrices:
         """The same over all distance bins."""

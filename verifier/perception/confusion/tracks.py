@@ -79,12 +79,13 @@ class Tracks:
         """All bins as one; only where distance is the only axis."""
         return replace(self.sums[(True,)], sums={(True,): self.sums[(True,)]})
 
-    def by_distance(self, chosen: Sequence[int | None], shape: tuple[int, ...]) -> Tracks:
-        """The tracks in distance bins.
+    def by_distance(self, chosen: Sequence[int | None], shape: tuple[int, ...], apart: Sequence[bool]) -> Tracks:
+        """The tracks in distance bins, or in these by bins of further variables.
 
         Args:
             chosen: of each further variable its bin, or None for all of them together.
             shape: of the bins.
+            apart: of each further variable whether its bins are kept apart.
         """
         fixed = [(axis, at) for axis, at in enumerate(chosen, 1) if at is not None]
 
@@ -93,10 +94,14 @@ class Tracks:
             used = np.ones(len(bins), dtype=bool)
             for axis, at in fixed:
                 used &= places[axis] == at
-            return used, np.asarray(places[0], dtype=np.int64)
+            found = np.asarray(places[0], dtype=np.int64)
+            for axis in (np.flatnonzero(apart) + 1).tolist():
+                found = found * shape[axis] + places[axis]
+            return used, found
 
         def narrowed(over_distance: bool) -> Tracks:
-            table = dict(self.tables())[(over_distance, *(at is None for at in chosen))]
+            summed = (at is None and not kept for at, kept in zip(chosen, apart, strict=True))
+            table = dict(self.tables())[(over_distance, *summed)]
             used, bins = in_chosen(table.index[:, 1])
             used_columns, column_bins = in_chosen(table.columns[:, 1])
             index, columns = table.index.copy(), table.columns.copy()

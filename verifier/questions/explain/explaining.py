@@ -214,10 +214,12 @@ def _with_frames(
     if traced is None:
         return counted
     record = traced.record
+    at = np.unravel_index(report.bin, matrices.shape)
+    kept = {each.name: each.bin_text(int(k)) for each, k in zip(matrices.variables, at[1:], strict=True)}
     rows = occurrences(
         record,
         traced.bins,
-        document_bins(traced.bins, options.where, None if options.canonical else report.bin),
+        document_bins(traced.bins, {**options.where, **kept}, None if options.canonical else int(at[0])),
         matrices.labels[report.true],
         matrices.labels[report.predicted],
         matrices.labelling,

@@ -87,7 +87,8 @@ class Question(QuestionSettings):
             columns &= np.isin(np.arange(len(columns)), named)
         bins = np.ones(matrices.bin_count, dtype=bool)
         if self.distances_m:
-            bins = np.isin(np.arange(len(bins)), [_bin(each, matrices) for each in self.distances_m])
+            asked = [_bin(each, matrices) for each in self.distances_m]
+            bins = np.isin(matrices.distance_bin(np.arange(len(bins))), asked)
         return np.asarray(bins[:, None] & columns[None, :])
 
     def price_of(self, matrices: ConfusionMatrices, index: int, column: int) -> Fraction:
@@ -97,7 +98,7 @@ class Question(QuestionSettings):
         label = matrices.labels[column]
         for each in self.prices:
             mine = each.label is None or _label(each.label, matrices) == label
-            if mine and _bin(each.distance_m, matrices) == index:
+            if mine and _bin(each.distance_m, matrices) == matrices.distance_bin(index):
                 return each.price
         raise UsageError(f"the prices name none for {label_text(label)} in bin {matrices.bin_text(index)}")
 
