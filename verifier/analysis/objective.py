@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -37,12 +38,24 @@ class Objective:
             depend on what is observed.
         following: (p, observations) product state that each observation leads to; `ACCEPT` and `REJECT` lead to
             themselves.
+        most: what none of its numbers can exceed.
+        plain: whether its numbers are probabilities of a formula, of which slopes and bounds over all matrices are
+            known; see `verifier.analysis.quantities` for the others.
+        effort: how much more work it is than the probability of its formula.
     """
 
     skeleton: Skeleton
     product: Product
     row: Ints
     following: Ints
+
+    most: ClassVar[float] = 1.0
+    plain: ClassVar[bool] = True
+
+    @property
+    def effort(self) -> int:
+        """See above."""
+        return 1
 
     @property
     def state_count(self) -> int:

@@ -148,7 +148,7 @@ def _inputs(
     """(count,) of each input: what the planner sets on this observation; see `verifier.systems.behaviour.steps`."""
     system = skeleton.system
     seen = in_frames(told, frames_read(planner, system.model.frames))
-    scope = {**values, **tracked(system, planner, seen, values, count)}
+    scope: dict[str, Any] = {**values, **tracked(system, planner, seen, values, count)}
     read = what_rules_read(planner, seen)
     inputs = {each.name: np.zeros(count, dtype=np.int64) for each in system.inputs}
     undecided: Mask = np.ones(count, dtype=bool)
