@@ -206,7 +206,7 @@ def drive_intervals(
 
 
 def extreme_draws(objective: Objective, data: DriveData, count: int, seed: int) -> Iterator[tuple[Floats, Floats]]:
-    """The draws behind an interval of `drive_intervals`, in parts: twice (c, m), the least and the greatest numbers."""
+    """The draws behind an interval of `drive_intervals`, in parts: twice (c, m) numbers, least and greatest ones."""
     table = _extreme_reports(objective, data)
     for part in drive_draws(data, count, seed):
         ends = _extreme_probabilities(objective, part, table)

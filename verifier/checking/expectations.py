@@ -178,7 +178,7 @@ class Expecting:
     ) -> CheckedValues:
         """Storm's answer at the initial states where it is finite, which agrees with the batch engine's."""
         if asked.steps is None:
-            text = to_storm(asked.formula)
+            text = f"F {to_storm(children(asked.formula)[0])}"  # no parentheses around it, for a reward
         else:
             text = f"C<={asked.steps}"
             if asked.steps > MOST_STORM_STEPS or asked.steps * chain.transition_count > MOST_STORM_WORK:

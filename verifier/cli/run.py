@@ -67,7 +67,7 @@ def run_command(arguments: RunSettings, command: Command) -> int:
     else:
         print(run_table(result, points=arguments.all_scenarios, colour=wants_colour()), end="")
         if held is not None:
-            print("".join(f"{one_line(line)}\n" for line in gate_lines(held)), end="")
+            print("".join(f"{one_line(line)}\n" for line in gate_lines(held, result)), end="")
     return int(ExitCode.VIOLATED if held is not None and held.failed else result.verdict.exit_code)
 
 

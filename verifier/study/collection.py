@@ -23,6 +23,7 @@ from verifier.language.specs.specification import Requirement
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import label_text
 from verifier.study.case import Case, Study
+from verifier.study.options import VerdictSource
 from verifier.study.points import Point, PointBounds, PointInterval, Uncertainty
 from verifier.study.profile import Profile
 from verifier.study.records import SettingsRecord
@@ -99,7 +100,7 @@ class Judging:
             return Decision(Verdict.NO_TARGET)
         asked, whatever = (target.comparison, target.probability), point.whatever_predicted
         unbounded = point.uncertainty is not None and point.uncertainty.confidence_bounds is None
-        source = "interval" if unbounded and self.settings.verdict_from == "bounds" else None
+        source: VerdictSource | None = "interval" if unbounded and self.settings.verdict_from == "bounds" else None
         return decide(
             model or verdict_of(*point.ends(self.settings.verdict_from), *asked),
             Verdict.INCONCLUSIVE if whatever is None else verdict_of(whatever, whatever, *asked),
@@ -215,7 +216,7 @@ def unanswered_requirement(
         if number in checked.answered
         for numbers in _numbers(checked, checked.answered.index(number))
     )
-    return Unanswered(requirement.name, requirement.formula_text, reason, finished)
+    return Unanswered(requirement.name, requirement.formula_text, reason, finished, str(requirement.asked))
 
 
 def _uncertainty(sure: Confidence, k: int) -> Uncertainty:

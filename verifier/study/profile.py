@@ -109,8 +109,9 @@ def _interval(
     if most == 1:
         ends = np.minimum(ends, 1.0)
     kind = data.choice.kind
-    low, high = (percentile_interval(end[:, None], settings.level, kind, most) for end in ends)
-    return Interval(low.lower, high.upper, settings.level, kind, low.lower_range, high.upper_range, data.draws, most)
+    least, largest = (percentile_interval(end[:, None], settings.level, kind, most) for end in ends)
+    ranges = least.lower_range, largest.upper_range
+    return Interval(least.lower, largest.upper, settings.level, kind, *ranges, data.draws, most)
 
 
 def _document(found: Interval) -> PointInterval:

@@ -233,6 +233,10 @@ class RequirementResult(Derives):
         """Of its numbers: `s` for times, else nothing."""
         return "s" if self.asked.startswith("T") else ""
 
+    def with_unit(self, text: str) -> str:
+        """A number of it with its unit."""
+        return f"{text} {self.unit}" if self.unit else text
+
 
 @dataclass(frozen=True)
 class Unanswered:
@@ -242,12 +246,14 @@ class Unanswered:
         name, formula: its name, and its formula fully parenthesised.
         reason: which limit, in which chain, and what to do.
         finished: the scenarios that were finished: none is judged.
+        asked: as in `RequirementResult`.
     """
 
     name: str
     formula: str
     reason: str
     finished: tuple[Finished, ...]
+    asked: AskedText = "P"
 
     @property
     def remark(self) -> str:

@@ -204,8 +204,10 @@ def _row(subject: Subject, planner: bool, document: bool, width: int) -> Row:
     cells.append(Cell(_table_verdict(subject), verdict=subject.result.verdict.value))
     cells += [Cell(name_text(subject.result.planner))] if planner else []
     cells += [Cell(name_text(subject.document.name))] if document else []
-    cells.append(Cell(subject.result.target_text, None if target is None else float(target)))
-    cells.append(Cell(probability_text(worst, target), worst.probability))
+    result = subject.result
+    asked = result.target_text if result.asked == "P" else result.with_unit(result.asked_text)
+    cells.append(Cell(asked, None if target is None else float(target)))
+    cells.append(Cell(result.with_unit(probability_text(worst, target)), worst.probability))
     if width - len(cells) > 1:
         cells += uncertainty_cells(worst)
     return (*cells, Cell(scenario_text(worst)))

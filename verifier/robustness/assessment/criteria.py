@@ -180,12 +180,13 @@ def _requirements(results: Sequence[RunResult]) -> Iterator[Criterion]:
 
 def _probability(each: RequirementResult) -> Fraction:
     """The worst over the scenarios: the least, or the greatest where the target is an upper limit."""
-    return each.points[each.least(range(len(each.points)))].value
+    return Fraction(each.points[each.least(range(len(each.points)))].value)
 
 
 def _bounds(each: RequirementResult) -> tuple[float, float] | None:
     """The confidence bounds of the worst over the scenarios: what the verdict is from."""
-    known = [point.uncertainty.confidence_bounds for point in each.points if point.uncertainty is not None]
+    sure = [point.uncertainty.confidence_bounds for point in each.points if point.uncertainty is not None]
+    known = [bounds for bounds in sure if bounds is not None]
     if not known:
         return None
     pick = max if each.is_upper else min
