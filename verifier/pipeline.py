@@ -35,6 +35,7 @@ from verifier.study.collection import (
     collected,
     interval_remarks,
     unanswered_requirement,
+    unbounded_remarks,
     with_plans,
 )
 from verifier.study.expecting import answers_of
@@ -276,6 +277,7 @@ def result_of(checked: CheckedStudy, options: RunOptions) -> RunResult:
         versions={**program_versions(), "storm": checked.storm},
         remarks=(
             *interval_remarks(results),
+            *unbounded_remarks(results, settings),
             *run_remarks(
                 inputs.confusion.matrices,
                 options,

@@ -27,7 +27,7 @@ from verifier.analysis.intervals.posterior import default_draws, matrix_draws, p
 from verifier.analysis.intervals.rate_differences import RateDifference, rate_differences
 from verifier.analysis.intervals.rate_intervals import Event, RateIntervals
 from verifier.analysis.intervals.tiers import BoundsBasis, Tier
-from verifier.analysis.objective import Objective
+from verifier.analysis.objective import Objective, columns_of
 from verifier.analysis.phantom_draws import DriveData, drive_intervals, extreme_draws
 from verifier.analysis.robust.region import Region, events_of, region_of
 from verifier.analysis.robust.solutions import Effort, RobustBounds, robust_bounds
@@ -82,11 +82,11 @@ class Data:
         """Matrices that the counts make likely, some at a time, in these (k, 2) columns."""
         return matrix_draws(self.measured, columns, settings.prior, self.draws, settings.seed)
 
-    def of_drives(self, objective: Objective) -> DriveData:
+    def of_drives(self, *objectives: Objective) -> DriveData:
         """What matrices of a chain are drawn from, drive by drive; ValueError where drives are not known."""
         if self.drives is None:
             raise ValueError("the drives are not known")
-        return DriveData(self.measured, self.drives, objective.skeleton.columns_needed())
+        return DriveData(self.measured, self.drives, columns_of(objectives))
 
 
 def data_of_run(
@@ -140,7 +140,7 @@ def needs_of_run(chains: Iterable[Sequence[Objective]], measured: Measured) -> N
         for objectives in chains:
             skeleton = objectives[0].skeleton
             events.update(events_of(skeleton, measured))
-            columns.update((index, column) for index, column in skeleton.columns_needed().tolist())
+            columns.update((index, column) for index, column in columns_of(objectives).tolist())
             yield from objectives
 
     affordable = default_draws(seen())
@@ -218,7 +218,7 @@ def _intervals(objectives: Sequence[Objective], data: Data, settings: Confidence
     kind = data.choice.kind
     streams = [PercentileStream(data.draws, width, settings.level, kind, each.most) for each in objectives]
     certain = [_certain(each, data.measured) for each in objectives]
-    columns = objectives[0].skeleton.columns_needed()
+    columns = columns_of(objectives)
     for matrices in data.posterior_draws(columns, settings):
         for objective, stream, known in zip(objectives, streams, certain, strict=True):
             for probabilities in probability_draws(objective, [matrices] if known is None else []):
@@ -239,7 +239,7 @@ def number_draws(
     if data.choice.kind == "bootstrap":
         yield from extreme_draws(objective, data.of_drives(objective), data.draws, settings.seed)
         return
-    for matrices in data.posterior_draws(objective.skeleton.columns_needed(), settings):
+    for matrices in data.posterior_draws(objective.columns_needed, settings):
         for numbers in probability_draws(objective, [matrices]):
             yield numbers, numbers
 
@@ -247,7 +247,7 @@ def number_draws(
 def _drive_intervals(objectives: Sequence[Objective], data: Data, level: float, seed: int) -> list[Interval]:
     undrawn = [_undrawn(each, data, level) for each in objectives]
     drawn = tuple(each for each, known in zip(objectives, undrawn, strict=True) if known is None)
-    found = drive_intervals(drawn, data.of_drives(objectives[0]), level, data.draws, seed) if drawn else iter(())
+    found = drive_intervals(drawn, data.of_drives(*drawn), level, data.draws, seed) if drawn else iter(())
     return [next(found) if known is None else known for known in undrawn]
 
 

@@ -11,7 +11,7 @@ That keeps detection (the channel row, uncertain) apart from motion (`following`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -24,6 +24,11 @@ from verifier.checking.product import MOST_OBLIGATIONS, Product, build_product
 from verifier.checking.step_bounds import long_window
 from verifier.language.expressions.syntax import Node
 from verifier.systems.skeleton import Skeleton
+
+
+def columns_of(objectives: Iterable[Objective]) -> Ints:
+    """(k, 2) the (bin, column) pairs whose rates some of them, of one skeleton, depend on."""
+    return np.unique(np.concatenate([each.columns_needed for each in objectives]), axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +66,11 @@ class Objective:
     def state_count(self) -> int:
         """Number of product states, p."""
         return self.product.state_count
+
+    @property
+    def columns_needed(self) -> Ints:
+        """(k, 2) the (bin, column) pairs whose rates its numbers depend on."""
+        return self.skeleton.columns_needed()
 
     def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:
         """The formula's probability from every initial state, for (M, bins, predicted, true) rates.

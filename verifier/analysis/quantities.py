@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from verifier.analysis.objective import Objective
-from verifier.base.arrays import Floats
+from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import NoAnswerError
 from verifier.checking.batch import BatchResult, expected_gains
 from verifier.checking.stepping import NEVER, Steps, gained, quantiles
@@ -69,6 +69,11 @@ class Gained(Objective):
     def effort(self) -> int:
         """See `Objective`."""
         return 2 if self.steps is None else max(1, self.steps)
+
+    @property
+    def columns_needed(self) -> Ints:
+        """As `Objective.columns_needed`: gains may depend on reports that transitions do not depend on."""
+        return np.unique(np.concatenate([super().columns_needed, self.gains.columns_needed()]), axis=0)
 
     def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:
         """As `Objective.probabilities`, of what is gained; infinite where the condition may never hold."""

@@ -154,7 +154,7 @@ def _matrices_of(result: RunResult) -> str:
 
 def gate_lines(gates: Gates, result: RunResult) -> Iterator[str]:
     """What the gates of a run say, for people."""
-    others = dict.fromkeys(f"{each.name} ({each.asked})" for each in result.requirements if not each.is_plain)
+    others = dict.fromkeys(f"{each.name} ({each.question})" for each in result.requirements if not each.is_plain)
     if others:
         yield f"gates are for probabilities of formulas; not held: {', '.join(others)}"
     if gates.fail_under is not None:

@@ -266,6 +266,20 @@ def interval_remarks(results: Iterable[RequirementResult]) -> list[str]:
     ]
 
 
+def unbounded_remarks(results: Iterable[RequirementResult], settings: SettingsRecord) -> list[str]:
+    """Name what has intervals and no confidence bounds."""
+    if settings.confidence is None:
+        return []
+    named = dict.fromkeys(f"{each.name} ({each.asked_text})" for each in results if not each.is_plain or each.means)
+    judged = ", and verdicts on them are from their intervals" if settings.verdict_from == "bounds" else ""
+    if not named:
+        return []
+    return [
+        f"no confidence bounds over all matrices for {', '.join(named)}: they are known for probabilities of "
+        f"formulas in single scenarios{judged}"
+    ]
+
+
 def with_plans(results: Sequence[RequirementResult], study: Study) -> tuple[RequirementResult, ...]:
     """The results, with the further data that would decide those whose bounds do not, and how wrong the assumptions
     of the others may be; both in the worst scenario."""

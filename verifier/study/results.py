@@ -215,13 +215,14 @@ class RequirementResult(Derives):
 
     @property
     def asked_text(self) -> str:
-        """What is asked, for people: `T <= 12`."""
-        return f"{self.asked} {self.target_text}"
+        """What is asked, for people: `T <= 12 s`."""
+        text = f"{self.asked} {self.target_text}"
+        return text if self.target is None else self.with_unit(text)
 
     @property
     def question(self) -> str:
         """The requirement as a spec writes it: `T <= 12 [ F ended ]`."""
-        return f"{self.asked_text} [ {self.formula} ]"
+        return f"{self.asked} {self.target_text} [ {self.formula} ]"
 
     @property
     def is_plain(self) -> bool:
@@ -235,7 +236,7 @@ class RequirementResult(Derives):
 
     def with_unit(self, text: str) -> str:
         """A number of it with its unit."""
-        return f"{text} {self.unit}" if self.unit else text
+        return f"{text} {self.unit}" if self.unit and text != "inf" else text
 
 
 @dataclass(frozen=True)

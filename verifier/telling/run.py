@@ -49,7 +49,7 @@ def run_table(result: RunResult, *, points: bool = False, colour: bool = False) 
         [
             *([each.planner] if len(planners) > 1 else []),
             each.name,
-            each.target_text if plain else each.with_unit(each.asked_text),
+            each.target_text if plain else each.asked_text,
             *cells,
         ]
         for each in result.requirements

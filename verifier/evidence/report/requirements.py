@@ -163,7 +163,7 @@ def _numbers(subject: Subject) -> Table:
     )
     return facts(
         "Numbers of the worst scenario",
-        ("Target", subject.result.with_unit(subject.result.asked_text)),
+        ("Target", subject.result.asked_text),
         (subject.result.asked, subject.result.with_unit(probability_text(worst, subject.result.threshold))),
         ("Numerically off by", margin if worst.exact is None else "nothing: exact"),
         ("Second engine", number_text(worst.second_engine)),
@@ -249,7 +249,7 @@ def _scenario_blocks(subject: Subject) -> Iterator[Block]:
 def scenario_table(subject: Subject) -> Table:
     """One row per scenario."""
     sure = next((point.uncertainty for point in subject.result.points if point.uncertainty is not None), None)
-    header = ["scenario", subject.result.with_unit(subject.result.asked)]
+    header = ["scenario", f"{subject.result.asked} in s" if subject.result.unit else subject.result.asked]
     if sure is not None:
         header += [f"{level_text(sure.level)} {sure.interval.kind}", subject.settings.bounds_name]
     rows = []
