@@ -201,7 +201,7 @@ def test_the_table_has_units(files):
     ("change", "error"),
     [
         (("step_s = 0.5\n", ""), "T needs the duration of a step: step_s = ... in the model"),
-        (('power = "0.1 * go * go"', 'power = "go - 1"'), "in state x = 0, go = 0 the reward is -1; a reward is at least 0"),
+        (('power = "0.1 * go * go"', 'power = "go - 1"'), "in state x = 0, go = 0 the reward is -1; a reward is at"),
         (('power = "0.1 * go * go"', 'power = "1 / go"'), "division by zero"),
         (('power = "0.1 * go * go"', 'energy = "go"'), "unknown reward 'power'"),
         (("weight = 3", "weight = -3"), "the weight is -3; a weight is at least 0"),
