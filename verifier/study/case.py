@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -282,12 +282,13 @@ class Case(Block):
 
     def _asked(self, number: int) -> Objective:
         requirement, plain, given = self.study.requirements[number], self.objective(number), self.study.given[number]
-        parts, asked = (plain.skeleton, plain.product, plain.row, plain.following), requirement.asked
+        parts, asked = {each.name: getattr(plain, each.name) for each in fields(plain)}, requirement.asked
         if given is not None:
-            return Conditional(*parts, self._objective(given))
+            return Conditional(**parts, given=self._objective(given))
         if asked.level is not None:
-            return Quantile(*parts, children(requirement.formula)[0], asked.level, self.step_s)
-        return plain if asked.is_probability else Gained(*parts, self.gains(number), asked.steps)
+            (condition,) = children(requirement.formula)
+            return Quantile(**parts, condition=condition, level=asked.level, step_s=self.step_s)
+        return plain if asked.is_probability else Gained(**parts, gains=self.gains(number), steps=asked.steps)
 
     @property
     def step_s(self) -> Fraction:
