@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial as partially
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
 
@@ -20,13 +19,11 @@ import numpy as np
 from verifier.analysis.channel_test import Channel
 from verifier.analysis.confidence import Confidence, confidence
 from verifier.analysis.robust.any_dependence import any_dependence
-from verifier.base.arrays import ROUNDOFF
 from verifier.base.budget import Clock, memory_limit
 from verifier.base.errors import EngineError, LimitError, NoAnswerError, UsageError
 from verifier.chains import write_chain
 from verifier.chains.chain import MarkovChain
 from verifier.checking.process import StormProcess
-from verifier.checking.requirements import answers_within_limits
 from verifier.checking.strategies import StrategyRange, strategy_range
 from verifier.checking.values import TwoEngineValues
 from verifier.language.expressions import to_text
@@ -38,9 +35,12 @@ from verifier.study.collection import (
     collected,
     interval_remarks,
     unanswered_requirement,
+    unbounded_remarks,
     with_plans,
 )
+from verifier.study.expecting import answers_of
 from verifier.study.options import RunOptions
+from verifier.study.profile import Profile, profiles
 from verifier.study.provenance import (
     case_remarks,
     grid_remarks,
@@ -52,6 +52,7 @@ from verifier.study.provenance import (
     run_settings,
 )
 from verifier.study.results import RunResult, Unanswered
+from verifier.study.scenarios import refuse_others
 
 Progress: TypeAlias = Callable[[list[Case]], Iterable[Case]]
 AnyError = TypeVar("AnyError", bound=EngineError | LimitError)
@@ -91,6 +92,7 @@ class CheckedStudy:
         evidence: for each case how sure the data make that; None where nothing says.
         storm: version of the model checker.
         unanswered: the requirements that have no answer.
+        profiles: of the requirements that ask for a mean, by planner and name.
     """
 
     study: Study
@@ -98,6 +100,7 @@ class CheckedStudy:
     evidence: tuple[tuple[Confidence, ...] | None, ...]
     storm: str
     unanswered: tuple[Unanswered, ...] = ()
+    profiles: Mapping[tuple[str, str], Profile] = field(default_factory=dict)
 
 
 def checked_study(
@@ -121,7 +124,10 @@ def checked_study(
     if study.bounded:
         with clock.running("intervals and bounds over all matrices: --point-only leaves them out. It"):
             evidence = tuple(map(_evidence_of, progress(list(study.cases))))
-    return CheckedStudy(study, cases, evidence, storm.storm_version(), unanswered)
+            found = profiles(study, study.data)
+    else:
+        found = profiles(study, None)
+    return CheckedStudy(study, cases, evidence, storm.storm_version(), unanswered, found)
 
 
 def _evidence_of(case: Case) -> tuple[Confidence, ...] | None:
@@ -147,19 +153,9 @@ def check_case(case: Case, storm: StormProcess, *, partial: bool = False) -> Che
     clock = Clock(options.engines.timeout_s)  # building the chain takes time from each formula
     begun = time.monotonic()
     with clock.running("building the chain"):
-        skeleton, chain = case.skeleton, case.chain(conditions)
+        chain = case.chain(conditions)
     with _explained(case):
-        answers = answers_within_limits(
-            chain,
-            [formula.formula for formula in study.formulas],
-            storm,
-            options.engines,
-            ROUNDOFF * skeleton.channel.rounding_steps,
-            targets=[requirement.target for requirement in study.requirements],
-            exact_chain=partially(case.chain, conditions, exact=True),
-            spent_s=clock.spent_s,
-            product=case.product,
-        )
+        answers = answers_of(case, chain, conditions, storm, clock.spent_s)
     refused = {number: _told(case, answer) for number, answer in enumerate(answers) if isinstance(answer, LimitError)}
     if refused and not partial:
         raise next(iter(refused.values()))
@@ -167,6 +163,7 @@ def check_case(case: Case, storm: StormProcess, *, partial: bool = False) -> Che
     case = case.asking(number for number in range(len(answers)) if number not in refused)
     strategies: tuple[StrategyRange, ...] = ()
     if options.strategies and case.planner.kind == "synthesis":
+        refuse_others(case.study.requirements, "--strategies")
         process = case.process()
         with _explained(case):
             strategies = tuple(
@@ -202,7 +199,8 @@ def _whatever_predicted(
 def _whatever(case: Case, number: int, found: TwoEngineValues) -> tuple[Literal[0, 1] | None, ...]:
     """Only what is 0 or 1 with the given matrices can be; rounded transitions are no probabilities of the system.
     Where steps are counted there is no product to tell."""
-    if case.study.options.decimals is not None or found.counted or not np.isin(found.probability, (0, 1)).any():
+    told = case.study.requirements[number].is_plain and not found.counted and case.study.options.decimals is None
+    if not told or not np.isin(found.probability, (0, 1)).any():
         return (None,) * len(found.probability)
     bounds = any_dependence(case.objective(number), case.study.measured)
     return tuple(low if low == high else None for low, high in bounds.tolist())
@@ -267,7 +265,8 @@ def result_of(checked: CheckedStudy, options: RunOptions) -> RunResult:
     """
     study, inputs = checked.study, checked.study.inputs
     settings = run_settings(study.grid, options, study.data)
-    results = collected(study.requirements, checked.cases, checked.evidence, Judging(settings, study.tests))
+    judging = Judging(settings, study.tests)
+    results = collected(study.requirements, checked.cases, checked.evidence, judging, checked.profiles)
     if settings.verdict_from == "bounds":
         results = with_plans(results, study)
     return RunResult(
@@ -278,6 +277,7 @@ def result_of(checked: CheckedStudy, options: RunOptions) -> RunResult:
         versions={**program_versions(), "storm": checked.storm},
         remarks=(
             *interval_remarks(results),
+            *unbounded_remarks(results, settings),
             *run_remarks(
                 inputs.confusion.matrices,
                 options,

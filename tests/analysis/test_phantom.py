@@ -1,6 +1,7 @@
 """One phantom drive more: published values, Clopper and Pearson, draws against inversion, and pairs of detectors."""
 
 import re
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from verifier.analysis.intervals.drive_items import DriveItems
 from verifier.analysis.intervals.interval_choice import Choice, choose_interval
 from verifier.analysis.intervals.measured import Measured
 from verifier.analysis.phantom_draws import DriveData, common_draws, drive_draws, drive_intervals
+from verifier.analysis.quantities import Conditional
 from verifier.base.errors import UsageError
 
 ONE = np.array([[0, 1]])
@@ -105,6 +107,20 @@ def test_every_initial_state_has_its_own_worst_report():
     (found,) = drive_intervals((objective,), data_of((4, 5), (9, 9), (2, 7)), 0.9, 2000, 0)
     assert found.lower == pytest.approx(1 - found.upper[::-1], abs=1e-12)
     assert abs(found.lower[0] - found.lower[1]) > 0.05
+
+
+def test_without_derivatives_the_worst_report_is_found_by_trying_each():
+    # What a conditional probability and a gain need, held against the derivatives that a probability has.
+    data = data_of((9, 10, 18, 20), (5, 5, 3, 9), (0, 0, 7, 7), bins=2)
+    by_slope = product_of_recalls([0, 1])
+    given = product_of_recalls([1])
+    parts = {each.name: getattr(by_slope, each.name) for each in fields(by_slope)}
+    (found,) = drive_intervals((by_slope,), data, 0.95, 2000, 1)
+    # Of one column given the other: both are drawn together, and what is left is the first one's recall.
+    (ratio,) = drive_intervals((Conditional(**parts, given=given),), data, 0.95, 2000, 1)
+    (alone,) = drive_intervals((product_of_recalls([0]),), data, 0.95, 2000, 1)
+    assert (ratio.lower[0], ratio.upper[0]) == pytest.approx((alone.lower[0], alone.upper[0]), abs=1e-9)
+    assert found.lower[0] < ratio.lower[0]
 
 
 def test_a_column_without_items_can_be_anything():

@@ -27,8 +27,8 @@ from verifier.analysis.intervals.posterior import default_draws, matrix_draws, p
 from verifier.analysis.intervals.rate_differences import RateDifference, rate_differences
 from verifier.analysis.intervals.rate_intervals import Event, RateIntervals
 from verifier.analysis.intervals.tiers import BoundsBasis, Tier
-from verifier.analysis.objective import Objective
-from verifier.analysis.phantom_draws import DriveData, drive_intervals
+from verifier.analysis.objective import Objective, columns_of
+from verifier.analysis.phantom_draws import DriveData, drive_intervals, extreme_draws
 from verifier.analysis.robust.region import Region, events_of, region_of
 from verifier.analysis.robust.solutions import Effort, RobustBounds, robust_bounds
 from verifier.analysis.settings import ConfidenceSettings
@@ -38,10 +38,13 @@ from verifier.systems.skeleton import Skeleton
 
 @dataclass(frozen=True, eq=False)
 class Confidence:
-    """How sure one requirement is at the m initial states of a chain; `tier` is that of the bounds."""
+    """How sure one requirement is at the m initial states of a chain; `tier` is that of the bounds.
+
+    There are bounds for probabilities of formulas only.
+    """
 
     interval: Interval
-    bounds: RobustBounds
+    bounds: RobustBounds | None
     tier: Tier
 
 
@@ -79,11 +82,11 @@ class Data:
         """Matrices that the counts make likely, some at a time, in these (k, 2) columns."""
         return matrix_draws(self.measured, columns, settings.prior, self.draws, settings.seed)
 
-    def of_drives(self, objective: Objective) -> DriveData:
+    def of_drives(self, *objectives: Objective) -> DriveData:
         """What matrices of a chain are drawn from, drive by drive; ValueError where drives are not known."""
         if self.drives is None:
             raise ValueError("the drives are not known")
-        return DriveData(self.measured, self.drives, objective.skeleton.columns_needed())
+        return DriveData(self.measured, self.drives, columns_of(objectives))
 
 
 def data_of_run(
@@ -137,7 +140,7 @@ def needs_of_run(chains: Iterable[Sequence[Objective]], measured: Measured) -> N
         for objectives in chains:
             skeleton = objectives[0].skeleton
             events.update(events_of(skeleton, measured))
-            columns.update((index, column) for index, column in skeleton.columns_needed().tolist())
+            columns.update((index, column) for index, column in columns_of(objectives).tolist())
             yield from objectives
 
     affordable = default_draws(seen())
@@ -169,11 +172,14 @@ def confidence(objectives: Sequence[Objective], data: Data, settings: Confidence
     """
     intervals = tuple(_intervals(objectives, data, settings))
     same = data.basis.tier == "approximate" and data.choice.kind == "bootstrap" and settings.looks == 1
+    plain = [(each, objective) for each, objective in zip(intervals, objectives, strict=True) if objective.plain]
     if same:
-        bounds = tuple(_of_interval(each, objective) for each, objective in zip(intervals, objectives, strict=True))
+        bounds = tuple(_of_interval(*both) for both in plain)
     else:
-        bounds = bounds_of_chain(objectives, data, settings, Effort(certificates=False))
-    return tuple(Confidence(*both, data.basis.tier) for both in zip(intervals, bounds, strict=True))
+        bounds = bounds_of_chain([objective for _, objective in plain], data, settings, Effort(certificates=False))
+    found = iter(bounds)
+    each_of = [next(found) if objective.plain else None for objective in objectives]
+    return tuple(Confidence(*both, data.basis.tier) for both in zip(intervals, each_of, strict=True))
 
 
 def bounds_of_chain(
@@ -186,6 +192,8 @@ def bounds_of_chain(
     Raises:
         VerifierError: as `robust_bounds` and drawing.
     """
+    if not objectives:
+        return ()
     region = data.region(objectives[0].skeleton)
     if region is not None:
         return tuple(robust_bounds(each, region, settings.semantics, effort) for each in objectives)
@@ -207,9 +215,10 @@ def _intervals(objectives: Sequence[Objective], data: Data, settings: Confidence
     if data.choice.kind == "bootstrap":
         return _drive_intervals(objectives, data, settings.level, settings.seed)
     width = len(objectives[0].product.start)
-    streams = [PercentileStream(data.draws, width, settings.level, data.choice.kind) for _ in objectives]
+    kind = data.choice.kind
+    streams = [PercentileStream(data.draws, width, settings.level, kind, each.most) for each in objectives]
     certain = [_certain(each, data.measured) for each in objectives]
-    columns = objectives[0].skeleton.columns_needed()
+    columns = columns_of(objectives)
     for matrices in data.posterior_draws(columns, settings):
         for objective, stream, known in zip(objectives, streams, certain, strict=True):
             for probabilities in probability_draws(objective, [matrices] if known is None else []):
@@ -220,10 +229,25 @@ def _intervals(objectives: Sequence[Objective], data: Data, settings: Confidence
     ]
 
 
+def number_draws(
+    objective: Objective, data: Data, settings: ConfidenceSettings
+) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """The draws behind the interval of one objective, in parts: twice (c, m) numbers, the least and the greatest.
+
+    They are the same matrices for every chain of the run, in the same order.
+    """
+    if data.choice.kind == "bootstrap":
+        yield from extreme_draws(objective, data.of_drives(objective), data.draws, settings.seed)
+        return
+    for matrices in data.posterior_draws(objective.columns_needed, settings):
+        for numbers in probability_draws(objective, [matrices]):
+            yield numbers, numbers
+
+
 def _drive_intervals(objectives: Sequence[Objective], data: Data, level: float, seed: int) -> list[Interval]:
     undrawn = [_undrawn(each, data, level) for each in objectives]
     drawn = tuple(each for each, known in zip(objectives, undrawn, strict=True) if known is None)
-    found = drive_intervals(drawn, data.of_drives(objectives[0]), level, data.draws, seed) if drawn else iter(())
+    found = drive_intervals(drawn, data.of_drives(*drawn), level, data.draws, seed) if drawn else iter(())
     return [next(found) if known is None else known for known in undrawn]
 
 
@@ -233,7 +257,7 @@ def _undrawn(objective: Objective, data: Data, level: float) -> Interval | None:
     A phantom drive reports a single label, so rates of labels that no drive reports can be 0. The interval is what
     all matrices have whose rates are above 0 where something was counted; it has no width where these decide.
     """
-    if _certain(objective, data.measured) is None:
+    if not objective.plain or _certain(objective, data.measured) is None:
         return None
     counts, fixed = data.measured.counts, data.measured.fixed[:, None, :]
     least = np.where(fixed, data.measured.rates, np.where(counts > 0, 2 / UNIT, 0.0))

@@ -22,7 +22,7 @@ from verifier.analysis.intervals.interval_choice import choose_interval
 from verifier.analysis.intervals.measured import Measured, measured
 from verifier.analysis.intervals.posterior import matrix_draws
 from verifier.analysis.intervals.rate_intervals import Event, RateIntervals
-from verifier.analysis.objective import Objective
+from verifier.analysis.objective import Objective, columns_of
 from verifier.analysis.phantom_draws import DriveData, mixed
 from verifier.analysis.robust.region import Region, region_of
 from verifier.analysis.settings import ConfidenceSettings
@@ -99,11 +99,11 @@ class MixedData(Data):
         drawn = matrix_draws(self.strata, self._stacked(columns), settings.prior, self.draws, settings.seed)
         return (mixed(each, self.weights) for each in drawn)
 
-    def of_drives(self, objective: Objective) -> DriveData:
+    def of_drives(self, *objectives: Objective) -> DriveData:
         """What mixed matrices of a chain are drawn from, drive by drive; ValueError where drives are not known."""
         if self.drives is None:
             raise ValueError("the drives are not known")
-        columns = self._stacked(objective.skeleton.columns_needed())
+        columns = self._stacked(columns_of(objectives))
         return DriveData(self.strata, self.drives, columns, self.weights)
 
     def _stacked(self, columns: Ints) -> Ints:

@@ -15,8 +15,9 @@ That keeps detection (the channel row, uncertain) apart from motion (`following`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -27,6 +28,11 @@ from verifier.checking.product import MOST_OBLIGATIONS, Product, build_product
 from verifier.checking.step_bounds import long_window
 from verifier.language.expressions.syntax import Node
 from verifier.systems.skeleton import Skeleton
+
+
+def columns_of(objectives: Iterable[Objective]) -> Ints:
+    """(k, 2) the (bin, column) pairs whose rates some of them, of one skeleton, depend on."""
+    return np.unique(np.concatenate([each.columns_needed for each in objectives]), axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +48,10 @@ class Objective:
         following: (p, observations * outcomes) product state that each observation leads to with each outcome of
             what the world draws; `ACCEPT` and `REJECT` lead to themselves.
         moving: (p,) channel row that each product state draws that outcome from; any where all lead to one state.
+        most: what none of its numbers can exceed.
+        plain: whether its numbers are probabilities of a formula, of which slopes and bounds over all matrices are
+            known; see `verifier.analysis.quantities` for the others.
+        effort: how much more work it is than the probability of its formula.
     """
 
     skeleton: Skeleton
@@ -49,6 +59,14 @@ class Objective:
     row: Ints
     following: Ints
     moving: Ints
+
+    most: ClassVar[float] = 1.0
+    plain: ClassVar[bool] = True
+
+    @property
+    def effort(self) -> int:
+        """See above."""
+        return 1
 
     @property
     def state_count(self) -> int:
@@ -67,6 +85,11 @@ class Objective:
         chances = self.chances[states]
         shape = len(states), len(self.skeleton.channel.observations), chances.shape[1]
         return np.asarray((worth[self.following[states]].reshape(shape) * chances[:, None]).sum(axis=2))
+
+    @property
+    def columns_needed(self) -> Ints:
+        """(k, 2) the (bin, column) pairs whose rates its numbers depend on."""
+        return self.skeleton.columns_needed()
 
     def probabilities(self, rates: Floats, *, roughly: bool = False) -> BatchResult:
         """The formula's probability from every initial state, for (M, bins, predicted, true) rates.

@@ -193,15 +193,24 @@ def drive_intervals(
     streams = []
     for each in objectives:
         width = len(each.product.start)
-        streams.append([PercentileStream(count, width, level, "bootstrap") for _ in ("worst", "best")])
+        streams.append([PercentileStream(count, width, level, "bootstrap", each.most) for _ in ("worst", "best")])
     for part in drive_draws(data, count, seed):
         for objective, table, (low, high) in zip(objectives, tables, streams, strict=True):
             ends = _extreme_probabilities(objective, part, table)
             low.add(ends.min(axis=0))
             high.add(ends.max(axis=0))
-    for low, high in streams:
+    for each, (low, high) in zip(objectives, streams, strict=True):
         worst, best = low.interval(), high.interval()
-        yield Interval(worst.lower, best.upper, level, "bootstrap", worst.lower_range, best.upper_range, count)
+        ranges = worst.lower_range, best.upper_range
+        yield Interval(worst.lower, best.upper, level, "bootstrap", *ranges, count, each.most)
+
+
+def extreme_draws(objective: Objective, data: DriveData, count: int, seed: int) -> Iterator[tuple[Floats, Floats]]:
+    """The draws behind an interval of `drive_intervals`, in parts: twice (c, m) numbers, least and greatest ones."""
+    table = _extreme_reports(objective, data)
+    for part in drive_draws(data, count, seed):
+        ends = _extreme_probabilities(objective, part, table)
+        yield ends.min(axis=0), ends.max(axis=0)
 
 
 def _extreme_probabilities(objective: Objective, part: DrivePart, table: Ints) -> Floats:
@@ -221,10 +230,13 @@ def _extreme_probabilities(objective: Objective, part: DrivePart, table: Ints) -
 def _extreme_reports(objective: Objective, data: DriveData) -> Ints:
     """(2, m, f) for each initial state and column the label that is worst for the probability, and the best.
 
-    Those of the least and the greatest derivative at the mean of the draws, the phantom drives divided evenly.
+    Those of the least and the greatest derivative at the mean of the draws, the phantom drives divided evenly; where
+    no derivatives are known, those of the least and the greatest number if that column alone is given to one label.
     """
     labels = data.measured.counts.shape[1]
     mean = data.held.sum(axis=0) + data.phantom[:, None] / labels
+    if not objective.plain:
+        return _extreme_by_trial(objective, data, mean)
     rates = data.matrices((mean / mean.sum(axis=1, keepdims=True))[None])[0]
     values = state_values(objective, rates)
     starts, free = len(objective.product.start), data.needed.free
@@ -237,6 +249,17 @@ def _extreme_reports(objective: Objective, data: DriveData) -> Ints:
         found[0, first : first + size] = slope.argmin(axis=2).T
         found[1, first : first + size] = slope.argmax(axis=2).T
     return found
+
+
+def _extreme_by_trial(objective: Objective, data: DriveData, mean: Floats) -> Ints:
+    """As `_extreme_reports`, from one matrix for each column and label; `mean` is (f, predicted) items."""
+    count, labels = mean.shape
+    tried = np.repeat(mean[None], count * labels, axis=0).reshape(count, labels, count, labels)
+    for column, phantom in enumerate(np.broadcast_to(data.phantom, (count,)).tolist()):
+        tried[column, :, column] += phantom * (np.eye(labels) - 1 / labels)
+    matrices = data.matrices((tried / tried.sum(axis=3, keepdims=True)).reshape(-1, count, labels))
+    numbers = np.concatenate(list(probability_draws(objective, [matrices]))).reshape(count, labels, -1)
+    return np.stack([numbers.argmin(axis=1).T, numbers.argmax(axis=1).T])
 
 
 def _exponentials(streams: list[np.random.Generator], rows: int) -> Floats:

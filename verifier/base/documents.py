@@ -7,6 +7,7 @@ Schema follows from it.
 | `tuple[...]`, `Mapping[str, ...]` | an array, an object |
 | a dataclass | an object with its fields as keys, in their order |
 | an `Enum`, a `Literal` | its value |
+| `Extended`, a number from 0 to infinity | the number, or the text "inf" |
 | `Exact`, a fraction | a text as "19/20", however many digits it has |
 | `... | None` | also null |
 
@@ -25,6 +26,7 @@ Reading and schemas are by pydantic, which is imported there only: writing does 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from decimal import Decimal
@@ -99,6 +101,19 @@ class _FractionText:
 
 
 Exact = Annotated[Fraction, _FractionText()]
+
+
+class _Infinite:
+    """For pydantic: what is infinite is the text "inf" in JSON."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        told = core_schema.no_info_after_validator_function(float, core_schema.literal_schema(["inf"]))
+        return core_schema.union_schema([core_schema.float_schema(allow_inf_nan=False), told])
+
+
+Extended = Annotated[float, _Infinite()]
 
 
 def fraction_text(value: Fraction) -> str:
@@ -223,7 +238,9 @@ def json_values(value: Any) -> Any:
         return [json_values(inner) for inner in value]
     if isinstance(value, Enum):
         return value.value
-    return fraction_text(value) if isinstance(value, Fraction) else value
+    if isinstance(value, Fraction):
+        return fraction_text(value)
+    return "inf" if value == math.inf else value
 
 
 def _written(value: Any) -> Iterator[tuple[str, Field[Any]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
@@ -27,6 +28,8 @@ def rounded(value: float, *, up: bool | None, digits: int = 3, target: Fraction 
     >>> rounded(0.2917741, up=True), rounded(0.94999961, up=True, target=Fraction(19, 20))
     ('0.292', '0.9499997')
     """
+    if math.isinf(value):
+        return "inf"
     exact = Decimal(repr(float(value)))  # as documents spell it: the double next to 0.3 is 0.3, not just below
     away = min(abs(exact), abs(1 - exact))
     if away == 0:
@@ -63,6 +66,8 @@ def number_text(number: float, target: Fraction | None = None) -> str:
     >>> number_text(0.1962025316455696), number_text(0.99995549), number_text(0.9999999955)
     ('0.196203', '0.99995549', '0.9999999955')
     """
+    if math.isinf(number):
+        return "inf"
     value, missing = Fraction(number), 1 - Decimal(repr(float(number)))
     fewest = 3 - missing.adjusted() if 0 < missing < Decimal("0.5") else 0
     for digits in (6, 9, 12, 17):

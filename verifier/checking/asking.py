@@ -96,12 +96,16 @@ class Task:
 
     def seconds_for_storm(self, batch_s: float, exact: bool) -> float | None:
         """How long Storm may work on it: all the time in exact arithmetic, for nothing else is exact."""
-        left = self.clock.left_s
-        return left if left is None or exact else min(left / 2, max(PATIENCE_S, PATIENCE * batch_s))
+        return seconds_for_storm(self.clock.left_s, batch_s, exact)
 
     def meant(self, answer: CheckedValues) -> CheckedValues:
         """What an answer to `text` says about the formula."""
         return _complement(answer) if self.window is not None and self.window.negated else answer
+
+
+def seconds_for_storm(left_s: float | None, batch_s: float, exact: bool) -> float | None:
+    """See `Task.seconds_for_storm`, where so many seconds are left."""
+    return left_s if left_s is None or exact else min(left_s / 2, max(PATIENCE_S, PATIENCE * batch_s))
 
 
 def _storm_text(chain: MarkovChain, formula: Node, window: LongWindow | None) -> str | None:

@@ -76,10 +76,10 @@ def intersection(formula: Node, bounds: CheckedValues, batch: BatchResult, moved
     return low, high
 
 
-def outwards(bound: Floats, by: Floats) -> Floats:
-    """`bound + by` rounded away from the value it bounds, within [0, 1]; unchanged where nothing can be off."""
+def outwards(bound: Floats, by: Floats, most: float = 1.0) -> Floats:
+    """`bound + by` rounded away from the value it bounds, within [0, most]; unchanged where nothing can be off."""
     moved = np.nextafter(bound + by, np.where(np.signbit(by), -np.inf, np.inf))
-    return np.where(by == 0, bound, np.minimum(np.maximum(moved, 0.0), 1.0))
+    return np.where(by == 0, bound, np.minimum(np.maximum(moved, 0.0), most))
 
 
 def doubles_around(number: Fraction) -> tuple[float, float]:

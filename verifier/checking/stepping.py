@@ -111,8 +111,10 @@ def quantiles(steps: Steps, goal: Mask, initial: Ints, level: Fraction, probabil
         found[done] = taken
         if np.all((found >= 0) | never):
             return found
-        left, taken = steps.of(left), taken + 1
+        before, left, taken = left, steps.of(left), taken + 1
         left[goal] = 0
+        if np.array_equal(left, before):
+            return found  # what is left stays for ever: the probability was above the level by rounding alone
         _refuse_many(taken)
 
 

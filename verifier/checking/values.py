@@ -94,14 +94,14 @@ class CheckedValues:
 
 @dataclass(frozen=True, eq=False)
 class TwoEngineValues:
-    """What both engines say about one formula at the m initial states.
+    """What both engines say about one formula, or about what is gained, at the m initial states.
 
     Attributes:
         probability: (m,) Storm's value; the batch engine's where `remark` says so.
         lower, upper: (m,) bounds of the true value, which also hold `probability`: what both engines prove, widened
             by how far rounding the chain's probabilities to doubles can move the value. Equal to the value in exact
             mode; the doubles around it where exact arithmetic was only used to settle a point.
-        fractions: the exact values, or None.
+        fractions: the exact values, or None; None too for one that is infinite.
         second: (m,) the batch engine's value.
         engine: what computed `probability`, for citing.
         remark: what a reader must know about how it was computed, if anything.
@@ -111,7 +111,7 @@ class TwoEngineValues:
     probability: NDArray[np.float64]
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
-    fractions: tuple[Fraction, ...] | None
+    fractions: tuple[Fraction | None, ...] | None
     second: NDArray[np.float64]
     engine: str
     remark: str | None = None

@@ -27,6 +27,7 @@ A satisfied requirement whose check is empty (`vacuous`) is `VACUOUS`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
@@ -252,7 +253,7 @@ def verdict_of(lower: float | Fraction, upper: float | Fraction, comparison: str
     """
     if target is None:
         return Verdict.NO_TARGET
-    low, high = Fraction(lower), Fraction(upper)
+    low, high = (end if math.isinf(end) else Fraction(end) for end in (lower, upper))
     holds = {
         ">=": (low >= target, high < target),
         ">": (low > target, high <= target),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -107,11 +107,12 @@ def gates_of(asked: Asked, arguments: RunSettings, result: RunResult, storm: Sto
         elif options.confidence is None or options.decimals is not None or options.mix is not None:
             gate, compared = gate_of_run(baseline, asked.max_drop, result, options.selection), POINTS
         else:
-            gate, compared = _paired(asked, baseline, arguments), PAIRED
+            names = dict.fromkeys(each.name for each in result.requirements if each.is_plain)
+            gate, compared = _paired(asked, baseline, arguments, names), PAIRED
     if result.channel.test == "contradicted":
         compared += CONTRADICTED
     known = {(requirement, planner) for _, requirement, _, planner in baseline.worst}
-    new = [each for each in result.requirements if (each.name, each.planner) not in known]
+    new = [each for each in result.requirements if each.is_plain and (each.name, each.planner) not in known]
     regression = Regression(
         baseline=BaselineFile(gate.baseline.name, gate.baseline.sha256),
         max_drop=decimal_text(gate.max_drop),
@@ -131,12 +132,13 @@ def _verified_baseline(inputs: Inputs, options: RunOptions, storm: StormProcess)
     return baseline_of_run(verified(Study.of(inputs, options.point_alone()), storm), file)
 
 
-def _paired(asked: Asked, baseline: Baseline, arguments: RunSettings) -> Gate:
-    """Both files of matrices drawn together, as `verify compare` does."""
+def _paired(asked: Asked, baseline: Baseline, arguments: RunSettings, names: Iterable[str]) -> Gate:
+    """Both files of matrices drawn together, as `verify compare` does, for the requirements of these names."""
     from verifier.questions.compare.comparing import CompareOptions, compare
     from verifier.questions.compare.gate import Gate
 
-    plain = replace(arguments.options, verdict_from="point", strategies=False)
+    selection = replace(arguments.options.selection, requirements=tuple(names))
+    plain = replace(arguments.options, verdict_from="point", strategies=False, selection=selection)
     gated = CompareOptions(baseline=baseline, max_drop=asked.max_drop or Fraction(0), least_chance=asked.least_chance)
     files = {"baseline": str(asked.baseline), "now": str(arguments.cm)}
     found = compare([arguments.spec], files, gated, plain).gate
@@ -150,8 +152,11 @@ def _matrices_of(result: RunResult) -> str:
     return next(each.sha256 for each in result.inputs if each.role == "confusion")
 
 
-def gate_lines(gates: Gates) -> Iterator[str]:
-    """What the gates say, for people."""
+def gate_lines(gates: Gates, result: RunResult) -> Iterator[str]:
+    """What the gates of a run say, for people."""
+    others = dict.fromkeys(f"{each.name} ({each.question})" for each in result.requirements if not each.is_plain)
+    if others:
+        yield f"gates are for probabilities of formulas; not held: {', '.join(others)}"
     if gates.fail_under is not None:
         floor = gates.fail_under
         basis = {"bounds": "confidence bounds", "interval": "ends of intervals", "point": "P itself"}[floor.from_]

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from verifier.base.errors import ExitCode, InputError, UsageError, one_line
 from verifier.base.files import csv_text, write_bytes, write_text
-from verifier.base.numbers import decimal_text
 from verifier.chains import EXPORT_FORMATS
 from verifier.checking.process import StormProcess
 from verifier.cli.ci import Stopwatch, ci_texts
@@ -15,7 +14,6 @@ from verifier.cli.gates import asked_gates, gate_lines, gates_of
 from verifier.cli.invocation import Command
 from verifier.cli.targets import check_targets
 from verifier.cli.terminal import progress_bar, wants_colour
-from verifier.language.expressions import to_text
 from verifier.language.specs import read_spec
 from verifier.pipeline import export_chain, require_one_case, verified
 from verifier.questions.settings import RunSettings
@@ -69,17 +67,13 @@ def run_command(arguments: RunSettings, command: Command) -> int:
     else:
         print(run_table(result, points=arguments.all_scenarios, colour=wants_colour()), end="")
         if held is not None:
-            print("".join(f"{one_line(line)}\n" for line in gate_lines(held)), end="")
+            print("".join(f"{one_line(line)}\n" for line in gate_lines(held, result)), end="")
     return int(ExitCode.VIOLATED if held is not None and held.failed else result.verdict.exit_code)
 
 
 def parse_echo(spec_path: str) -> str:
     """Every requirement as it is read, fully parenthesised."""
-    lines = []
-    for each in read_spec(spec_path).requirements:
-        target = "= ?" if each.target is None else f"{each.comparison} {decimal_text(each.target)}"
-        lines.append(f"{each.name}: P {target} [ {to_text(each.formula, parenthesise=True)} ]")
-    return "\n".join(lines) + "\n"
+    return "".join(f"{each.name}: {each.question}\n" for each in read_spec(spec_path).requirements)
 
 
 def _panels(

@@ -29,6 +29,7 @@ from verifier.study.case import Study, read_inputs
 from verifier.study.options import RunOptions, Selection
 from verifier.study.provenance import own_versions
 from verifier.study.results import RunResult, engines_of
+from verifier.study.scenarios import refuse_others
 
 
 @dataclass(frozen=True)
@@ -130,6 +131,7 @@ def _check_requirements(settings: RobrocSettings) -> None:
         if name not in requirements:
             message, hint = unknown_name("requirement", name, requirements)
             raise UsageError(f"--{option}: {message} ({hint})")
+        refuse_others([requirements[name]], f"--{option}")
         if requirements[name].comparison in ("<=", "<"):
             raise UsageError(f"--{option}: {name} asks for a small probability; on a trade-off curve more is better")
 

@@ -46,13 +46,14 @@ class Checked:
     def message(self) -> str:
         """On one line: the verdict with its condition, why it is open or vacuous, P with intervals, the target."""
         point, plan = self.point, self.result.additional_data
-        found = [f"P = {point.probability:.9g}"]
+        found = [self.result.with_unit(f"{self.result.asked} = {point.probability:.9g}")]
         if point.uncertainty is not None:
             interval, bounds = point.uncertainty.interval, point.uncertainty.confidence_bounds
             level = f"{100 * point.uncertainty.level:g} %"
             found.append(f"{level} {interval.kind} interval [{interval.lower:.6g}, {interval.upper:.6g}]")
-            found.append(f"{self.run.settings.bounds_name} [{bounds.lower:.6g}, {bounds.upper:.6g}]")
-        asked = "no target" if self.result.target is None else f"target P {self.result.target}"
+            if bounds is not None:
+                found.append(f"{self.run.settings.bounds_name} [{bounds.lower:.6g}, {bounds.upper:.6g}]")
+        asked = "no target" if self.result.target is None else f"target {self.result.asked_text}"
         more = f"; about {needed_text(plan)} would decide it" if self.worst and plan is not None else ""
         said = "" if point.verdict is Verdict.NO_TARGET else told_verdict(point)
         vacuity = vacuity_text(point)

@@ -134,7 +134,7 @@ def _check_run(document: Document) -> None:
         check_once(document, f"{where}/points", [point.scenario for point in each.points])
         check_index(document, f"{where}/worst", each.worst, len(each.points))
         for k, point in enumerate(each.points):
-            check_numbers(document, f"{where}/points/{k}", point, run.settings)
+            check_numbers(document, f"{where}/points/{k}", point, run.settings, each.asked)
             _check_difference(document, "", [(f"{where}/points/{k}", point)])
             ends = None if each.strategies is None else each.strategies[k]
             if ends is not None and not ends.smallest - SOLVING <= point.probability <= ends.largest + SOLVING:
@@ -142,7 +142,7 @@ def _check_run(document: Document) -> None:
     rounded = run.settings.round_transitions is not None
     for u, unanswered in enumerate(run.unanswered):
         for k, finished in enumerate(unanswered.finished):
-            for element, message in numbers_apart(finished, rounded=rounded):
+            for element, message in numbers_apart(finished, rounded=rounded, asked=unanswered.asked):
                 refuse(document, f"/unanswered/{u}/finished/{k}{element}", message)
     refuse_misfits(document, scenarios_left_out(document.content))
     try:

@@ -134,12 +134,14 @@ def _case(each: Checked, class_name: str, seconds: float | None, inconclusive: s
         "verdict": point.verdict.value,
         **each.grounds,
         "probability": repr(point.probability),
-        "target": f"P {each.result.target_text}",
+        "target": each.result.asked_text,
     }
     values |= {"lower": repr(point.lower), "upper": repr(point.upper)}
     if point.uncertainty is not None:
         for kind in ("interval", "confidence_bounds"):
             ends = getattr(point.uncertainty, kind)
+            if ends is None:
+                continue
             values |= {f"{kind}_lower": repr(ends.lower), f"{kind}_upper": repr(ends.upper)}
     for name, value in values.items():
         _property(properties, name, value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
@@ -21,29 +22,32 @@ def is_probability(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and -ROUNDING <= value <= 1 + ROUNDING
 
 
-def contradictions(point: Point, settings: SettingsRecord | None) -> Iterator[tuple[str, str]]:
+def contradictions(point: Point, settings: SettingsRecord | None, asked: str = "P") -> Iterator[tuple[str, str]]:
     """(element below the point, what is wrong) where its numbers do not fit together.
 
     Args:
         point: of a document, its numbers finite.
         settings: of its run; None for a point without intervals and bounds whose probabilities were not rounded.
+        asked: what its requirement asks.
     """
-    apart = list(numbers_apart(point, rounded=settings is not None and settings.round_transitions is not None))
+    rounded = settings is not None and settings.round_transitions is not None
+    apart = list(numbers_apart(point, rounded=rounded, asked=asked))
     yield from apart
     if apart:
         return
-    asked = None if settings is None else settings.confidence
-    if point.uncertainty is not None and asked is None:
+    confidence = None if settings is None else settings.confidence
+    if point.uncertainty is not None and confidence is None:
         yield "/uncertainty", "expected none, as the settings have no confidence"
-    elif point.uncertainty is not None and asked is not None:
-        yield from _disordered(point.uncertainty, asked)
+    elif point.uncertainty is not None and confidence is not None:
+        yield from _disordered(point.uncertainty, confidence)
     value, whatever = point.probability, point.whatever_predicted
     if whatever is not None and abs(whatever - value) > ROUNDING:
         yield "/whatever_predicted", f"expected the probability, {value}, or nothing"
 
 
-def numbers_apart(point: Numbers, *, rounded: bool) -> Iterator[tuple[str, str]]:
+def numbers_apart(point: Numbers, *, rounded: bool, asked: str = "P") -> Iterator[tuple[str, str]]:
     """As `contradictions`, of the numbers of both engines alone; `rounded` ones are no probabilities."""
+    free = rounded or not asked.startswith("P")
     for name, text in point.constants.items():
         try:
             fraction_of(text)
@@ -51,35 +55,38 @@ def numbers_apart(point: Numbers, *, rounded: bool) -> Iterator[tuple[str, str]]
             yield f"/constants/{name}", f"expected a number: {error}"
     value = point.probability
     for name in ("probability", "lower", "upper", "second_engine"):
-        if not is_probability(getattr(point, name)) and not rounded:
+        if not free and not is_probability(getattr(point, name)):
             yield f"/{name}", f"expected a probability, got {getattr(point, name)}"
-    if not point.lower - ROUNDING <= value <= point.upper + ROUNDING:
+    slack = ROUNDING * max(1, abs(value)) if math.isfinite(value) else 0
+    if not point.lower - slack <= value <= point.upper + slack:
         yield "/probability", f"expected a value within its own bounds, {point.lower} to {point.upper}"
     if point.lower > point.upper:
         yield "/lower", f"expected at most the upper bound, {point.upper}, got {point.lower}"
-    if point.exact is not None and abs(point.exact - Fraction(value)) > ROUNDING:
+    if point.exact is not None and (math.isinf(value) or abs(point.exact - Fraction(value)) > slack):
         yield "/exact", f"expected what rounds to {value}"
 
 
 def _disordered(sure: Uncertainty, asked: ConfidenceRecord) -> Iterator[tuple[str, str]]:
     interval, bounds = sure.interval, sure.confidence_bounds
     for kind, ends in (("interval", interval), ("confidence_bounds", bounds)):
-        if ends.lower > ends.upper:
+        if ends is not None and ends.lower > ends.upper:
             yield f"/uncertainty/{kind}", f"expected the lower end below the upper, got {ends.lower}, {ends.upper}"
-    within = f"expected a value within the bounds, {bounds.lower} to {bounds.upper}, got"
-    for end, value, (low, high), attained in (
-        ("lower", interval.lower, interval.lower_range, bounds.attained_lower),
-        ("upper", interval.upper, interval.upper_range, bounds.attained_upper),
+    for end, value, (low, high) in (
+        ("lower", interval.lower, interval.lower_range),
+        ("upper", interval.upper, interval.upper_range),
     ):
         if not low <= value <= high:
             yield f"/uncertainty/interval/{end}_range", f"expected a range that holds the end, {value}"
-        if not bounds.lower - SOLVING <= attained <= bounds.upper + SOLVING:
+        attained = value if bounds is None else getattr(bounds, f"attained_{end}")
+        if bounds is not None and not bounds.lower - SOLVING <= attained <= bounds.upper + SOLVING:
+            within = f"expected a value within the bounds, {bounds.lower} to {bounds.upper}, got"
             yield f"/uncertainty/confidence_bounds/attained_{end}", f"{within} {attained}"
+    tier = asked.bounds.tier
     for name, told, expected in (
         ("level", sure.level, asked.level),
         ("interval/kind", interval.kind, asked.interval),
         ("interval/draws", interval.draws, asked.draws),
-        ("confidence_bounds/tier", bounds.tier, asked.bounds.tier),
+        ("confidence_bounds/tier", tier if bounds is None else bounds.tier, tier),
     ):
         if told != expected:
             yield f"/uncertainty/{name}", f"expected {expected}, as in the settings of the run, got {told}"

@@ -151,9 +151,11 @@ def check_channel(
                 refuse(document, f"{pointer}/classes/{k}/{name}", f"{said}, got {json_values(mine)}")
 
 
-def check_numbers(document: Document, where: str, point: Point, settings: SettingsRecord | None) -> None:
-    """The numbers of a point fit together."""
-    for element, message in contradictions(point, settings):
+def check_numbers(
+    document: Document, where: str, point: Point, settings: SettingsRecord | None, asked: str = "P"
+) -> None:
+    """The numbers of a point, of a requirement that asks this, fit together."""
+    for element, message in contradictions(point, settings, asked):
         refuse(document, where + element, message)
 
 

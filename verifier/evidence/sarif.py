@@ -99,7 +99,7 @@ def _rules(run: RunResult) -> Iterator[dict[str, Any]]:
     for name, mine in by_name.items():
         results = [each.result for each in mine]
         verdict = worst_verdict(result.verdict for result in results)
-        text = f"P {results[0].target_text} [ {one_line(results[0].formula)} ]"
+        text = f"{results[0].asked_text} [ {one_line(results[0].formula)} ]"
         yield {
             "id": _identifier(name),
             **({} if name == _identifier(name) else {"name": name}),  # the standard wants no repetition

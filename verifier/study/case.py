@@ -8,8 +8,10 @@ first asked for, and kept for every study about the same scenarios while there i
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from verifier.analysis.intervals.drive_items import weighted_matrices
 from verifier.analysis.intervals.measured import Measured, measured
 from verifier.analysis.mixed import mixed_data
 from verifier.analysis.objective import Objective, build_objective
+from verifier.analysis.quantities import Conditional, Gained, Quantile
 from verifier.analysis.vacuity import Findings, find_vacuity
 from verifier.base.budget import Clock
 from verifier.base.cache import Cache, array_bytes
@@ -31,16 +34,17 @@ from verifier.chains.filled import assumed_columns, decision_process, filled_cou
 from verifier.checking.product import Product
 from verifier.checking.requirements import AbstractFormula, abstracted
 from verifier.language.expressions import Source, check_type
-from verifier.language.expressions.syntax import Node
-from verifier.language.specs import Requirement, Specification, check_names, read_spec
+from verifier.language.expressions.syntax import Node, children
+from verifier.language.specs import Requirement, Specification, read_spec
 from verifier.perception.confusion import ConfusionFile, ConfusionMatrices, read_confusion
 from verifier.perception.confusion.counts import Sequences
 from verifier.perception.confusion.mix import MixedMatrices
 from verifier.study.options import RunOptions
 from verifier.study.points import Numbers
-from verifier.study.scenarios import Block, Grid, make_grid, selected_requirements
+from verifier.study.scenarios import Block, Grid, checked_names, make_grid, selected_requirements
 from verifier.systems.model import SystemModel
 from verifier.systems.reader import read_model
+from verifier.systems.rewards import Gains, gains_of, gains_of_time
 from verifier.systems.scene import SkeletonOptions
 from verifier.systems.skeleton import Skeleton, build_skeleton
 from verifier.systems.strategies import build_strategies, winning_starts
@@ -102,7 +106,7 @@ def read_inputs(spec_path: str | Path, confusion_path: str | Path, options: RunO
     spec = read_spec(spec_path)
     model = read_model(spec.model)
     chosen = spec.planners if spec.planners and "all" not in spec.planners else tuple(model.planners)
-    check_names(spec, model.types(chosen))
+    spec = checked_names(spec, model, chosen)
     if options.selection.initial is not None:
         check_type(options.selection.initial, model.types(), Source("", "--initial"), "boolean")
     kept = sorted(model.placed_by)
@@ -128,7 +132,8 @@ class Study:
         inputs: the files.
         options: of the run.
         grid: the scenarios and the requirements.
-        formulas: those of the requirements, each over proposition names of its own.
+        formulas: those of the requirements, each over proposition names of its own; for `A given B` that of A and B.
+        given: that of B for `A given B`, else None.
         matrices: those that the options choose, or others with the same bins and labels.
         cache: of skeletons and products; studies about the same scenarios share it.
     """
@@ -137,6 +142,7 @@ class Study:
     options: RunOptions
     grid: Grid
     formulas: tuple[AbstractFormula, ...]
+    given: tuple[AbstractFormula | None, ...]
     matrices: ConfusionMatrices
     cache: Cache
 
@@ -144,9 +150,12 @@ class Study:
     def of(cls, inputs: Inputs, options: RunOptions) -> Study:
         """What files and options ask for; VerifierError where they do not fit together."""
         grid = inputs.grid(options)
-        formulas = tuple(abstracted([requirement.formula for requirement in grid.requirements]))
+        supposed = [each.given for each in grid.requirements if each.given is not None]
+        found = iter(abstracted([*(each.joint for each in grid.requirements), *supposed]))
+        formulas = tuple(itertools.islice(found, len(grid.requirements)))
+        given = tuple(None if each.given is None else next(found) for each in grid.requirements)
         cache = Cache(options.limits.memory_bytes // KEPT_SHARE)
-        return cls(inputs, options, grid, formulas, inputs.matrices(options), cache)
+        return cls(inputs, options, grid, formulas, given, inputs.matrices(options), cache)
 
     def under(self, options: RunOptions) -> Study:
         """The same scenarios under other options, which may select some of the requirements."""
@@ -161,7 +170,8 @@ class Study:
             return self
         requirements = tuple(self.grid.requirements[number] for number in numbers)
         formulas = tuple(self.formulas[number] for number in numbers)
-        return replace(self, grid=replace(self.grid, requirements=requirements), formulas=formulas)
+        given = tuple(self.given[number] for number in numbers)
+        return replace(self, grid=replace(self.grid, requirements=requirements), formulas=formulas, given=given)
 
     def with_inputs(self, inputs: Inputs) -> Study:
         """The same scenarios with other matrices; spec and model must be the same."""
@@ -195,7 +205,8 @@ class Study:
     @cached_property
     def conditions(self) -> dict[str, Node]:
         """What the proposition names of all formulas stand for."""
-        return {name: node for formula in self.formulas for name, node in formula.propositions.items()}
+        every = (*self.formulas, *(each for each in self.given if each is not None))
+        return {name: node for formula in every for name, node in formula.propositions.items()}
 
     @property
     def bounded(self) -> bool:
@@ -261,7 +272,10 @@ class Case(Block):
 
     def objective(self, number: int) -> Objective:
         """The product of the skeleton with a requirement; errors as `build_objective`."""
-        formula, limit = self.study.formulas[number], self.study.options.engines.product_states
+        return self._objective(self.study.formulas[number])
+
+    def _objective(self, formula: AbstractFormula) -> Objective:
+        limit = self.study.options.engines.product_states
         return self.study.cache.kept(
             (*self._key, formula.formula, tuple(formula.propositions.items()), limit),
             lambda: build_objective(self.skeleton, formula.formula, formula.propositions, limit),
@@ -277,8 +291,36 @@ class Case(Block):
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
-        """The product of the skeleton with each requirement."""
-        return tuple(self.objective(number) for number in range(len(self.study.formulas)))
+        """The product of the skeleton with each requirement, whose numbers are what that asks."""
+        return tuple(map(self._asked, range(len(self.study.formulas))))
+
+    def _asked(self, number: int) -> Objective:
+        requirement, plain, given = self.study.requirements[number], self.objective(number), self.study.given[number]
+        parts, asked = {each.name: getattr(plain, each.name) for each in fields(plain)}, requirement.asked
+        if given is not None:
+            return Conditional(**parts, given=self._objective(given))
+        if asked.level is not None:
+            (condition,) = children(requirement.formula)
+            return Quantile(**parts, condition=condition, level=asked.level, step_s=self.step_s)
+        return plain if asked.is_probability else Gained(**parts, gains=self.gains(number), steps=asked.steps)
+
+    @property
+    def step_s(self) -> Fraction:
+        """The duration of a step; ValueError where the model does not say it."""
+        if self.system.model.step_s is None:
+            raise ValueError("the duration of a step is not known")
+        return self.system.model.step_s
+
+    def gains(self, number: int) -> Gains:
+        """What a step gains of what a requirement asks; errors as `gains_of`."""
+        reward = self.study.requirements[number].asked.reward
+        return self.study.cache.kept(
+            (*self._key, "gains", reward),
+            lambda: (
+                gains_of(self.skeleton, self.planner, reward) if reward else gains_of_time(self.skeleton, self.step_s)
+            ),
+            array_bytes,
+        )
 
     def product(self, number: int) -> Product | None:
         """That of an objective; None where it would be too large, which the product of a chain need not be."""
@@ -340,7 +382,10 @@ class Case(Block):
     @cached_property
     def findings(self) -> tuple[Findings, ...]:
         """For each requirement what is vacuous in it."""
-        return find_vacuity(self.skeleton, [requirement.formula for requirement in self.study.requirements])
+        requirements = self.study.requirements
+        plain = iter(find_vacuity(self.skeleton, [each.formula for each in requirements if each.is_plain]))
+        nothing = Findings(((),) * len(self.skeleton.starts), ())
+        return tuple(next(plain) if each.is_plain else nothing for each in requirements)
 
     @property
     def notes(self) -> tuple[str, ...]:

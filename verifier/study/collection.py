@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Literal
 
 from verifier.analysis.channel_test import ClassTest, channel_test
@@ -18,12 +19,13 @@ from verifier.base.errors import LimitError
 from verifier.checking.strategies import StrategyRange
 from verifier.checking.values import TwoEngineValues
 from verifier.checking.verdicts import Decision, Verdict, WithinBounds, decide, verdict_of
-from verifier.language.expressions import to_text
 from verifier.language.specs.specification import Requirement
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import label_text
 from verifier.study.case import Case, Study
+from verifier.study.options import VerdictSource
 from verifier.study.points import Point, PointBounds, PointInterval, Uncertainty
+from verifier.study.profile import Profile
 from verifier.study.records import SettingsRecord
 from verifier.study.results import Finished, RequirementResult, StrategyEnds, Target, Unanswered
 
@@ -97,11 +99,13 @@ class Judging:
         if target is None:
             return Decision(Verdict.NO_TARGET)
         asked, whatever = (target.comparison, target.probability), point.whatever_predicted
+        unbounded = point.uncertainty is not None and point.uncertainty.confidence_bounds is None
+        source: VerdictSource | None = "interval" if unbounded and self.settings.verdict_from == "bounds" else None
         return decide(
             model or verdict_of(*point.ends(self.settings.verdict_from), *asked),
             Verdict.INCONCLUSIVE if whatever is None else verdict_of(whatever, whatever, *asked),
             channel_test(self.tests, point.draws),
-            self.settings.assumption(),
+            self.settings.assumption(source),
             self.settings.rule,
             vacuous=bool(point.vacuity),
         )
@@ -112,6 +116,7 @@ def collected(
     cases: Sequence[CheckedCase],
     evidence: Sequence[tuple[Confidence, ...] | None],
     judging: Judging | None = None,
+    profiles: Mapping[tuple[str, str], Profile] = MappingProxyType({}),
 ) -> tuple[RequirementResult, ...]:
     """One result per planner and requirement, in the order of the grid.
 
@@ -121,6 +126,7 @@ def collected(
         evidence: for each case how sure the data make its requirements; None where that was not asked for.
         judging: what decides verdicts; None for the numbers of the chain alone, without a question whether the data
             allow it.
+        profiles: of the requirements that ask for a mean, by planner and name.
     """
     results = []
     for planner in dict.fromkeys(checked.case.planner.name for checked in cases):
@@ -129,13 +135,17 @@ def collected(
             points = tuple(
                 point for checked, sure in mine for point in _points(checked, sure, number, requirement, judging)
             )
+            profile = profiles.get((planner, requirement.name))
             results.append(
                 RequirementResult(
                     name=requirement.name,
                     planner=planner,
-                    formula=to_text(requirement.formula, parenthesise=True),
+                    formula=requirement.formula_text,
+                    asked=str(requirement.asked),
                     target=target_of(requirement),
                     points=points,
+                    weights=() if profile is None else profile.weights,
+                    means=() if profile is None else profile.means(points),
                     strategies=_strategies([checked for checked, _ in mine], number),
                 )
             )
@@ -206,7 +216,7 @@ def unanswered_requirement(
         if number in checked.answered
         for numbers in _numbers(checked, checked.answered.index(number))
     )
-    return Unanswered(requirement.name, to_text(requirement.formula, parenthesise=True), reason, finished)
+    return Unanswered(requirement.name, requirement.formula_text, reason, finished, str(requirement.asked))
 
 
 def _uncertainty(sure: Confidence, k: int) -> Uncertainty:
@@ -223,7 +233,9 @@ def _uncertainty(sure: Confidence, k: int) -> Uncertainty:
             (high, most),
             interval.draws or 0,
         ),
-        PointBounds(
+        None
+        if bounds is None
+        else PointBounds(
             float(bounds.lower[k]),
             float(bounds.upper[k]),
             float(bounds.lower_attained[k]),
@@ -254,6 +266,20 @@ def interval_remarks(results: Iterable[RequirementResult]) -> list[str]:
     ]
 
 
+def unbounded_remarks(results: Iterable[RequirementResult], settings: SettingsRecord) -> list[str]:
+    """Name what has intervals and no confidence bounds."""
+    if settings.confidence is None:
+        return []
+    named = dict.fromkeys(f"{each.name} ({each.asked_text})" for each in results if not each.is_plain or each.means)
+    judged = ", and verdicts on them are from their intervals" if settings.verdict_from == "bounds" else ""
+    if not named:
+        return []
+    return [
+        f"no confidence bounds over all matrices for {', '.join(named)}: they are known for probabilities of "
+        f"formulas in single scenarios{judged}"
+    ]
+
+
 def with_plans(results: Sequence[RequirementResult], study: Study) -> tuple[RequirementResult, ...]:
     """The results, with the further data that would decide those whose bounds do not, and how wrong the assumptions
     of the others may be; both in the worst scenario."""
@@ -278,7 +304,9 @@ def _worst_question(
     """What bounds decide, or fail to decide, in the worst scenario; None where they have no say in it."""
     worst = result.worst_point
     other = worst.reason is not None and not isinstance(worst.reason, WithinBounds)
-    if result.target is None or worst.basis == "any_dependence" or other or result.verdict is Verdict.VACUOUS:
+    if result.target is None or not result.is_plain:
+        return None
+    if worst.basis == "any_dependence" or other or result.verdict is Verdict.VACUOUS:
         return None
     case, initial = study.place_of(result.planner, worst)
     number = [requirement.name for requirement in study.requirements].index(result.name)

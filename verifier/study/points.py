@@ -1,7 +1,8 @@
-"""The probability of one requirement in one scenario, as documents have it."""
+"""What one requirement asks in one scenario, mostly a probability, as documents have it."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -10,14 +11,14 @@ from typing import Annotated, Any, Literal
 from verifier.analysis.intervals.intervals import Kind
 from verifier.analysis.intervals.tiers import Tier
 from verifier.analysis.vacuity import Vacuity
-from verifier.base.documents import Condition, Exact, Level, Limits, Share
+from verifier.base.documents import Condition, Exact, Extended, Level, Limits, Share
 from verifier.checking.verdicts import Basis, Decision, Reason, Verdict
 from verifier.study.options import VerdictSource
 
 
 @dataclass(frozen=True)
 class PointInterval:
-    """The statistical interval of one probability.
+    """The statistical interval of one number.
 
     Attributes:
         kind: see `verifier.analysis.intervals.intervals.Interval`.
@@ -27,11 +28,16 @@ class PointInterval:
     """
 
     kind: Kind
-    lower: Share
-    upper: Share
-    lower_range: tuple[Share, Share]
-    upper_range: tuple[Share, Share]
+    lower: Extended
+    upper: Extended
+    lower_range: tuple[Extended, Extended]
+    upper_range: tuple[Extended, Extended]
     draws: Annotated[int, Limits(ge=1)]
+
+    @property
+    def ends(self) -> tuple[float, ...]:
+        """All of them."""
+        return self.lower, self.upper, *self.lower_range, *self.upper_range
 
 
 @dataclass(frozen=True)
@@ -55,11 +61,18 @@ class PointBounds:
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """How sure the data make us of one probability; `level` is that of the interval and of the confidence bounds."""
+    """How sure the data make us of one number; `level` is that of the interval and of the confidence bounds.
+
+    There are bounds for probabilities of formulas only.
+    """
 
     level: Level
     interval: PointInterval
-    confidence_bounds: PointBounds
+    confidence_bounds: PointBounds | None = None
+
+
+def _exactly(number: float) -> Fraction | float:
+    return number if math.isinf(number) else Fraction(number)
 
 
 def block_text(environment: str, constants: Mapping[str, str]) -> str:
@@ -73,7 +86,8 @@ class Numbers:
 
     Attributes:
         environment, constants, initial: environment, values of the swept constants, initial state.
-        probability: Storm's value.
+        probability: Storm's value: the probability, or what else is asked (`RequirementResult.asked`); infinite where
+            a condition that ends gains or time may never hold.
         lower, upper: numerical bounds, solving and rounding included; the data's uncertainty is not in them.
         second_engine: the batch engine's value.
         exact: the value as a fraction, or None.
@@ -82,10 +96,10 @@ class Numbers:
     environment: str
     constants: Mapping[str, str]
     initial: Mapping[str, int]
-    probability: float
-    lower: float
-    upper: float
-    second_engine: float
+    probability: Extended
+    lower: Extended
+    upper: Extended
+    second_engine: Extended
     exact: Exact | None = None
 
     @property
@@ -104,14 +118,14 @@ class Numbers:
         return self.environment, *(tuple(sorted(part.items())) for part in (self.constants, self.initial))
 
     @property
-    def value(self) -> Fraction:
-        """The probability, exact where that is known."""
-        return Fraction(self.probability) if self.exact is None else self.exact
+    def value(self) -> Any:
+        """The probability as a fraction, exact where that is known; a float where it is infinite."""
+        return _exactly(self.probability) if self.exact is None else self.exact
 
     @property
     def difference(self) -> float:
         """Between the two engines."""
-        return abs(self.probability - self.second_engine)
+        return 0.0 if self.probability == self.second_engine else abs(self.probability - self.second_engine)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,13 +167,13 @@ class Point(Numbers):
         """
         if self.uncertainty is None or source == "point":
             return self.lower, self.upper
-        if source == "interval":
+        if source == "interval" or self.uncertainty.confidence_bounds is None:
             return self.uncertainty.interval.lower_range[0], self.uncertainty.interval.upper_range[1]
         return self.uncertainty.confidence_bounds.lower, self.uncertainty.confidence_bounds.upper
 
-    def ends(self, source: VerdictSource) -> tuple[Fraction, Fraction]:
-        """As `bounds`, as fractions; where P itself is compared with the target and is exact, twice that."""
+    def ends(self, source: VerdictSource) -> tuple[Fraction | float, Fraction | float]:
+        """As `bounds`, as fractions where finite; where P itself is compared with the target, exactly, twice that."""
         if self.exact is not None and (self.uncertainty is None or source == "point"):
             return self.exact, self.exact
         lower, upper = self.bounds(source)
-        return Fraction(lower), Fraction(upper)
+        return _exactly(lower), _exactly(upper)

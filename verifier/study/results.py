@@ -18,6 +18,7 @@ from verifier.base.documents import (
     Count,
     Derives,
     Exact,
+    Extended,
     Limits,
     Magnitude,
     MisfitError,
@@ -36,7 +37,7 @@ from verifier.checking.verdicts import (
     worst_verdict,
 )
 from verifier.study.gates import Gates
-from verifier.study.points import Numbers, Point, Uncertainty
+from verifier.study.points import Numbers, Point, PointInterval, Uncertainty
 from verifier.study.records import MatricesRecord, SettingsRecord
 
 InputRole: TypeAlias = Literal["spec", "model", "confusion"]
@@ -61,18 +62,19 @@ class Finished(Numbers, _Under):
     """A scenario of a requirement without an answer that was finished, for the measured matrix alone."""
 
 
+AskedText = Annotated[str, Limits(pattern=r"^(P|R|T)(min|max)?(\{.+\})?$")]
 Comparison: TypeAlias = Literal[">=", ">", "<=", "<"]
 
 
 @dataclass(frozen=True)
 class Target:
-    """What is asked of a probability: `P >= 19/20`."""
+    """What is asked of a probability, `P >= 19/20`, or of another number, `T <= 12`."""
 
     comparison: Comparison
     probability: Exact
 
     def __post_init__(self) -> None:
-        if not 0 <= self.probability <= 1:
+        if self.probability < 0:
             raise MisfitError(["probability"], "expected a probability from 0 to 1")
 
     @property
@@ -92,6 +94,31 @@ class StrategyEnds:
     largest: float
 
 
+@dataclass(frozen=True, kw_only=True)
+class ProfileMean:
+    """The mean of a number over all scenarios, by their weights.
+
+    Attributes:
+        constants: values of the swept constants.
+        probability, lower, upper: the mean, and its numerical bounds.
+        exact: as a fraction, or None.
+        interval: from draws of the matrices that all scenarios share; None where that was not asked for.
+    """
+
+    constants: Mapping[str, str]
+    probability: Extended
+    lower: Extended
+    upper: Extended
+    exact: Exact | None = None
+    interval: PointInterval | None = None
+
+
+def refuse_no_probability(target: Target | None) -> None:
+    """Refuse a target that no probability can be compared with; MisfitError."""
+    if target is not None and target.probability > 1:
+        raise MisfitError(["target", "probability"], "expected a probability from 0 to 1")
+
+
 def _worst(result: RequirementResult) -> int:
     """The scenario with the worst verdict; of several the one with the least probability, or with the greatest where
     the target is an upper limit."""
@@ -105,11 +132,15 @@ class RequirementResult(Derives):
 
     Attributes:
         formula: the requirement's formula, fully parenthesised.
+        asked: the number that it asks: `P`, `R{reward}`, `T` or `T{level}`, with `min` or `max` where it is written.
         target: None for `P = ?`.
         verdict: the worst over the scenarios that are not vacuous, if there are any.
         condition: what must be true for the verdict to hold.
         worst: number of the worst scenario.
         points: one per scenario, in the order of the grid; never empty.
+        weights: what each scenario counts for in the mean over the profile, 1 together for each value of the swept
+            constants; empty where the mean is not asked for.
+        means: the means, one per value of the swept constants.
         strategies: one per scenario, where that was asked for.
         additional_data: what would decide it, where it is inconclusive and that is known.
         tipping_points: how wrong the assumptions of its bounds may be, where that is known.
@@ -118,6 +149,7 @@ class RequirementResult(Derives):
     name: str
     planner: str
     formula: str
+    asked: AskedText = "P"
     target: Target | None
     verdict: Verdict = derived(lambda result: verdict_over(point.verdict for point in result.points), refused=False)
     condition: Condition | None = derived(
@@ -126,6 +158,8 @@ class RequirementResult(Derives):
     )
     worst: Count = derived(_worst, refused=False)
     points: Annotated[tuple[Point, ...], Limits(min_length=1)]
+    weights: tuple[Exact, ...] = ()
+    means: tuple[ProfileMean, ...] = ()
     strategies: tuple[StrategyEnds, ...] | None = None
     additional_data: EvidencePlan | None = None
     tipping_points: TippingPoints | None = None
@@ -133,6 +167,13 @@ class RequirementResult(Derives):
     def __post_init__(self) -> None:
         if self.strategies is not None and len(self.strategies) != len(self.points):
             raise MisfitError(["strategies"], "expected one entry per point")
+        if len(self.weights) != len(self.points) * bool(self.means):
+            raise MisfitError(["weights"], "expected one entry per point beside means")
+        if self.asked.startswith("P"):
+            refuse_no_probability(self.target)
+            for at, point in enumerate(self.points):
+                if point.uncertainty is not None and max(point.uncertainty.interval.ends) > 1:
+                    raise MisfitError(["points", at, "uncertainty", "interval"], "expected probabilities from 0 to 1")
         super().__post_init__()
 
     def least(self, among: Iterable[int]) -> int:
@@ -169,7 +210,33 @@ class RequirementResult(Derives):
     @property
     def target_text(self) -> str:
         """The target for people: `>= 0.95`."""
-        return "= ?" if self.target is None else str(self.target)
+        profile = " over profile" if self.means else ""
+        return f"= ?{profile}" if self.target is None else str(self.target)
+
+    @property
+    def asked_text(self) -> str:
+        """What is asked, for people: `T <= 12 s`."""
+        text = f"{self.asked} {self.target_text}"
+        return text if self.target is None else self.with_unit(text)
+
+    @property
+    def question(self) -> str:
+        """The requirement as a spec writes it: `T <= 12 [ F ended ]`."""
+        return f"{self.asked} {self.target_text} [ {self.formula} ]"
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it asks the probability of one formula: slopes, bounds and certificates are known for these."""
+        return self.asked.startswith("P") and ") given (" not in self.formula
+
+    @property
+    def unit(self) -> str:
+        """Of its numbers: `s` for times, else nothing."""
+        return "s" if self.asked.startswith("T") else ""
+
+    def with_unit(self, text: str) -> str:
+        """A number of it with its unit."""
+        return f"{text} {self.unit}" if self.unit and text != "inf" else text
 
 
 @dataclass(frozen=True)
@@ -180,12 +247,14 @@ class Unanswered:
         name, formula: its name, and its formula fully parenthesised.
         reason: which limit, in which chain, and what to do.
         finished: the scenarios that were finished: none is judged.
+        asked: as in `RequirementResult`.
     """
 
     name: str
     formula: str
     reason: str
     finished: tuple[Finished, ...]
+    asked: AskedText = "P"
 
     @property
     def remark(self) -> str:
@@ -271,6 +340,8 @@ class RunResult(Derives, Result):
                 yield {
                     "requirement": each.name,
                     "planner": each.planner,
+                    "asked": each.asked,
+                    "unit": each.unit,
                     "environment": point.environment,
                     **{f"constant_{name}": value for name, value in point.constants.items()},
                     **{f"initial_{name}": value for name, value in point.initial.items()},
@@ -293,15 +364,16 @@ def _verdict(run: RunResult) -> Verdict:
     return worst_verdict([*missing, *(each.verdict for each in run.requirements)])
 
 
-def _uncertainty_columns(uncertainty: Uncertainty | None) -> dict[str, float]:
+def _uncertainty_columns(uncertainty: Uncertainty | None) -> dict[str, float | str]:
     if uncertainty is None:
         return {}
+    bounds = uncertainty.confidence_bounds
     return {
         "level": uncertainty.level,
         "interval_lower": uncertainty.interval.lower,
         "interval_upper": uncertainty.interval.upper,
-        "bounds_lower": uncertainty.confidence_bounds.lower,
-        "bounds_upper": uncertainty.confidence_bounds.upper,
+        "bounds_lower": "" if bounds is None else bounds.lower,
+        "bounds_upper": "" if bounds is None else bounds.upper,
     }
 
 

@@ -16,12 +16,12 @@ from fractions import Fraction
 from verifier.base.errors import InputError, LimitError, Place, UsageError, VerifierError, unknown_name
 from verifier.base.numbers import decimal_text
 from verifier.language.expressions.syntax import Node, Operation, conjunction
-from verifier.language.specs import Requirement, Specification
+from verifier.language.specs import Requirement, Specification, check_names
 from verifier.study.options import Selection
 from verifier.systems.behaviour import questions_of
 from verifier.systems.memory import tells_frames_apart
 from verifier.systems.model import Setting, System, SystemModel
-from verifier.systems.model_parts import Planner
+from verifier.systems.model_parts import ENDED, Planner
 
 LARGEST_GRID = 100_000
 """Blocks of one run; each needs a chain of its own."""
@@ -103,8 +103,9 @@ def make_grid(spec: Specification, model: SystemModel, selection: Selection) -> 
     if count > LARGEST_GRID:
         raise LimitError(f"the grid has {count} blocks; at most {LARGEST_GRID} are run at once")
     conditions = [each for each in (spec.initial, selection.initial) if each is not None]
-    wanted = [each.formula for each in spec.requirements if each.comparison in (">=", ">")]
-    wanted += [Operation("!", (each.formula,)) for each in spec.requirements if each.comparison in ("<=", "<")]
+    plain = [each for each in spec.requirements if each.is_plain]
+    wanted = [each.formula for each in plain if each.comparison in (">=", ">")]
+    wanted += [Operation("!", (each.formula,)) for each in plain if each.comparison in ("<=", "<")]
     return Grid(
         tuple(_blocks(model, planner_names, environments, settings, sweeps)),
         selected_requirements(spec, selection.requirements),
@@ -165,6 +166,20 @@ def _blocks(
                 system = made[id(inside[each])]
                 blocks.append(Block(system.planners[name], point, system, each))
     return blocks
+
+
+def checked_names(spec: Specification, model: SystemModel, planners: Iterable[str] = ()) -> Specification:
+    """The spec with its bounds in steps, when every name in it fits the model; InputError as `check_names`."""
+    free = (ENDED,) if model.knows_ended else ()
+    return check_names(spec, model.types(planners), model.rewards, model.step_s, free)
+
+
+def refuse_others(requirements: Iterable[Requirement], what: str) -> None:
+    """Refuse requirements that ask anything but the probability of a formula; UsageError, which names them."""
+    others = [each for each in requirements if not each.is_plain]
+    if others:
+        listed = ", ".join(f"'{each.name}' asks {each.asked}{' given' * (each.given is not None)}" for each in others)
+        raise UsageError(f"{what} is about probabilities of formulas, and {listed}: name others with --requirement")
 
 
 def selected_requirements(spec: Specification, names: tuple[str, ...]) -> tuple[Requirement, ...]:

@@ -16,7 +16,7 @@ from verifier.base.errors import shown
 from verifier.base.toml import Element, read_toml
 from verifier.language.expressions import Source, parse_expression
 from verifier.language.expressions.syntax import FALSE, RESERVED, TRUE, Node, Number
-from verifier.language.ltl import parse_formula
+from verifier.language.ltl import in_steps, parse_formula
 from verifier.systems.declarations import check_declarations
 from verifier.systems.model import SystemModel
 from verifier.systems.model_parts import (
@@ -78,6 +78,7 @@ def read_model(path: str | Path) -> SystemModel:
         InputError: naming the file, the line and the dotted key of the first offending element.
     """
     top = read_toml(path).table(TABLES, required=("variables", "environments", "initial", "planners"))
+    step_s = top.given("step_s", _duration, None)
     model = SystemModel(
         name=top.given("name", Element.string, Path(top.file).stem, empty=True),
         constants=_nodes(top, "constants"),
@@ -99,10 +100,10 @@ def read_model(path: str | Path) -> SystemModel:
         },
         world=tuple(_draw(name, entry) for name, entry in _named(top, "world")),
         field_of_view_m=_field_of_view(top),
-        step_s=top.given("step_s", _duration, None),
+        step_s=step_s,
         frames=_frames(top),
         constraints=tuple(_node(condition) for condition in top.list_at("constraints")),
-        planners={name: _planner(name, entry) for name, entry in _named(top, "planners", least=1)},
+        planners={name: _planner(name, entry, step_s) for name, entry in _named(top, "planners", least=1)},
         source=top.given("source", Element.string, "", empty=True),
         file=top.file,
         sha256=top.sha256,
@@ -262,7 +263,7 @@ def _class(name: str, found: Element) -> str:
     return name
 
 
-def _planner(name: str, found: Element) -> Planner:
+def _planner(name: str, found: Element, step_s: Fraction | None) -> Planner:
     found.table((*_PLANNER, *_REMEMBERING), required=("rules",))
     kind = found.at("kind").one_of(_KINDS) if found.has("kind") else "rules"
     for key, kinds in (("runs", ("runs",)), ("formula", ("synthesis",)), ("pick", ("runs", "synthesis"))):
@@ -279,7 +280,7 @@ def _planner(name: str, found: Element) -> Planner:
         kind,
         _rules(found.at("rules").items()),
         tuple(_run(run) for run in found.list_at("runs")),
-        found.given("formula", _formula, None),
+        found.given("formula", _formula, None, step_s),
         found.given("pick", Element.one_of, "lowest", tuple(PICKS)),
         found.given("source", Element.string, "", empty=True),
         tuple(_memory(key, entry) for key, entry in _named(found, "memory")),
@@ -328,10 +329,10 @@ def _reading(found: Element) -> Reading:
     return found.one_of(_FRAME_WORDS)
 
 
-def _formula(found: Element) -> Node | None:
+def _formula(found: Element, step_s: Fraction | None) -> Node | None:
     if not isinstance(found.value, str):
         raise found.fail(f"expected a formula in quotes, got {shown(found.value)}")
-    return parse_formula(found.value, _source(found))
+    return in_steps(parse_formula(found.value, _source(found)), step_s, _source(found))
 
 
 def _inputs(found: Element) -> dict[str, Node]:

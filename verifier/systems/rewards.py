@@ -52,6 +52,12 @@ class Gains:
     rewards: Floats
     exact: NDArray[Any]
 
+    def columns_needed(self) -> Ints:
+        """(k, 2) the (bin, column) pairs whose rates gains depend on."""
+        channel = self.skeleton.channel
+        reported = self.places[self.places < self._sure]
+        return channel.columns_used(np.unique(reported // len(channel.observations)))
+
     @property
     def matters(self) -> bool:
         """Whether gains depend on what is reported."""
@@ -139,7 +145,25 @@ def gains_of(skeleton: Skeleton, planner: Planner, name: str) -> Gains:
         rewards, exact = _rewards(skeleton, node, path, {**there, **inputs}, len(here))
         parts.append((moving[here], row[here] * width + column, rewards, exact))
     states, places, rewards, exact = (np.concatenate(each) for each in zip(*parts, strict=True))
-    return Gains(skeleton, states, places, rewards, exact)
+    return Gains(skeleton, *_joined(states, places, rewards, exact, sure))
+
+
+def _joined(
+    states: Ints, places: Ints, rewards: Floats, exact: NDArray[Any], sure: int
+) -> tuple[Ints, Ints, Floats, NDArray[Any]]:
+    """The parts with those of each state made one, for sure, where they are the same whatever is reported."""
+    order = np.argsort(states, kind="stable")
+    states, places, rewards, exact = states[order], places[order], rewards[order], exact[order]
+    if not len(states):
+        return states, places, rewards, exact
+    begins = np.concatenate([[0], np.flatnonzero(np.diff(states)) + 1])
+    lengths = np.diff(np.append(begins, len(states)))
+    same = np.logical_and.reduceat(exact == exact[np.repeat(begins, lengths)], begins)
+    joined = np.repeat(same, lengths)
+    places = np.where(joined, sure, places)
+    kept = ~joined
+    kept[begins] = True
+    return states[kept], places[kept], rewards[kept], exact[kept]
 
 
 def _inputs(
@@ -148,7 +172,7 @@ def _inputs(
     """(count,) of each input: what the planner sets on this observation; see `verifier.systems.behaviour.steps`."""
     system = skeleton.system
     seen = in_frames(told, frames_read(planner, system.model.frames))
-    scope: Mapping[str, Any] = {**values, **tracked(system, planner, seen, values, count)}
+    scope: dict[str, Any] = {**values, **tracked(system, planner, seen, values, count)}
     read = what_rules_read(planner, seen)
     inputs = {each.name: np.zeros(count, dtype=np.int64) for each in system.inputs}
     undecided: Mask = np.ones(count, dtype=bool)

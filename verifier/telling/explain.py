@@ -48,7 +48,8 @@ def _headed(result: ExplainResult, explained: Explained) -> Section:
     texts = [f"P = {number} ({bound_text(point)}) in the worst scenario, {scenario_text(point)}"]
     sure, rests_on = point.uncertainty, result.settings.bounds
     if sure is not None and rests_on is not None:
-        interval, bounds = (interval_text(ends.lower, ends.upper) for ends in (sure.interval, sure.confidence_bounds))
+        both = (sure.interval, sure.confidence_bounds)
+        interval, bounds = (interval_text(ends.lower, ends.upper) for ends in both if ends is not None)
         name, gap, assumed = bounds_told(rests_on).partition("; ")
         texts += [f"{level_text(sure.level)} {sure.interval.kind} interval {interval}"]
         texts += [f"{name} {bounds}{gap}{assumed}"]

@@ -10,7 +10,7 @@ from verifier.base.numbers import exact_or_number, interval_text, level_text
 from verifier.checking.verdicts import Verdict
 from verifier.questions.explain.explain_result import ExplainResult
 from verifier.study.points import Point
-from verifier.study.results import RequirementResult, RunResult
+from verifier.study.results import ProfileMean, RequirementResult, RunResult
 from verifier.telling.grounds import told_verdict
 from verifier.telling.run_summary import decision_lines, evidence_lines, farthest, summary_lines, tipping_lines
 from verifier.telling.terminal import aligned
@@ -23,20 +23,35 @@ COLOURS = {
     Verdict.NO_ANSWER: "\x1b[33m",
 }
 PLAIN = "\x1b[0m"
+NOT_KNOWN = "-"
+"""In place of confidence bounds, where there are none."""
 SWITCHES = ("canonical", "endless", "exact", "strict", "assume_memoryless")
 
 
 def run_table(result: RunResult, *, points: bool = False, colour: bool = False) -> str:
     """The table of `verify run`: per requirement its worst scenario, or with `points` every scenario.
 
-    A requirement without a target has no worst scenario: its least and its greatest probability are shown.
+    A requirement without a target has no worst scenario: its least and its greatest number are shown, or the mean
+    over the profile where that is asked for.
     """
     planners = list(dict.fromkeys(each.planner for each in result.requirements))
     lines = [one_line(result.title), *choices_made(result, planners), ""]
-    header = ["requirement", "target", "P", *_bounds_header(result), "scenario" if points else "worst scenario"]
+    plain = all(each.asked == "P" for each in result.requirements)
+    header = [
+        "requirement",
+        "target",
+        "P" if plain else "value",
+        *_bounds_header(result),
+        "scenario" if points else "worst scenario",
+    ]
     header.append("verdict")
     rows = [
-        [*([each.planner] if len(planners) > 1 else []), each.name, each.target_text, *cells]
+        [
+            *([each.planner] if len(planners) > 1 else []),
+            each.name,
+            each.target_text if plain else each.asked_text,
+            *cells,
+        ]
         for each in result.requirements
         for cells in _cells(each, points)
     ]
@@ -52,6 +67,8 @@ def run_table(result: RunResult, *, points: bool = False, colour: bool = False) 
 
 def _cells(each: RequirementResult, points: bool) -> list[list[str]]:
     """P, bound, scenario and verdict of each row of a requirement."""
+    if each.means and not points:
+        return [_mean_cells(each, mean) for mean in each.means]
     if points:
         chosen = [("", point, told_verdict(point)) for point in each.points]
     elif each.target is None and probability_text(each.best_point) != probability_text(each.worst_point):
@@ -60,7 +77,7 @@ def _cells(each: RequirementResult, points: bool) -> list[list[str]]:
         chosen = [("", each.worst_point, each.verdict_text)]
     return [
         [
-            probability_text(point, each.threshold),
+            each.with_unit(probability_text(point, each.threshold)),
             *_bounds(point),
             f"{which}{point.scenario}",
             one_line(verdict) + mark,
@@ -82,7 +99,19 @@ def _bounds(point: Point) -> list[str]:
     found = point.uncertainty
     if found is None:
         return [bound_text(point)]
-    return [interval_text(ends.lower, ends.upper) for ends in (found.interval, found.confidence_bounds)]
+    both = (found.interval, found.confidence_bounds)
+    return [NOT_KNOWN if ends is None else interval_text(ends.lower, ends.upper) for ends in both]
+
+
+def _mean_cells(each: RequirementResult, mean: ProfileMean) -> list[str]:
+    """The cells of a mean over the profile."""
+    off = max(mean.upper - mean.probability, mean.probability - mean.lower) if mean.lower < mean.upper else 0.0
+    bounds = ["exact" if mean.exact is not None else f"+- {off:.1e}"]
+    if mean.interval is not None:
+        bounds = [interval_text(mean.interval.lower, mean.interval.upper), NOT_KNOWN]
+    constants = "".join(f" {name}={value}" for name, value in mean.constants.items())
+    number = each.with_unit(exact_or_number(mean.probability, mean.exact))
+    return [number, *bounds, f"profile{constants}", each.verdict_text]
 
 
 def choices_made(result: RunResult | ExplainResult, planners: Sequence[str]) -> list[str]:

@@ -132,7 +132,7 @@ def summary_lines(result: RunResult) -> list[str]:
     agreement = f"largest difference {furthest:.1e}" if furthest else "identical results"
     alone = ", but for those of one engine (see the notes)" if any(ONE_ENGINE in r for r in result.remarks) else ""
     lines = [
-        f"{counted(count, 'probability', 'probabilities')} computed by Storm {result.versions['storm']} and "
+        f"{counted(count, *_numbers_are(result))} computed by Storm {result.versions['storm']} and "
         f"confirmed by an independent solver ({agreement}){alone}.",
     ]
     if result.settings.round_transitions is None:
@@ -145,6 +145,12 @@ def summary_lines(result: RunResult) -> list[str]:
     lines += _channel_lines(result.channel)
     lines += remark_lines(result.remarks)
     return [*lines, f"verdict: {one_line(result.verdict_text)}"]
+
+
+def _numbers_are(result: RunResult) -> tuple[str, str]:
+    """What the numbers of a run are called, one and many."""
+    plain = all(each.asked.startswith("P") for each in result.requirements)
+    return ("probability", "probabilities") if plain else ("number", "numbers")
 
 
 def remark_lines(remarks: Sequence[str]) -> list[str]:
@@ -163,6 +169,8 @@ def _numerical_line(result: RunResult) -> str:
 
 def farthest(point: Point) -> float:
     """How far the probability of a point can be off numerically."""
+    if point.lower == point.upper:  # both may be infinite
+        return 0.0
     return max(point.upper - point.probability, point.probability - point.lower)
 
 

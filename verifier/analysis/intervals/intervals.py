@@ -50,6 +50,7 @@ class Interval:
         lower_range, upper_range: (m, 2) each holds the end that infinitely many draws would give, with
             probability `RANGE_LEVEL`; no width where nothing was drawn.
         draws: how many draws it was read from; None where nothing was drawn.
+        most: what no draw can exceed: 1 for probabilities.
     """
 
     lower: Floats
@@ -59,12 +60,13 @@ class Interval:
     lower_range: Floats
     upper_range: Floats
     draws: int | None = None
+    most: float = 1.0
 
     def __post_init__(self) -> None:
         check_level(self.level)
         if self.lower.ndim != 1 or self.lower.shape != self.upper.shape:
             raise ValueError("an interval needs as many lower ends as upper ends")
-        if not (np.all(self.lower >= 0) and np.all(self.lower <= self.upper) and np.all(self.upper <= 1)):
+        if not (np.all(self.lower >= 0) and np.all(self.lower <= self.upper) and np.all(self.upper <= self.most)):
             raise ValueError("the ends of an interval must be probabilities, the lower one not above the upper one")
         for end, both in ((self.lower, self.lower_range), (self.upper, self.upper_range)):
             if both.shape != (len(end), 2) or not np.all((both[:, 0] <= end) & (end <= both[:, 1])):
@@ -93,19 +95,19 @@ def fewest_draws(level: float) -> int:
     return math.ceil(math.log(doubt) / math.log1p(-float(tail)))
 
 
-def percentile_interval(probabilities: Floats, level: float, kind: Kind) -> Interval:
+def percentile_interval(probabilities: Floats, level: float, kind: Kind, most: float = 1.0) -> Interval:
     """The equal-tailed interval of draws that are there at once.
 
     Args:
         probabilities: (M, m) one row per draw.
         level: of the interval; (1 - level) / 2 of the draws lie beyond each end.
-        kind: see `Interval`.
+        kind, most: see `Interval`.
 
     Raises:
         UsageError: the level does not lie strictly between 0 and 1, or there is no draw.
         ValueError: a draw is no probability.
     """
-    stream = PercentileStream(len(probabilities), probabilities.shape[1], level, kind)
+    stream = PercentileStream(len(probabilities), probabilities.shape[1], level, kind, most)
     stream.add(probabilities)
     return stream.interval()
 
@@ -117,7 +119,7 @@ class PercentileStream:
         draws: how many there will be.
         width: number of probabilities m in each.
         level: of the interval.
-        kind: see `Interval`.
+        kind, most: see `Interval`.
 
     Raises:
         UsageError: the level does not lie strictly between 0 and 1, or there is no draw, or more than
@@ -125,7 +127,8 @@ class PercentileStream:
         NoAnswerError: the tails of so many draws do not fit into `MEMORY_BYTES`.
     """
 
-    def __init__(self, draws: int, width: int, level: float, kind: Kind) -> None:
+    def __init__(self, draws: int, width: int, level: float, kind: Kind, most: float = 1.0) -> None:
+        self._most = most
         self._draws, self._level, self._kind = check_draws(draws, LARGEST_DRAWS), check_level(level), kind
         self._rank, self._first, self._last = _ranks(draws, level)
         self._kept = min(self._last, draws)
@@ -143,7 +146,7 @@ class PercentileStream:
 
     def add(self, probabilities: Floats) -> None:
         """Take (c, m) further draws; ValueError if one is no probability."""
-        if not (np.all(probabilities >= 0) and np.all(probabilities <= 1)):  # false for NaN as well
+        if not (np.all(probabilities >= 0) and np.all(probabilities <= self._most)):  # false for NaN as well
             raise ValueError("a draw is no probability")
         self._seen += len(probabilities)
         for low in range(0, len(probabilities), self._kept):
@@ -160,20 +163,21 @@ class PercentileStream:
         if self._seen != self._draws:
             raise ValueError(f"{self._draws} draws were announced and {self._seen} have come")
         lowest, highest = (np.sort(tail, axis=0) for tail in self._tails)
-        lower, lower_range = self._end(lowest, 0.0)
-        upper, upper_range = self._end(highest, -1.0)
+        lower, lower_range = self._end(lowest, 0.0, self._most)
+        upper, upper_range = self._end(highest, -self._most, 0.0)
         upper, upper_range = 0.0 - upper, 0.0 - upper_range[:, ::-1]  # no -0.0
-        return Interval(lower, upper, self._level, self._kind, lower_range, upper_range, self._draws)
+        ranges = lower_range, upper_range
+        return Interval(lower, upper, self._level, self._kind, *ranges, self._draws, self._most)
 
     def of_certain(self, known: Floats) -> Interval:
         """The interval of (m,) probabilities that are the same in every draw, without looking at any."""
         both = np.stack([known, known], axis=1)
-        return Interval(known, known, self._level, self._kind, both, both, self._draws)
+        return Interval(known, known, self._level, self._kind, both, both, self._draws, self._most)
 
-    def _end(self, tail: Floats, least: float) -> tuple[Floats, Floats]:
-        """(m,) the end of the interval and (m, 2) its range, from a sorted tail of numbers in [least, least + 1]."""
+    def _end(self, tail: Floats, least: float, most: float) -> tuple[Floats, Floats]:
+        """(m,) the end of the interval and (m, 2) its range, from a sorted tail of numbers in [least, most]."""
         below = tail[self._first - 1] if self._first >= 1 else np.full(tail.shape[1], least)
-        above = tail[self._last - 1] if self._last <= self._draws else np.full(tail.shape[1], least + 1)
+        above = tail[self._last - 1] if self._last <= self._draws else np.full(tail.shape[1], most)
         return tail[self._rank - 1], np.stack([below, above], axis=1)
 
 

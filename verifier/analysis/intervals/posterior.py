@@ -56,7 +56,7 @@ def default_draws(objectives: Iterable[Objective]) -> int:
     its transitions where it is too large for elimination. So it depends on the chains only, and equal inputs get
     equally many.
     """
-    cost = sum(_cost(each.product) for each in objectives)
+    cost = sum(_cost(each.product) * each.effort for each in objectives)
     return max(FEWEST_DRAWS, min(MOST_DRAWS, WORK // max(cost, 1) // 100 * 100))
 
 

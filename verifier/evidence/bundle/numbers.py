@@ -316,6 +316,9 @@ def _wrong_bounds(
     if settings is not None and uncertainty.level != settings.level:
         yield "/uncertainty/level", repr(uncertainty.level), repr(settings.level)
     stated = uncertainty.confidence_bounds
+    if stated is None:
+        yield "/uncertainty", "no confidence bounds", "those of the probability"
+        return
     for side, sign, number in (("lower", 1, stated.lower), ("upper", -1, stated.upper)):
         where = f"/uncertainty/confidence_bounds/{side}"
         if sign * (probability - number) < -AGREEMENT:

@@ -91,7 +91,7 @@ def requirement_goal(draft: Draft, argued: Argued) -> str:
         Element(
             identifier,
             Kind.GOAL,
-            f"{argued.label}: P {each.target_text} that {name_text(each.formula, 240)}, planner "
+            f"{argued.label}: {each.asked_text} that {name_text(each.formula, 240)}, planner "
             f"{name_text(each.planner)}, in every scenario{_on_condition(each)}",
             _note(in_worst, [], defeaters),
             (strategy,),
@@ -200,7 +200,7 @@ def _environment_goal(
         Element(
             identifier,
             Kind.GOAL,
-            f"In environment {name_text(environment)}, {argued.label} holds: P {argued.requirement.target_text}",
+            f"In environment {name_text(environment)}, {argued.label} holds: {argued.requirement.asked_text}",
             _note("", inherited, []),
             (strategy,),
             status=status,
@@ -212,7 +212,7 @@ def _environment_goal(
 def _scenario_goal(
     draft: Draft, argued: Argued, at: int, inherited: Sequence[tuple[str, Defeater]]
 ) -> tuple[str, Status]:
-    point, target = argued.requirement.points[at], argued.requirement.target_text
+    point, target = argued.requirement.points[at], argued.requirement.asked_text
     own = draft.against(argued.claim_at(at))
     verdict = _STATUS[point.verdict.value]
     status = worst_status(verdict, *([Status.DEFEATED] if own or inherited else []))
@@ -222,7 +222,7 @@ def _scenario_goal(
         Element(
             identifier,
             Kind.GOAL,
-            f"In {name_text(point.scenario)}, {argued.label} holds: P {target}{_on_condition(point)}",
+            f"In {name_text(point.scenario)}, {argued.label} holds: {target}{_on_condition(point)}",
             _note(_judgement(argued, point), inherited, own),
             (draft.solution(argued.run),) if holds else (),
             draft.condition(point.condition),
@@ -233,7 +233,7 @@ def _scenario_goal(
     )
     draft.goals[argued.claim_at(at)] = identifier
     if verdict is Status.VIOLATED:
-        draft.refute(identifier, f"{_bounds_text(argued, point)}, the target is P {target}", argued.run)
+        draft.refute(identifier, f"{_bounds_text(argued, point)}, the target is {target}", argued.run)
     draft.challenge(identifier, own)
     return identifier, status
 
@@ -258,11 +258,13 @@ def _judged_text(rate: RateResult) -> str:
 def _bounds_text(argued: Argued, point: Point) -> str:
     """The probability, and the bounds that were compared with the target."""
     settings, found = argued.run.result.settings, point.uncertainty
-    source, value = settings.verdict_from, f"P = {probability_text(point.probability)}"
+    asked = argued.requirement
+    value = asked.with_unit(f"{asked.asked} = {probability_text(point.probability)}")
+    source = settings.verdict_from
     if found is None or source == "point":
         return f"{value}, the data's uncertainty left out"
     ends = bounds_text(*point.bounds(source))
-    if source == "bounds":
+    if source == "bounds" and found.confidence_bounds is not None:
         return f"{value}, {settings.bounds_name} {ends}"
     return f"{value}, {found.interval.kind} {ends} at level {found.level:g}"
 

@@ -230,8 +230,8 @@ def _untargeted(runs: Sequence[Document]) -> Iterator[str]:
         for each in run.result.requirements:
             if each.target is None:
                 values = [point.probability for point in each.points]
-                ends = f"{probability_text(min(values))} to {probability_text(max(values))}"
-                yield f"Reported without a target: {name_text(each.name)}, P {each.target_text}, {ends}"
+                ends = each.with_unit(f"{probability_text(min(values))} to {probability_text(max(values))}")
+                yield f"Reported without a target: {name_text(each.name)}, {each.asked_text}, {ends}"
 
 
 def _unargued(runs: Sequence[Document], documents: Sequence[Document]) -> Iterator[str]:

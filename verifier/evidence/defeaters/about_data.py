@@ -72,7 +72,9 @@ def _too_thin(
     claim: Claim, each: RequirementResult, run: Document, documents: Sequence[Document], matrices: Document
 ) -> Iterator[Doubt]:
     claims = _unconfirmed(claim, each)
-    if not claims or each.target is None or run.result.settings.canonical:  # which is a doubt of its own
+    if (
+        not claims or each.target is None or not each.is_plain or run.result.settings.canonical
+    ):  # which is a doubt of its own
         return
     needed, table = items_needed(each.target), _matrices(matrices, run)
     explained = _columns_that_matter(claim, run, documents)

@@ -34,7 +34,7 @@ def straddles_target(run: Document) -> Iterator[Doubt]:
                 "straddles_target",
                 f"{name_text(claim.requirement)}: {counted(len(points), 'scenario')} undecided; in "
                 f"{name_text(point.scenario)} P lies in {bounds_text(*point.bounds(source))}, which "
-                f"straddles P {each.target_text}",
+                f"straddles {each.asked_text}",
                 tuple(Claim(claim.run, claim.requirement, claim.planner, k) for k in points),
                 "more data" if needed is None else f"about {needed_text(needed)}, as verify run says",
             )
@@ -54,7 +54,7 @@ def no_bounds(run: Document) -> Iterator[Doubt]:
             yield from doubt(
                 "no_bounds",
                 f"{name_text(claim.requirement)}, {name_text(point.scenario)}: P = "
-                f"{probability_text(point.probability)} alone was compared with P {each.target_text}, {how}",
+                f"{probability_text(point.probability)} alone was compared with {each.asked_text}, {how}",
                 (Claim(claim.run, claim.requirement, claim.planner, k),),
                 "a verdict from the confidence bounds (--verdict-from bounds)",
             )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import get_args
+from typing import Any, get_args
 
 from verifier.base.errors import UsageError, unknown_name
 from verifier.evidence.documents import Document
@@ -72,6 +72,9 @@ def unwanted(requirement: RequirementResult, event: Event | None) -> Event:
     Raises:
         UsageError: no target, and no event named.
     """
+    if not requirement.is_plain:
+        message = f"{requirement.name} asks {requirement.asked}: rates are of events, whose probability a formula has"
+        raise UsageError(message)
     if event is not None:
         return event
     if requirement.target is None:
@@ -88,7 +91,7 @@ def chances(requirement: RequirementResult, event: Event) -> tuple[Chance, ...]:
 
 
 def _chance(point: Point, event: Event) -> Chance:
-    def of_event(low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
+    def of_event(low: Any, high: Any) -> tuple[Fraction, Fraction]:
         return (low, high) if event == "satisfied" else (1 - high, 1 - low)
 
     known = point.whatever_predicted

@@ -45,6 +45,7 @@ def _rows(document: Document) -> Iterator[dict[str, Any]]:
         run: RunResult = document.result
         for one in run.requirements:
             about = {"requirement": one.name, "planner": one.planner, **_told_target(json_values(one.target))}
+            about |= {} if one.asked == "P" else {"asked": one.asked, "unit": one.unit}
             yield from (about | _point(each, run.settings) for each in one.points)
     elif document.kind == "explain":
         settings = read_document(SettingsRecord, content["settings"], document.name)
@@ -96,12 +97,13 @@ def _point(point: Point, settings: SettingsRecord | None = None) -> dict[str, An
     sure = point.uncertainty
     if sure is None or settings is None:
         return found
+    bounds = sure.confidence_bounds
     return found | {
         "tier": settings.tier,
         "level": sure.level,
         "interval": sure.interval.kind,
         "interval_lower": sure.interval.lower,
         "interval_upper": sure.interval.upper,
-        "bounds_lower": sure.confidence_bounds.lower,
-        "bounds_upper": sure.confidence_bounds.upper,
+        "bounds_lower": "" if bounds is None else bounds.lower,
+        "bounds_upper": "" if bounds is None else bounds.upper,
     }

@@ -8,7 +8,7 @@ from typing import Any
 
 from verifier.analysis.channel_test import channel_test
 from verifier.analysis.intervals.tiers import BoundsBasis
-from verifier.base.numbers import interval_text, level_text, number_text, rounded
+from verifier.base.numbers import exact_or_number, interval_text, level_text, number_text, rounded
 from verifier.base.words import counted, some_of
 from verifier.checking.verdicts import Verdict
 from verifier.evidence.documents import Document
@@ -29,6 +29,7 @@ from verifier.telling.grounds import (
 from verifier.telling.pictures import Line, plot, ruler
 from verifier.telling.require import answer_blocks
 from verifier.telling.run import probability_text
+from verifier.telling.run_summary import farthest
 from verifier.telling.wording import asked_text, name_text, scenario_text
 
 MOST_OPEN = 20
@@ -39,8 +40,8 @@ def requirement_section(subject: Subject, heading: str) -> Section:
     """Everything that the documents say of one requirement."""
     blocks: list[Block] = [
         Paragraph(verdict_sentence(subject)),
-        Paragraph(f"P {subject.result.target_text} [ {subject.result.formula} ]", "formula"),
-        Figure(_ruler(subject), _ruler_caption(subject)),
+        Paragraph(subject.result.question, "formula"),
+        *([Figure(_ruler(subject), _ruler_caption(subject))] if subject.result.asked.startswith("P") else []),
         _numbers(subject),
         *(Paragraph(text, "note") for text in _sentences(subject)),
         *_scenario_blocks(subject),
@@ -53,10 +54,10 @@ def verdict_sentence(subject: Subject, whose: str = "") -> str:
     name, asked, worst = name_text(subject.result.name) + whose, subject.result.target, subject.result.worst_point
     if asked is None:
         return f"{name} has no target. {_range_sentence(subject)}"
-    measured = (
-        f"{name} must have a probability of {asked_text(asked)}. With the rates as measured it is "
-        f"{probability_text(worst, asked.probability)} {_in_scenario(subject)}"
-    )
+    result, wanted = subject.result, asked_text(asked)
+    must = f"have a probability of {wanted}" if result.is_plain else f"have {result.asked} {result.with_unit(wanted)}"
+    number = result.with_unit(probability_text(worst, asked.probability))
+    measured = f"{name} must {must}. With the rates as measured it is {number} {_in_scenario(subject)}"
     bounds = held_against(subject.settings, worst)
     reason = why(worst) if subject.result.verdict in (Verdict.INCONCLUSIVE, Verdict.VACUOUS) else ""
     if worst.basis == "any_dependence":
@@ -103,14 +104,15 @@ def _in_scenario(subject: Subject) -> str:
 
 
 def _range_sentence(subject: Subject) -> str:
-    values = sorted(subject.result.points, key=lambda point: point.probability)
+    result = subject.result
+    values = sorted(result.points, key=lambda point: point.probability)
     low, high = values[0], values[-1]
+    least, most = (result.with_unit(probability_text(point)) for point in (low, high))
+    weighed = (result.with_unit(exact_or_number(mean.probability, mean.exact)) for mean in result.means)
+    mean = f" Over the profile it is {', '.join(weighed)}." if result.means else ""
     if low.probability == high.probability:
-        return f"P is {probability_text(low)} in {counted(len(values), 'scenario')}."
-    return (
-        f"P goes from {probability_text(low)} ({scenario_text(low)}) to {probability_text(high)} "
-        f"({scenario_text(high)})."
-    )
+        return f"{result.asked} is {least} in {counted(len(values), 'scenario')}.{mean}"
+    return f"{result.asked} goes from {least} ({scenario_text(low)}) to {most} ({scenario_text(high)}).{mean}"
 
 
 def held_against(settings: SettingsRecord, point: Point) -> tuple[float, float, str, str] | None:
@@ -123,7 +125,7 @@ def held_against(settings: SettingsRecord, point: Point) -> tuple[float, float, 
         return None
     lower, upper = point.bounds(kind)
     level = level_text(sure.level)
-    if kind == "interval":
+    if kind == "interval" or sure.confidence_bounds is None:
         name = f"the {level} {sure.interval.kind} interval, with what its draws leave open,"
         return lower, upper, f"by {name} it is", f"{name} is"
     return lower, upper, f"with {level} confidence it is", f"the {settings.bounds_name} are"
@@ -153,7 +155,7 @@ def deciding_sentences(subject: Subject) -> Iterator[str]:
 
 def _numbers(subject: Subject) -> Table:
     worst, rests_on = subject.result.worst_point, subject.settings.bounds
-    widest = max(worst.upper - worst.probability, worst.probability - worst.lower)
+    widest = farthest(worst)
     margin = (
         "nothing: decided on the graph of these matrices"
         if widest == 0
@@ -161,8 +163,8 @@ def _numbers(subject: Subject) -> Table:
     )
     return facts(
         "Numbers of the worst scenario",
-        ("Target", f"P {subject.result.target_text}"),
-        ("P", probability_text(worst, subject.result.threshold)),
+        ("Target", subject.result.asked_text),
+        (subject.result.asked, subject.result.with_unit(probability_text(worst, subject.result.threshold))),
         ("Numerically off by", margin if worst.exact is None else "nothing: exact"),
         ("Second engine", number_text(worst.second_engine)),
         *([] if worst.uncertainty is None or rests_on is None else _uncertainty_facts(worst.uncertainty, rests_on)),
@@ -177,11 +179,14 @@ def _numbers(subject: Subject) -> Table:
 
 def _uncertainty_facts(sure: Uncertainty, rests_on: BoundsBasis) -> Iterator[tuple[str, str]]:
     interval, bounds = sure.interval, sure.confidence_bounds
-    wider = " (known to be wider than needed)" if bounds.conservative else ""
     yield (
         f"{level_text(sure.level)} {interval.kind} interval",
         f"{interval_text(interval.lower, interval.upper)} ({interval.draws} draws)",
     )
+    if bounds is None:
+        yield rests_on.name, "none: they are known for probabilities of formulas"
+        return
+    wider = " (known to be wider than needed)" if bounds.conservative else ""
     yield rests_on.name, interval_text(bounds.lower, bounds.upper) + wider
     yield "Attained by single matrices", interval_text(bounds.attained_lower, bounds.attained_upper)
     yield "The bounds assume", rests_on.condition
@@ -210,7 +215,9 @@ def _ruler(subject: Subject) -> str:
     interval = bounds = None
     if sure is not None:
         interval = sure.interval.lower, sure.interval.upper
-        bounds = sure.confidence_bounds.lower, sure.confidence_bounds.upper
+        bounds = (
+            None if sure.confidence_bounds is None else (sure.confidence_bounds.lower, sure.confidence_bounds.upper)
+        )
     label = f"P {number_text(worst.probability)}, target {subject.result.target_text}"
     return ruler(worst.probability, interval, bounds, None if target is None else float(target), label)
 
@@ -242,7 +249,7 @@ def _scenario_blocks(subject: Subject) -> Iterator[Block]:
 def scenario_table(subject: Subject) -> Table:
     """One row per scenario."""
     sure = next((point.uncertainty for point in subject.result.points if point.uncertainty is not None), None)
-    header = ["scenario", "P"]
+    header = ["scenario", f"{subject.result.asked} in s" if subject.result.unit else subject.result.asked]
     if sure is not None:
         header += [f"{level_text(sure.level)} {sure.interval.kind}", subject.settings.bounds_name]
     rows = []
@@ -260,14 +267,15 @@ def uncertainty_cells(point: Point) -> list[Cell]:
     if sure is None:
         return [Cell("none"), Cell("none")]
     return [
-        Cell(interval_text(ends.lower, ends.upper), ends.lower) for ends in (sure.interval, sure.confidence_bounds)
+        Cell("none") if ends is None else Cell(interval_text(ends.lower, ends.upper), ends.lower)
+        for ends in (sure.interval, sure.confidence_bounds)
     ]
 
 
 def _course(subject: Subject) -> Figure | None:
     """P against the first thing that differs, one line for each environment and combination of the others."""
     found = _differing(subject.result.points)
-    if found is None:
+    if found is None or not subject.result.asked.startswith("P"):
         return None
     name, value_of, others = found
     lines: dict[str, list[tuple[float, Point]]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from verifier.base.numbers import level_text
+from verifier.base.numbers import exact_or_number, level_text
 from verifier.base.words import counted, listed
 from verifier.checking.verdicts import SEVERITY, Verdict, condition_over, verdict_text, worst_verdict
 from verifier.evidence.documents import Document
@@ -204,8 +204,14 @@ def _row(subject: Subject, planner: bool, document: bool, width: int) -> Row:
     cells.append(Cell(_table_verdict(subject), verdict=subject.result.verdict.value))
     cells += [Cell(name_text(subject.result.planner))] if planner else []
     cells += [Cell(name_text(subject.document.name))] if document else []
-    cells.append(Cell(subject.result.target_text, None if target is None else float(target)))
-    cells.append(Cell(probability_text(worst, target), worst.probability))
+    result = subject.result
+    asked = result.target_text if result.asked == "P" else result.asked_text
+    cells.append(Cell(asked, None if target is None else float(target)))
+    if result.means:  # one per value of the swept constants
+        means = ", ".join(result.with_unit(exact_or_number(each.probability, each.exact)) for each in result.means)
+        cells.append(Cell(means, result.means[0].probability))
+        return (*cells, *(Cell("none") for _ in range(width - len(cells) - 1)), Cell("profile"))
+    cells.append(Cell(result.with_unit(probability_text(worst, target)), worst.probability))
     if width - len(cells) > 1:
         cells += uncertainty_cells(worst)
     return (*cells, Cell(scenario_text(worst)))

@@ -13,7 +13,7 @@ from verifier.base.errors import unknown_name
 from verifier.base.numbers import decimal_text
 from verifier.language.expressions import Source, check_type, substitute, to_text
 from verifier.language.expressions.kinds import Kind
-from verifier.language.expressions.syntax import TRUE, Node, Position, Seconds, Temporal, names_in
+from verifier.language.expressions.syntax import TRUE, Node, Operation, Position, Seconds, Temporal, names_in
 from verifier.language.ltl import in_steps
 from verifier.language.ltl.parser import NEEDS_STEP
 
@@ -93,6 +93,11 @@ class Requirement:
     def is_plain(self) -> bool:
         """Whether it asks the probability of one formula."""
         return self.asked.is_probability and self.given is None
+
+    @property
+    def joint(self) -> Node:
+        """The formula, and what is supposed."""
+        return self.formula if self.given is None else Operation("&", (self.formula, self.given))
 
     @property
     def formula_text(self) -> str:

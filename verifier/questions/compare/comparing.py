@@ -52,7 +52,7 @@ from verifier.study.provenance import (
 )
 from verifier.study.records import SettingsRecord
 from verifier.study.results import InputFile, RequirementResult, engines_over
-from verifier.study.scenarios import Grid
+from verifier.study.scenarios import Grid, refuse_others
 
 Job: TypeAlias = "tuple[str, Case]"
 Progress: TypeAlias = Callable[[Sequence[Job]], Iterable[Job]]
@@ -200,6 +200,7 @@ class _Task:
         """Read the files."""
         inputs = {name: read_inputs(spec, path, options) for name, path in detectors.items()}
         first = Study.of(next(iter(inputs.values())), options)
+        refuse_others(first.requirements, "verify compare")
         studies = {name: first.with_inputs(files) for name, files in inputs.items()}
         return cls(PurePath(spec).name, studies, asked, options)
 

@@ -14,6 +14,7 @@ either: a requirement that is vacuous in all of its scenarios fails.
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 from verifier.analysis.channel_test import channel_test, contradicted_text
 from verifier.base.numbers import decimal_text
@@ -33,7 +34,7 @@ from verifier.study.results import RequirementResult, RunResult
 
 
 def floor_of(run: RunResult, least: Fraction) -> Floor:
-    """Hold every requirement of a run against a least probability.
+    """Hold every requirement of a run that asks the probability of a formula against a least probability.
 
     Args:
         run: its settings say what counts of a point, and which assumptions are accepted.
@@ -44,7 +45,7 @@ def floor_of(run: RunResult, least: Fraction) -> Floor:
     """
     if not 0 < least <= 1:
         raise ValueError(f"expected a probability above 0, got {least}")
-    held = tuple(_held(each, least, run) for each in run.requirements)
+    held = tuple(_held(each, least, run) for each in run.requirements if each.is_plain)
     return Floor(least=decimal_text(least), from_=run.settings.verdict_from, requirements=held)
 
 
@@ -101,7 +102,7 @@ def _reason(decision: Decision, point: Point) -> str:
     return contradicted_text(reason.label, reason.p_value)
 
 
-def _ends(point: Point, source: VerdictSource, small_is_good: bool) -> tuple[Fraction, Fraction]:
+def _ends(point: Point, source: VerdictSource, small_is_good: bool) -> tuple[Any, Any]:
     """What counts of a point, and the number that must not be below the floor."""
     if source == "point":
         value, bound = point.value, point.ends(source)[0 if small_is_good else 1]

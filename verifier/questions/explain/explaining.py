@@ -39,6 +39,7 @@ from verifier.study.case import Case, Study, clock_of, read_inputs
 from verifier.study.options import MIX_ELSEWHERE, RunOptions
 from verifier.study.points import Point
 from verifier.study.results import InputFile, RequirementResult, RunResult
+from verifier.study.scenarios import refuse_others
 
 MOST_FRAMES = 5
 """Frames that are named for each type of detection error."""
@@ -101,6 +102,7 @@ def explained(
 ) -> ExplainResult:
     """As `explain_spec`, for a study and a worker that runs; `run` is the run, if that is known."""
     options = study.options
+    refuse_others(study.requirements, "verify explain")
     if options.decimals is not None:
         raise UsageError("what a probability depends on is not computed for rounded transitions")
     if options.mix is not None:

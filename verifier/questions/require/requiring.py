@@ -43,6 +43,7 @@ from verifier.study.provenance import (
     run_settings,
 )
 from verifier.study.results import engines_over
+from verifier.study.scenarios import refuse_others
 
 Progress: TypeAlias = Callable[[Sequence[tuple[Case, ...]]], Iterable[tuple[Case, ...]]]
 
@@ -77,6 +78,7 @@ def required(study: Study, question: Question, storm: StormProcess, progress: Pr
     name = _requirement_name(study, question)
     selection = replace(study.options.selection, requirements=(name,))
     study = study.under(replace(study.options, selection=selection))
+    refuse_others(study.requirements, "verify require")
     requirement = _with_target(study.requirements[0], question)
     study = replace(study, grid=replace(study.grid, requirements=(requirement,)))
     options, inputs = study.options, study.inputs

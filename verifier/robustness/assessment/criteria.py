@@ -25,7 +25,7 @@ from verifier.collision.estimator import CollisionMap, Grid, collision_map
 from verifier.collision.pairs import Pairs
 from verifier.collision.pairs_reader import read_pairs
 from verifier.collision.stopping import BrakingPolicy
-from verifier.language.specs import check_names, read_spec
+from verifier.language.specs import read_spec
 from verifier.pipeline import verified
 from verifier.robustness.assessment.breaks import Criterion
 from verifier.robustness.assessment.definition import Assessment
@@ -49,7 +49,7 @@ from verifier.robustness.assessment.result import DegradationResult, degradation
 from verifier.study.case import Study, read_inputs
 from verifier.study.options import RunOptions, Selection
 from verifier.study.results import RequirementResult, RunResult, engines_of
-from verifier.study.scenarios import make_grid
+from verifier.study.scenarios import checked_names, make_grid, refuse_others
 from verifier.systems.reader import read_model
 
 
@@ -133,8 +133,8 @@ def check_run(run: SystemModelRun, folder: Path) -> None:
     """Read spec and system model, and look for planner, environments and constants; VerifierError as a run."""
     spec = read_spec(folder / run.spec)
     model = read_model(spec.model)
-    check_names(spec, model.types())
-    make_grid(spec, model, _options(run).selection)
+    spec = checked_names(spec, model)
+    refuse_others(make_grid(spec, model, _options(run).selection).requirements, "verify assess")
 
 
 def _options(run: SystemModelRun) -> RunOptions:
@@ -180,12 +180,13 @@ def _requirements(results: Sequence[RunResult]) -> Iterator[Criterion]:
 
 def _probability(each: RequirementResult) -> Fraction:
     """The worst over the scenarios: the least, or the greatest where the target is an upper limit."""
-    return each.points[each.least(range(len(each.points)))].value
+    return Fraction(each.points[each.least(range(len(each.points)))].value)
 
 
 def _bounds(each: RequirementResult) -> tuple[float, float] | None:
     """The confidence bounds of the worst over the scenarios: what the verdict is from."""
-    known = [point.uncertainty.confidence_bounds for point in each.points if point.uncertainty is not None]
+    sure = [point.uncertainty.confidence_bounds for point in each.points if point.uncertainty is not None]
+    known = [bounds for bounds in sure if bounds is not None]
     if not known:
         return None
     pick = max if each.is_upper else min

@@ -55,7 +55,8 @@ def run_figure(panels: Sequence[tuple[str, RunResult]], scale: str = "linear") -
             _draw(axes[row][column], each, f"{title}\n{heading}" if heading else title)
             axes[row][column].set_xlabel(_axes_of(each)[0][0] if row == rows - 1 else "")
     for row in range(rows):
-        axes[row][0].set_ylabel(_y_label(panels[0][1]), fontsize="small")
+        label = _y_label(panels[0][1], panels[0][1].requirements[row])
+        axes[row][0].set_ylabel(label, fontsize="small")
         axes[row][0].set_yscale(scale)
         if scale == "linear":  # the axis is shared along the row, so its top is that of the largest panel
             axes[row][0].set_ylim(bottom=0)
@@ -70,9 +71,10 @@ def run_figure(panels: Sequence[tuple[str, RunResult]], scale: str = "linear") -
     return figure
 
 
-def _y_label(result: RunResult) -> str:
+def _y_label(result: RunResult, each: RequirementResult) -> str:
     found = result.settings.confidence
-    return "P (worst environment)" + (f", {level_text(found.level)} interval" if found else "")
+    unit = f" in {each.unit}" if each.unit else ""
+    return f"{each.asked}{unit} (worst environment)" + (f", {level_text(found.level)} interval" if found else "")
 
 
 def _draw(axis: Axes, each: RequirementResult, title: str) -> None:

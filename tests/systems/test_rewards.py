@@ -1,0 +1,281 @@
+"""What steps gain: rewards over state and inputs, by what is reported; weights of scenarios; states that ended."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+
+import pytest
+from plain_gains import gained, reaching
+
+from verifier.analysis.settings import ConfidenceSettings
+from verifier.base.errors import InputError, UsageError
+from verifier.checking.settings import EngineSettings
+from verifier.pipeline import verify_spec
+from verifier.study.options import RunOptions, Selection
+
+MODEL = """
+name = "approach"
+step_s = 0.5
+initial = "x = 0"
+terminal = "x = 3"
+
+[variables]
+x = { range = [0, 3], next = "min(x + go, 3)" }
+
+[inputs]
+go = { range = [0, 2] }
+
+[labels]
+close = "x >= 2"
+
+[rewards]
+waiting = "ite(go = 0, 1, 0)"
+power = "0.1 * go * go"
+far = "ite(close, 0, 1)"
+
+[environments]
+ped = [{ class = "ped", distance_m = "5" }]
+
+[environments.nobody]
+objects = [{ class = "empty", distance_m = "5" }]
+weight = 3
+
+[planners.careful]
+rules = [
+    { when = "sees(ped) & x < 2", set = { go = 0 } },
+    { when = "x >= 2", set = { go = 1 } },
+    { when = "true", set = { go = 2 } },
+]
+"""
+# A pedestrian is seen with 3/4, and where there is none with 1/10.
+MATRICES = {
+    "schema": "verifier.confusion",
+    "version": 1,
+    "labelling": "class",
+    "axes": ["predicted", "true"],
+    "labels": ["ped", "empty"],
+    "bins": [{"distance_m": [0, 10], "counts": [[300, 10], [100, 90]]}],
+}
+SPEC = """model "model.toml"
+time:    T = ? [ F ended ]
+soon:    T{0.5} = ? [ F ended ]
+waiting: R{waiting} <= 3 [ F ended ]
+power:   R{power} = ? [ F ended ]
+first:   R{waiting} = ? [ C<=2 ]
+second:  R{waiting} = ? [ C<=1s ]
+through: P = ? [ F<=1s x = 3 ]
+far:     R{far} = ? [ F close ]
+both:    P = ? [ F<=2 close given X close ]
+fleet:   T = ? over profile [ F ended ]
+never:   T <= 100 [ F (x = 1) ]
+"""
+DRAWN = RunOptions(confidence=ConfidenceSettings(draws=1000))
+EXACT = RunOptions(confidence=None, engines=EngineSettings(exact=True))
+
+
+@pytest.fixture
+def files(tmp_path):
+    def write(spec=SPEC, model=MODEL, matrices=MATRICES):
+        for name, text in (("model.toml", model), ("spec.ltl", spec), ("cm.json", json.dumps(matrices))):
+            (tmp_path / name).write_text(text)
+        return tmp_path / "spec.ltl", tmp_path / "cm.json"
+
+    return write
+
+
+def numbers(run):
+    """(requirement, environment) -> exact value."""
+    return {(each.name, point.environment): point.exact for each in run.requirements for point in each.points}
+
+
+def test_hand_solved(files):
+    # Away from x = 0 with q = 1/4 (9/10 where nobody is), to 2 in one step; from there a step to 3. So T is
+    # (1/q + 1)/2 s: 5/2 s and 19/18 s. Waiting (1 - q)/q steps: 3 and 1/9. Power 0.4 once and 0.1 once.
+    # T{0.5}: k + 1 steps with 1 - (3/4)^k, and 1 - 27/64 >= 1/2 for k = 3, so 2 s; with 9/10 one step and one more.
+    run = verify_spec(*files(), EXACT)
+    found = numbers(run)
+    for name, ped, nobody in (
+        ("time", "5/2", "19/18"),
+        ("soon", "2", "1"),
+        ("waiting", "3", "1/9"),
+        ("power", "1/2", "1/2"),
+        ("first", "21/16", "11/100"),  # 3/4 + 9/16, 1/10 + 1/100
+        ("second", "21/16", "11/100"),
+        ("through", "1/4", "9/10"),
+        ("far", "4", "10/9"),
+        ("both", "1", "1"),
+        ("fleet", "5/2", "19/18"),
+    ):
+        assert (found[name, "ped"], found[name, "nobody"]) == (Fraction(ped), Fraction(nobody)), name
+    results = {each.name: each for each in run.requirements}
+    assert results["waiting"].verdict.value == "satisfied"
+    assert results["fleet"].weights == (Fraction(1, 4), Fraction(3, 4))
+    (mean,) = results["fleet"].means
+    assert mean.exact == Fraction(5, 2) / 4 + Fraction(19, 18) * 3 / 4
+    never = results["never"]
+    assert [point.probability for point in never.points] == [math.inf] * 2
+    assert never.verdict.value == "violated"
+    assert "never: 'F (x = 1)' has probability 0 < 1; ask P, or R given" in run.remarks
+    assert [(each.asked, each.unit) for each in results.values()][:4] == [
+        ("T", "s"),
+        ("T{0.5}", "s"),
+        ("R{waiting}", ""),
+        ("R{power}", ""),
+    ]
+
+
+def test_min_and_max_are_equal_on_a_chain(files):
+    spec = 'model "model.toml"\nenvironments ped\n' + "".join(
+        f"q{number}: {asked}\n"
+        for number, asked in enumerate(
+            f"{quantity}{end}{inner} = ? [ F ended ]"
+            for quantity, inner, formula in (
+                ("P", "", "F<=3 close"),
+                ("R", "{waiting}", "F ended"),
+                ("T", "", "F ended"),
+            )
+            for end in ("", "min", "max")
+        )
+    )
+    run = verify_spec(*files(spec), EXACT)
+    found = [each.points[0].exact for each in run.requirements]
+    assert len(set(found[:3])) == len(set(found[3:6])) == len(set(found[6:])) == 1
+    assert [each.asked for each in run.requirements[:5]] == ["P", "Pmin", "Pmax", "R{waiting}", "Rmin{waiting}"]
+
+
+def test_draws_give_intervals_and_verdicts(files):
+    run = verify_spec(*files(), DRAWN)
+    results = {each.name: each for each in run.requirements}
+    time = results["time"].points[0].uncertainty
+    # The posterior of q is Beta(100.5, 300.5), T = (1/q + 1)/2 falls in it.
+    from scipy.stats import beta
+
+    low, high = (0.5 / beta.ppf(share, 100.5, 300.5) + 0.5 for share in (0.975, 0.025))
+    assert time.interval.lower_range[0] <= low <= time.interval.lower_range[1]
+    assert time.interval.upper_range[0] <= high <= time.interval.upper_range[1]
+    assert time.confidence_bounds is None
+    assert results["waiting"].verdict.value == "inconclusive"
+    assert results["never"].condition == "if items are independent"
+    assert results["through"].points[0].uncertainty.confidence_bounds is not None
+    (mean,) = results["fleet"].means
+    assert mean.interval.lower < mean.probability < mean.interval.upper
+    assert any(
+        remark.startswith("no confidence bounds over all matrices for time (T = ?), soon") for remark in run.remarks
+    )
+
+
+def test_documents_say_what_is_asked(files):
+    from verifier.base.documents import json_values, read_document
+    from verifier.study.results import RunResult
+
+    run = verify_spec(*files(), RunOptions(confidence=None))
+    content = json_values(run)
+    again = read_document(RunResult, json.loads(json.dumps(content, allow_nan=False)), "run.json")
+    assert again == run
+    never = next(each for each in content["requirements"] if each["name"] == "never")
+    assert never["asked"] == "T"
+    assert never["points"][0]["probability"] == "inf"
+    assert never["target"] == {"comparison": "<=", "probability": "100"}
+    rows = {row["requirement"]: row for row in run.rows()}
+    assert (rows["time"]["asked"], rows["time"]["unit"], rows["power"]["unit"]) == ("T", "s", "")
+    content["requirements"][6]["points"][0]["asked"] = "P"
+    with pytest.raises(InputError):
+        read_document(RunResult, content, "run.json")
+
+
+def test_the_table_has_units(files):
+    from verifier.telling.run import run_table
+
+    table = run_table(verify_spec(*files(), EXACT))
+    lines = {line.split()[0]: line for line in table.splitlines() if line[:1].isalpha()}
+    assert "2.5 s" in table
+    assert "T <= 100 s" in lines["never"]
+    assert "inf " in lines["never"]
+    assert "T = ? over profile" in lines["fleet"]
+    assert "profile" in lines["fleet"].split("exact")[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        (("step_s = 0.5\n", ""), "T needs the duration of a step: step_s = ... in the model"),
+        (('power = "0.1 * go * go"', 'power = "go - 1"'), "in state x = 0, go = 0 the reward is -1; a reward is at"),
+        (('power = "0.1 * go * go"', 'power = "1 / go"'), "division by zero"),
+        (('power = "0.1 * go * go"', 'energy = "go"'), "unknown reward 'power'"),
+        (("weight = 3", "weight = -3"), "the weight is -3; a weight is at least 0"),
+        (("set = { go = 0 }", "stay = true"), "needs"),
+        (('far = "ite(close, 0, 1)"', 'far = "sees(ped)"'), "belongs in the rules of a planner"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told(files, change, error):
+    assert MODEL.count(change[0]) == 1
+    model = MODEL.replace(*change)
+    if "stay" in change[1]:
+        error = "the rule stays without setting inputs, and a reward asks for them"
+    with pytest.raises(InputError, match=error.replace("(", r"\(").replace("?", r"\?")):
+        verify_spec(*files(model=model), EXACT)
+
+
+def test_bounds_in_seconds_are_whole_steps(files):
+    with pytest.raises(InputError, match=r"expected a whole number of steps, got 0.7 s for steps of 0.5 s"):
+        verify_spec(*files('model "model.toml"\na: P = ? [ F<=0.7s close ]\n'), EXACT)
+    with pytest.raises(InputError, match=r"a bound in seconds needs the duration of a step"):
+        verify_spec(
+            *files('model "model.toml"\na: P = ? [ F<=1s close ]\n', MODEL.replace("step_s = 0.5\n", "")), EXACT
+        )
+
+
+def test_a_label_of_the_model_comes_before_the_word(files):
+    model = MODEL.replace('close = "x >= 2"', 'close = "x >= 2"\nended = "x >= 2"')
+    run = verify_spec(*files('model "model.toml"\ntime: T = ? [ F ended ]\n', model), EXACT)
+    assert numbers(run)["time", "ped"] == 2
+    let = 'model "model.toml"\nlet ended = x >= 2\ntime: T = ? [ F ended ]\n'
+    assert numbers(verify_spec(*files(let), EXACT))["time", "ped"] == 2
+
+
+def test_other_commands_refuse_by_name(files):
+    from verifier.questions.compare.comparing import CompareOptions, compare
+    from verifier.questions.explain.explaining import explain_spec
+
+    spec, matrices = files()
+    with pytest.raises(UsageError, match=r"verify explain is about probabilities of formulas, and 'time' asks T, "):
+        explain_spec(spec, matrices)
+    with pytest.raises(UsageError, match=r"verify compare .* 'both' asks P given"):
+        compare([spec], {"one": matrices, "two": matrices}, CompareOptions())
+    options = RunOptions(selection=Selection(requirements=("through",)))
+    assert explain_spec(spec, matrices, options).explanations[0].name == "through"
+
+
+def test_a_run_planner_has_rewards_of_states_alone(files):
+    # It chooses moves and not inputs.
+    kind = """kind = "runs"\nruns = [{ when = "sees(ped)", set = { go = 1 } }]\n"""
+    runs = MODEL.replace("[planners.careful]\n", f"[planners.careful]\n{kind}")
+    spec = 'model "model.toml"\na: R{far} = ? [ F ended ]\n'
+    assert all(value > 0 for value in numbers(verify_spec(*files(spec, runs), EXACT)).values())
+    with pytest.raises(UsageError, match=r"R\{waiting\} asks for inputs, and planner 'careful' of kind \"runs\""):
+        verify_spec(*files(spec.replace("far", "waiting"), runs), EXACT)
+
+
+def test_gains_of_reports_that_move_nothing(files):
+    # In x = 2 the car moves on whatever it sees, but brakes if it sees somebody: the reward draws from the matrix.
+    model = MODEL.replace('power = "0.1 * go * go"', 'power = "ite(go = 2, 1, 0)"').replace(
+        '{ when = "x >= 2", set = { go = 1 } }', '{ when = "x >= 2 & sees(ped)", set = { go = 1 } }'
+    )
+    spec = 'model "model.toml"\npower: R{power} = ? [ F ended ]\n'
+    found = numbers(verify_spec(*files(spec, model), EXACT))
+    # Once in leaving x = 0, and once more with the chance of seeing nobody: min(x + 2, 3) is 3 as well.
+    assert (found["power", "ped"], found["power", "nobody"]) == (1 + Fraction(1, 4), 1 + Fraction(9, 10))
+    interval = verify_spec(*files(spec, model), DRAWN).requirements[0].points[0].uncertainty.interval
+    assert interval.lower < 1.25 < interval.upper
+
+
+def test_the_definition_in_plain_python(files):
+    # The same system written out: states 0, 2, 3 (goal).
+    for environment, q in (("ped", Fraction(1, 4)), ("nobody", Fraction(9, 10))):
+        rows = [{0: 1 - q, 1: q}, {2: Fraction(1)}, {2: Fraction(1)}]
+        found = numbers(verify_spec(*files(), EXACT))
+        waiting = gained(rows, [1 - q, Fraction(0), Fraction(0)], {2})[0]
+        assert found["waiting", environment] == waiting
+        assert reaching(rows, {2})[0] == 1

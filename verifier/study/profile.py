@@ -1,0 +1,129 @@
+"""Means over the profile: the numbers of all scenarios of a requirement, by the weights of the scenarios.
+
+A scenario counts for the `weight` of its environment times that of its initial state, divided by their sum over all
+scenarios with the same values of the swept constants. The scenarios share the draws of the matrices, so that the mean
+has an interval of its own, from the means of the draws.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from verifier.analysis.confidence import Data, number_draws
+from verifier.analysis.intervals.intervals import Interval, percentile_interval
+from verifier.analysis.settings import ConfidenceSettings
+from verifier.base.errors import UsageError
+from verifier.checking.enclosure import doubles_around
+from verifier.study.case import Case, Study
+from verifier.study.expecting import weights_of
+from verifier.study.points import Point, PointInterval
+from verifier.study.results import ProfileMean
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What the scenarios of one requirement under one planner count for, and the means of the draws.
+
+    Attributes:
+        weights: one per scenario, in the order of the grid.
+        intervals: for each value of the swept constants that of the mean; empty without intervals.
+    """
+
+    weights: tuple[Fraction, ...]
+    intervals: tuple[Interval, ...]
+
+    def means(self, points: Sequence[Point]) -> tuple[ProfileMean, ...]:
+        """The means of some points, one per value of the swept constants."""
+        groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
+        for at, point in enumerate(points):
+            groups.setdefault(tuple(point.constants.items()), []).append(at)
+        found = []
+        for number, (constants, places) in enumerate(groups.items()):
+            weighed = [(self.weights[at], points[at]) for at in places if self.weights[at]]
+            value = sum(weight * point.value for weight, point in weighed)
+            lower, upper = (sum(w * _exactly(getattr(p, end)) for w, p in weighed) for end in ("lower", "upper"))
+            exact = value if all(point.exact is not None for _, point in weighed) else None
+            found.append(
+                ProfileMean(
+                    constants=dict(constants),
+                    probability=float(value),
+                    lower=min(_ends(lower)[0], float(value)),
+                    upper=max(_ends(upper)[1], float(value)),
+                    exact=exact,
+                    interval=_document(self.intervals[number]) if self.intervals else None,
+                )
+            )
+        return tuple(found)
+
+
+def profiles(study: Study, data: Data | None) -> Mapping[tuple[str, str], Profile]:
+    """Planner and name -> profile, for the requirements that ask for a mean.
+
+    Raises:
+        UsageError: all weights are 0.
+        VerifierError: as drawing and solving.
+    """
+    names = [(number, each.name) for number, each in enumerate(study.requirements) if each.over_profile]
+    found: dict[tuple[str, str], Profile] = {}
+    for planner in dict.fromkeys(case.planner.name for case in study.cases) if names else ():
+        cases = [case for case in study.cases if case.planner.name == planner]
+        groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
+        for place, case in enumerate(cases):
+            groups.setdefault(tuple(case.constants.items()), []).append(place)
+        weights: list[Sequence[Fraction]] = [weights_of(case) for case in cases]
+        for places in groups.values():
+            total = sum(sum(weights[place]) for place in places)
+            if total == 0:
+                raise UsageError(f"planner {planner}: the weights of all scenarios are 0, so there is no mean")
+            for place in places:
+                weights[place] = [weight / total for weight in weights[place]]
+        for number, name in names:
+            settings = study.options.confidence
+            intervals: tuple[Interval, ...] = ()
+            if data is not None and settings is not None:
+                together = [[(cases[place], weights[place]) for place in places] for places in groups.values()]
+                intervals = tuple(_interval(each, number, data, settings) for each in together)
+            found[planner, name] = Profile(tuple(w for each in weights for w in each), intervals)
+    return found
+
+
+def _interval(
+    cases: Iterable[tuple[Case, Sequence[Fraction]]], number: int, data: Data, settings: ConfidenceSettings
+) -> Interval:
+    """That of the mean of one requirement over some cases."""
+    ends, most = np.zeros((2, data.draws)), 1.0
+    for case, weights in cases:
+        objective = case.objectives[number]
+        most, share = objective.most, np.array([float(weight) for weight in weights])
+        first = 0
+        for low, high in number_draws(objective, data, settings):
+            last = first + len(low)
+            for end, drawn in zip(ends, (low, high), strict=True):
+                end[first:last] += np.where(share > 0, drawn, 0) @ share
+            first = last
+    if most == 1:
+        ends = np.minimum(ends, 1.0)
+    kind = data.choice.kind
+    least, largest = (percentile_interval(end[:, None], settings.level, kind, most) for end in ends)
+    ranges = least.lower_range, largest.upper_range
+    return Interval(least.lower, largest.upper, settings.level, kind, *ranges, data.draws, most)
+
+
+def _document(found: Interval) -> PointInterval:
+    (low, least), (high, most) = found.lower_range[0].tolist(), found.upper_range[0].tolist()
+    return PointInterval(
+        found.kind, float(found.lower[0]), float(found.upper[0]), (low, least), (high, most), found.draws or 0
+    )
+
+
+def _exactly(number: float) -> Fraction | float:
+    return number if math.isinf(number) else Fraction(number)
+
+
+def _ends(number: Fraction | float) -> tuple[float, float]:
+    return (number, number) if isinstance(number, float) else doubles_around(Fraction(number))
