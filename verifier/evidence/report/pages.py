@@ -13,7 +13,6 @@ from verifier.evidence.consistency import check_documents
 from verifier.evidence.documents import Document
 from verifier.evidence.report.assumptions import assumptions_section
 from verifier.evidence.report.flat import flat_text
-from verifier.evidence.report.gates import gate_sentences, gates_section
 from verifier.evidence.report.matrices import matrices_section
 from verifier.evidence.report.provenance import provenance_section
 from verifier.evidence.report.rating import rate_section, rate_sentences
@@ -25,6 +24,7 @@ from verifier.telling.blocks import Page, Section
 from verifier.telling.closedloop import curve_blocks, trade_off_blocks, trade_off_sentences
 from verifier.telling.collision import collision_blocks, collision_sentence
 from verifier.telling.compare import compare_section, compare_sentences
+from verifier.telling.gates import gate_sentences, gates_section
 from verifier.telling.html import html_text
 from verifier.telling.markdown import markdown_text
 from verifier.telling.mutate import mutate_blocks
@@ -76,12 +76,12 @@ def report_page(documents: Sequence[Document], title: str | None = None) -> Page
     subjects = subjects_of(documents)
     others = [each for each in documents if each.kind not in OF_REQUIREMENTS]
     gated = [each for each in documents if each.kind == "run" and each.result.gates is not None]
-    sentences = [pair for each in gated for pair in gate_sentences(each, each.result.gates)]
+    sentences = [pair for each in gated for pair in gate_sentences(each.result.gates, each.name)]
     sentences += [pair for each in others if each.kind in SENTENCES for pair in SENTENCES[each.kind](each)]
     sections = [summary_section(documents, subjects, sentences)]
     sections += _requirement_sections(subjects)
     sections += answers_section(list(unattached_answers(documents, subjects)))
-    sections += [gates_section(each, each.result.gates, f"g{k}") for k, each in enumerate(gated, start=1)]
+    sections += [gates_section(each.result.gates, each.name, f"g{k}") for k, each in enumerate(gated, start=1)]
     sections += [_other_section(each, f"d{k}") for k, each in enumerate(others, start=1)]
     sections += [matrices_section(documents), assumptions_section(documents), provenance_section(documents)]
     return Page(_title(documents) if title is None else title, tuple(sections))
