@@ -559,8 +559,7 @@ def test_what_verifies_no_requirement_is_told_in_the_summary_and_in_a_section():
     ]
     cells = [[cell.text for cell in row.all("th", "td")] for row in section(root, "d4").all("tr")]
     assert ["target", "AP", "0.094", "cw_ssim", "0.154", "0.01", "violated"] in cells
-    hours = dict(table(root, "What testing alone would take"))["Hours"]
-    assert hours == "2.99573e+07"  # ln 20 / 1e-7
+    assert any("2.99573e+07 hours" in each for each in sentences(root, "d5"))  # ln 20 / 1e-7
 
 
 def test_a_rate_says_what_is_not_in_it():

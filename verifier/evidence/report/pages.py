@@ -11,11 +11,11 @@ from typing import Any
 from verifier.base.words import counted
 from verifier.evidence.consistency import check_documents
 from verifier.evidence.documents import Document
+from verifier.evidence.rates.telling import rate_section, rate_sentences
 from verifier.evidence.report.assumptions import assumptions_section
 from verifier.evidence.report.flat import flat_text
 from verifier.evidence.report.matrices import matrices_section
 from verifier.evidence.report.provenance import provenance_section
-from verifier.evidence.report.rating import rate_section, rate_sentences
 from verifier.evidence.report.requirements import answers_section, requirement_section
 from verifier.evidence.report.subjects import Subject, subjects_of, unattached_answers
 from verifier.evidence.report.summary import summary_section
@@ -35,7 +35,7 @@ OF_REQUIREMENTS = frozenset({"run", "explain", "require", "confusion"})
 SENTENCES: Mapping[str, Callable[[Document], Iterable[tuple[str, str]]]] = MappingProxyType(
     {
         "compare": lambda document: compare_sentences(document.result, document.name),
-        "rate": rate_sentences,
+        "rate": lambda document: rate_sentences(document.result),
         "assess": lambda document: assess_sentences(document.result),
         "trade_offs": lambda document: ((text, "") for text in trade_off_sentences(document.result)),
         "collision": lambda document: [(collision_sentence(document.result), "")],
@@ -94,7 +94,7 @@ def _other_section(document: Document, anchor: str) -> Section:
         case "compare":
             return compare_section(result, document.name, anchor)
         case "rate":
-            return rate_section(document, anchor)
+            return rate_section(result, document.name, anchor)
         case "assess":
             return Section(f"Robustness: {document.name}", (), tuple(assess_sections(result)), anchor)
         case "collision":
