@@ -16,11 +16,11 @@ Everything is made up here, with a seed. Run it from anywhere: python examples/1
 import numpy as np
 
 from verifier.closedloop.closed_loop_curve import LoopSettings, standard_sensitivities
-from verifier.closedloop.decisions import flips_between_metrics, flips_under_mutation
 from verifier.closedloop.logs import Detections, Logs
 from verifier.closedloop.pathifier import Radii
 from verifier.closedloop.study import study
 from verifier.closedloop.study_settings import StudySettings
+from verifier.closedloop.trade_offs import flips_between_metrics, flips_under_mutation
 from verifier.closedloop.vehicle import VehicleSettings
 from verifier.perception.matching import MatchingPolicy
 

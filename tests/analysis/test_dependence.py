@@ -33,13 +33,13 @@ from verifier.perception.confusion.document import confusion_text
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.job import count_job
 from verifier.perception.confusion.merging import merge
-from verifier.perception.confusion.rules import CountingRule
-from verifier.perception.confusion.track_outcomes import (
+from verifier.perception.confusion.request import (
     dependence_document,
     frame_numbers,
     track_numbers,
     track_outcomes,
 )
+from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections import Reading, class_map, read_detections
 from verifier.perception.matching import MatchingPolicy
 

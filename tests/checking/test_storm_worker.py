@@ -19,8 +19,7 @@ from verifier.base.errors import EngineError, InputError, NoAnswerError
 from verifier.chains.chain import MarkovChain
 from verifier.checking import process as process_module
 from verifier.checking import worker as worker_module
-from verifier.checking.folders import private_folder, sweep
-from verifier.checking.process import StormProcess
+from verifier.checking.process import StormProcess, private_folder, sweep
 
 LOADS_WHEN_TOLD = """
 import pathlib, time

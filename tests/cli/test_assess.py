@@ -10,9 +10,8 @@ import pytest
 from typed_documents import read_back
 
 from verifier.base.errors import ExitCode
-from verifier.robustness.assessment.datasets import computed_distances
+from verifier.robustness.assessment.datasets import computed_distances, ssim
 from verifier.robustness.assessment.follow_up import make_follow_up
-from verifier.robustness.assessment.image_distances import ssim
 from verifier.robustness.assessment.plan import follow_up_plan
 from verifier.robustness.assessment.reader import read_assessment
 from verifier.robustness.assessment.scenes import open_scenes

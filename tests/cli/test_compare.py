@@ -300,9 +300,9 @@ def test_a_drop_closes_the_gate_and_is_named(compare, baseline, worse):
     code, out, _ = compare(*arguments, cm=(worse,))
     assert code == ExitCode.VIOLATED
     assert "stops_for_pedestrians dropped by 0.101266, from 0.196203 to 0.0949367 (worse, published)" in out
-    assert "Gate: failed" in out
+    assert "Gate, no drop by more than 0.01 against run.json: failed by" in out
     code, out, _ = compare(*GATE, "--baseline", baseline, "--max-drop", "0.11", cm=(worse,))
-    assert (code, "Gate: passed" in out) == (ExitCode.SATISFIED, True)
+    assert (code, "against run.json: passed" in out) == (ExitCode.SATISFIED, True)
     # The other way round it is a gain.
     code, _, _ = compare(*GATE, "--baseline", baseline, "--max-drop", "0")
     assert code == ExitCode.SATISFIED
@@ -335,7 +335,7 @@ def test_a_drop_is_judged_by_the_named_rule(compare, baseline, worse):
     arguments = (*GATE, "--requirement", "stops_for_pedestrians", "--baseline", baseline, "--max-drop", "0.1")
     for rule, code in (("point", ExitCode.VIOLATED), ("probability:0.9", ExitCode.SATISFIED)):
         found, out, _ = compare(*arguments, "--drop-from", rule, cm=both)
-        assert (found, "Gate: failed" in out) == (code, code == ExitCode.VIOLATED)
+        assert (found, "against run.json: failed by" in out) == (code, code == ExitCode.VIOLATED)
         _, found = document(compare, *arguments, "--drop-from", rule, cm=both)
         assert found["gate"]["drop_from"] == rule
         assert 0.3 < found["gate"]["drops"][0]["chance"] < 0.7

@@ -11,8 +11,7 @@ import pytest
 from looping_systems import write_system
 from outside import descendants, verify_command
 
-from verifier.checking import folders
-from verifier.checking.process import MEMORY_FOLDER, StormProcess
+from verifier.checking.process import MEMORY_FOLDER, PREFIX, StormProcess, sweep
 
 SLOW = " & ".join(f"(G F x = {k})" for k in range(10))  # half a minute in Storm, nothing in the other engine
 
@@ -32,7 +31,7 @@ def folder_of(pid):
             target = link.readlink()
         except OSError:
             continue
-        if target.parent.name.startswith(folders.PREFIX) and (target.parent / "model.umb").exists():
+        if target.parent.name.startswith(PREFIX) and (target.parent / "model.umb").exists():
             return target.parent
     return None
 
@@ -99,20 +98,20 @@ def test_an_orphaned_worker_removes_the_folder_itself(checking):
 
 def test_folders_in_use_and_of_others_are_not_swept(checking, tmp_path):
     process, _, folder = checking
-    strange = tmp_path / f"{folders.PREFIX}link"
+    strange = tmp_path / f"{PREFIX}link"
     strange.symlink_to(tmp_path)
     other = tmp_path / "verifier-other"
     other.mkdir()
-    fresh = tmp_path / f"{folders.PREFIX}fresh"  # being made: its owner has no lock yet
+    fresh = tmp_path / f"{PREFIX}fresh"  # being made: its owner has no lock yet
     fresh.mkdir()
-    old = tmp_path / f"{folders.PREFIX}old"
+    old = tmp_path / f"{PREFIX}old"
     old.mkdir()
     os.utime(old, (1, 1))
-    folders.sweep([MEMORY_FOLDER, Path(tempfile.gettempdir()), tmp_path, tmp_path / "missing"])
+    sweep([MEMORY_FOLDER, Path(tempfile.gettempdir()), tmp_path, tmp_path / "missing"])
     assert folder.exists()
     assert process.poll() is None
     assert sorted(path.name for path in tmp_path.iterdir() if "verifier" in path.name) == [
         "verifier-other",
-        f"{folders.PREFIX}fresh",
-        f"{folders.PREFIX}link",
+        f"{PREFIX}fresh",
+        f"{PREFIX}link",
     ]

@@ -11,7 +11,7 @@ from verifier.base.errors import UsageError
 from verifier.closedloop.bootstrap import Draws, LogSums
 from verifier.closedloop.comparison import NamedCurve, compare, winners
 from verifier.closedloop.curves import TradeOffCurve
-from verifier.closedloop.decisions import Choice, Flip, flips_between_metrics, flips_under_mutation
+from verifier.closedloop.trade_offs import Choice, Flip, flips_between_metrics, flips_under_mutation
 
 
 def named(detector, condition, *points, metric="m", severity=""):

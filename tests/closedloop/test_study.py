@@ -20,9 +20,8 @@ from verifier.closedloop.paths import paths_of
 from verifier.closedloop.readers import fieldsafe_logs, nuscenes_logs
 from verifier.closedloop.roboticizer import standardizer_of
 from verifier.closedloop.simulated_detections import Drawing, drawn_detections
-from verifier.closedloop.study import sources_of, study
+from verifier.closedloop.study import never_stopped, sources_of, study
 from verifier.closedloop.study_settings import METRICS, StudySettings
-from verifier.closedloop.truth_driven import never_stopped
 from verifier.closedloop.vehicle import VehicleSettings
 from verifier.perception.confusion.bins import Bins
 from verifier.perception.confusion.job import count_job

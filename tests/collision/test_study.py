@@ -14,7 +14,7 @@ from verifier.collision.joint import joined
 from verifier.collision.pairs import Pairs
 from verifier.collision.pairs_of_detections import pairs_of_detections
 from verifier.collision.pairs_reader import ReadPairs, read_pairs
-from verifier.collision.remarks import study_remarks
+from verifier.collision.request import study_remarks
 from verifier.collision.stopping import BrakingPolicy, speed_mps
 from verifier.collision.study import StudySettings, collision_study
 from verifier.perception.detections import read_detections

@@ -174,7 +174,7 @@ def test_limits_of_a_check_hold(built, tmp_path):
         check_bundle(tmp_path / "b", limits=CheckLimits(reading=ReadingLimits(files=10)))
 
 
-@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("recompute", [False, True])
 @pytest.mark.parametrize(
     "limits",
     [

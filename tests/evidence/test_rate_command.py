@@ -100,12 +100,12 @@ def test_what_the_rate_is_about_is_said(result, capsys):
     words = (result, "--requirement", "stops", "--exposure", "12/h")
     rate(*words)
     told = capsys.readouterr().out
-    assert "\n      assumes the worst scenario in every encounter (upper estimate for any other mix)\n" in told
+    assert "\nassumes the worst scenario in every encounter (upper estimate for any other mix)\n" in told
     assert "left out" not in told
     rate(*words, "--env", "obs", "--accept", "1/h")
     told = capsys.readouterr().out
     assert "any other mix" not in told
-    assert "\n      without what happens in ped, left out as asked\n" in told
+    assert "\nwithout what happens in ped, left out as asked\n" in told
     rate(*words, "--accept", "1/h")
     assert "encounters if no more come per hour than the upper ends, without an event" in capsys.readouterr().out
 

@@ -412,18 +412,15 @@ def test_gates_are_told_in_the_summary_and_in_a_section():
         },
     }
     root = read_page(html_report([document_of(content)]))
-    assert "violated Gate of result.json: 1 of 2 results is under 0.9 (point)." in sentences(root)
-    compared = "satisfied Gate of result.json against old.json: none of 1 result is worse by more than 0.3"
-    assert (
-        f"{compared}, by the probabilities of the given matrices (their statistical uncertainty is ignored)."
-        in sentences(root)
-    )
+    assert "violated Gate of result.json, no requirement under 0.9 (P itself): failed by 1" in sentences(root)
+    assert "satisfied Gate of result.json, no drop by more than 0.3 against old.json: passed" in sentences(root)
+    rule = "A drop counts by the point estimates; their statistical uncertainty is ignored (point)."
+    assert rule in sentences(root, "g1")
     content["gates"]["regression"]["drop_from"] = "probability:0.95"
-    assert f"{compared}, with a probability of at least 0.95." in sentences(
-        read_page(html_report([document_of(content)]))
-    )
+    rule = "A drop counts where the probability of that is 0.95 or more, by common draws of the matrices."
+    assert rule in sentences(read_page(html_report([document_of(content)])), "g1")
     assert table(section(root, "g1"), "At least 0.9")[1] == ["stops", "p", "ped x=1", "0.25", "-", "failed"]
-    assert table(section(root, "g1"), "Drop against old.json")[1][2:] == [
+    assert table(section(root, "g1"), "Drop against old.json")[1][3:] == [
         "0.5",
         "0.25",
         "+0.25",
@@ -562,8 +559,7 @@ def test_what_verifies_no_requirement_is_told_in_the_summary_and_in_a_section():
     ]
     cells = [[cell.text for cell in row.all("th", "td")] for row in section(root, "d4").all("tr")]
     assert ["target", "AP", "0.094", "cw_ssim", "0.154", "0.01", "violated"] in cells
-    hours = dict(table(root, "What testing alone would take"))["Hours"]
-    assert hours == "2.99573e+07"  # ln 20 / 1e-7
+    assert any("2.99573e+07 hours" in each for each in sentences(root, "d5"))  # ln 20 / 1e-7
 
 
 def test_a_rate_says_what_is_not_in_it():

@@ -16,7 +16,7 @@ from verifier.base.documents import read_document
 from verifier.base.files import document_text
 from verifier.checking.verdicts import Contradicted, Refused, Verdict, WithinBounds
 from verifier.evidence.documents import TYPES, schema_of, type_of
-from verifier.study.gates import BaselineFile, DropRecord, Floor, Gates, Held, NewRequirement, Regression
+from verifier.study.gates import BaselineFile, Drop, Floor, Gates, Held, NewRequirement, Regression
 from verifier.study.records import MatricesRecord
 from verifier.study.results import Finished, RunResult, StrategyEnds, Unanswered
 
@@ -88,7 +88,7 @@ FULL = run_of_requirements(
         Regression(
             baseline=BaselineFile("old.json", "1" * 64), max_drop="1/100", drop_from="probability:0.95",
             compared="both",
-            drops=(DropRecord(spec="a", requirement="r", planner="p", before=0.5, now=0.25, drop=0.25, failed=True,
+            drops=(Drop(spec="a", requirement="r", planner="p", before=0.5, now=0.25, drop=0.25, failed=True,
                               chance=None),),
             not_in_baseline=(NewRequirement("asks", "p"),),
         ),

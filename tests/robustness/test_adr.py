@@ -13,8 +13,7 @@ from verifier.base.errors import InputError, UsageError
 from verifier.perception.matching import MatchingPolicy
 from verifier.robustness.adr import LEVELS, AdrSettings, adr_study, detection_rates, pick_thresholds
 from verifier.robustness.adr_intervals import adr_intervals
-from verifier.robustness.detection_metrics import count_hits
-from verifier.robustness.image_metrics import judged
+from verifier.robustness.detection_metrics import count_hits, judged
 
 # Ten images, four objects in lane 0 of images 0 to 3. Found with .9, .7, .4, and not at all.
 # False positives: .8, .6, .5 (the .5 a second report of object 0, so a duplicate).

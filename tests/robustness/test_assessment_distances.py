@@ -11,9 +11,8 @@ from hypothesis.extra.numpy import arrays
 
 from verifier.base.errors import InputError
 from verifier.robustness.assessment.cw_ssim import CwSsimSettings, bands, cw_ssim
-from verifier.robustness.assessment.feature_distances import cosine, euclidean, frechet, linkage
-from verifier.robustness.assessment.feature_files import read_features
-from verifier.robustness.assessment.image_distances import luma, mse, psnr, ssim
+from verifier.robustness.assessment.datasets import luma, mse, psnr, ssim
+from verifier.robustness.assessment.feature_distances import cosine, euclidean, frechet, linkage, read_features
 
 
 def textured(shape, seed=0):

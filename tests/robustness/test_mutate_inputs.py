@@ -20,7 +20,7 @@ from verifier.robustness.mutators.batch import mutate_files
 from verifier.robustness.mutators.batch_result import BatchSettings
 from verifier.robustness.mutators.imagefiles import DepthSource, image_files
 from verifier.robustness.mutators.moving import box_of
-from verifier.robustness.mutators.sheet import contact_sheet
+from verifier.robustness.mutators.request import contact_sheet
 
 TURN = parse_mutation("rotation:angle_deg=90")
 HAZE = parse_mutation("haze:visibility_m=97.8")

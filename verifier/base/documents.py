@@ -80,6 +80,8 @@ Level = Annotated[float, Limits(gt=0, lt=1)]
 Magnitude = Annotated[float, Limits(ge=0)]
 Count = Annotated[int, Limits(ge=0)]
 FractionText = Annotated[str, Limits(pattern="^[0-9]+(/[0-9]+)?$")]
+NumberText = Annotated[str, Limits(pattern=r"^-?[0-9]+(\.[0-9]+)?(/[0-9]+)?$")]
+"""Exact: a decimal or a fraction."""
 Condition = Annotated[str, Limits(pattern="^if ")]
 """Of a verdict: what must be true for it to hold."""
 Sha256 = Annotated[str, Limits(pattern="^[0-9a-f]{64}$")]

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
-from verifier.base.errors import UsageError, one_line, shown
+from verifier.base.errors import UsageError, shown
 from verifier.base.files import document_text, write_text
-from verifier.base.numbers import level_text
-from verifier.base.words import rate_interval_text
-from verifier.checking.verdicts import Verdict, verdict_text
 from verifier.cli.invocation import Command
 from verifier.cli.targets import check_targets
 from verifier.evidence.consistency import read_document
@@ -18,19 +14,10 @@ from verifier.evidence.context_reader import read_context
 from verifier.evidence.documents import Document
 from verifier.evidence.rates.document import rate_document
 from verifier.evidence.rates.encounter_probabilities import requirement_of, unwanted
-from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure, float_above, float_below
-from verifier.evidence.rates.hazard import EVERY, Acceptance, Bounds, HazardRate, RateQuestion, hazard_rate
+from verifier.evidence.rates.exposure import LARGEST_COUNT, Exposure
+from verifier.evidence.rates.hazard import EVERY, Acceptance, RateQuestion, hazard_rate
+from verifier.evidence.rates.telling import rate_table
 from verifier.evidence.settings import RateSettings, per_hour, rate_ends
-from verifier.telling.grounds import reason_text
-from verifier.telling.terminal import aligned
-
-CRITERION = {
-    Verdict.SATISFIED: "met",
-    Verdict.VIOLATED: "not met",
-    Verdict.INCONCLUSIVE: "inconclusive",
-    Verdict.VACUOUS: "vacuous",
-}
-"""What is said of an acceptance criterion."""
 
 
 def rate_command(arguments: RateSettings, command: Command) -> int:
@@ -49,11 +36,11 @@ def rate_command(arguments: RateSettings, command: Command) -> int:
             "  hint: --exposure 12/h, or --encounters 240 --hours 20, or --context with [exposure]"
         )
     found = hazard_rate(run, asked, given)
-    table = rate_table(found)
-    document = document_text(replace(rate_document(found, context.file), command=command))
+    study = replace(rate_document(found, context.file), command=command)
+    document = document_text(study)
     if arguments.output is not None:
         write_text(arguments.output, document)
-    print(document if arguments.json else table, end="")
+    print(document if arguments.json else rate_table(study), end="")
     return int(found.verdict.exit_code)
 
 
@@ -101,76 +88,6 @@ def question(arguments: RateSettings) -> RateQuestion:
         arguments.test_confidence,
         arguments.events,
     )
-
-
-def rate_table(found: HazardRate) -> str:
-    """The table of `verify evidence rate`."""
-    what = {"violated": "violated", "satisfied": "satisfied, which is unwanted"}[found.event]
-    lines = [
-        f"{one_line(found.requirement)}, planner {one_line(found.planner)}: how often it is {what}",
-        f"{one_line(found.run[0])}",
-        "",
-        *aligned(
-            ["environment", "P per encounter", "worst scenario", "encounters per hour", "from"],
-            [
-                [
-                    "every" if term.environment == EVERY else one_line(term.environment),
-                    f"{float(term.worst.probability):.6g}",
-                    one_line(term.worst.scenario) + (f" (of {term.scenarios})" if term.scenarios > 1 else ""),
-                    rate_interval_text(float_below(term.ends[0]), float_above(term.ends[1])),
-                    one_line(str(term.exposure)),
-                ]
-                for term in found.terms
-            ],
-        ),
-        "",
-    ]
-    best = "" if found.rate is None else f"{float(found.rate):.4g} per hour, "
-    lines.append(f"rate: {best}{_bounds_text(found.bounds)}")
-    lines += [f"      {_bounds_text(each)}" for each in found.other]
-    if any(term.scenarios > 1 for term in found.terms):
-        lines.append("      assumes the worst scenario in every encounter (upper estimate for any other mix)")
-    if found.left_out:
-        lines.append(f"      without what happens in {', '.join(map(one_line, found.left_out))}, left out as asked")
-    lines += _accepted(found)
-    return "\n".join(lines) + "\n"
-
-
-def _accepted(found: HazardRate) -> Iterator[str]:
-    shown = found.demonstration
-    if found.acceptance is None or shown is None:
-        return
-    yield f"acceptance: at most {float(found.acceptance.per_hour):.4g} per hour"
-    events = "without an event"
-    if shown.events:
-        events = f"with at most {shown.events} {'event' if shown.events == 1 else 'events'}"
-    encounters = ""
-    if shown.encounters is not None:
-        encounters = f", or {shown.encounters} encounters if no more come per hour than the upper ends,"
-    yield (
-        f"validation target by testing alone ({level_text(float(shown.confidence))} confidence): "
-        f"{float_above(shown.hours):.6g} hours"
-        f"{encounters} {events}"
-    )
-    yield f"acceptance criterion: {verdict_text(CRITERION[found.verdict], found.decision.condition)}{_reason(found)}"
-
-
-def _reason(found: HazardRate) -> str:
-    """Why the criterion is open although numbers would decide."""
-    text = reason_text(found.decision.reason)
-    return f" ({one_line(text)})" if text else ""
-
-
-def _bounds_text(bounds: Bounds) -> str:
-    ends = rate_interval_text(float_below(bounds.lower), float_above(bounds.upper))
-    name = {"bounds": "confidence bounds", "interval": "from statistical intervals", "point": "the point alone"}
-    if bounds.level is None or bounds.error_probability is None:
-        return f"{name[bounds.source]} {ends}; the data's uncertainty is left out"
-    parts = f"{float(bounds.error_probability):.3g} probabilities"
-    if bounds.error_exposure:
-        parts += f", {float(bounds.error_exposure):.3g} exposure"
-    assumes = f"; assumes that {' and '.join(map(one_line, bounds.assumes))}" if bounds.assumes else ""
-    return f"{name[bounds.source]} {ends} at {level_text(float(bounds.level))} (error budget: {parts}){assumes}"
 
 
 def _stated_acceptance(context: CaseContext, run: Document, asked: RateQuestion) -> Acceptance | None:

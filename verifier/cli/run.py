@@ -10,7 +10,7 @@ from verifier.base.files import csv_text, write_bytes, write_text
 from verifier.chains import EXPORT_FORMATS
 from verifier.checking.process import StormProcess
 from verifier.cli.ci import Stopwatch, ci_texts
-from verifier.cli.gates import asked_gates, gate_lines, gates_of
+from verifier.cli.gates import asked_gates, gates_of
 from verifier.cli.invocation import Command
 from verifier.cli.targets import check_targets
 from verifier.cli.terminal import progress_bar, wants_colour
@@ -22,6 +22,7 @@ from verifier.study.options import RunOptions
 from verifier.study.results import RunResult
 from verifier.telling.figures.drawing import figure_bytes
 from verifier.telling.figures.run import run_figure
+from verifier.telling.gates import gate_lines
 from verifier.telling.run import run_table
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from verifier.base.errors import UsageError
+from verifier.base.errors import InputError, Place, UsageError
 from verifier.base.options import Setting, chosen_of
-from verifier.cli.sources import check_writable, is_one_of, with_models
+from verifier.language.specs import read_spec
 from verifier.telling.figures.drawing import check_plot_target
 
 
@@ -64,3 +64,24 @@ def _files(chosen: list[tuple[Setting, Any]]) -> Iterator[tuple[Setting, str]]:
             yield each, path
             if each.option.role == "named_file" and "=" in path:
                 yield each, path.partition("=")[2]
+
+
+def with_models(specs: Iterable[str]) -> Iterator[str]:
+    """Specs, each with the model that it names; InputError as `verifier.language.specs.read_spec`."""
+    for path in specs:
+        yield path
+        yield str(read_spec(path).model)
+
+
+def is_one_of(target: str, sources: Iterable[str | None]) -> bool:
+    """Whether a file to be written is one of those to be read, by whatever name."""
+    return any(
+        source and Path(target).exists() and Path(source).exists() and Path(target).samefile(source)
+        for source in sources
+    )
+
+
+def check_writable(target: str) -> None:
+    """Refuse a file that could not be written, before anything is computed for it; InputError."""
+    if not target or Path(target).is_dir() or not Path(target).absolute().parent.is_dir():
+        raise InputError("cannot be written: no such folder, or a folder itself", Place(target or "''"))

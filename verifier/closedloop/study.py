@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from verifier.base.arrays import Floats
+from verifier.base.arrays import Floats, Mask
 from verifier.base.errors import InputError, LimitError, UsageError, shown, unknown_name
 from verifier.closedloop.bootstrap import FEWEST_LOGS, Draws, LogSums, closed_loop_sums, draw_logs, judged_sums
 from verifier.closedloop.closed_loop_curve import ClosedLoop, check_logs, closed_loop
@@ -31,16 +31,17 @@ from verifier.closedloop.detection_outcomes import (
     judge_roc_a,
     judge_roc_b,
 )
-from verifier.closedloop.logs import Logs
+from verifier.closedloop.logs import Detections, Logs
 from verifier.closedloop.pathifier import courses, violation_m
-from verifier.closedloop.paths import paths_of
+from verifier.closedloop.paths import PathSettings, paths_of
 from verifier.closedloop.roboticizer import Standardizer, standardizer_of
 from verifier.closedloop.robroc import area
 from verifier.closedloop.settings import EngineName, Metric
+from verifier.closedloop.simulator import simulate
 from verifier.closedloop.study_settings import DRIVEN, StudySettings
 from verifier.closedloop.traces import Trace, trace
 from verifier.closedloop.trade_offs import LogsUsed, SecondEngine
-from verifier.closedloop.truth_driven import never_stopped
+from verifier.closedloop.vehicle import VehicleSettings
 
 Progress: TypeAlias = Callable[[Sequence["Source"]], Iterable["Source"]]
 LARGEST_BOOTSTRAP = 2 * 10**8
@@ -333,3 +334,26 @@ def _counted(names: Sequence[str]) -> str:
     """How many positive logs, and the names of the first."""
     more = ", ..." if len(names) > FEW_NAMES else ""
     return f"{len(names)} positive log{'s' * (len(names) > 1)} ({', '.join(names[:FEW_NAMES])}{more})"
+
+
+def never_stopped(
+    logs: Logs,
+    control_radius_m: float,
+    vehicle: VehicleSettings,
+    engine: EngineName,
+    path: PathSettings | None = None,
+) -> Mask:
+    """(L,) the positive logs in which the reference vehicle never stops.
+
+    Somebody is in its way in some image, but leaves before the vehicle comes near. Such a log is safe by definition,
+    whatever the detector does, and says nothing about it.
+
+    Raises:
+        InputError: as `courses`.
+        LimitError: as `simulate`.
+    """
+    nothing = Detections(np.zeros(0, np.int64), np.zeros(0), np.zeros((0, 2)))
+    blind = replace(logs, detections={"": nothing})
+    ahead = courses(blind, "", Standardizer.from_validation([], 1), control_radius_m, path)
+    stop_m = simulate(ahead, np.array([1.0]), vehicle, engine).true_stop_m
+    return np.asarray(logs.positive & np.isinf(stop_m))

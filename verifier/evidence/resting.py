@@ -27,7 +27,7 @@ from verifier.evidence.points import contradictions
 from verifier.questions.compare.floor import floor_of
 from verifier.questions.compare.gate import worst_of_points
 from verifier.study.collection import Judging
-from verifier.study.gates import DropRecord, Regression
+from verifier.study.gates import Drop, Regression
 from verifier.study.points import Point
 from verifier.study.records import SettingsRecord
 from verifier.study.results import RequirementResult, RunResult, Target
@@ -92,7 +92,7 @@ def _decisions_apart(path: str, told: Decision, follows: Decision, pointer: str)
             yield from differing(path, {name: mine}, {name: theirs}, FOLLOWS, pointer)
 
 
-def _of_drop(told: DropRecord, run: RunResult, gate: Regression) -> dict[str, Any]:
+def _of_drop(told: Drop, run: RunResult, gate: Regression) -> dict[str, Any]:
     """What of a drop follows from the run and the earlier probability."""
     mine = [one for one in run.requirements if (one.name, one.planner) == (told.requirement, told.planner)]
     if not mine:

@@ -30,7 +30,7 @@ from verifier.closedloop.matched import IOU_HALF
 from verifier.closedloop.roboticizer import Standardizer
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.matching import MatchingPolicy
-from verifier.robustness.image_metrics import judged
+from verifier.robustness.detection_metrics import judged
 
 LEVELS = tuple(float(level) for level in np.logspace(-3, -1, 9))
 """False positives per image, 1e-3 to 1e-1."""

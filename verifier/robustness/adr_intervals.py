@@ -23,7 +23,7 @@ from verifier.base.statistics import percentile_ends
 from verifier.perception.confusion.drives import GroupedBy
 from verifier.perception.detections.columns import DetectionSet
 from verifier.robustness.adr import AdrSettings
-from verifier.robustness.image_metrics import Judged, judged
+from verifier.robustness.detection_metrics import Judged, judged
 from verifier.robustness.metric_draws import image_weights
 
 BLOCK_ENTRIES = 4_000_000

@@ -12,7 +12,9 @@ from verifier.base.documents import (
     Derives,
     Limits,
     MisfitError,
+    NumberText,
     Sha256,
+    Share,
     derived,
     fraction_of,
 )
@@ -84,7 +86,7 @@ class BaselineFile:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DropRecord:
+class Drop:
     """What became of one requirement.
 
     Attributes:
@@ -92,18 +94,18 @@ class DropRecord:
         before, now: worst probabilities.
         drop: how much worse it is now; negative where it is better.
         failed: whether it is larger than allowed, by the rule of the gate.
-        chance: that it is larger than allowed, from common draws; None without draws.
+        chance: that it is larger than allowed, from common draws; None where the earlier matrices are not drawn.
     """
 
     spec: str
     requirement: str
     detector: str = ""
     planner: str
-    before: float
-    now: float
+    before: Share
+    now: Share
     drop: float
     failed: bool
-    chance: float | None
+    chance: Share | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,10 +119,10 @@ class DropGate(Derives):
     """
 
     baseline: BaselineFile
-    max_drop: str
+    max_drop: NumberText
     drop_from: DropRule
     failed: bool = derived(lambda found: any(drop.failed for drop in found.drops))
-    drops: tuple[DropRecord, ...]
+    drops: Annotated[tuple[Drop, ...], Limits(min_length=1)]
 
     def __post_init__(self) -> None:
         _check_share("max_drop", self.max_drop)

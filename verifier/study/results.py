@@ -40,7 +40,8 @@ from verifier.study.gates import Gates
 from verifier.study.points import Numbers, Point, PointInterval, Uncertainty
 from verifier.study.records import MatricesRecord, SettingsRecord
 
-InputRole: TypeAlias = Literal["spec", "model", "confusion"]
+InputRole: TypeAlias = Literal["spec", "model", "confusion", "record"]
+"""A record, of single objects, tells explanations which frames to name."""
 
 
 @dataclass(frozen=True)

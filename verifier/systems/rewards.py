@@ -27,9 +27,9 @@ from verifier.perception.confusion.matrices import Label
 from verifier.systems.behaviour import DEFAULTS, what_is_set
 from verifier.systems.memory import frames_read, in_frames, tracked, what_rules_read
 from verifier.systems.model_parts import Planner
-from verifier.systems.scene import state_text
 from verifier.systems.skeleton import Skeleton
 from verifier.systems.space import truth, whole_in_range
+from verifier.systems.standing import state_text
 
 _LARGEST_EXACT = 2**53
 

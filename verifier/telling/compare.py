@@ -8,16 +8,17 @@ from fractions import Fraction
 from verifier.base.errors import one_line
 from verifier.base.numbers import decimal_text, interval_text, level_text, number_text
 from verifier.base.words import counted, listed
-from verifier.questions.compare.compare_result import CompareResult, GateRecord
-from verifier.questions.compare.gate import Drop, rule_words
+from verifier.questions.compare.compare_result import CompareResult
 from verifier.questions.compare.tables import Configuration, Curve, Entry, RequirementComparison, SpecComparison
+from verifier.study.gates import DropGate
 from verifier.telling.blocks import Block, Cell, Figure, Fold, Paragraph, Row, Section, Table
+from verifier.telling.gates import drop_gate_text, drops_table, gate_verdict, rule_words
 from verifier.telling.grounds import bounds_told, channel_lines
 from verifier.telling.pictures import Line, plot
 from verifier.telling.run import probability_text
 from verifier.telling.run_summary import remark_lines
 from verifier.telling.terminal import blocks_lines
-from verifier.telling.wording import difference_text, name_text, scenario_text
+from verifier.telling.wording import chance_text, difference_text, name_text, scenario_text
 
 MOST_FLIPS = 6
 MOST_PAIRS = 12
@@ -76,7 +77,7 @@ def compare_sentences(result: CompareResult, file: str) -> Iterator[tuple[str, s
             if requirement.entries:
                 yield f"Comparison {file}, {name_text(requirement.name)}: {_ahead(requirement.entries)}.", ""
     if result.gate is not None:
-        yield f"Gate of {file}: {_gate_text(result.gate)}", "violated" if result.gate.failed else "satisfied"
+        yield f"Gate of {file}, {drop_gate_text(result.gate)}", gate_verdict(failed=result.gate.failed)
 
 
 def _ahead(entries: Sequence[Entry]) -> str:
@@ -113,15 +114,6 @@ def _requirement(result: CompareResult, spec: SpecComparison, requirement: Requi
     interval = f"{level_text(result.level)} interval"
     header = ("detector", "planner", "P", interval, "probability to be best", "worst scenario", "verdict")
     yield Table(f"Configurations for {name_text(requirement.name)}", header, tuple(rows), sortable=True)
-
-
-def chance_text(chance: float) -> str:
-    """A chance with three digits; `<0.01` and `>0.99` where it is not quite 0 or 1."""
-    if 0 < chance < 0.01:
-        return "<0.01"
-    if 0.99 < chance < 1:
-        return ">0.99"
-    return f"{chance:.3g}"
 
 
 def short_name(configurations: Sequence[Configuration], configuration: int) -> str:
@@ -225,43 +217,17 @@ def _pareto(spec: SpecComparison) -> Iterator[Block]:
     yield Table(f"Both at once: {both}", header, tuple(rows), sortable=True)
 
 
-def _gate(gate: GateRecord) -> Iterator[Block]:
+def _gate(gate: DropGate) -> Iterator[Block]:
     """What each requirement was and is, and whether that is too large a drop."""
-    rows = tuple(
-        (
-            name_text(drop.spec),
-            name_text(drop.requirement),
-            f"{name_text(drop.detector)}, {name_text(drop.planner)}",
-            Cell(number_text(drop.before), drop.before),
-            Cell(number_text(drop.now), drop.now),
-            Cell("0" if drop.drop == 0 else f"{drop.drop:+.3g}", drop.drop),
-            Cell("not known" if drop.chance is None else chance_text(drop.chance), drop.chance),
-            Cell("failed" if drop.failed else "passed", verdict="violated" if drop.failed else "satisfied"),
-        )
-        for drop in gate.drops
-    )
-    header = ("spec", "requirement", "of", "before", "now", "drop", "probability of more than allowed", "gate")
-    caption = f"Drop against {name_text(gate.baseline.name)}; allowed is {decimal_text(gate.max_drop)}"
-    yield Table(caption, header, rows, sortable=True)
+    yield drops_table(gate)
     yield Paragraph(f"A drop counts {rule_words(gate.least_chance)}.", "note")
     for drop in gate.drops:
         if drop.failed:
-            yield Paragraph(f"{_dropped(drop)}.")
-    yield Paragraph(f"Gate: {_gate_text(gate)}", "verdict", "violated" if gate.failed else "satisfied")
-
-
-def _dropped(drop: Drop) -> str:
-    return (
-        f"{name_text(drop.requirement)} dropped by {drop.drop:.6g}, from {number_text(drop.before)} to "
-        f"{number_text(drop.now)} ({name_text(drop.detector)}, {name_text(drop.planner)})"
-    )
-
-
-def _gate_text(gate: GateRecord) -> str:
-    failed = sum(drop.failed for drop in gate.drops)
-    many = f"{failed or 'none'} of {counted(len(gate.drops), 'result')} {'are' if failed > 1 else 'is'}"
-    against = f"worse by more than {decimal_text(gate.max_drop)} against {name_text(gate.baseline.name)}"
-    return f"{'failed' if gate.failed else 'passed'}, {many} {against}."
+            yield Paragraph(
+                f"{name_text(drop.requirement)} dropped by {drop.drop:.6g}, from {number_text(drop.before)} to "
+                f"{number_text(drop.now)} ({name_text(drop.detector)}, {name_text(drop.planner)})."
+            )
+    yield Paragraph(f"Gate, {drop_gate_text(gate)}", "verdict", gate_verdict(failed=gate.failed))
 
 
 def _notes(result: CompareResult) -> Iterator[str]:

@@ -64,6 +64,15 @@ def difference_text(difference: float) -> str:
     return "they do not differ" if difference == 0 else f"they differ by at most {difference:.1e}"
 
 
+def chance_text(chance: float) -> str:
+    """A chance with three digits; `<0.01` and `>0.99` where it is not quite 0 or 1."""
+    if 0 < chance < 0.01:
+        return "<0.01"
+    if 0.99 < chance < 1:
+        return ">0.99"
+    return f"{chance:.3g}"
+
+
 def scenario_text(point: Numbers) -> str:
     """Environment, swept constants and initial state of a point."""
     values = {**point.constants, **point.initial}

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slow_matcher import Thing, best_matchings, crowded_scene, detection_set, pairs_of, slow_ignored, slow_match
 
-import verifier.perception.matching.assignment
 import verifier.perception.matching.candidates
 import verifier.perception.matching.matches
 from verifier.base.errors import LimitError, UsageError
@@ -203,7 +202,7 @@ def test_a_policy_is_recorded_completely(policy):
 def test_optimal_assignment_of_too_many_boxes_is_refused():
     boxes = [detection(0, 0, 4, 4) for _ in range(4)]
     with (
-        mock.patch.object(verifier.perception.matching.assignment, "LARGEST_TABLE", 7),
+        mock.patch.object(verifier.perception.matching.matches, "LARGEST_TABLE", 7),
         pytest.raises(LimitError, match="4 detections and 2 annotations compete in one frame; a table of 8 entries"),
     ):
         matched([LEFT, RIGHT], boxes, replace(GREEDY, assignment="optimal"))
@@ -265,7 +264,7 @@ def scenes(draw, assignment="greedy", most=9):
 
 
 blocks = st.sampled_from([1, 5, verifier.perception.matching.candidates.BLOCK])
-rounds = st.sampled_from([0, 1, verifier.perception.matching.assignment.ROUNDS])
+rounds = st.sampled_from([0, 1, verifier.perception.matching.matches.ROUNDS])
 
 
 def work_sizes(block):
@@ -285,7 +284,7 @@ def check_greedy(scene, block, most_rounds):
     data = detection_set(annotations, detections, 3, width, regions)
     with (
         work_sizes(block),
-        mock.patch.object(verifier.perception.matching.assignment, "ROUNDS", most_rounds),
+        mock.patch.object(verifier.perception.matching.matches, "ROUNDS", most_rounds),
     ):
         found = match(data, policy)
     expected, nearest = slow_match(policy, annotations, detections)

@@ -11,12 +11,11 @@ from typing import Any
 from verifier.base.words import counted
 from verifier.evidence.consistency import check_documents
 from verifier.evidence.documents import Document
+from verifier.evidence.rates.telling import rate_section, rate_sentences
 from verifier.evidence.report.assumptions import assumptions_section
 from verifier.evidence.report.flat import flat_text
-from verifier.evidence.report.gates import gate_sentences, gates_section
 from verifier.evidence.report.matrices import matrices_section
 from verifier.evidence.report.provenance import provenance_section
-from verifier.evidence.report.rating import rate_section, rate_sentences
 from verifier.evidence.report.requirements import answers_section, requirement_section
 from verifier.evidence.report.subjects import Subject, subjects_of, unattached_answers
 from verifier.evidence.report.summary import summary_section
@@ -25,6 +24,7 @@ from verifier.telling.blocks import Page, Section
 from verifier.telling.closedloop import curve_blocks, trade_off_blocks, trade_off_sentences
 from verifier.telling.collision import collision_blocks, collision_sentence
 from verifier.telling.compare import compare_section, compare_sentences
+from verifier.telling.gates import gate_sentences, gates_section
 from verifier.telling.html import html_text
 from verifier.telling.markdown import markdown_text
 from verifier.telling.mutate import mutate_blocks
@@ -35,7 +35,7 @@ OF_REQUIREMENTS = frozenset({"run", "explain", "require", "confusion"})
 SENTENCES: Mapping[str, Callable[[Document], Iterable[tuple[str, str]]]] = MappingProxyType(
     {
         "compare": lambda document: compare_sentences(document.result, document.name),
-        "rate": rate_sentences,
+        "rate": lambda document: rate_sentences(document.result),
         "assess": lambda document: assess_sentences(document.result),
         "trade_offs": lambda document: ((text, "") for text in trade_off_sentences(document.result)),
         "collision": lambda document: [(collision_sentence(document.result), "")],
@@ -76,12 +76,12 @@ def report_page(documents: Sequence[Document], title: str | None = None) -> Page
     subjects = subjects_of(documents)
     others = [each for each in documents if each.kind not in OF_REQUIREMENTS]
     gated = [each for each in documents if each.kind == "run" and each.result.gates is not None]
-    sentences = [pair for each in gated for pair in gate_sentences(each, each.result.gates)]
+    sentences = [pair for each in gated for pair in gate_sentences(each.result.gates, each.name)]
     sentences += [pair for each in others if each.kind in SENTENCES for pair in SENTENCES[each.kind](each)]
     sections = [summary_section(documents, subjects, sentences)]
     sections += _requirement_sections(subjects)
     sections += answers_section(list(unattached_answers(documents, subjects)))
-    sections += [gates_section(each, each.result.gates, f"g{k}") for k, each in enumerate(gated, start=1)]
+    sections += [gates_section(each.result.gates, each.name, f"g{k}") for k, each in enumerate(gated, start=1)]
     sections += [_other_section(each, f"d{k}") for k, each in enumerate(others, start=1)]
     sections += [matrices_section(documents), assumptions_section(documents), provenance_section(documents)]
     return Page(_title(documents) if title is None else title, tuple(sections))
@@ -94,7 +94,7 @@ def _other_section(document: Document, anchor: str) -> Section:
         case "compare":
             return compare_section(result, document.name, anchor)
         case "rate":
-            return rate_section(document, anchor)
+            return rate_section(result, document.name, anchor)
         case "assess":
             return Section(f"Robustness: {document.name}", (), tuple(assess_sections(result)), anchor)
         case "collision":

@@ -6,17 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from verifier.base.documents import Limits
+from verifier.base.documents import Limits, NumberText
 from verifier.base.errors import ExitCode
 from verifier.base.numbers import decimal_text
 from verifier.base.result import Result
 from verifier.base.words import counted
-from verifier.questions.compare.gate import Drop, Gate, rule_text
 from verifier.questions.compare.tables import ParetoView, SpecComparison
-from verifier.questions.parts import NumberText, QuestionInput
-from verifier.study.gates import BaselineFile, DropGate
+from verifier.study.gates import DropGate
 from verifier.study.records import MatricesRecord, SettingsRecord
-from verifier.study.results import Engines
+from verifier.study.results import Engines, RunInput
 
 
 @dataclass(frozen=True)
@@ -43,21 +41,6 @@ class CompareChoices:
     specs: Mapping[str, Mapping[str, SettingsRecord]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class GateRecord(DropGate):
-    """The gate of a comparison, see `verifier.questions.compare.gate`."""
-
-    max_drop: NumberText
-    drops: Annotated[tuple[Drop, ...], Limits(min_length=1)]  # type: ignore[assignment]  # the same fields, narrower
-
-    @classmethod
-    def of(cls, gate: Gate) -> GateRecord:
-        """That of a gate."""
-        file = BaselineFile(gate.baseline.name, gate.baseline.sha256)
-        rule = rule_text(gate.least_chance)
-        return cls(baseline=file, max_drop=decimal_text(gate.max_drop), drop_from=rule, drops=gate.drops)
-
-
 @dataclass(frozen=True, kw_only=True, repr=False)
 class CompareResult(Result):
     """Everything one `verify compare` found.
@@ -78,7 +61,7 @@ class CompareResult(Result):
     schema: ClassVar[str] = "verifier.compare"
     version: ClassVar[int] = 1
     command: tuple[str, ...] = ()
-    inputs: tuple[QuestionInput, ...]
+    inputs: tuple[RunInput, ...]
     detectors: tuple[Detector, ...]
     settings: CompareChoices
     versions: Mapping[str, str]
@@ -87,7 +70,7 @@ class CompareResult(Result):
     level: Annotated[float, Limits(gt=0, le=1)]
     remarks: tuple[str, ...]
     specs: Annotated[tuple[SpecComparison, ...], Limits(min_length=1)]
-    gate: GateRecord | None
+    gate: DropGate | None
 
     TOLD = "verifier.telling.compare:compare_table"
     DRAWN = "verifier.telling.figures.compare:compare_figure"

@@ -29,14 +29,13 @@ from verifier.base.numbers import decimal_text
 from verifier.checking.process import StormProcess
 from verifier.checking.verdicts import verdict_of
 from verifier.pipeline import check_case
-from verifier.questions.compare.compare_result import CompareChoices, CompareResult, Detector, GateRecord
+from verifier.questions.compare.compare_result import CompareChoices, CompareResult, Detector
 from verifier.questions.compare.draws import check_enough_draws, drawn_probabilities, shared_draws
 from verifier.questions.compare.gate import Baseline
 from verifier.questions.compare.gating import gate_of
 from verifier.questions.compare.scores import Scores, places_of
 from verifier.questions.compare.summary import pareto_view, requirement_comparison
 from verifier.questions.compare.tables import Configuration, Drawn, SpecComparison
-from verifier.questions.parts import QuestionInput
 from verifier.study.case import Case, Study, clock_of, read_inputs
 from verifier.study.collection import CheckedCase, Judging, collected
 from verifier.study.options import MIX_ELSEWHERE, RunOptions
@@ -51,7 +50,7 @@ from verifier.study.provenance import (
     run_settings,
 )
 from verifier.study.records import SettingsRecord
-from verifier.study.results import InputFile, RequirementResult, engines_over
+from verifier.study.results import RequirementResult, RunInput, engines_over
 from verifier.study.scenarios import Grid, refuse_others
 
 Job: TypeAlias = "tuple[str, Case]"
@@ -141,7 +140,7 @@ def compare(
     compared_specs = tuple(each.comparison for each in found)
     entries = [entry for spec in compared_specs for requirement in spec.requirements for entry in requirement.entries]
     return CompareResult(
-        inputs=tuple(QuestionInput(**vars(file)) for file in _input_files(tasks)),
+        inputs=_input_files(tasks),
         detectors=tuple(
             Detector(
                 name,
@@ -160,7 +159,7 @@ def compare(
         draws=count,
         level=settings.level,
         specs=compared_specs,
-        gate=None if gate is None else GateRecord.of(gate),
+        gate=gate,
         remarks=tuple(dict.fromkeys(text for each in found for text in each.remarks)),
     )
 
@@ -313,12 +312,12 @@ def _judged(judging: Judging, result: RequirementResult, bounds: RobustBounds) -
         yield point.decided(judging.decision(point, target, model))
 
 
-def _input_files(tasks: Sequence[_Task]) -> tuple[InputFile, ...]:
+def _input_files(tasks: Sequence[_Task]) -> tuple[RunInput, ...]:
     """The specs with their models, then the matrices in the order of the detectors."""
-    files: dict[InputFile, None] = {}
+    files: dict[RunInput, None] = {}
     for task in tasks:
         for study in task.studies.values():
             inputs = study.inputs
             files.update(dict.fromkeys(input_files(inputs.spec, inputs.model, inputs.confusion)[:2]))
     matrices = [study.inputs.confusion for study in tasks[0].studies.values()]
-    return (*files, *(InputFile.of("confusion", each.name, each.sha256) for each in matrices))
+    return (*files, *(RunInput.of("confusion", each.name, each.sha256) for each in matrices))

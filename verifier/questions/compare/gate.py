@@ -19,12 +19,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import PurePath
 from typing import Any
 
-from verifier.base.documents import Share
 from verifier.base.errors import InputError, Place
-from verifier.base.numbers import decimal_text
-from verifier.study.results import InputFile, RunResult
+from verifier.study.gates import BaselineFile
+from verifier.study.results import RunResult
 
 _RUN, _COMPARE = "verifier.run", "verifier.compare"
 
@@ -49,51 +49,6 @@ class Worst:
 
 
 @dataclass(frozen=True)
-class Drop:
-    """What became of one requirement.
-
-    Attributes:
-        before, now: worst probabilities.
-        drop: how much worse it is now; negative where it is better.
-        failed: whether it is larger than allowed, by the rule of the gate.
-        chance: that the drop is larger than allowed, from common draws; None where the earlier matrices are not
-            among the detectors.
-    """
-
-    spec: str
-    requirement: str
-    detector: str
-    planner: str
-    before: Share
-    now: Share
-    drop: float
-    failed: bool
-    chance: Share | None
-
-
-@dataclass(frozen=True)
-class Gate:
-    """What became of all requirements.
-
-    Attributes:
-        baseline: the earlier result.
-        max_drop: largest drop that is allowed.
-        least_chance: the chance from which on a drop fails; None for the rule "point".
-        drops: one per requirement, planner and detector of the baseline.
-    """
-
-    baseline: InputFile
-    max_drop: Fraction
-    least_chance: Fraction | None
-    drops: tuple[Drop, ...]
-
-    @property
-    def failed(self) -> bool:
-        """Whether some requirement dropped by more than is allowed."""
-        return any(each.failed for each in self.drops)
-
-
-@dataclass(frozen=True)
 class Baseline:
     """An earlier result.
 
@@ -103,21 +58,9 @@ class Baseline:
         worst: (spec, requirement, detector, planner) -> its worst probability.
     """
 
-    file: InputFile
+    file: BaselineFile
     detectors: Mapping[str, str]
     worst: Mapping[tuple[str, str, str, str], Worst]
-
-
-def rule_text(least_chance: Fraction | None) -> str:
-    """The rule of a gate as it is asked for: `point`, or `probability:0.95`."""
-    return "point" if least_chance is None else f"probability:{decimal_text(least_chance)}"
-
-
-def rule_words(least_chance: Fraction | None) -> str:
-    """The rule of a gate for people."""
-    if least_chance is None:
-        return "by the point estimates; their statistical uncertainty is ignored (point)"
-    return f"where the probability of that is {decimal_text(least_chance)} or more, by common draws of the matrices"
 
 
 def drop_of(before: Worst, now: Worst, max_drop: Fraction) -> tuple[float, bool]:
@@ -173,10 +116,10 @@ def baseline_of_document(document: Mapping[str, Any], place: str, sha256: str) -
             for each in found["requirements"]:
                 shared = {name: each[name] for name in ("name", "target", "formula")}
                 worst.update(_of_requirements(found["spec"], [entry | shared for entry in each["entries"]]))
-    return Baseline(InputFile.of("baseline", place, sha256), dict(zip(names, hashes, strict=True)), worst)
+    return Baseline(BaselineFile(PurePath(place).name, sha256), dict(zip(names, hashes, strict=True)), worst)
 
 
-def baseline_of_run(run: RunResult, file: InputFile) -> Baseline:
+def baseline_of_run(run: RunResult, file: BaselineFile) -> Baseline:
     """A run of this program as a baseline; `file` is what it was verified from."""
     (matrices,) = (each.sha256 for each in run.inputs if each.role == "confusion")
     (spec,) = (each.name for each in run.inputs if each.role == "spec")

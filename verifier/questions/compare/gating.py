@@ -10,9 +10,11 @@ import numpy as np
 
 from verifier.base.documents import json_values
 from verifier.base.errors import InputError, Place, shown
-from verifier.questions.compare.gate import Baseline, Drop, Gate, Worst, drop_of, worst_of_points
+from verifier.base.numbers import decimal_text
+from verifier.questions.compare.gate import Baseline, Worst, drop_of, worst_of_points
 from verifier.questions.compare.scores import Scores
 from verifier.questions.compare.tables import RequirementComparison, SpecComparison
+from verifier.study.gates import Drop, DropGate
 from verifier.study.options import Selection
 from verifier.study.results import RunResult, point_document
 
@@ -24,7 +26,7 @@ def gate_of(
     compared: Sequence[tuple[SpecComparison, Scores]],
     hashes: Mapping[str, str],
     selection: Selection,
-) -> Gate:
+) -> DropGate:
     """What became of every requirement of the baseline.
 
     Args:
@@ -58,10 +60,10 @@ def gate_of(
             drops.append(drop if least_chance is None else _by_chance(drop, least_chance, place))
     if not drops:
         raise InputError("nothing of the baseline is compared here", Place(baseline.file.name))
-    return Gate(baseline.file, max_drop, least_chance, tuple(drops))
+    return _gate(baseline, max_drop, least_chance, drops)
 
 
-def gate_of_run(baseline: Baseline, max_drop: Fraction, run: RunResult, selection: Selection) -> Gate:
+def gate_of_run(baseline: Baseline, max_drop: Fraction, run: RunResult, selection: Selection) -> DropGate:
     """What became of every requirement of the baseline in one run, by the rule "point".
 
     Args:
@@ -96,11 +98,30 @@ def gate_of_run(baseline: Baseline, max_drop: Fraction, run: RunResult, selectio
         _check_comparable(before, now, place)
         drop, failed = drop_of(before, now, max_drop)
         drops.append(
-            Drop(spec, requirement, "", planner, before.probability, now.probability, drop, failed, chance=None)
+            Drop(
+                spec=spec,
+                requirement=requirement,
+                planner=planner,
+                before=before.probability,
+                now=now.probability,
+                drop=drop,
+                failed=failed,
+                chance=None,
+            )
         )
     if not drops:
         raise InputError("nothing of the baseline is in this run", Place(baseline.file.name))
-    return Gate(baseline.file, max_drop, None, tuple(drops))
+    return _gate(baseline, max_drop, None, drops)
+
+
+def _gate(baseline: Baseline, max_drop: Fraction, least_chance: Fraction | None, drops: Sequence[Drop]) -> DropGate:
+    rule = rule_text(least_chance)
+    return DropGate(baseline=baseline.file, max_drop=decimal_text(max_drop), drop_from=rule, drops=tuple(drops))
+
+
+def rule_text(least_chance: Fraction | None) -> str:
+    """The rule of a gate as it is asked for: `point`, or `probability:0.95`."""
+    return "point" if least_chance is None else f"probability:{decimal_text(least_chance)}"
 
 
 def _looked_at(selection: Selection, requirement: str, planner: str) -> bool:
@@ -182,15 +203,15 @@ def _drop(
         table = scores.table(index, len(comparison.configurations))
         chance = float(np.mean(table[:, places[old, planner]] - table[:, here] > float(max_drop)))
     return Drop(
-        comparison.spec,
-        requirement.name,
-        detector,
-        planner,
-        before.probability,
-        now.probability,
-        drop,
-        failed,
-        chance,
+        spec=comparison.spec,
+        requirement=requirement.name,
+        detector=detector,
+        planner=planner,
+        before=before.probability,
+        now=now.probability,
+        drop=drop,
+        failed=failed,
+        chance=chance,
     )
 
 

@@ -11,9 +11,8 @@ from typing import Annotated
 from verifier.analysis.channel_test import Channel
 from verifier.analysis.comparison import RankingChange
 from verifier.analysis.intervals.intervals import Kind
-from verifier.base.documents import Condition, Count, Limits, Share
+from verifier.base.documents import Condition, Count, Limits, NumberText, Share
 from verifier.checking.verdicts import Verdict, condition_over, verdict_over, verdict_text
-from verifier.questions.parts import NumberText
 from verifier.study.points import Point
 from verifier.study.results import Target
 

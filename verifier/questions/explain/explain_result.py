@@ -13,10 +13,9 @@ from verifier.analysis.tipping import TippingPoints
 from verifier.base.documents import Condition, Count, FractionText, Limits, Magnitude
 from verifier.base.result import Result
 from verifier.checking.verdicts import Verdict, verdict_text
-from verifier.questions.parts import QuestionInput
 from verifier.study.points import Point
 from verifier.study.records import MatricesRecord, SettingsRecord
-from verifier.study.results import Engines, StrategyEnds, Target
+from verifier.study.results import Engines, RunInput, StrategyEnds, Target
 
 DEVIATION_ASSUMES = "if items are independent"
 """What the posterior of the matrices assumes, and with it the standard deviation of P."""
@@ -355,7 +354,7 @@ class ExplainResult(Result):
     title: str
     verdict: Verdict
     condition: Condition | None
-    inputs: tuple[QuestionInput, ...]
+    inputs: tuple[RunInput, ...]
     matrices: MatricesRecord | None = None
     settings: SettingsRecord
     channel: Channel

@@ -34,11 +34,10 @@ from verifier.perception.confusion.record_reader import Record, read_record
 from verifier.pipeline import Progress, checked_study, result_of
 from verifier.questions.explain.explain_result import DetectionErrors, ExplainChoices, ExplainResult, Frame
 from verifier.questions.explain.records import counted_record, explained_record
-from verifier.questions.parts import QuestionInput
 from verifier.study.case import Case, Study, clock_of, read_inputs
 from verifier.study.options import MIX_ELSEWHERE, RunOptions
 from verifier.study.points import Point
-from verifier.study.results import InputFile, RequirementResult, RunResult
+from verifier.study.results import RequirementResult, RunInput, RunResult
 from verifier.study.scenarios import refuse_others
 
 MOST_FRAMES = 5
@@ -53,7 +52,7 @@ class Traced:
 
     record: Record
     bins: Bins
-    file: InputFile
+    file: RunInput
 
 
 def explain_spec(
@@ -88,7 +87,7 @@ def read_traced(record_path: str | Path, confusion_path: str | Path) -> Traced:
         while block := stream.read(2**20):
             digest.update(block)
     return Traced(
-        record, read_counts(confusion_path).bins, InputFile.of("record", str(record_path), digest.hexdigest())
+        record, read_counts(confusion_path).bins, RunInput.of("record", str(record_path), digest.hexdigest())
     )
 
 
@@ -124,12 +123,11 @@ def explained(
             for kind in explanation.kinds
         ]
         told.append(explained_record(result, point, explanation, counted, names, settings.rows))
-    files = run.inputs if traced is None else (*run.inputs, traced.file)
     return ExplainResult(
         title=run.title,
         verdict=run.verdict,
         condition=run.condition,
-        inputs=tuple(QuestionInput(**vars(file)) for file in files),
+        inputs=run.inputs if traced is None else (*run.inputs, traced.file),
         matrices=run.matrices,
         settings=run.settings,
         channel=run.channel,

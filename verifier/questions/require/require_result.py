@@ -10,16 +10,15 @@ from typing import Annotated, Any, ClassVar
 
 from verifier.analysis.channel_test import Channel
 from verifier.analysis.settings import Semantics
-from verifier.base.documents import Condition, Count, Exact, Limits, Share
+from verifier.base.documents import Condition, Count, Exact, Limits, NumberText, Share
 from verifier.base.errors import ExitCode
 from verifier.base.numbers import decimal_text
 from verifier.base.result import Result
 from verifier.checking.verdicts import Verdict, verdict_text
-from verifier.questions.parts import NumberText, QuestionInput
 from verifier.questions.settings import Mode, Rest
 from verifier.study.points import Point
 from verifier.study.records import MatricesRecord
-from verifier.study.results import Comparison, Engines, Target
+from verifier.study.results import Comparison, Engines, RunInput, Target
 
 
 class Outcome(Enum):
@@ -178,7 +177,7 @@ class RequireResult(Result):
     version: ClassVar[int] = 1
     command: tuple[str, ...] = ()
     title: str
-    inputs: tuple[QuestionInput, ...]
+    inputs: tuple[RunInput, ...]
     matrices: MatricesRecord | None = None
     channel: Channel
     settings: Mapping[str, Any]

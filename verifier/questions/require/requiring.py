@@ -27,7 +27,6 @@ from verifier.base.numbers import decimal_text
 from verifier.checking.process import StormProcess
 from verifier.language.expressions import to_text
 from verifier.language.specs import Requirement
-from verifier.questions.parts import QuestionInput
 from verifier.questions.require.answers import Situation, answer
 from verifier.questions.require.question import Question
 from verifier.questions.require.require_result import Answer, AskedRequirement, RequireResult
@@ -95,12 +94,11 @@ def required(study: Study, question: Question, storm: StormProcess, progress: Pr
             answers.append(answer(situation, question, chosen, as_measured, storm, condition))
         assumed += [text for case in cases for text in case.assumed]
         said += remarks
-    files = input_files(inputs.spec, inputs.model, inputs.confusion)
     target = target_of(requirement)
     assert target is not None  # `_with_target` refuses a requirement without one
     return RequireResult(
         title=inputs.title,
-        inputs=tuple(QuestionInput(**vars(file)) for file in files),
+        inputs=input_files(inputs.spec, inputs.model, inputs.confusion),
         matrices=matrices_record(inputs.confusion),
         channel=Channel(classes=study.tests),
         settings={**json_values(run_settings(study.grid, options, None)), **_settings(question)},

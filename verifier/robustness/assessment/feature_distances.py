@@ -14,14 +14,17 @@ Linkage takes Euclidean distances between a row of one set and a row of the othe
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 from scipy.linalg import qr, svdvals
 from scipy.spatial.distance import cdist
 
 from verifier.base.arrays import Floats
-from verifier.base.errors import LimitError
+from verifier.base.errors import InputError, LimitError, Place, shown
+from verifier.base.files import decoded, read_bytes
 
 BLOCK = 2**22
 """Distances held at once."""
@@ -118,3 +121,51 @@ def _check_paired(one: Floats, other: Floats) -> None:
 def _check_clouds(one: Floats, other: Floats) -> None:
     if one.ndim != 2 or other.ndim != 2 or one.shape[1] != other.shape[1] or not len(one) or not len(other):
         raise ValueError(f"expected equally many features of images, got tables {one.shape} and {other.shape}")
+
+
+def read_features(path: str | Path) -> Floats:
+    """(images, features) of a `.npy` or `.csv` file; a first line of CSV that holds no number is a header.
+
+    Raises:
+        InputError: unreadable, another kind of file, no table of finite numbers.
+    """
+    place = Place(str(path))
+    ending = Path(path).suffix.lower()
+    if ending not in (".npy", ".csv"):
+        raise InputError("expected features in a file ending in .npy or .csv", place)
+    raw = read_bytes(path)
+    found = _from_numpy(raw, place) if ending == ".npy" else _from_csv(decoded(raw, place), str(path))
+    if found.ndim != 2 or not found.size:
+        raise InputError(f"expected a table (images, features), got the shape {found.shape}", place)
+    if not np.all(np.isfinite(found)):
+        row = int(np.flatnonzero(~np.isfinite(found).all(axis=1))[0])
+        raise InputError(f"row {row + 1} holds a number that is not finite", place)
+    return found
+
+
+def _from_numpy(raw: bytes, place: Place) -> Floats:
+    try:
+        found = np.load(io.BytesIO(raw), allow_pickle=False)
+    except (ValueError, EOFError, OSError, SyntaxError, TypeError) as error:
+        raise InputError(f"not a NumPy array: {shown(str(error))}", place) from None
+    if not isinstance(found, np.ndarray) or found.dtype.kind not in "iuf":
+        raise InputError("expected an array of numbers", place)
+    return found.astype(np.float64)
+
+
+def _from_csv(text: str, file: str) -> Floats:
+    rows: list[list[float]] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        cells = line.split(",")
+        try:
+            row = [float(cell) for cell in cells]
+        except ValueError:
+            if not rows and number == 1:
+                continue
+            raise InputError("expected numbers, separated by commas", Place(file, number, text=line)) from None
+        if rows and len(row) != len(rows[0]):
+            raise InputError(f"found {len(row)} numbers, expected {len(rows[0])}", Place(file, number))
+        rows.append(row)
+    return np.array(rows, dtype=np.float64).reshape(len(rows), -1 if rows else 0)

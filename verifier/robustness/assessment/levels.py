@@ -32,8 +32,11 @@ from verifier.closedloop.curvefiles import curves_json
 from verifier.closedloop.curves import judged_curve
 from verifier.closedloop.detection_outcomes import Judged
 from verifier.closedloop.roboticizer import Standardizer, localize
+from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document import write_confusion
-from verifier.perception.confusion.job import Filters
+from verifier.perception.confusion.job import Filters, count_job, default_measure
+from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.detections import ClassMap
 from verifier.perception.detections.columns import DetectionSet
 from verifier.perception.detections.distances import distance
@@ -43,14 +46,12 @@ from verifier.robustness.assessment.degradation import Degradation, Level
 from verifier.robustness.assessment.detected import measured
 from verifier.robustness.assessment.detector_choice import DetectorChoice
 from verifier.robustness.assessment.follow_up import Progress, changed, no_progress, png_bytes
-from verifier.robustness.assessment.level_counting import check_counting, matrices_of, measure_of
 from verifier.robustness.assessment.level_draws import ADR, drawn_curve, drawn_metrics, weights_of
-from verifier.robustness.assessment.level_recipe import LevelRecipe
+from verifier.robustness.assessment.level_recipe import Counting, LevelRecipe
 from verifier.robustness.assessment.made_files import new_folder, write_coco
 from verifier.robustness.assessment.scenes import MovedBoxes, Scenes, by_frame, moved_truth
-from verifier.robustness.detection_metrics import TABLE_6
+from verifier.robustness.detection_metrics import TABLE_6, judged
 from verifier.robustness.detectors import Detector, Image, run_detector, with_detections
-from verifier.robustness.image_metrics import judged
 from verifier.robustness.mutators import AnyMutation, Frame, needs_depth
 
 ROC = "roc_a"
@@ -280,3 +281,58 @@ class _Makers:
     def _sensitivities(self) -> Floats:
         """As the paper's 100, up to the rate at which efficiency is 0 where that is higher."""
         return standard_sensitivities(highest=max(1.0, self.recipe.most_false_positives))
+
+
+def measure_of(counting: Counting | None, data: DetectionSet) -> str:
+    """The measure of distance; UsageError where no annotation has a distance by it."""
+    measure = (None if counting is None else counting.measure) or default_measure(data)
+    if counting is not None and len(data.annotations) and np.isnan(distance(data.annotations, measure)).all():
+        raise UsageError(
+            f"counting: the annotations have no distance by the measure '{measure}'\n"
+            "  hint: name distance_field, or annotations with boxes in space"
+        )
+    return measure
+
+
+def matrices_of(data: DetectionSet, counting: Counting, policy: MatchingPolicy, title: str) -> ConfusionCounts:
+    """The matrices of detections that count; matched without regard to classes, so that a confusion of them shows.
+
+    Raises:
+        InputError, UsageError: distances that are not known, objects in no bin, classes without a column.
+    """
+    measure = measure_of(counting, data)
+    if (
+        counting.unmatched != "drop"
+    ):  # a false positive lies where the localizer says, an object where it is annotated
+        away = distance(data.annotations, measure)
+        data = data.change(
+            annotations=replace(data.annotations, distance_m=away),
+            origin={**data.origin, "distances": {"annotations": measure, "detections": "depth of the image"}},
+        )
+        measure = "given"
+    rule = CountingRule(
+        counting.labelling,
+        counting.classes or data.classes,
+        Bins(counting.edges_m),
+        measure,
+        counting.unmatched,
+        counting.unmatched,
+        counting.outside,
+    )
+    return count_job(data, replace(policy, class_aware=False), rule, title)[0]
+
+
+def check_counting(truth: DetectionSet, counting: Counting, policy: MatchingPolicy) -> None:
+    """Refuse, before an image is made, what counting the annotations alone refuses.
+
+    Raises:
+        InputError, UsageError: as `matrices_of`.
+    """
+    try:
+        matrices_of(truth, counting, policy, "")
+    except UsageError as error:
+        raise UsageError(str(error) if str(error).startswith("counting: ") else f"counting: {error}") from None
+    except InputError as error:
+        if error.hint is not None and "--outside" in error.hint:
+            raise InputError(error.message, error.place, 'give other edges_m, or outside = "drop"') from None
+        raise

@@ -10,12 +10,18 @@ Only what lies in the image moves: boxes in the image. Boxes in space, distances
 they stand; what `truncated` says is what it was before. A box that did not move is written as it was read, letter by
 letter; one that moved is written with all its digits; one without area in the mutated image is left out. Where an
 image is named with its suffix, it has that of the mutated image, .png.
+
+Labels of KITTI that move along with their images: one file for each image (object) or sequence (tracking).
+
+An image called NAME has its labels in NAME.txt (15 columns, 16 with a score). In tracking labels (17 or 18 columns)
+the image SEQUENCE/NUMBER has the lines of SEQUENCE.txt that begin with its number. `DontCare` regions move, too.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,10 +32,9 @@ from numpy.typing import NDArray
 
 from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.files import decoded, read_text
-from verifier.perception.detections.sources import digest_record
+from verifier.perception.detections.sources import Member, digest_record, read_source
 from verifier.perception.detections.tablefiles import BOX_2D
 from verifier.robustness.mutators.coco_annotations import read_coco
-from verifier.robustness.mutators.kitti_annotations import read_kitti
 from verifier.robustness.mutators.moving import (
     MOVED_ALONG,
     AnnotationKind,
@@ -165,3 +170,129 @@ def _header(header: tuple[str, ...], place: Place) -> tuple[str, ...]:
             found = "there are several" if name in header else f"there is none among {shown(', '.join(header), 120)}"
             raise InputError(f"expected one column {name}; {found}", place)
     return header
+
+
+OBJECT_COLUMNS, TRACKING_COLUMNS = (15, 16), (17, 18)
+OBJECT_BOX, TRACKING_BOX = (4, 5, 6, 7), (6, 7, 8, 9)
+FRAME_NUMBER = re.compile(r"[0-9]{1,9}")
+
+
+@dataclass(frozen=True, eq=False)
+class KittiLabels:
+    """Labels by frame name.
+
+    Attributes:
+        record: of the files.
+        tracking: whether each file holds a sequence.
+        rows: the fields of the lines of each frame; without lines for an image without objects.
+        boxes: (n, 4) of these.
+        sequences: of tracking labels: the names of the files, which know frames without lines, too.
+    """
+
+    record: Mapping[str, Any]
+    tracking: bool
+    rows: Mapping[str, tuple[tuple[str, ...], ...]]
+    boxes: Mapping[str, NDArray[np.float64]]
+    sequences: frozenset[str]
+    note = MOVED_ALONG
+
+    @property
+    def kind(self) -> AnnotationKind:
+        """The name of the format."""
+        return "kitti_tracking" if self.tracking else "kitti_object"
+
+    @property
+    def frames(self) -> Collection[str]:
+        """Those with labels or, of images, with an empty file."""
+        return self.rows.keys()
+
+    def knows(self, name: str) -> bool:
+        """Whether there is a file for the image called `name`."""
+        frame = self._frame(name)
+        return frame.rpartition("/")[0] in self.sequences if self.tracking else frame in self.rows
+
+    def boxes_of(self, name: str, size: tuple[int, int]) -> NDArray[np.float64]:
+        """(n, 4) the boxes in the image called `name`.
+
+        Raises:
+            InputError: there is no file for it.
+        """
+        if not self.knows(name) and self.tracking:
+            raise InputError(f"no labels of the sequence of {shown(name)}; expected images named SEQUENCE/NUMBER")
+        if not self.knows(name):
+            raise InputError(f"no labels {shown(name + '.txt')}; an image without objects has an empty file")
+        return self.boxes.get(self._frame(name), np.zeros((0, 4)))
+
+    def strangers(self, names: frozenset[str]) -> int:
+        """How many frames with labels are none of these images."""
+        return len(self.rows.keys() - {self._frame(name) for name in names})
+
+    def files(self, moved: Sequence[Moved]) -> Iterator[tuple[str, str]]:
+        """labels/NAME.txt for each image, or labels/SEQUENCE.txt for all of a sequence."""
+        texts: dict[str, list[str]] = {}
+        places = TRACKING_BOX if self.tracking else OBJECT_BOX
+        for each in moved:
+            frame = self._frame(each.name)
+            lines = texts.setdefault(frame.rpartition("/")[0] if self.tracking else frame, [])
+            rows, before = self.rows.get(frame, ()), self.boxes_of(each.name, each.before)
+            for old, box in zip(each.kept.tolist(), each.boxes.tolist(), strict=True):
+                lines.append(" ".join(with_box(rows[old], places, before[old], box)) + "\n")
+        for name, lines in texts.items():
+            yield f"labels/{name}.txt", "".join(lines)
+
+    def _frame(self, name: str) -> str:
+        """The name under which labels are kept: of tracking labels with the number of the frame as a number."""
+        sequence, _, number = name.rpartition("/")
+        return f"{sequence}/{int(number)}" if self.tracking and FRAME_NUMBER.fullmatch(number) else name
+
+
+def read_kitti(folder: Path) -> KittiLabels:
+    """The labels of a folder.
+
+    Raises:
+        InputError: with file and line: no labels, another number of fields, a box that is none.
+    """
+    source = read_source(folder, "annotations")
+    lines = [(member, list(_lines(member))) for member in source.members]
+    counts = {len(fields) for _, found in lines for _, fields in found}
+    tracking = bool(counts) and counts <= set(TRACKING_COLUMNS)
+    known = TRACKING_COLUMNS if tracking else OBJECT_COLUMNS
+    rows: dict[str, list[tuple[str, ...]]] = {}
+    boxes: dict[str, list[list[float]]] = {}
+    for member, found in lines:
+        stem = member.name.removeprefix(f"{folder}/").removesuffix(".txt")
+        if not tracking:
+            rows[stem], boxes[stem] = [], []
+        for number, fields in found:
+            place = Place(member.name, number)
+            if len(fields) not in known:
+                raise InputError(
+                    f"{len(fields)} fields; expected 15 or 16 in every line (labels of images), or 17 or 18 "
+                    "(of sequences)",
+                    place,
+                )
+            frame = f"{stem}/{_frame_number(fields[0], place)}" if tracking else stem
+            rows.setdefault(frame, []).append(fields)
+            at = TRACKING_BOX if tracking else OBJECT_BOX
+            boxes.setdefault(frame, []).append(box_of([fields[each] for each in at], place))
+    return KittiLabels(
+        source.record,
+        tracking,
+        {frame: tuple(each) for frame, each in rows.items()},
+        {frame: np.array(each, np.float64).reshape(-1, 4) for frame, each in boxes.items()},
+        frozenset(member.name.removeprefix(f"{folder}/").removesuffix(".txt") for member, _ in lines),
+    )
+
+
+def _lines(member: Member) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Number and fields of each line that is not blank."""
+    for number, line in enumerate(decoded(member.raw, Place(member.name)).split("\n"), start=1):
+        fields = tuple(line.split())
+        if fields:
+            yield number, fields
+
+
+def _frame_number(text: str, place: Place) -> int:
+    if not FRAME_NUMBER.fullmatch(text):
+        raise InputError(f"expected the number of a frame, got {shown(text)}", place)
+    return int(text)
