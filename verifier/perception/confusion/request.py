@@ -23,6 +23,8 @@ from verifier.perception.confusion.choices import (
     reader_options,
     reading,
 )
+from verifier.perception.confusion.context_counts import Memory, with_contexts
+from verifier.perception.confusion.contexts import Contexts
 from verifier.perception.confusion.counting import confusion_counts
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document import read_hashed_counts
@@ -95,7 +97,24 @@ def counted(settings: CountSettings, report: Callable[[int, int], None] = lambda
     check_data_named(settings)
     if settings.spec is not None and not settings.matching_audit:
         raise UsageError("--spec belongs to --matching-audit; to verify the matrices, write them and use verify run")
-    return _counted_in_chunks(settings, report) if check_stream(settings) else _counted_at_once(settings)
+    memory = _memory(settings)
+    if not check_stream(settings):
+        return _counted_at_once(settings, memory)
+    if memory is not None:
+        raise UsageError("--memory follows whole tracks, and --stream counts them in parts: leave out one of them")
+    return _counted_in_chunks(settings, report)
+
+
+def _memory(settings: CountSettings) -> Memory | None:
+    """What is counted of contexts; None for nothing."""
+    contexts = Contexts.parsed(settings.memory)
+    if settings.period is not None and not 0 < settings.period <= 1e6:
+        raise UsageError(f"--period: expected seconds above 0, at most 1e6, got {settings.period:g}")
+    if contexts.kind != "none":
+        return Memory(contexts, settings.gaps, settings.period)
+    if settings.period is not None or settings.gaps != "break":
+        raise UsageError("--gaps and --period belong to --memory")
+    return None
 
 
 def prepared(settings: CountSettings) -> tuple[DetectionSet, CountingRule]:
@@ -123,7 +142,7 @@ def merged(settings: MergeSettings) -> ConfusionCounts:
     return counts if settings.groups is None else sequences_in_drives(counts, read_drives(settings.groups))
 
 
-def _counted_at_once(settings: CountSettings) -> Counted:
+def _counted_at_once(settings: CountSettings, memory: Memory | None) -> Counted:
     data, rule = prepared(settings)
     table = None if settings.groups is None else read_drives(settings.groups)
     by_frame = table is not None and table.of == "frame"
@@ -135,6 +154,8 @@ def _counted_at_once(settings: CountSettings) -> Counted:
     record = None if observed is None or settings.record is None else record_table(data, rule, observed)
     if observed is not None and (dependence := dependence_document(data, observed, rule)) is not None:
         counts = replace(counts, metadata={**counts.metadata, "dependence": dependence})
+    if memory is not None:
+        counts = with_contexts(counts, in_drives, observed, rule, memory)
     if table is not None and not by_frame:
         counts = sequences_in_drives(counts, table)
     return Counted(counts, record)
