@@ -6,17 +6,20 @@ items without a track after all contexts; so a tally by context is a `Tally` who
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from verifier.base.arrays import Ints
+from verifier.base.arrays import Floats, Ints
 from verifier.base.errors import InputError, LimitError, Place, UsageError
-from verifier.perception.confusion.contexts import Contexts
+from verifier.perception.confusion.context_selection import coarser_candidates
+from verifier.perception.confusion.contexts import HISTORY, Contexts, ResidualTest
 from verifier.perception.confusion.counting import Observed
 from verifier.perception.confusion.counts import LARGEST_TABLE, ConfusionCounts, ContextCounts
+from verifier.perception.confusion.dependence import residual_test
 from verifier.perception.confusion.labellings import Scene, proposition_sets, spread_in_place, surest_leftovers
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.tally import Items, counted, distinct_rows
@@ -34,21 +37,28 @@ class Memory:
         contexts: the context function.
         gaps: what frames of a track without an annotation do, see `Contexts.along`.
         period_s: seconds from frame to frame; None where nobody says.
+        seed: of the permutations that test the contexts; None for no tests.
     """
 
     contexts: Contexts
     gaps: Gaps = "break"
     period_s: float | None = None
+    seed: int | None = 0
 
 
 def with_contexts(
-    counts: ConfusionCounts, data: DetectionSet, observed: Observed | None, rule: CountingRule, memory: Memory
+    counts: ConfusionCounts,
+    data: DetectionSet,
+    observed: Observed | None,
+    rule: CountingRule,
+    memory: Memory,
 ) -> ConfusionCounts:
     """The counts of the data, divided by context.
 
     An object's context comes from its own track, whatever bins it crosses; that of a place without objects from the
     frames in which it was free; that of a proposition-labelled item from the same set of tracks standing together.
-    Where false positives are dropped, column "empty" has no memory, and its items are untracked.
+    Where false positives are dropped, column "empty" has no memory, and its items are untracked. Of class-labelled
+    matrices with one threshold the contexts, and coarser ones, are tested.
 
     Raises:
         UsageError: there are no tracks, or the labelling or matching has no single objects.
@@ -83,6 +93,7 @@ def with_contexts(
             memory.period_s,
             table.reshape(rule.threshold_count, rule.bins.count, per, labels, labels),
             None if counts.sequences is None else tally,
+            tuple(counter.tests()),
         ),
     )
 
@@ -102,9 +113,13 @@ class _Counter:
         return frame_numbers(self.data.frame_name, self.data.frame_sequence)
 
     @cached_property
-    def track(self) -> Ints:
-        """(n,) of each annotation; negative: none."""
-        return track_numbers(self.data.annotations, self.data.frame_sequence)
+    def identity(self) -> Ints:
+        """(n,) number of each annotation's track and class; -1 where it has no track or its class no column."""
+        objects = self.scene.objects
+        track = track_numbers(self.data.annotations, self.data.frame_sequence)
+        found = np.where((track >= 0) & (objects.label >= 0), track * len(self.rule.classes) + objects.label, -1)
+        self._check_single(np.flatnonzero(found >= 0), found[found >= 0])
+        return found
 
     @property
     def false_positives(self) -> bool:
@@ -125,10 +140,9 @@ class _Counter:
         objects, empty = self.scene.objects, len(self.rule.classes)
         reports = (objects.level > threshold) & (objects.reported >= 0)
         predicted = np.where(reports, objects.reported, empty)
-        tracked = np.flatnonzero((self.track >= 0) & (objects.label >= 0))
-        series = self.track[tracked] * empty + objects.label[tracked]
-        self._check_single(tracked, series)
-        context = self._contexts(tracked, series, objects.frame, predicted == objects.label, self.memory.gaps)
+        tracked = np.flatnonzero(self.identity >= 0)
+        right = predicted == objects.label
+        context = self._contexts(tracked, self.identity[tracked], objects.frame, right, self.memory.gaps)
         kept = (objects.bin >= 0) & (objects.label >= 0)
         items = self._items(
             objects.frame[kept], objects.bin[kept], context[kept], predicted[kept], objects.label[kept], threshold
@@ -139,11 +153,29 @@ class _Counter:
         reported = np.where(alarms.level > threshold, alarms.reported, empty)
         return [items, *self._free(taken, surest, reported, empty, threshold)]
 
+    def tests(self) -> Iterator[ResidualTest]:
+        """The residual test of each class and context function up to the one that is counted."""
+        if self.rule.thresholds is not None or self.rule.labelling != "class" or self.memory.seed is None:
+            return
+        objects = self.scene.objects
+        tracked = np.flatnonzero(self.identity >= 0)
+        right = ((objects.reported == objects.label) & (objects.level > 0))[tracked].astype(np.int64)
+        series, number = self.identity[tracked], self.frame_number[objects.frame[tracked]]
+        label, at = objects.label[tracked], objects.bin[tracked]
+        history = _histories(series, number, right)
+        for contexts in coarser_candidates(self.memory.contexts):
+            context = contexts.along(series, number, right, self.memory.gaps)
+            for of_class, name in enumerate(self.rule.classes):
+                rows = np.flatnonzero((label == of_class) & (at >= 0))
+                if len(rows):
+                    stratum = distinct_rows(np.column_stack([at[rows], context[rows]]))[1]
+                    found = residual_test(stratum, right[rows], history[rows], self.memory.seed)
+                    yield ResidualTest(name, str(contexts), *found)
+
     def _sets(self, threshold: int) -> list[Items]:
         sets = proposition_sets(self.scene, self.rule)
         true, predicted = sets.true, sets.reported(threshold)
-        track = self.track[sets.object_rows]
-        together, whole = _sets_of_tracks(sets.object_at, track, len(true))
+        together, whole = _sets_of_tracks(sets.object_at, self.identity[sets.object_rows], len(true))
         nothing = len(self.rule.labels) - 1
         present = true != nothing
         rows = np.flatnonzero(present & whole)
@@ -216,6 +248,20 @@ class _Counter:
             Place(self.data.files[boxes.file[one]], int(boxes.line[one])),
             "a track is one object: give them different tracks, or count without --memory",
         )
+
+
+def _histories(series: Ints, number: Ints, right: Ints) -> Floats:
+    """(n,) the share of wrong outcomes among the last `HISTORY` of the series before each; 0 without any."""
+    order = np.lexsort((number, series))
+    own = series[order]
+    first = np.searchsorted(own, own)
+    before = np.concatenate([[0], np.cumsum(1 - right[order])])
+    at = np.arange(len(order))
+    begin = np.maximum(at - HISTORY, first)
+    share = (before[at] - before[begin]) / np.maximum(at - begin, 1)
+    found = np.empty(len(order))
+    found[order] = share
+    return found
 
 
 def _sets_of_tracks(item: Ints, track: Ints, items: int) -> tuple[Ints, NDArray[np.bool_]]:

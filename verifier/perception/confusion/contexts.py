@@ -103,6 +103,18 @@ class Contexts:
         before, _, length = name.partition("*")
         return f"{outcome}*{min(int(length) + 1, self.cap)}" if before == outcome else f"{outcome}*1"
 
+    @cached_property
+    def shorter(self) -> tuple[int | None, ...]:
+        """For each context the number of the one that remembers one outcome less; None where that is nothing."""
+        number = {name: at for at, name in enumerate(self.names)}
+        return tuple(number.get(self._shortened(name)) for name in self.names)
+
+    def _shortened(self, name: str) -> str:
+        if self.kind == "last":
+            return "" if name == "start" else name[1:]
+        outcome, _, length = name.partition("*")
+        return f"{outcome}*{int(length) - 1}" if length else ""
+
     def coarsening(self, coarser: Contexts) -> Ints:
         """(contexts,) the number of each context among those of a coarser function.
 
@@ -174,3 +186,31 @@ class Contexts:
             rows = np.flatnonzero(age >= back)
             context[rows] = self.update[context[rows], outcome[rows - back]]
         return context
+
+
+@dataclass(frozen=True)
+class ResidualTest:
+    """Whether a class's misses depend on more of the past than its context says.
+
+    Of each report the history is the share of wrong ones among the last `HISTORY` of the track. If contexts say all,
+    outcomes of one bin, class and context are exchangeable whatever their histories, so they are permuted among them.
+    The order of reports makes that an approximation of the law under such a detector.
+
+    Attributes:
+        label: name of the class.
+        contexts: the context function that is tested.
+        z: the sum of histories of wrong reports, in standard deviations above its mean under permutation; None where
+            permuting changes nothing.
+        p_value: (1 + permutations with at least that sum) / (1 + permutations).
+        permutations: how many.
+    """
+
+    label: str
+    contexts: str
+    z: float | None
+    p_value: float
+    permutations: int
+
+
+HISTORY = 20
+"""Reports of the track that a history looks back on."""

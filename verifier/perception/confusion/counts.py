@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from verifier.base.errors import UsageError, unknown_name
 from verifier.base.result import Result
 from verifier.perception.confusion.bins import Bins
-from verifier.perception.confusion.contexts import Contexts
+from verifier.perception.confusion.contexts import Contexts, ResidualTest
 from verifier.perception.confusion.matrices import EMPTY, ConfusionMatrices, Label, label_text
 from verifier.perception.confusion.tally import Tally, summed
 from verifier.perception.confusion.tracks import Tracks, fault_of_tracks
@@ -65,6 +65,7 @@ class ContextCounts:
         period_s: seconds from frame to frame; None where nobody says.
         counts: (thresholds, bins, contexts + 1, predicted, true) int64; the last context holds untracked items.
         tally: the same by sequence, bin and context numbered together, context fastest; None without sequences.
+        tests: whether the contexts, and coarser ones, say all that matters; () of a family, or where nobody tested.
     """
 
     contexts: Contexts
@@ -72,6 +73,7 @@ class ContextCounts:
     period_s: float | None
     counts: NDArray[np.int64]
     tally: Tally | None = None
+    tests: tuple[ResidualTest, ...] = ()
 
     def __post_init__(self) -> None:
         if self.counts.ndim != 5 or self.counts.shape[2] != self.per_bin:

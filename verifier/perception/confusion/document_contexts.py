@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.errors import UsageError, nearest_name, shown
-from verifier.perception.confusion.contexts import UNTRACKED, Contexts
+from verifier.perception.confusion.context_selection import coarser_candidates
+from verifier.perception.confusion.contexts import UNTRACKED, Contexts, ResidualTest
 from verifier.perception.confusion.counts import ContextCounts
 from verifier.perception.confusion.document_variables import Fail, escaped, is_number
+from verifier.perception.confusion.matrices import LARGEST_COUNT
 from verifier.perception.confusion.tally import Tally
 from verifier.perception.settings import Gaps
 
-KEYS = ("kind", "cap", "of", "gaps", "period_s")
+REQUIRED = ("kind", "cap", "of", "gaps")
+KEYS = (*REQUIRED, "period_s", "tests")
 
 
 def context_head(found: ContextCounts) -> dict[str, Any]:
     """What the document says of the context function."""
     head: dict[str, Any] = {"kind": found.contexts.kind, "cap": found.contexts.cap, "of": "outcome"}
     head["gaps"] = found.gaps
-    return head if found.period_s is None else {**head, "period_s": found.period_s}
+    if found.period_s is not None:
+        head["period_s"] = found.period_s
+    return {**head, "tests": [asdict(each) for each in found.tests]} if found.tests else head
 
 
 def context_bin(found: ContextCounts, index: int, *, family: bool) -> dict[str, Any]:
@@ -57,19 +62,20 @@ class ContextsReader:
     contexts: Contexts
     gaps: Gaps
     period_s: float | None
+    tests: tuple[ResidualTest, ...]
     fail: Fail
 
     @classmethod
     def of(cls, found: Any, fail: Fail) -> ContextsReader:
         """Read the key `contexts` of the document."""
         if not isinstance(found, Mapping):
-            raise fail("/contexts", f"expected an object with {', '.join(KEYS[:-1])}, got {shown(found)}")
+            raise fail("/contexts", f"expected an object with {', '.join(REQUIRED)}, got {shown(found)}")
         for key in found:
             if key not in KEYS:
                 nearest = nearest_name(key, KEYS)
                 hint = f"did you mean '{nearest}'?" if nearest else f"known: {', '.join(KEYS)}"
                 raise fail("/contexts/" + escaped(key), f"unknown key {shown(key)}", hint)
-        for key in KEYS[:-1]:
+        for key in REQUIRED:
             if key not in found:
                 raise fail("/contexts", f"missing key '{key}'")
         if found["kind"] not in ("run", "last"):
@@ -87,7 +93,8 @@ class ContextsReader:
         period = found.get("period_s")
         if period is not None and not (is_number(period) and 0 < period <= 1e6):
             raise fail("/contexts/period_s", f"expected seconds above 0, at most 1e6, got {shown(period)}")
-        return cls(contexts, found["gaps"], None if period is None else float(period), fail)
+        tests = _tests(found.get("tests", []), contexts, fail)
+        return cls(contexts, found["gaps"], None if period is None else float(period), tests, fail)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -131,4 +138,28 @@ class ContextsReader:
                     f"the counts of the sequences do not add up to /bins/{at_bin}/contexts/{self.names[context]} at "
                     f"predicted {predicted}, true {true}",
                 )
-        return ContextCounts(self.contexts, self.gaps, self.period_s, table, tally)
+        return ContextCounts(self.contexts, self.gaps, self.period_s, table, tally, self.tests)
+
+
+def _tests(found: Any, contexts: Contexts, fail: Fail) -> tuple[ResidualTest, ...]:
+    if not isinstance(found, list):
+        raise fail("/contexts/tests", f"expected a list, got {shown(found)}")
+    known = set(map(str, coarser_candidates(contexts)))
+    tests: dict[tuple[str, str], ResidualTest] = {}
+    for number, each in enumerate(found):
+        path = f"/contexts/tests/{number}"
+        if not isinstance(each, Mapping) or set(each) != set(ResidualTest.__dataclass_fields__):
+            raise fail(path, f"expected an object with {', '.join(ResidualTest.__dataclass_fields__)}")
+        if not isinstance(each["label"], str) or each["contexts"] not in known:
+            raise fail(path, f"expected a class and contexts no finer than {contexts}, got {shown(each)}")
+        if each["z"] is not None and not is_number(each["z"]):
+            raise fail(f"{path}/z", f"expected a number or null, got {shown(each['z'])}")
+        if not is_number(each["p_value"]) or not 0 < each["p_value"] <= 1:
+            raise fail(f"{path}/p_value", f"expected a number above 0, at most 1, got {shown(each['p_value'])}")
+        if type(each["permutations"]) is not int or not 1 <= each["permutations"] <= LARGEST_COUNT:
+            raise fail(f"{path}/permutations", f"expected a number from 1, got {shown(each['permutations'])}")
+        key = each["label"], each["contexts"]
+        if key in tests:
+            raise fail(path, f"{each['label']} with {each['contexts']} has a test already")
+        tests[key] = ResidualTest(**each)
+    return tuple(tests.values())

@@ -82,6 +82,23 @@ class SequenceRecord:
 
 
 @dataclass(frozen=True)
+class ContextTest:
+    """Of one class and context function: whether misses depend on more of the past than the context.
+
+    Attributes:
+        z: how far wrong reports go with bad histories beyond chance, in standard deviations; None where outcomes of
+            one bin and context are all equal.
+        p_value: by permutation within bins and contexts.
+    """
+
+    label: str
+    contexts: str
+    z: float | None
+    p_value: Share
+    permutations: Count
+
+
+@dataclass(frozen=True)
 class ContextsRecord:
     """What the counts by context may remember of an object: outcomes of the frames before. Version 2.
 
@@ -90,6 +107,7 @@ class ContextsRecord:
         of: an outcome is whether the report was right.
         gaps: what frames of a track without an annotation do: begin again, keep the context, or count as wrong.
         period_s: seconds from frame to frame.
+        tests: of class-labelled matrices with one score threshold.
     """
 
     kind: Literal["run", "last"]
@@ -97,6 +115,7 @@ class ContextsRecord:
     of: Literal["outcome"]
     gaps: Gaps
     period_s: Annotated[float, Limits(gt=0, le=1e6)] | None = None
+    tests: tuple[ContextTest, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -176,7 +176,7 @@ def _joined_contexts(parts: Sequence[ConfusionCounts], numbers: Sequence[Ints] |
     if numbers is not None:
         own = [each.tally.renumbered(of) for each, of in zip(divided, numbers, strict=True) if each.tally is not None]
         tally = summed(np.concatenate([each.index for each in own]), np.concatenate([each.counts for each in own]))
-    return replace(divided[0], counts=total, tally=tally)
+    return replace(divided[0], counts=total, tally=tally, tests=divided[0].tests if len(parts) == 1 else ())
 
 
 def _joined(
