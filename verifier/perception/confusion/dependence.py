@@ -37,6 +37,8 @@ CONTRADICTED_BELOW = 0.01
 MOST_PERMUTATIONS, FEWEST_PERMUTATIONS = 9999, 199
 WORK = 5 * 10**7
 """Outcomes that are permuted, at most, unless `FEWEST_PERMUTATIONS` permute more: about a second."""
+RESIDUAL_WORK = 5 * 10**6
+"""The same for a residual test, of which there is one per class and context function."""
 
 _NUMBERS_AT_ONCE = 2**22
 
@@ -223,7 +225,7 @@ def residual_test(
         right: (n,) 0 or 1.
         history: (n,) stays with its row.
         seed: of the permutations.
-        permutations: how many; None for as many as `dependence`.
+        permutations: how many; None for as many as `RESIDUAL_WORK` allows.
     """
     stratum = np.unique(stratum, return_inverse=True)[1].reshape(-1)
     size = np.bincount(stratum).astype(np.float64)
@@ -233,7 +235,7 @@ def residual_test(
     seen = float(history @ (1 - right))
     z = (seen - float((wrong / size * total).sum())) / math.sqrt(variance) if variance > 0 else None
     rows = Outcomes(stratum, np.arange(len(right)), np.zeros_like(right), stratum, right)
-    permutations = permutations or max(FEWEST_PERMUTATIONS, min(MOST_PERMUTATIONS, WORK // len(right)))
+    permutations = permutations or max(FEWEST_PERMUTATIONS, min(MOST_PERMUTATIONS, RESIDUAL_WORK // len(right)))
     at_once = max(1, _NUMBERS_AT_ONCE // len(right))
     reached = 1
     for levels in _permuted(rows, permutations, at_once, np.random.default_rng(seed)):
