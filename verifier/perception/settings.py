@@ -36,6 +36,8 @@ Absurd: TypeAlias = Literal["no-annotations", "nothing-matched"]
 """What makes a result absurd: `verify confusion` refuses it unless told to accept it."""
 SameSequences: TypeAlias = Literal["error", "add", "rename"]
 """What two files mean that have a sequence of one name."""
+Gaps: TypeAlias = Literal["break", "hold", "miss"]
+"""What frames of a track without an annotation do to the memory of the detector."""
 EmptyColumns: TypeAlias = Literal["error", "prior", "neighbour", "pool", "miss"]
 """Rates of a column without items, see `verifier.perception.confusion.EMPTY_COLUMN_POLICIES`."""
 
@@ -144,6 +146,14 @@ class CountSettings:
     gap: Annotated[float | None, Option("objects of a class this near act as one (group)", metavar="M")] = None
     score_thresholds: Annotated[str | None, Option("a family of matrices in one pass", metavar="X,X,...")] = None
     outside: Annotated[Outside, Option("objects outside all bins")] = "error"
+    memory: Annotated[
+        str,
+        Option("count also by context: what went before on the track, run:L or last:K", metavar="CONTEXTS"),
+    ] = "none"
+    gaps: Annotated[
+        Gaps, Option("frames of a track without an annotation: begin again, keep the context, or count a miss")
+    ] = "break"
+    period: Annotated[float | None, Option("time from frame to frame", metavar="S")] = None
 
     output: Annotated[str | None, writes("write the matrices (.json)", also=("-o",), group="output")] = None
     title: Annotated[str, Option("title of the matrices", metavar="TEXT")] = ""

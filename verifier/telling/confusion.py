@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from verifier.base.errors import one_line
+from verifier.base.errors import UsageError, one_line
 from verifier.base.words import percent
-from verifier.perception.confusion.counts import ConfusionCounts
-from verifier.perception.confusion.dependence import classes_tested, dependence_remark
-from verifier.perception.confusion.matrices import ConfusionMatrices, label_text
+from verifier.perception.confusion.context_selection import selected_contexts
+from verifier.perception.confusion.contexts import UNTRACKED
+from verifier.perception.confusion.counts import ConfusionCounts, ContextCounts
+from verifier.perception.confusion.dependence import CONTRADICTED_BELOW, classes_tested, dependence_remark
+from verifier.perception.confusion.matrices import EMPTY, ConfusionMatrices, label_text
 from verifier.perception.confusion.recall import THIN_COLUMN, recalls, thin_columns
 from verifier.perception.confusion.sanity import remark_texts
 from verifier.perception.confusion.weights import WORTH_SAYING, rate_differences
@@ -42,6 +44,8 @@ def matrix_blocks(counts: ConfusionCounts, most: int | None = None) -> Iterator[
     In each matrix the rows are reports and the columns true labels; a column's rates sum to 1.
     """
     yield _recall_table(counts)
+    if counts.by_context is not None:
+        yield _context_table(counts, counts.by_context)
     for index in range(counts.bins.count if most is None else min(most, counts.bins.count)):
         yield _matrix_table(counts, index)
 
@@ -55,6 +59,49 @@ def _recall_table(counts: ConfusionCounts) -> Table:
     )
     header = ("distance", *(name_text(label_text(label)) for label in counts.labels))
     return Table("Reported as what it is, by true label and distance: rate (count of items)", header, rows, True)
+
+
+def _context_table(counts: ConfusionCounts, found: ContextCounts) -> Table:
+    """Hits by items of every true label, by context, over all bins."""
+    total = found.counts[0].sum(axis=0)
+    hits, items = np.diagonal(total, axis1=1, axis2=2).tolist(), total.sum(axis=1).tolist()
+    rows = tuple(
+        (Cell(name, at), *map(_rate_cell, hits[at], items[at]))
+        for at, name in enumerate((*found.contexts.names, UNTRACKED))
+        if any(items[at])
+    )
+    header = ("context", *(name_text(label_text(label)) for label in counts.labels))
+    caption = f"Reported as what it is, by true label and context ({found.contexts}), over all bins"
+    return Table(f"{caption}: rate (count of items)", header, rows, True)
+
+
+def context_lines(counts: ConfusionCounts) -> list[str]:
+    """What the data say of the contexts: which of them they support, and whether more of the past matters."""
+    found = counts.by_context
+    if found is None or counts.thresholds is not None or found.tally is None:
+        return []
+    lines = []
+    for number, label in enumerate(counts.labels):
+        name = label_text(label)
+        if label == EMPTY or not found.counts[0, :, :-1, :, number].any():
+            continue
+        try:
+            chosen = selected_contexts(found, [number])
+        except UsageError:
+            lines.append(f"{name}: too few sequences to say which contexts the data support")
+            continue
+        losses = {str(loss.contexts): f"{loss.mean:.3f}" for loss in chosen.losses}
+        lines.append(
+            f"{name}: the data support {chosen.contexts} ({losses[str(chosen.contexts)]} bits per frame on sequences "
+            f"left out; without memory {losses['none']})"
+        )
+        left = next((e for e in found.tests if e.label == name and e.contexts == str(chosen.contexts)), None)
+        if left is not None and left.p_value < CONTRADICTED_BELOW and left.z is not None:
+            lines.append(
+                f"warning: misses of {name} depend on more of the past than {chosen.contexts} "
+                f"(z = {left.z:.1f}, p = {left.p_value:.2g})"
+            )
+    return lines
 
 
 def _rate_cell(hits: int, total: int) -> Cell:
@@ -147,6 +194,7 @@ def _weight_lines(counts: ConfusionCounts) -> list[str]:
 def _notes(counts: ConfusionCounts) -> list[str]:
     dependent = dependence_remark(classes_tested(counts.metadata))
     warnings = [] if dependent is None else [dependent]
+    warnings += context_lines(counts)
     warnings += [f"note: {text}" for text in remark_texts(counts.metadata)]
     thin = list(thin_columns(counts))
     if not thin:

@@ -17,10 +17,11 @@ from numpy.typing import NDArray
 from verifier.base.errors import UsageError, unknown_name
 from verifier.base.result import Result
 from verifier.perception.confusion.bins import Bins, Variable
+from verifier.perception.confusion.contexts import Contexts, ResidualTest
 from verifier.perception.confusion.matrices import EMPTY, ConfusionMatrices, Label, label_text
 from verifier.perception.confusion.tally import Tally, summed
 from verifier.perception.confusion.tracks import Tracks, fault_of_tracks
-from verifier.perception.settings import Labelling
+from verifier.perception.settings import Gaps, Labelling
 
 LARGEST_TABLE = 2**28
 """Entries of the counts over all thresholds and bins; more are refused."""
@@ -54,6 +55,59 @@ class Sequences:
         return replace(self, tally=summed(index, self.tally.counts), tracks=tracks)
 
 
+@dataclass(frozen=True, eq=False)
+class ContextCounts:
+    """The counts divided by what the detector may remember, see `verifier.perception.confusion.contexts`.
+
+    Attributes:
+        contexts: the context function.
+        gaps: what frames of a track without an annotation do.
+        period_s: seconds from frame to frame; None where nobody says.
+        counts: (thresholds, bins, contexts + 1, predicted, true) int64; the last context holds untracked items.
+        tally: the same by sequence, bin and context numbered together, context fastest; None without sequences.
+        tests: whether the contexts, and coarser ones, say all that matters; () of a family, or where nobody tested.
+    """
+
+    contexts: Contexts
+    gaps: Gaps
+    period_s: float | None
+    counts: NDArray[np.int64]
+    tally: Tally | None = None
+    tests: tuple[ResidualTest, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.counts.ndim != 5 or self.counts.shape[2] != self.per_bin:
+            raise ValueError(f"counts by context have shape {self.counts.shape}")
+
+    @property
+    def per_bin(self) -> int:
+        """How many matrices a bin has: one per context, and that of the untracked items."""
+        return self.contexts.count + 1
+
+    def coarsened(self, coarser: Contexts) -> ContextCounts:
+        """The counts by a coarser context function; UsageError where it is none."""
+        number = np.append(self.contexts.coarsening(coarser), coarser.count)
+        shape = self.counts.shape
+        counts = np.zeros((*shape[:2], coarser.count + 1, *shape[3:]), dtype=np.int64)
+        for context, to in enumerate(number.tolist()):
+            counts[:, :, to] += self.counts[:, :, context]
+        tally = self.tally
+        if tally is not None:
+            index = tally.index.copy()
+            index[:, 1] = index[:, 1] // self.per_bin * (coarser.count + 1) + number[index[:, 1] % self.per_bin]
+            tally = summed(index, tally.counts)
+        return replace(self, contexts=coarser, counts=counts, tally=tally)
+
+    def canonical(self) -> ContextCounts:
+        """The counts summed over all bins, in one bin."""
+        tally = self.tally
+        if tally is not None:
+            index = tally.index.copy()
+            index[:, 1] %= self.per_bin
+            tally = summed(index, tally.counts)
+        return replace(self, counts=self.counts.sum(axis=1, keepdims=True), tally=tally)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ConfusionCounts(Result):
     """Confusion counts with everything a document holds.
@@ -67,9 +121,10 @@ class ConfusionCounts(Result):
         sequences: counts by sequence, or None.
         title: for people.
         metadata: further keys of the document.
+        by_context: the counts divided by context, or None.
 
     Raises:
-        ValueError: shapes differ, or the sequences do not add up to the counts.
+        ValueError: shapes differ, or sequences or contexts do not add up to the counts.
     """
 
     labelling: Labelling
@@ -80,6 +135,7 @@ class ConfusionCounts(Result):
     sequences: Sequences | None = None
     title: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    by_context: ContextCounts | None = None
 
     def __post_init__(self) -> None:
         size = len(self.labels)
@@ -92,6 +148,7 @@ class ConfusionCounts(Result):
             self.sequences.tally.dense(self.bins.count, size), self.counts
         ):
             raise ValueError("the counts by sequence do not add up to the counts")
+        self._check_contexts()
         if self.sequences is not None and self.sequences.tracks is not None:
             if self.labelling != "class":
                 raise ValueError(f"an item of a {self.labelling}-labelled matrix is no track")
@@ -99,6 +156,19 @@ class ConfusionCounts(Result):
             fault = fault_of_tracks(self.sequences.tracks, self.sequences.tally, self.bins.shape, empty)
             if fault is not None:
                 raise ValueError(f"the tracks do not fit the counts: {fault}")
+
+    def _check_contexts(self) -> None:
+        found, size = self.by_context, len(self.labels)
+        if found is None:
+            return
+        if not np.array_equal(found.counts.sum(axis=2), self.counts):
+            raise ValueError("the counts by context do not add up to the counts")
+        if (found.tally is None) != (self.sequences is None):
+            raise ValueError("counts by sequence and context go together")
+        if found.tally is not None:
+            dense = found.tally.dense(self.bins.count * found.per_bin, size)
+            if not np.array_equal(dense.reshape(found.counts.shape), found.counts):
+                raise ValueError("the counts by sequence and context do not add up to the counts by context")
 
     TOLD = "verifier.telling.confusion:counts_table"
     DRAWN = "verifier.telling.figures.recall:figure_of_counts"
@@ -142,15 +212,23 @@ class ConfusionCounts(Result):
         at = self.thresholds.index(threshold)
         sequences = self.sequences
         if sequences is not None:
-            counts = sequences.tally.counts[:, at : at + 1]
-            used = counts[:, 0] > 0
             tracks = None if sequences.tracks is None else sequences.tracks.member(at)
-            tally = Tally(sequences.tally.index[used], counts[used])
-            sequences = replace(sequences, tally=tally, tracks=tracks)
+            sequences = replace(sequences, tally=_at_threshold(sequences.tally, at), tracks=tracks)
+        found = self.by_context
+        if found is not None:
+            own = None if found.tally is None else _at_threshold(found.tally, at)
+            found = replace(found, counts=found.counts[at : at + 1], tally=own)
         metadata = {**self.metadata, "score_threshold": threshold}
         if "dependence" in metadata:
             metadata["dependence"] = metadata["dependence"][at]
-        return replace(self, thresholds=None, counts=self.counts[at : at + 1], sequences=sequences, metadata=metadata)
+        return replace(
+            self,
+            thresholds=None,
+            counts=self.counts[at : at + 1],
+            sequences=sequences,
+            metadata=metadata,
+            by_context=found,
+        )
 
     def matrices(self, where: Mapping[str, str] | None = None, kept: Collection[str] = ()) -> ConfusionMatrices:
         """One matrix per distance bin: `where` chooses bins of further variables, the others are summed over, but for
@@ -166,28 +244,50 @@ class ConfusionCounts(Result):
             UsageError: an unknown variable or bin, or the file is a family and no member was chosen.
         """
         chosen = self._chosen(where or {})
-        counts = self.counts[0].reshape(*self.bins.shape, *self.counts.shape[2:])
-        empty = self.labels.index(EMPTY)
-        for axis in reversed(range(1, len(self.bins.shape))):
-            at = chosen.get(self.bins.variables[axis - 1].name)
-            if at is not None:
-                counts = counts.take(at, axis=axis)
-            elif self.bins.variables[axis - 1].name not in kept:
-                first = counts.take(0, axis=axis)
-                counts = counts.sum(axis=axis)
-                if self.bins.of_objects[axis]:
-                    counts[..., empty] = first[..., empty]
+        counts = self._by_distance(self.counts[0], chosen, kept)
         metadata = {key: value for key, value in self.metadata.items() if key != "totals"}
         if chosen:
             metadata["where"] = {
                 each.name: each.bin_text(chosen[each.name]) for each in self.bins.variables if each.name in chosen
             }
         edges, variables = np.array(self.bins.edges_m), self._kept(kept)
-        counts = counts.reshape(-1, *self.counts.shape[2:])
         return ConfusionMatrices(self.labelling, self.labels, edges, counts, self.title, metadata, variables)
 
     def _kept(self, kept: Collection[str]) -> tuple[Variable, ...]:
         return tuple(each for each in self.bins.variables if each.name in kept)
+
+    def contexts_by_distance(
+        self, where: Mapping[str, str] | None = None, kept: Collection[str] = ()
+    ) -> ContextCounts | None:
+        """The counts by context, chosen and summed as `matrices` does; None where the file has none.
+
+        Raises:
+            UsageError: as `matrices`.
+        """
+        chosen, found = self._chosen(where or {}), self.by_context
+        if found is None:
+            return None
+        tally = None if found.tally is None else self._tally_by_distance(found.tally, chosen, kept, found.per_bin)
+        return replace(found, counts=self._by_distance(found.counts[0], chosen, kept)[None], tally=tally)
+
+    def _by_distance(
+        self, counts: NDArray[np.int64], chosen: Mapping[str, int], kept: Collection[str]
+    ) -> NDArray[np.int64]:
+        """(distance bins and bins kept, ..., true) from (bins, ..., true)."""
+        rest = counts.shape[1:]
+        counts = counts.reshape(*self.bins.shape, *counts.shape[1:])
+        empty = self.labels.index(EMPTY)
+        for axis in reversed(range(1, len(self.bins.shape))):
+            name = self.bins.variables[axis - 1].name
+            if name in chosen:
+                counts = counts.take([chosen[name]], axis=axis).squeeze(axis)
+            elif name not in kept:
+                first = counts.take([0], axis=axis)
+                total: NDArray[np.int64] = counts.sum(axis=axis)
+                if self.bins.of_objects[axis]:
+                    total[..., empty] = first[..., empty].squeeze(axis)
+                counts = total
+        return counts.reshape(-1, *rest)
 
     def by_sequence(self, where: Mapping[str, str] | None = None, kept: Collection[str] = ()) -> Sequences | None:
         """The counts of each sequence, chosen and summed as `matrices` does; None where the file has none.
@@ -200,8 +300,20 @@ class ConfusionCounts(Result):
         chosen = self._chosen(where or {})
         if self.sequences is None:
             return None
-        tally, empty = self.sequences.tally, self.labels.index(EMPTY)
-        first, *others = np.unravel_index(tally.index[:, 1], self.bins.shape)
+        tally = self._tally_by_distance(self.sequences.tally, chosen, kept)
+        tracks = self.sequences.tracks
+        if tracks is not None:
+            apart = [each.name in kept for each in self.bins.variables]
+            tracks = tracks.by_distance(
+                [chosen.get(each.name) for each in self.bins.variables], self.bins.shape, apart
+            )
+        return replace(self.sequences, tally=tally, tracks=tracks)
+
+    def _tally_by_distance(
+        self, tally: Tally, chosen: Mapping[str, int], kept: Collection[str], finer: int = 1
+    ) -> Tally:
+        """The tally in distance bins and bins kept; each is numbered `finer` times."""
+        first, *others = np.unravel_index(tally.index[:, 1] // finer, self.bins.shape)
         used = np.ones(len(tally.index), dtype=bool)
         for axis, (variable, at) in enumerate(zip(self.bins.variables, others, strict=True), 1):
             if variable.name in chosen:
@@ -209,16 +321,10 @@ class ConfusionCounts(Result):
             elif variable.name in kept:
                 first = first * variable.count + at
             elif self.bins.of_objects[axis]:
-                used &= (tally.index[:, 3] != empty) | (at == 0)
+                used &= (tally.index[:, 3] != self.labels.index(EMPTY)) | (at == 0)
         index = tally.index.copy()
-        index[:, 1] = first
-        tracks = self.sequences.tracks
-        if tracks is not None:
-            apart = [each.name in kept for each in self.bins.variables]
-            tracks = tracks.by_distance(
-                [chosen.get(each.name) for each in self.bins.variables], self.bins.shape, apart
-            )
-        return replace(self.sequences, tally=summed(index[used], tally.counts[used]), tracks=tracks)
+        index[:, 1] = first * finer + index[:, 1] % finer
+        return summed(index[used], tally.counts[used])
 
     def _chosen(self, where: Mapping[str, str]) -> dict[str, int]:
         if self.thresholds is not None:
@@ -244,3 +350,10 @@ class ConfusionCounts(Result):
         for number in range(len(self.sequences.names)):
             total[number] = self.sequences.tally.of_sequence(number).dense(self.bins.count, size)
         return total
+
+
+def _at_threshold(tally: Tally, at: int) -> Tally:
+    """The tally at one threshold of its family."""
+    counts = tally.counts[:, at : at + 1]
+    used = counts[:, 0] > 0
+    return Tally(tally.index[used], counts[used])

@@ -22,6 +22,7 @@ the frames of a track alike too, and that contradicts the channel just as much.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +37,8 @@ CONTRADICTED_BELOW = 0.01
 MOST_PERMUTATIONS, FEWEST_PERMUTATIONS = 9999, 199
 WORK = 5 * 10**7
 """Outcomes that are permuted, at most, unless `FEWEST_PERMUTATIONS` permute more: about a second."""
+RESIDUAL_WORK = 5 * 10**6
+"""The same for a residual test, of which there is one per class and context function."""
 
 _NUMBERS_AT_ONCE = 2**22
 
@@ -210,6 +213,35 @@ def dependence(outcomes: Outcomes, labels: Sequence[str], seed: int = 0) -> tupl
         tuple(_described(outcomes, rows, labels, threshold, reached[threshold], permutations))
         for threshold in range(outcomes.thresholds)
     )
+
+
+def residual_test(
+    stratum: Ints, right: Ints, history: Floats, seed: int = 0, permutations: int | None = None
+) -> tuple[float | None, float, int]:
+    """Whether wrong outcomes go with bad histories within strata: z, p-value and number of permutations.
+
+    Args:
+        stratum: (n,) what outcomes are permuted within.
+        right: (n,) 0 or 1.
+        history: (n,) stays with its row.
+        seed: of the permutations.
+        permutations: how many; None for as many as `RESIDUAL_WORK` allows.
+    """
+    stratum = np.unique(stratum, return_inverse=True)[1].reshape(-1)
+    size = np.bincount(stratum).astype(np.float64)
+    wrong, total = np.bincount(stratum, 1 - right), np.bincount(stratum, history)
+    around = np.bincount(stratum, (history - (total / size)[stratum]) ** 2)
+    variance = float((wrong * (size - wrong) / (size * np.maximum(size - 1, 1)) * around).sum())
+    seen = float(history @ (1 - right))
+    z = (seen - float((wrong / size * total).sum())) / math.sqrt(variance) if variance > 0 else None
+    rows = Outcomes(stratum, np.arange(len(right)), np.zeros_like(right), stratum, right)
+    permutations = permutations or max(FEWEST_PERMUTATIONS, min(MOST_PERMUTATIONS, RESIDUAL_WORK // len(right)))
+    at_once = max(1, _NUMBERS_AT_ONCE // len(right))
+    reached = 1
+    for levels in _permuted(rows, permutations, at_once, np.random.default_rng(seed)):
+        # Sums of the same numbers in another order differ in their last digits.
+        reached += int(np.count_nonzero((1 - levels) @ history >= seen * (1 - 1e-12)))
+    return z, reached / (1 + permutations), permutations
 
 
 def _joint(outcomes: Outcomes, rows: tuple[Ints, Ints], levels: NDArray[Any], labels: int, alone: int) -> Ints:

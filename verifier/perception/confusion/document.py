@@ -19,6 +19,7 @@ import numpy as np
 from verifier.base.files import read_json, write_text
 from verifier.perception.confusion.bins import Bins, Variable
 from verifier.perception.confusion.counts import ConfusionCounts, Sequences
+from verifier.perception.confusion.document_contexts import context_bin, context_head, context_rows
 from verifier.perception.confusion.document_reader import (
     ADDED_IN_2,
     AXES,
@@ -123,6 +124,8 @@ def confusion_text(found: ConfusionMatrices | ConfusionCounts) -> str:
         head["score_thresholds"] = list(counts.thresholds)
     if counts.bins.variables:
         head["variables"] = [_variable_json(each) for each in counts.bins.variables]
+    if counts.by_context is not None:
+        head["contexts"] = context_head(counts.by_context)
     head |= dict(counts.metadata)
     lines = [f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}," for key, value in head.items()]
     bins = [_bin_text(counts, index) for index in range(counts.bins.count)]
@@ -138,7 +141,8 @@ def _version(counts: ConfusionCounts) -> int:
     listed = tests if isinstance(tests, list) else [tests]
     later = any("combined" in each or any("bins" in test for test in each["classes"]) for each in listed)
     tracks = counts.sequences is not None and counts.sequences.tracks is not None
-    return 2 if tracks or later or any(key in counts.metadata for key in ADDED_IN_2) else 1
+    added = any(key in counts.metadata for key in ADDED_IN_2) or counts.by_context is not None
+    return 2 if tracks or later or added else 1
 
 
 def _as_counts(matrices: ConfusionMatrices) -> ConfusionCounts:
@@ -163,15 +167,23 @@ def _bin_text(counts: ConfusionCounts, index: int) -> str:
         rows = ",\n        ".join(json.dumps(row) for row in counts.counts[0, index].tolist())
     else:
         rows = ",\n        ".join(json.dumps(matrix) for matrix in counts.counts[:, index].tolist())
-    return f'    {{{ranges},\n      "counts": [\n        {rows}\n      ]}}'
+    own = ""
+    if counts.by_context is not None:
+        texts = context_bin(counts.by_context, index, family=counts.thresholds is not None)
+        lines = (f"{json.dumps(name)}: {json.dumps(matrix)}" for name, matrix in texts.items())
+        own = ',\n      "contexts": {\n        ' + ",\n        ".join(lines) + "\n      }"
+    return f'    {{{ranges},\n      "counts": [\n        {rows}\n      ]{own}}}'
 
 
 def _sequence_texts(counts: ConfusionCounts) -> list[str]:
     sequences, texts = counts.sequences, []
     assert sequences is not None
     for number, (name, frames) in enumerate(zip(sequences.names, sequences.frames.tolist(), strict=True)):
-        own = sequences.tally.of_sequence(number)
-        rows = np.column_stack([own.index[:, 1:], own.counts]).tolist()
+        if counts.by_context is None:
+            own = sequences.tally.of_sequence(number)
+            rows = np.column_stack([own.index[:, 1:], own.counts]).tolist()
+        else:
+            rows = context_rows(counts.by_context, number)
         entry: dict[str, Any] = {"name": name, "frames": frames, "counts": rows}
         if sequences.tracks is not None:
             entry["tracks"] = tracks_json(sequences.tracks, number, counts.bins.shape)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from verifier.base.errors import InputError, Place, UsageError, nearest_name, shown
 from verifier.perception.confusion.bins import Bins, Variable
 from verifier.perception.confusion.counts import ConfusionCounts, Sequences
+from verifier.perception.confusion.document_contexts import ContextsReader
 from verifier.perception.confusion.document_dependence import check_dependence
 from verifier.perception.confusion.document_tracks import TracksReader
 from verifier.perception.confusion.document_variables import (
@@ -30,7 +31,7 @@ from verifier.perception.settings import Labelling
 
 SCHEMA_NAME = "verifier.confusion"
 SCHEMA_VERSIONS = (1, 2)
-ADDED_IN_2 = ("remarks",)
+ADDED_IN_2 = ("remarks", "contexts")
 AXES = ["predicted", "true"]
 FAMILY_AXES = ["score_threshold", *AXES]
 REQUIRED = ("schema", "version", "labelling", "axes", "labels", "bins")
@@ -49,7 +50,7 @@ METADATA = (
 )
 PROVENANCE = ("command", "versions")
 """How the document was made; one made from it says that of itself, so this is not handed on."""
-OPTIONAL = ("title", "score_thresholds", "variables", "sequences", *PROVENANCE, *METADATA)
+OPTIONAL = ("title", "score_thresholds", "variables", "sequences", "contexts", *PROVENANCE, *METADATA)
 LABELLINGS: tuple[Labelling, ...] = get_args(Labelling)
 EMPTY_CLASS = "empty"
 
@@ -76,16 +77,22 @@ class DocumentReader:
         thresholds = self._thresholds(document)
         variables = read_variables(document.get("variables", []), self.fail)
         members = None if thresholds is None else len(thresholds)
-        bins, counts = self._bins(document["bins"], variables, len(labels), members)
+        contexts = ContextsReader.of(document["contexts"], self.fail) if "contexts" in document else None
+        if contexts is not None and labelling == "group":
+            raise self.fail("/contexts", "an item of a group-labelled matrix has no context")
+        bins, counts, divided = self._bins(document["bins"], variables, len(labels), members, contexts)
         self._check_empty_columns(bins, counts, labels.index(EMPTY))
         if document.get("false_positives") == "dropped":
             self._check_no_alarms(counts, labels.index(EMPTY), members)
-        sequences = None
+        sequences, by_context = None, None
         if "sequences" in document:
             tracks = None
             if document["version"] > 1 and labelling == "class":
                 tracks = TracksReader(bins.shape, len(labels), labels.index(EMPTY), members or 1, self.fail)
-            sequences = self._sequences(document["sequences"], counts, tracks)
+            per_bin = None if contexts is None else len(contexts.names)
+            sequences, finer = self._sequences(document["sequences"], counts, tracks, per_bin)
+        if contexts is not None and divided is not None:
+            by_context = contexts.counts(divided, None if sequences is None else finer)
         return ConfusionCounts(
             labelling,
             labels,
@@ -95,6 +102,7 @@ class DocumentReader:
             sequences,
             document.get("title", ""),
             self._metadata(document, members, bins.shape[0]),
+            by_context,
         )
 
     def _metadata(self, document: dict[str, Any], members: int | None, bins: int) -> dict[str, Any]:
@@ -203,9 +211,14 @@ class DocumentReader:
         return tuple(float(value) for value in found)
 
     def _bins(
-        self, found: Any, variables: tuple[Variable, ...], size: int, members: int | None
-    ) -> tuple[Bins, NDArray[np.int64]]:
-        """The bins, and their counts as (thresholds, bins, predicted, true)."""
+        self,
+        found: Any,
+        variables: tuple[Variable, ...],
+        size: int,
+        members: int | None,
+        contexts: ContextsReader | None,
+    ) -> tuple[Bins, NDArray[np.int64], NDArray[np.int64] | None]:
+        """The bins, their counts as (thresholds, bins, predicted, true), and those with an axis of contexts."""
         if not isinstance(found, list) or not found:
             raise self.fail("/bins", f"expected a list of at least one bin, got {shown(found)}")
         inner = list(itertools.product(*(range(each.count) for each in variables)))
@@ -213,7 +226,11 @@ class DocumentReader:
             raise self.fail("/bins", f"expected a multiple of {len(inner)} bins, got {len(found)}", ORDER_HINT)
         edges: list[float] = []
         counts = np.zeros((members or 1, len(found), size, size), dtype=np.int64)
+        divided = None
+        if contexts is not None:
+            divided = np.zeros((members or 1, len(found), len(contexts.names), size, size), dtype=np.int64)
         keys = {"distance_m", "counts"} | ({"where"} if variables else set())
+        keys |= {"contexts"} if contexts is not None else set()
         for index, entry in enumerate(found):
             path = f"/bins/{index}"
             if not isinstance(entry, dict) or set(entry) != keys:
@@ -227,14 +244,17 @@ class DocumentReader:
                     raise self.fail(f"{path}/distance_m", "expected the range of the bin before it", ORDER_HINT)
             else:
                 edges = self._extended(edges, f"{path}/distance_m", *bounds)
-            if members is None:
-                counts[0, index] = self._counts(f"{path}/counts", entry["counts"], size)
-            else:
-                counts[:, index] = self._family(f"{path}/counts", entry["counts"], size, members)
+            counts[:, index] = self._members(f"{path}/counts", entry["counts"], size, members)
+            if contexts is not None and divided is not None:
+                for number, matrix in contexts.bin(f"{path}/contexts", entry["contexts"]).items():
+                    at = f"{path}/contexts/{contexts.names[number]}"
+                    divided[:, index, number] = self._members(at, matrix, size, members)
         if counts.astype(np.float64).sum(axis=(1, 2, 3)).max() > LARGEST_COUNT:
             raise self.fail("/bins", "expected at most 2**53 items in all", "larger sums are not exact")
+        if contexts is not None and divided is not None:
+            contexts.check_sums(divided, counts)
         try:
-            return Bins(tuple(edges), variables), counts
+            return Bins(tuple(edges), variables), counts, divided
         except UsageError as error:
             raise self.fail("/variables", str(error)) from None
 
@@ -254,7 +274,10 @@ class DocumentReader:
             found = shown(entry["where"])
             raise self.fail(f"{path}/where", f"expected {json.dumps(expected)}, got {found}", ORDER_HINT)
 
-    def _family(self, path: str, found: Any, size: int, members: int) -> list[list[list[int]]]:
+    def _members(self, path: str, found: Any, size: int, members: int | None) -> list[list[list[int]]]:
+        """One matrix, or in a family one per score threshold."""
+        if members is None:
+            return [self._counts(path, found, size)]
         if not isinstance(found, list) or len(found) != members:
             number = f"{len(found)}" if isinstance(found, list) else shown(found)
             raise self.fail(path, f"expected {members} matrices (one per score threshold), got {number}")
@@ -284,12 +307,16 @@ class DocumentReader:
                 "write \"false_positives\": \"counted\" if unmatched detections are counted; they count as data then",
             )  # fmt: skip
 
-    def _sequences(self, found: Any, counts: NDArray[np.int64], tracks: TracksReader | None) -> Sequences:
+    def _sequences(
+        self, found: Any, counts: NDArray[np.int64], tracks: TracksReader | None, per_bin: int | None
+    ) -> tuple[Sequences, Tally]:
+        """The sequences, and their tally by context where a bin has `per_bin` contexts, else the same tally."""
         if not isinstance(found, list) or not found:
             raise self.fail("/sequences", f"expected a list of at least one sequence, got {shown(found)}")
         names: dict[str, int] = {}
         rows: list[list[int]] = []
-        limits = [*counts.shape[1:], *[LARGEST_COUNT + 1] * len(counts)]
+        limits = [counts.shape[1], *([] if per_bin is None else [per_bin]), *counts.shape[2:]]
+        limits += [LARGEST_COUNT + 1] * len(counts)
         with_tracks = tracks is not None and any(isinstance(each, dict) and "tracks" in each for each in found)
         keys = ("name", "frames", "counts", *(("tracks",) if with_tracks else ()))
         for number, entry in enumerate(found):
@@ -305,25 +332,30 @@ class DocumentReader:
             if not isinstance(entry["counts"], list):
                 raise self.fail(f"{path}/counts", f"expected a list of rows, got {shown(entry['counts'])}")
             for place, row in enumerate(entry["counts"]):
-                self._check_row(f"{path}/counts/{place}", row, limits)
+                self._check_row(f"{path}/counts/{place}", row, limits, per_bin is not None)
                 rows.append([number, *row])
         table = np.array(rows, dtype=np.int64).reshape(len(rows), len(limits) + 1)
-        tally = summed(table[:, :4], table[:, 4:])
-        self._check_sum(tally, len(rows), counts)
+        if per_bin is not None:
+            table[:, 1] = table[:, 1] * per_bin + table[:, 2]
+            table = np.delete(table, 2, axis=1)
+        finer = summed(table[:, :4], table[:, 4:])
+        if len(finer.index) != len(rows):
+            raise self.fail("/sequences", "a cell occurs twice in one sequence")
+        tally = finer if per_bin is None else finer.coarser_bins(per_bin)
+        self._check_sum(tally, counts)
         own = tracks.read([entry["tracks"] for entry in found], tally) if tracks is not None and with_tracks else None
-        return Sequences(tuple(names), np.array(list(names.values()), dtype=np.int64), tally, own)
+        return Sequences(tuple(names), np.array(list(names.values()), dtype=np.int64), tally, own), finer
 
-    def _check_row(self, path: str, row: Any, limits: list[int]) -> None:
+    def _check_row(self, path: str, row: Any, limits: list[int], by_context: bool) -> None:
         if not isinstance(row, list) or len(row) != len(limits):
-            expected = f"[bin, predicted, true, count, ...] with {len(limits)} numbers"
+            context = "context, " if by_context else ""
+            expected = f"[bin, {context}predicted, true, count, ...] with {len(limits)} numbers"
             raise self.fail(path, f"expected {expected}, got {shown(row)}")
         for place, (value, limit) in enumerate(zip(row, limits, strict=True)):
             if type(value) is not int or not 0 <= value < limit:
                 raise self.fail(f"{path}/{place}", f"expected an integer from 0 to {limit - 1}, got {shown(value)}")
 
-    def _check_sum(self, tally: Tally, rows: int, counts: NDArray[np.int64]) -> None:
-        if len(tally.index) != rows:
-            raise self.fail("/sequences", "a cell occurs twice in one sequence")
+    def _check_sum(self, tally: Tally, counts: NDArray[np.int64]) -> None:
         differing = np.argwhere(tally.dense(counts.shape[1], counts.shape[2]) != counts)
         if len(differing):
             _, at_bin, predicted, true = differing[0].tolist()

@@ -2,8 +2,8 @@
 
 `counts[i][j]` is the number of items with predicted label i and true label j. A column sums to the items of one true
 label. Bins are half-open, sorted, without gaps; the distance is that of the true object. In a family over score
-thresholds, `counts[t][i][j]` belongs to threshold t. Version 2 adds the tracks of sequences, remarks, and tests of
-dependence combined over merged files; a file that has none of them is of version 1.
+thresholds, `counts[t][i][j]` belongs to threshold t. Version 2 adds the tracks of sequences, remarks, counts by
+context, and tests of dependence combined over merged files; a file that has none of them is of version 1.
 
 People write these files: whoever counts with them reads them by `document_reader`, which says what to do.
 """
@@ -18,7 +18,7 @@ from verifier.base.documents import Count, Limits, Magnitude, Share
 from verifier.perception.confusion.bins import Scope
 from verifier.perception.confusion.document_dependence import COMBINED
 from verifier.perception.confusion.matrices import LARGEST_COUNT
-from verifier.perception.settings import Labelling
+from verifier.perception.settings import Gaps, Labelling
 
 ClassName = Annotated[str, Limits(min_length=1)]
 Metres = Annotated[float, Limits(ge=0, le=1e9)]
@@ -69,12 +69,53 @@ class TracksRecord:
 
 @dataclass(frozen=True)
 class SequenceRecord:
-    """One drive or scene; its counts are rows [bin, predicted, true, count], in a family one count per threshold."""
+    """One drive or scene; its counts are rows [bin, predicted, true, count], in a family one count per threshold.
+
+    Where the document has contexts the rows are [bin, context, predicted, true, count]; the number of a context is
+    its place in the list of all, `untracked` the last.
+    """
 
     name: str
     frames: Count
     counts: tuple[Annotated[tuple[Count, ...], Limits(min_length=4)], ...]
     tracks: TracksRecord | None = None
+
+
+@dataclass(frozen=True)
+class ContextTest:
+    """Of one class and context function: whether misses depend on more of the past than the context.
+
+    Attributes:
+        z: how far wrong reports go with bad histories beyond chance, in standard deviations; None where outcomes of
+            one bin and context are all equal.
+        p_value: by permutation within bins and contexts.
+    """
+
+    label: str
+    contexts: str
+    z: float | None
+    p_value: Share
+    permutations: Count
+
+
+@dataclass(frozen=True)
+class ContextsRecord:
+    """What the counts by context may remember of an object: outcomes of the frames before. Version 2.
+
+    Attributes:
+        kind: run: the length of the run of equal outcomes, up to `cap`. last: the last `cap` outcomes.
+        of: an outcome is whether the report was right.
+        gaps: what frames of a track without an annotation do: begin again, keep the context, or count as wrong.
+        period_s: seconds from frame to frame.
+        tests: of class-labelled matrices with one score threshold.
+    """
+
+    kind: Literal["run", "last"]
+    cap: Annotated[int, Limits(ge=1, le=50)]
+    of: Literal["outcome"]
+    gaps: Gaps
+    period_s: Annotated[float, Limits(gt=0, le=1e6)] | None = None
+    tests: tuple[ContextTest, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,11 +126,13 @@ class BinRecord:
         distance_m: [low, high); high is None in a last bin without end.
         counts: the matrix; in a family one per score threshold.
         where: of each further variable the bin: its name, or its range.
+        contexts: the same by context, with `untracked` for items without a track; they add up to `counts`.
     """
 
     distance_m: tuple[Metres, Metres | None]
     counts: Matrix | Annotated[tuple[Matrix, ...], Limits(min_length=1)]
     where: Mapping[str, str | Range] | None = None
+    contexts: Mapping[str, Matrix | Annotated[tuple[Matrix, ...], Limits(min_length=1)]] | None = None
 
 
 @dataclass(frozen=True)
@@ -203,6 +246,7 @@ class ConfusionDocument:
     dependence: Dependence | Annotated[tuple[Dependence, ...], Limits(min_length=1)] | None = None
     remarks: tuple[RemarkRecord, ...] = ()
     notes: Any = None
+    contexts: ContextsRecord | None = None
     bins: Annotated[tuple[BinRecord, ...], Limits(min_length=1)]
     sequences: Annotated[tuple[SequenceRecord, ...], Limits(min_length=1)] = ()
 
@@ -246,6 +290,7 @@ _FIRST_VERSION: Mapping[str, Any] = {
     "then": {
         "properties": {
             "remarks": False,
+            "contexts": False,
             "sequences": {"items": {"properties": {"tracks": False}}},
             "dependence": {"not": {"anyOf": [_LATER, {"type": "array", "contains": _LATER}]}},
         }

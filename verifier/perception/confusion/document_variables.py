@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 from verifier.base.errors import InputError, UsageError, shown
 from verifier.perception.confusion.bins import Variable
 
-Fail: TypeAlias = Callable[[str, str], InputError]
-"""Makes the complaint about the element at a JSON pointer."""
 ORDER_HINT = "distance changes slowest, the last variable fastest, and each bin says its ranges"
+
+
+class Fail(Protocol):
+    """Makes the complaint about the element at a JSON pointer."""
+
+    def __call__(self, path: str, message: str, hint: str | None = None) -> InputError:
+        """The complaint; `hint` says what to do."""
 
 
 def read_variables(found: Any, fail: Fail) -> tuple[Variable, ...]:

@@ -188,4 +188,8 @@ def sequences_in_drives(counts: ConfusionCounts, table: DriveTable) -> Confusion
     source = counts.metadata.get("source")
     told = dict(source) if isinstance(source, Mapping) else {} if source is None else {"of": source}
     told["drives"] = table.record()
-    return with_sanity(replace(counts, sequences=grouped, metadata={**counts.metadata, "source": told}))
+    found = counts.by_context
+    if found is not None and found.tally is not None:
+        found = replace(found, tally=found.tally.renumbered(number))
+    metadata = {**counts.metadata, "source": told}
+    return with_sanity(replace(counts, sequences=grouped, metadata=metadata, by_context=found))

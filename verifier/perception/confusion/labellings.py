@@ -92,10 +92,44 @@ def group_items(scene: Scene, rule: CountingRule, group: Ints, distance_m: Float
     return [*items, *_empty_items(scene, rule)]
 
 
-def proposition_items(scene: Scene, rule: CountingRule) -> list[Items]:
-    """One item per frame and place, labelled with sets of classes (Algorithm 1)."""
+@dataclass(frozen=True, eq=False)
+class PropositionSets:
+    """What stands and what is reported in each frame and place that has either; m of them.
+
+    Attributes:
+        frame: (m,).
+        place: (m,).
+        true: (m,) label of the classes present.
+        level: (m, classes) at how many thresholds each class is reported.
+        label_of: (2^classes,) the label of a set of classes, as bits.
+        object_rows: (n,) rows of the scene's objects that stand in one of them.
+        object_at: (n,) in which one.
+    """
+
+    frame: Ints
+    place: Ints
+    true: Ints
+    level: Ints
+    label_of: Ints
+    object_rows: Ints
+    object_at: Ints
+
+    @property
+    def bits(self) -> Ints:
+        """(classes,) the bit of each class in a set."""
+        return 1 << np.arange(self.level.shape[1])
+
+    def reported(self, threshold: int) -> Ints:
+        """(m,) the label reported at one threshold."""
+        found: Ints = self.label_of[(self.level > threshold) @ self.bits]
+        return found
+
+
+def proposition_sets(scene: Scene, rule: CountingRule) -> PropositionSets:
+    """The sets of classes present and reported, by frame and place."""
     bins = scene.frames_at.shape[1]
-    objects = scene.objects.take((scene.objects.label >= 0) & (scene.objects.place >= 0))
+    rows = np.flatnonzero((scene.objects.label >= 0) & (scene.objects.place >= 0))
+    objects = scene.objects.take(rows)
     leftovers = scene.leftovers.take(scene.leftovers.reported >= 0)
     keys = np.concatenate([objects.frame, leftovers.frame]) * bins + np.concatenate([objects.bin, leftovers.place])
     found, at = distinct(keys, len(scene.sequence) * bins)
@@ -106,24 +140,35 @@ def proposition_items(scene: Scene, rule: CountingRule) -> list[Items]:
     reporting = objects.reported >= 0
     np.maximum.at(level, (object_at[reporting], objects.reported[reporting]), objects.level[reporting])
     np.maximum.at(level, (at[len(objects.frame) :], leftovers.reported), leftovers.level)
-
-    bits = 1 << np.arange(classes)
     label_of = np.zeros(1 << classes, dtype=np.int64)
     label_of[rule.label_masks] = np.arange(len(rule.label_masks))
-    true = label_of[present @ bits]
+    true = label_of[present @ (1 << np.arange(classes))]
+    return PropositionSets(*np.divmod(found, bins), true, level, label_of, rows, object_at)
+
+
+def proposition_items(scene: Scene, rule: CountingRule) -> list[Items]:
+    """One item per frame and place, labelled with sets of classes (Algorithm 1)."""
+    sets = proposition_sets(scene, rule)
+    count, classes = sets.level.shape
     # From the lowest threshold up, classes drop out of the reported set in the order of their levels.
-    order = np.argsort(level, axis=1, kind="stable")
-    levels = np.take_along_axis(level, order, axis=1)
-    reported = np.flip(np.cumsum(np.flip(bits[order], axis=1), axis=1), axis=1)
-    edges = np.column_stack([np.zeros(len(found), np.int64), levels, np.full(len(found), rule.threshold_count)])
-    masks = np.column_stack([reported, np.zeros(len(found), np.int64)])
-    frame, place = np.divmod(found, bins)
+    order = np.argsort(sets.level, axis=1, kind="stable")
+    levels = np.take_along_axis(sets.level, order, axis=1)
+    reported = np.flip(np.cumsum(np.flip(sets.bits[order], axis=1), axis=1), axis=1)
+    edges = np.column_stack([np.zeros(count, np.int64), levels, np.full(count, rule.threshold_count)])
+    masks = np.column_stack([reported, np.zeros(count, np.int64)])
     items = [
-        _items(scene.sequence[frame], place, label_of[masks[:, k]], true, edges[:, k], edges[:, k + 1])
+        _items(
+            scene.sequence[sets.frame],
+            sets.place,
+            sets.label_of[masks[:, k]],
+            sets.true,
+            edges[:, k],
+            edges[:, k + 1],
+        )
         for k in range(classes + 1)
     ]
     nothing = len(rule.label_masks) - 1
-    return [*items, *_free_frames(scene, frame, place, rule, nothing)]
+    return [*items, *_free_frames(scene, sets.frame, sets.place, rule, nothing)]
 
 
 def _object_items(objects: Seen, scene: Scene, rule: CountingRule, high: Ints | None = None) -> list[Items]:
@@ -154,24 +199,36 @@ def _rows(objects: Seen, scene: Scene, predicted: Ints, low: Ints, high: Ints, c
 def _empty_items(scene: Scene, rule: CountingRule) -> list[Items]:
     """Column "empty" of class- and group-labelled matrices, in every bin of each place."""
     bins, empty = scene.frames_at.shape[1], len(rule.classes)
-    size = len(scene.sequence) * bins
     standing = scene.objects.place >= 0
-    taken, _ = distinct(scene.objects.frame[standing] * bins + scene.objects.place[standing], size)
+    keys = scene.objects.frame[standing] * bins + scene.objects.place[standing]
+    taken, _ = distinct(keys, len(scene.sequence) * bins)
+    at, alarms = surest_leftovers(scene, taken)
+    none, top = np.zeros(len(at), np.int64), np.full(len(at), rule.threshold_count)
+    nothing, sequence = np.full(len(at), empty), scene.sequence[alarms.frame]
+    items = [
+        _items(sequence, alarms.place, alarms.reported, nothing, none, alarms.level),
+        _items(sequence, alarms.place, nothing, nothing, alarms.level, top),
+    ]
+    items += _free_frames(scene, *np.divmod(np.concatenate([taken, at]), bins), rule, empty)
+    return [spread_in_place(each, scene.layout) for each in items]
+
+
+def surest_leftovers(scene: Scene, taken: Ints) -> tuple[Ints, Seen]:
+    """The surest leftover of each frame and place in which nothing stands.
+
+    Args:
+        scene: what is counted.
+        taken: where something stands, increasing: frame * bins + place.
+
+    Returns:
+        (k,) frame * bins + place, increasing, and the leftovers.
+    """
     leftovers = scene.leftovers
-    keys = leftovers.frame * bins + leftovers.place
+    keys = leftovers.frame * scene.frames_at.shape[1] + leftovers.place
     free = np.flatnonzero(~_is_in(keys, taken))
     order = free[np.lexsort((free, -leftovers.score[free], keys[free]))]
     first = order[_first_of_each_sorted(keys[order])]
-    alarms, frame, place = leftovers.take(first), leftovers.frame[first], leftovers.place[first]
-    none, top = np.zeros(len(first), np.int64), np.full(len(first), rule.threshold_count)
-    nothing, sequence = np.full(len(first), empty), scene.sequence[frame]
-    items = [
-        _items(sequence, place, alarms.reported, nothing, none, alarms.level),
-        _items(sequence, place, nothing, nothing, alarms.level, top),
-    ]
-    both = np.concatenate([taken, keys[first]])
-    items += _free_frames(scene, *np.divmod(both, bins), rule, empty)
-    return [_spread(each, scene.layout) for each in items]
+    return keys[first], leftovers.take(first)
 
 
 def _free_frames(scene: Scene, frame: Ints, place: Ints, rule: CountingRule, nothing: int) -> list[Items]:
@@ -185,12 +242,13 @@ def _free_frames(scene: Scene, frame: Ints, place: Ints, rule: CountingRule, not
     return [_items(sequence, at, label, label, none, top, free[sequence, at])]
 
 
-def _spread(items: Items, layout: Layout) -> Items:
-    """Repeat items of places in all bins that lie in them."""
-    bins = layout.spread[np.searchsorted(layout.places, items.index[:, 1])]
+def spread_in_place(items: Items, layout: Layout, finer: int = 1) -> Items:
+    """Repeat items of places in all bins that lie in them; each bin is numbered `finer` times."""
+    at, within = np.divmod(items.index[:, 1], finer)
+    bins = layout.spread[np.searchsorted(layout.places, at)]
     times = bins.shape[1]
     index = np.repeat(items.index, times, axis=0)
-    index[:, 1] = bins.reshape(-1)
+    index[:, 1] = bins.reshape(-1) * finer + np.repeat(within, times)
     return Items(index, np.repeat(items.low, times), np.repeat(items.high, times), np.repeat(items.weight, times))
 
 

@@ -10,8 +10,9 @@ from typing import Any, get_args
 
 import numpy as np
 
+from verifier.base.arrays import Ints
 from verifier.base.errors import InputError, Place, UsageError, shown
-from verifier.perception.confusion.counts import ConfusionCounts, Sequences
+from verifier.perception.confusion.counts import ConfusionCounts, ContextCounts, Sequences
 from verifier.perception.confusion.document_dependence import combined_dependence
 from verifier.perception.confusion.matrices import Label
 from verifier.perception.confusion.sanity import OF_COUNTS, Remark, remark, with_sanity
@@ -72,7 +73,10 @@ def merge(
             for part, name, digest in zip(parts, _without_folders(names), digests, strict=True)
         ]
     }
-    found = replace(first, counts=total, sequences=_joined(parts, names, same_sequences), metadata=metadata)
+    numbers: list[Ints] = []
+    sequences = _joined(parts, names, same_sequences, numbers)
+    by_context = _joined_contexts(parts, None if sequences is None else numbers)
+    found = replace(first, counts=total, sequences=sequences, metadata=metadata, by_context=by_context)
     made = list(_remarks_on_making(parts, names, len(tests), found))
     return with_sanity(found, made)
 
@@ -123,6 +127,7 @@ def _check_fits(first: ConfusionCounts, first_name: str, part: ConfusionCounts, 
         ("distance bins", list(first.bins.edges_m), list(part.bins.edges_m)),
         ("variables", list(map(str, first.bins.variables)), list(map(str, part.bins.variables))),
         ("score thresholds", first.thresholds, part.thresholds),
+        ("contexts", _context_text(first), _context_text(part)),
     ]
     differing += [(key, first.metadata.get(key), part.metadata.get(key)) for key in (*MUST_AGREE, "score_threshold")]
     for what, mine, other in differing:
@@ -142,6 +147,11 @@ def _difference(mine: Any, other: Any) -> str:
     return f"{shown(other)} here, {shown(mine)} there"
 
 
+def _context_text(counts: ConfusionCounts) -> str:
+    found = counts.by_context
+    return "none" if found is None else f"{found.contexts}, gaps {found.gaps}, period {found.period_s} s"
+
+
 def _texts(labels: Sequence[Label]) -> list[list[str]]:
     return [sorted(label) for label in labels]
 
@@ -156,7 +166,23 @@ def _without_folders(names: Sequence[str]) -> list[str]:
     return found
 
 
-def _joined(parts: Sequence[ConfusionCounts], names: Sequence[str], same_sequences: str) -> Sequences | None:
+def _joined_contexts(parts: Sequence[ConfusionCounts], numbers: Sequence[Ints] | None) -> ContextCounts | None:
+    """The counts by context of all parts, which have the same contexts; `numbers` are those of their sequences."""
+    divided = [part.by_context for part in parts if part.by_context is not None]
+    if not divided:
+        return None
+    total = sum((each.counts for each in divided[1:]), start=divided[0].counts)
+    tally = None
+    if numbers is not None:
+        own = [each.tally.renumbered(of) for each, of in zip(divided, numbers, strict=True) if each.tally is not None]
+        tally = summed(np.concatenate([each.index for each in own]), np.concatenate([each.counts for each in own]))
+    return replace(divided[0], counts=total, tally=tally, tests=divided[0].tests if len(parts) == 1 else ())
+
+
+def _joined(
+    parts: Sequence[ConfusionCounts], names: Sequence[str], same_sequences: str, numbers_of: list[Ints]
+) -> Sequences | None:
+    """All sequences, numbered through; the numbers of those of each part are appended to `numbers_of`."""
     found: dict[str, int] = {}
     frames: list[int] = []
     indices, counts, tracks = [], [], []
@@ -166,6 +192,12 @@ def _joined(parts: Sequence[ConfusionCounts], names: Sequence[str], same_sequenc
         numbers = []
         for name, count in zip(part.sequences.names, part.sequences.frames.tolist(), strict=True):
             own = f"{short}/{name}" if same_sequences == "rename" else name
+            if own in found and part.by_context is not None and same_sequences == "add":
+                raise InputError(
+                    f"sequence {shown(own)} is in an earlier file, too, and contexts do not add up over parts of it",
+                    Place(file),
+                    "count the sequence as a whole, or without --memory",
+                )
             if own in found and same_sequences != "add":
                 raise InputError(
                     f"sequence {shown(own)} is in an earlier file, too",
@@ -178,6 +210,7 @@ def _joined(parts: Sequence[ConfusionCounts], names: Sequence[str], same_sequenc
             frames[number] += count
             numbers.append(number)
         own_numbers = np.array(numbers, dtype=np.int64)
+        numbers_of.append(own_numbers)
         tally = part.sequences.tally.renumbered(own_numbers)
         indices.append(tally.index)
         counts.append(tally.counts)

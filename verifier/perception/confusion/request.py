@@ -10,17 +10,13 @@ keeps in files while it counts.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from verifier.base.arrays import Ints
 from verifier.base.errors import UsageError
 from verifier.perception.confusion.choices import (
     counting_rule,
@@ -29,6 +25,8 @@ from verifier.perception.confusion.choices import (
     reader_options,
     reading,
 )
+from verifier.perception.confusion.context_counts import Memory, with_contexts
+from verifier.perception.confusion.contexts import Contexts
 from verifier.perception.confusion.counting import Observed, confusion_counts
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.dependence import Outcomes, dependence
@@ -40,7 +38,7 @@ from verifier.perception.confusion.record import Table, record_table
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.sanity import refuse_absurd
 from verifier.perception.confusion.streaming import StreamFiles, count_chunks
-from verifier.perception.confusion.tracks import track_numbers
+from verifier.perception.confusion.tracks import frame_numbers, track_numbers
 from verifier.perception.detections import (
     Chunk,
     DetectionSet,
@@ -102,7 +100,24 @@ def counted(settings: CountSettings, report: Callable[[int, int], None] = lambda
     check_data_named(settings)
     if settings.spec is not None and not settings.matching_audit:
         raise UsageError("--spec belongs to --matching-audit; to verify the matrices, write them and use verify run")
-    return _counted_in_chunks(settings, report) if check_stream(settings) else _counted_at_once(settings)
+    memory = _memory(settings)
+    if not check_stream(settings):
+        return _counted_at_once(settings, memory)
+    if memory is not None:
+        raise UsageError("--memory follows whole tracks, and --stream counts them in parts: leave out one of them")
+    return _counted_in_chunks(settings, report)
+
+
+def _memory(settings: CountSettings) -> Memory | None:
+    """What is counted of contexts; None for nothing."""
+    contexts = Contexts.parsed(settings.memory)
+    if settings.period is not None and not 0 < settings.period <= 1e6:
+        raise UsageError(f"--period: expected seconds above 0, at most 1e6, got {settings.period:g}")
+    if contexts.kind != "none":
+        return Memory(contexts, settings.gaps, settings.period)
+    if settings.period is not None or settings.gaps != "break":
+        raise UsageError("--gaps and --period belong to --memory")
+    return None
 
 
 def prepared(settings: CountSettings) -> tuple[DetectionSet, CountingRule]:
@@ -130,7 +145,7 @@ def merged(settings: MergeSettings) -> ConfusionCounts:
     return counts if settings.groups is None else sequences_in_drives(counts, read_drives(settings.groups))
 
 
-def _counted_at_once(settings: CountSettings) -> Counted:
+def _counted_at_once(settings: CountSettings, memory: Memory | None) -> Counted:
     data, rule = prepared(settings)
     table = None if settings.groups is None else read_drives(settings.groups)
     by_frame = table is not None and table.of == "frame"
@@ -142,6 +157,8 @@ def _counted_at_once(settings: CountSettings) -> Counted:
     record = None if observed is None or settings.record is None else record_table(data, rule, observed)
     if observed is not None and (dependence := dependence_document(data, observed, rule)) is not None:
         counts = replace(counts, metadata={**counts.metadata, "dependence": dependence})
+    if memory is not None:
+        counts = with_contexts(counts, in_drives, observed, rule, memory)
     if table is not None and not by_frame:
         counts = sequences_in_drives(counts, table)
     return Counted(counts, record)
@@ -251,34 +268,3 @@ def track_outcomes(data: DetectionSet, observed: Observed, rule: CountingRule) -
         rule.threshold_count,
         rule.bins.distance_part(place),
     )
-
-
-def frame_numbers(names: Sequence[str], sequence: NDArray[np.int32]) -> Ints:
-    """(f,) a number for each frame, from 0; it grows by 1 from each frame to the next of its sequence.
-
-    Where the names of a sequence's frames differ in one number only, such as "0000/000012", and these lie on a grid,
-    the number is the place on the grid: frames that are not listed leave gaps. Where they lie on none, such as
-    time stamps, frames follow each other in their order, and in all other cases in the order of the list.
-    """
-    found = np.zeros(len(names), dtype=np.int64)
-    order = np.argsort(sequence, kind="stable")
-    ends = np.flatnonzero(np.diff(sequence[order], append=-1)) + 1
-    for low, high in pairwise([0, *ends.tolist()]):
-        rows = order[low:high]
-        found[rows] = _numbered([names[row] for row in rows.tolist()])
-    return found
-
-
-def _numbered(names: Sequence[str]) -> Ints:
-    matches = [re.fullmatch(r"(.*?)(\d+)(\D*)", name, re.ASCII | re.DOTALL) for name in names]
-    parts = [match.groups() for match in matches if match is not None]
-    if len(parts) < len(names) or len({(before, after) for before, _, after in parts}) > 1:
-        return np.arange(len(names))
-    numbers = [int(number) for _, number, _ in parts]
-    ordered = sorted(set(numbers))
-    step = min((after - before for before, after in pairwise(ordered)), default=1)
-    regular = all((number - ordered[0]) % step == 0 for number in ordered)
-    if regular and (ordered[-1] - ordered[0]) // step < 2**62:
-        return np.array([(number - ordered[0]) // step for number in numbers], dtype=np.int64)
-    place: Mapping[int, int] = {number: at for at, number in enumerate(ordered)}
-    return np.array([place[number] for number in numbers], dtype=np.int64)

@@ -43,6 +43,12 @@ class Tally:
         low, high = np.searchsorted(self.index[:, 0], [sequence, sequence + 1])
         return Tally(self.index[low:high], self.counts[low:high])
 
+    def coarser_bins(self, finer: int) -> Tally:
+        """So many bins that follow each other become one."""
+        index = self.index.copy()
+        index[:, 1] //= finer
+        return summed(index, self.counts)
+
     def renumbered(self, sequence_of: NDArray[np.int64]) -> Tally:
         """Sequence s becomes `sequence_of[s]`; rows that then coincide are added."""
         index = self.index.copy()

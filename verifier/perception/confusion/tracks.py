@@ -12,9 +12,10 @@ sums over distance, over a further variable, or over several are counted, too, a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -288,3 +289,34 @@ def track_numbers(annotations: Boxes, frame_sequence: NDArray[np.int32]) -> Ints
     sequence = frame_sequence[annotations.frame[known]].astype(np.int64)
     found[known] = np.unique(sequence * max(len(names), 1) + code.reshape(-1), return_inverse=True)[1].reshape(-1)
     return found
+
+
+def frame_numbers(names: Sequence[str], sequence: NDArray[np.int32]) -> Ints:
+    """(f,) a number for each frame, from 0; it grows by 1 from each frame to the next of its sequence.
+
+    Where the names of a sequence's frames differ in one number only, such as "0000/000012", and these lie on a grid,
+    the number is the place on the grid: frames that are not listed leave gaps. Where they lie on none, such as
+    time stamps, frames follow each other in their order, and in all other cases in the order of the list.
+    """
+    found = np.zeros(len(names), dtype=np.int64)
+    order = np.argsort(sequence, kind="stable")
+    ends = np.flatnonzero(np.diff(sequence[order], append=-1)) + 1
+    for low, high in pairwise([0, *ends.tolist()]):
+        rows = order[low:high]
+        found[rows] = _numbered([names[row] for row in rows.tolist()])
+    return found
+
+
+def _numbered(names: Sequence[str]) -> Ints:
+    matches = [re.fullmatch(r"(.*?)(\d+)(\D*)", name, re.ASCII | re.DOTALL) for name in names]
+    parts = [match.groups() for match in matches if match is not None]
+    if len(parts) < len(names) or len({(before, after) for before, _, after in parts}) > 1:
+        return np.arange(len(names))
+    numbers = [int(number) for _, number, _ in parts]
+    ordered = sorted(set(numbers))
+    step = min((after - before for before, after in pairwise(ordered)), default=1)
+    regular = all((number - ordered[0]) % step == 0 for number in ordered)
+    if regular and (ordered[-1] - ordered[0]) // step < 2**62:
+        return np.array([(number - ordered[0]) // step for number in numbers], dtype=np.int64)
+    place: Mapping[int, int] = {number: at for at, number in enumerate(ordered)}
+    return np.array([place[number] for number in numbers], dtype=np.int64)

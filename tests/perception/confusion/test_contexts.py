@@ -1,0 +1,505 @@
+"""Counts by context: against the plain definition, their laws, real tracks, documents, and what is refused."""
+
+import copy
+import json
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise, product
+
+import jsonschema
+import numpy as np
+import pytest
+from counting_scenes import EDGES, LEFTOVER, PLAIN, rules, scenes
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from plain_contexts import name_of, plain_contexts, twice_in_a_frame
+from plain_counter import Object, Report, detection_set
+from scipy.stats import binomtest
+
+from verifier.base.errors import InputError, UsageError
+from verifier.evidence.documents import schema_of
+from verifier.perception.confusion.bins import Bins
+from verifier.perception.confusion.context_counts import Memory, _histories, with_contexts
+from verifier.perception.confusion.context_selection import held_out_loss, log10_e_value, selected_contexts
+from verifier.perception.confusion.contexts import UNTRACKED, Contexts
+from verifier.perception.confusion.counting import confusion_counts, count_and_observe
+from verifier.perception.confusion.counts import ContextCounts
+from verifier.perception.confusion.dependence import residual_test
+from verifier.perception.confusion.document import confusion_text, read_counts, write_confusion
+from verifier.perception.confusion.document_reader import DocumentReader
+from verifier.perception.confusion.merging import merge
+from verifier.perception.confusion.replay import Tracked, Tracker, _confirmed, replayed
+from verifier.perception.confusion.request import counted
+from verifier.perception.confusion.rules import CountingRule
+from verifier.perception.confusion.tally import summed
+from verifier.perception.matching import MatchingPolicy, match
+from verifier.perception.settings import CountSettings
+
+KINDS = [Contexts("run", 1), Contexts("run", 3), Contexts("last", 1), Contexts("last", 3), Contexts()]
+POLICY = MatchingPolicy("centre_bev", 2.0)
+SCHEMA = jsonschema.Draft202012Validator(schema_of("verifier.confusion"))
+
+
+def count(scene, rule, memory, policy=POLICY):
+    data = detection_set(*scene)
+    found, observed = count_and_observe(data, policy, rule)
+    return with_contexts(confusion_counts(found, rule, policy), data, observed, rule, memory)
+
+
+def cells(counts, member=0):
+    """{(sequence, bin, context, reported, true): count} of the cells that are not zero."""
+    divided, found = counts.by_context, Counter()
+    names = (*divided.contexts.names, UNTRACKED)
+    for (sequence, finer, predicted, true), numbers in zip(
+        divided.tally.index.tolist(), divided.tally.counts.tolist(), strict=True
+    ):
+        at, context = divmod(finer, divided.per_bin)
+        place = tuple(int(k) for k in np.unravel_index(at, counts.bins.shape))
+        if numbers[member]:
+            key = (counts.sequences.names[sequence], place, names[context], counts.labels[predicted])
+            found[(*key, counts.labels[true])] = numbers[member]
+    return found
+
+
+@st.composite
+def tracked_scenes(draw, *, single=True):
+    """A few objects seen in most of the frames of a drive, so that contexts grow; each once in a frame if single."""
+    frames, objects, reports = draw(scenes())
+    objects = [replace(each, track=draw(st.integers(-1, 2))) for each in objects]
+    length = draw(st.integers(3, 8))
+    frames = [*frames, *["A"] * length]
+    for track in range(3, 5):
+        kind, x = draw(st.sampled_from(["ped", "obs"])), draw(st.integers(2, 12))
+        for frame in range(len(frames) - length, len(frames)):
+            if draw(st.integers(0, 4)):
+                x += draw(st.sampled_from([0, 0, 3]))
+                objects.append(Object(frame, kind, x, float(track), draw(st.integers(0, 1)), track))
+                if draw(st.booleans()):
+                    reports.append(Report(frame, kind, x, float(track), draw(st.sampled_from([0.2, 0.4]))))
+    if single:
+        objects = list({(each.track, each.kind, each.frame) if each.track >= 0 else k: each
+                        for k, each in enumerate(objects)}.values())  # fmt: skip
+    return frames, objects, reports
+
+
+@given(
+    tracked_scenes(single=False), rules(("class", "proposition")), st.sampled_from(KINDS),
+    st.sampled_from(["break", "hold", "miss"]), st.sampled_from([None, (0.15, 0.35)]),
+)  # fmt: skip
+def test_counts_by_context_are_as_defined(scene, rule, contexts, gaps, thresholds):
+    rule = replace(rule, thresholds=thresholds)
+    frames, objects, reports = scene
+    assume(any(each.track >= 0 for each in objects))
+    if twice_in_a_frame(objects):
+        with pytest.raises(InputError, match="has two objects of class"):
+            count(scene, rule, Memory(contexts, gaps, seed=None))
+        return
+    found = count(scene, rule, Memory(contexts, gaps, seed=None))
+    assert np.array_equal(found.by_context.counts.sum(axis=2), found.counts)
+    for member, threshold in enumerate(thresholds or (-np.inf,)):
+        matches = match(detection_set(frames, objects, reports), POLICY)
+        matched = {d: a for d, a in enumerate(matches.annotation_of.tolist()) if a >= 0}
+        nearest = {d: a for d, a in enumerate(matches.nearest.tolist()) if a >= 0}
+        expected = plain_contexts(
+            frames, objects, reports, matched, nearest, PLAIN[rule.bins.variables], contexts.kind, contexts.cap, gaps,
+            labelling=rule.labelling, threshold=threshold, unmatched=rule.unmatched, duplicates=rule.duplicates,
+        )  # fmt: skip
+        assert cells(found, member) == expected
+
+
+@given(st.lists(st.booleans(), max_size=12), st.sampled_from([(k, n) for k in ("run", "last") for n in (1, 2, 3, 5)]))
+def test_a_context_is_what_its_outcomes_say(outcomes, kind):
+    contexts = Contexts(*kind)
+    assert contexts.names[contexts.after([int(right) for right in outcomes])] == name_of(outcomes, *kind)
+
+
+COARSER = (("run:4", "run:2"), ("run:4", "last:1")), (("last:3", "last:2"), ("last:3", "none"))
+
+
+@given(tracked_scenes(), rules(("class",)), st.sampled_from(["break", "hold", "miss"]))
+def test_coarsening_and_counting_commute(scene, rule, gaps):
+    assume(any(each.track >= 0 for each in scene[1]))
+    for fine, coarse in COARSER[len(scene[1]) % 2]:
+        found = count(scene, rule, Memory(Contexts.parsed(fine), gaps, seed=None)).by_context.coarsened(
+            Contexts.parsed(coarse)
+        )
+        direct = count(scene, rule, Memory(Contexts.parsed(coarse), gaps, seed=None)).by_context
+        assert np.array_equal(found.counts, direct.counts)
+        assert np.array_equal(found.tally.index, direct.tally.index)
+
+
+def test_sizes_and_names():
+    assert (Contexts("run", 5).count, Contexts("last", 3).count) == (11, 15)
+    assert Contexts("last", 2).names == ("start", "r", "w", "rr", "rw", "wr", "ww")
+    assert Contexts("run", 2).names == ("start", "right*1", "right*2", "wrong*1", "wrong*2")
+
+
+@pytest.mark.parametrize("text", ["run:0", "run:51", "last:9", "run", "last:", "runs:3", "run:-1", ""])
+def test_contexts_that_are_none(text):
+    with pytest.raises(UsageError):
+        Contexts.parsed(text)
+
+
+@pytest.mark.parametrize(("fine", "coarse"), [("run:3", "run:4"), ("run:3", "last:2"), ("last:3", "run:2")])
+def test_what_is_not_coarser_is_refused(fine, coarse):
+    with pytest.raises(UsageError, match=f"contexts {coarse} cannot be had from matrices counted with {fine}"):
+        Contexts.parsed(fine).coarsening(Contexts.parsed(coarse))
+
+
+@given(tracked_scenes(), LEFTOVER, st.randoms(use_true_random=False))
+def test_parts_merged_are_the_whole_and_order_does_not_matter(scene, leftover, random):
+    frames, objects, reports = scene
+    assume(any(each.track >= 0 for each in objects))
+    rule = by_class(leftover)
+    memory = Memory(Contexts("run", 3), "hold", seed=None)
+    whole = count((frames, objects, reports), rule, memory)
+    shuffled = random.sample(objects, len(objects)), random.sample(reports, len(reports))
+    again = count((frames, *shuffled), rule, memory)
+    if not tied(reports) and not tied_places(objects):
+        assert cells(again) == cells(whole)
+    parts = []
+    for name in dict.fromkeys(frames):
+        own = [k for k, each in enumerate(frames) if each == name]
+        step = min((after - before for before, after in pairwise(own)), default=1)
+        number = {k: at for at, k in enumerate(own)}
+        if any((k - own[0]) % step or (k - own[0]) // step != number[k] for k in own):
+            return  # taken out of the whole its frames would be numbered otherwise
+        part = (
+            [name] * len(own),
+            [replace(each, frame=number[each.frame]) for each in objects if each.frame in number],
+            [replace(each, frame=number[each.frame]) for each in reports if each.frame in number],
+        )
+        if not any(each.track >= 0 for each in part[1]):
+            return
+        parts.append(count(part, rule, memory))
+    merged = merge(parts, [f"{k}.json" for k in range(len(parts))])
+    assert cells(merged) == cells(whole)
+
+
+def tied(reports):
+    return len({each.score for each in reports}) < len(reports)
+
+
+def tied_places(objects):
+    return len({(each.frame, each.x, each.y) for each in objects}) < len(objects)
+
+
+def by_class(leftover="drop"):
+    return CountingRule("class", ("ped", "obs"), Bins(EDGES), "ground_plane", leftover, leftover, "drop")
+
+
+# --- By hand: a pedestrian for six frames, missed in 2, 3 and 4; frame 5 has no annotation of it, frame 6 has.
+
+HAND = (
+    ["A"] * 7,
+    [Object(k, "ped", 5.0 if k < 3 else 15.0, track=1) for k in (0, 1, 2, 3, 4, 6)],
+    [Report(k, "ped", 5.0) for k in (0, 1)] + [Report(6, "ped", 15.0)],
+)
+
+
+@pytest.mark.parametrize(("gaps", "last"), [("break", "start"), ("hold", "wrong*2"), ("miss", "wrong*2")])
+def test_by_hand(gaps, last):
+    found = cells(count(HAND, by_class(), Memory(Contexts("run", 2), gaps)))
+    ped, none = frozenset({"ped"}), frozenset()
+    objects = Counter({key[1:4]: number for key, number in found.items() if key[4] == ped})
+    near, far = (1,), (2,)  # [5, 10) and [10, 20) m
+    expected = Counter({(near, "start", ped): 1, (near, "right*1", ped): 1, (near, "right*2", none): 1})
+    expected += Counter({(far, "wrong*1", none): 1, (far, "wrong*2", none): 1})
+    expected[far, last, ped] += 1
+    assert objects == expected
+
+
+# --- Documents.
+
+
+@given(tracked_scenes(), rules(("class", "proposition")), st.sampled_from(KINDS[:4]))
+def test_documents(scene, rule, contexts):
+    rule = replace(rule, thresholds=None if len(scene[0]) % 2 else (0.15, 0.35))
+    assume(any(each.track >= 0 for each in scene[1]))
+    counts = count(scene, rule, Memory(contexts, "hold", 0.1, 0 if len(scene[1]) % 8 == 0 else None))
+    text = confusion_text(counts)
+    document = json.loads(text)
+    SCHEMA.validate(document)
+    again = DocumentReader("a.json").counts(document)
+    assert cells(again) == cells(counts)
+    assert np.array_equal(again.by_context.counts, counts.by_context.counts)
+    assert confusion_text(again) == text
+
+
+def broken():
+    document = json.loads(confusion_text(count(HAND, by_class(), Memory(Contexts("run", 2), "break", 0.1))))
+
+    def change(action):
+        changed = copy.deepcopy(document)
+        action(changed)
+        return changed
+
+    cell = document["bins"][1]["contexts"]["start"]
+    yield "/contexts/kind", change(lambda d: d["contexts"].update(kind="runs"))
+    yield "/contexts/cap", change(lambda d: d["contexts"].update(cap=51))
+    yield "/contexts/cap", change(lambda d: d["contexts"].update(cap=2.5))
+    yield "/contexts/of", change(lambda d: d["contexts"].update(of="label"))
+    yield "/contexts/gaps", change(lambda d: d["contexts"].update(gaps="stop"))
+    yield "/contexts/period_s", change(lambda d: d["contexts"].update(period_s=0))
+    yield "/contexts/perod_s", change(lambda d: d["contexts"].update(perod_s=0.1))
+    yield "/contexts", change(lambda d: d["contexts"].pop("cap"))
+    yield "/bins/1/contexts/right*3", change(lambda d: d["bins"][1]["contexts"].update({"right*3": cell}))
+    yield "/bins/1/contexts", change(lambda d: d["bins"][1]["contexts"].pop("start"))
+    yield "/bins/0", change(lambda d: d["bins"][0].pop("contexts"))
+    yield "/bins/1/contexts/start", change(lambda d: d["bins"][1]["contexts"].update(start=[[1]]))
+    yield "/sequences/0/counts/0", change(lambda d: d["sequences"][0]["counts"][0].pop())
+    yield "/sequences/0/counts/0/1", change(lambda d: d["sequences"][0]["counts"][0].__setitem__(1, 6))
+    yield "/sequences", change(lambda d: d["sequences"][0]["counts"].pop())
+    yield "/contexts", change(lambda d: d.update(version=1))
+
+
+def test_broken_documents():
+    for path, document in broken():
+        with pytest.raises(InputError) as error:
+            DocumentReader("a.json").counts(document)
+        assert error.value.place.path == path, str(error.value)
+
+
+def test_merging_needs_the_same_contexts_and_whole_sequences():
+    rule = by_class()
+    one, other = (count(HAND, rule, Memory(Contexts("run", cap))) for cap in (2, 3))
+    with pytest.raises(InputError, match="contexts differ"):
+        merge([one, other], ["a.json", "b.json"], "rename")
+    with pytest.raises(InputError, match="contexts do not add up over parts"):
+        merge([one, one], ["a.json", "b.json"], "add")
+
+
+def test_without_tracks_or_single_objects_there_are_no_contexts():
+    rule, memory = by_class(), Memory(Contexts("run", 2))
+    with pytest.raises(UsageError, match="the annotations have no tracks"):
+        count((["A"], [Object(0, "ped", 5.0)], []), rule, memory)
+    with pytest.raises(UsageError, match="a group of objects has no identity"):
+        count(HAND, replace(rule, labelling="group", gap_m=1.0), memory)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"memory": "run:0"}, "expected a length from 1 to 50"),
+        ({"memory": "runs"}, "expected contexts"),
+        ({"gaps": "hold"}, "--gaps and --period belong to --memory"),
+        ({"period": 0.1}, "--gaps and --period belong to --memory"),
+        ({"memory": "run:2", "period": 0.0}, "expected seconds above 0"),
+        ({"memory": "run:2", "stream": True, "format": "table", "classes": "ped"}, "--memory follows whole tracks"),
+    ],
+)
+def test_settings_that_do_not_go_together(change, message):
+    given_files = {"format": "mot", "annotations": "a", "detections": "b"}
+    with pytest.raises(UsageError, match=message):
+        counted(CountSettings(**{**given_files, **change}))
+
+
+# --- Real tracks, against counts made by independent code.
+
+DETECTORS = {"pointrcnn": ("det_pointrcnn", "centre_bev", 2.0, 2.0), "rrc": ("det_rrc2d", "iou_2d", 0.5, 0.8)}
+
+
+def kitti(shared, tmp_path, detector, memory, gaps):
+    folder = shared / "data/kitti_tracking"
+    path, affinity, threshold, score = DETECTORS[detector]
+    classes = tmp_path / "map.txt"
+    classes.write_text("Pedestrian -> ped\nCar -> car\nCyclist -> cyc\n* -> ignore\n")
+    return counted(
+        CountSettings(
+            format="kitti_tracking",
+            annotations=str(folder / "label_02"),
+            detections=str(folder / path),
+            frames=str(folder / "sequences.csv"),
+            class_map=str(classes),
+            class_aware=True,
+            affinity=affinity,
+            match_threshold=threshold,
+            min_score=score,
+            distance="ground_plane",
+            bins="0,10,20,30,40,100",
+            outside="drop",
+            memory=memory,
+            gaps=gaps,
+        )
+    ).counts
+
+
+@pytest.mark.parametrize("detector", DETECTORS)
+@pytest.mark.parametrize("gaps", ["break", "hold"])
+def test_kitti(shared, tmp_path, detector, gaps):
+    expected = json.loads((shared / "oracles/memory/kitti_contexts.json").read_text())["detectors"][detector]
+    found = kitti(shared, tmp_path, detector, "run:10", gaps)
+    write_confusion(found, tmp_path / "m.json")
+    assert cells(read_counts(tmp_path / "m.json")) == cells(found)
+    compared = 0
+    for name, of_class in expected.items():
+        true = found.labels.index(frozenset({name}))
+        for model, letters in (("run:10", None), ("run:5", None), ("last:1", {"hit*1": "r", "miss*1": "w"})):
+            divided = found.by_context.coarsened(Contexts.parsed(model))
+            for at, row in enumerate(of_class["models"][f"{model} gaps={gaps}"]):
+                named = {
+                    letters.get(key, key) if letters else key.replace("hit", "right").replace("miss", "wrong"): value
+                    for key, value in row.items()
+                }
+                columns = divided.counts[0, at, :, :, true]
+                own = {
+                    context: [int(column.sum() - column[true]), int(column[true])]
+                    for context, column in zip((*divided.contexts.names, UNTRACKED), columns, strict=True)
+                    if column.any()
+                }
+                assert own == named
+                compared += len(own)
+    assert compared > 300
+
+
+# --- Which contexts: losses and e-values by independent code, and tests whose size is known.
+
+
+def test_selection_on_kitti(shared, tmp_path):
+    expected = json.loads((shared / "oracles/memory/model_selection.json").read_text())
+    found = {
+        (detector, memory): kitti(shared, tmp_path, detector, memory, "hold")
+        for detector in DETECTORS
+        for memory in ("run:10", "last:3")
+    }
+    names = {"Pedestrian": "ped", "Car": "car", "Cyclist": "cyc"}
+    for title, answers in expected.items():
+        detector, name = title.split()
+        runs = found[detector, "run:10"]
+        column = [runs.labels.index(frozenset({names[name]}))]
+        for model, bits in answers["bits_per_frame"].items():
+            counts = found[detector, "last:3" if model.startswith("last") else "run:10"].by_context
+            contexts = Contexts.parsed("none" if model == "none:0" else model)
+            assert held_out_loss(counts.coarsened(contexts), column).mean == pytest.approx(bits, abs=1e-9)
+        for which, log in answers["log10_e"].items():
+            smaller, richer = (Contexts.parsed(each.replace("none:0", "none")) for each in which.split(" against "))
+            counts = runs.by_context.coarsened(richer)
+            assert log10_e_value(counts, column, smaller, runs.sequences.names) == pytest.approx(log, abs=1e-6)
+    chosen = {
+        (detector, name): str(
+            selected_contexts(
+                found[detector, "run:10"].by_context, [found[detector, "run:10"].labels.index({name})]
+            ).contexts
+        )
+        for detector, name in (("pointrcnn", "ped"), ("rrc", "ped"), ("pointrcnn", "car"))
+    }
+    assert set(chosen.values()) == {"run:5"}
+
+
+def drawn_reports(rng, contexts, tracks, length):
+    """Outcomes along tracks of a detector whose chances depend on the context and nothing else."""
+    chance = rng.uniform(0.1, 0.9, contexts.count)
+    right = np.zeros((tracks, length), dtype=np.int64)
+    state = np.full(tracks, contexts.start)
+    for frame in range(length):
+        right[:, frame] = rng.random(tracks) < chance[state]
+        state = contexts.update[state, right[:, frame]]
+    return right
+
+
+@pytest.mark.parametrize("contexts", [Contexts(), Contexts("run", 1), Contexts("run", 3)])
+def test_the_residual_test_keeps_its_size_where_contexts_say_all(contexts):
+    """Of 400 data sets in which the contexts are right at most as many are contradicted at .05 as chance allows."""
+    rng, rejected, data_sets = np.random.default_rng(5), 0, 400
+    series = np.repeat(np.arange(20), 15)
+    number = np.tile(np.arange(15), 20)
+    for seed in range(data_sets):
+        right = drawn_reports(rng, contexts, 20, 15).reshape(-1)
+        stratum = contexts.along(series, number, right, "break")
+        rejected += residual_test(stratum, right, _histories(series, number, right), seed, 199)[1] <= 0.05
+    assert binomtest(rejected, data_sets, 0.05, "greater").pvalue > 0.001
+
+
+def test_the_residual_test_finds_objects_that_differ():
+    rng = np.random.default_rng(1)
+    chance = np.repeat(rng.choice([0.1, 0.9], 30), 20)
+    right = (rng.random(600) < chance).astype(np.int64)
+    series, number = np.repeat(np.arange(30), 20), np.tile(np.arange(20), 30)
+    for contexts in (Contexts(), Contexts("run", 2)):
+        stratum = contexts.along(series, number, right, "break")
+        z, p_value, _ = residual_test(stratum, right, _histories(series, number, right))
+        assert z > 4
+        assert p_value < 0.001
+
+
+def test_histories_by_hand():
+    right = np.array([0, 1, 1, 0, 1])
+    found = _histories(np.array([7, 7, 7, 7, 2]), np.array([0, 1, 2, 5, 9]), right)
+    assert found.tolist() == [0, 1, 0.5, 1 / 3, 0]
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=20)
+def test_the_e_value_of_a_true_model_is_rarely_large(seed):
+    """Pr(E >= 1000) <= .001 where the smaller contexts are true: of 20 draws none, but for one in fifty runs."""
+    rng, smaller, richer = np.random.default_rng(seed), Contexts("run", 1), Contexts("run", 5)
+    right = drawn_reports(rng, smaller, 24, 12)
+    series, number = np.repeat(np.arange(24), 12), np.tile(np.arange(12), 24)
+    context = richer.along(series, number, right.reshape(-1), "break")
+    index = np.column_stack([series // 3, context, 1 - right.reshape(-1), np.zeros(len(series), dtype=np.int64)])
+    tally = summed(index.astype(np.int64), np.ones((len(index), 1), dtype=np.int64))
+    counts = tally.dense(richer.count + 1, 2).reshape(1, 1, richer.count + 1, 2, 2)
+    found = ContextCounts(richer, "break", None, counts, tally)
+    assert log10_e_value(found, [0], smaller, [f"{k}" for k in range(8)]) < 3
+
+
+# --- Replay on real tracks.
+
+
+def tracked_reports(shared, tmp_path, detector, name):
+    """From the record that `verify confusion --record` would write."""
+    folder = shared / "data/kitti_tracking"
+    path, affinity, threshold, score = DETECTORS[detector]
+    classes = tmp_path / "map.txt"
+    classes.write_text("Pedestrian -> ped\nCar -> car\nCyclist -> cyc\n* -> ignore\n")
+    table = counted(
+        CountSettings(
+            format="kitti_tracking", annotations=str(folder / "label_02"), detections=str(folder / path),
+            frames=str(folder / "sequences.csv"), class_map=str(classes), class_aware=True, affinity=affinity,
+            match_threshold=threshold, min_score=score, distance="ground_plane", bins="0,10,20,30,40,100",
+            outside="drop", record="r.csv",
+        )
+    ).record  # fmt: skip
+    rows = np.flatnonzero((table["kind"] == "object") & (table["true"] == name))
+    sequences, sequence = np.unique(table["sequence"][rows].astype(str), return_inverse=True)
+    frame = np.array([int(text.rpartition("/")[2]) for text in table["frame"][rows]])
+    track = np.unique(np.char.add(np.char.add(sequences[sequence], "-"), table["track"][rows].astype(str)),
+                      return_inverse=True)[1]  # fmt: skip
+    return Tracked(sequence, track, frame, table["bin"][rows], (table["predicted"][rows] == name).astype(int))
+
+
+def test_replay_on_kitti(shared, tmp_path):
+    reports = {detector: tracked_reports(shared, tmp_path, detector, "ped") for detector in DETECTORS}
+    for row in json.loads((shared / "oracles/memory/replay.json").read_text())["rows"]:
+        near = [[0, 10, 20, 30, 40].index(row["bin_m"][0])]
+        tracker = Tracker(row["in_a_row"], row["in_a_row"])
+        contexts = [Contexts.parsed(text) for text in row["expected"]]
+        found = replayed(reports[row["detector"]], near, row["frames"], tracker, contexts)
+        assert (found.windows, found.not_confirmed) == (row["tracks"], row["not_confirmed"])
+        assert {each.contexts: each.expected for each in found.predictions} == pytest.approx(
+            row["expected"], rel=1e-9
+        )
+
+
+@given(
+    st.integers(1, 3), st.integers(0, 2),
+    st.sampled_from([Contexts("run", 2), Contexts("last", 2)]), st.integers(0, 6),
+)  # fmt: skip
+@settings(max_examples=30)
+def test_a_prediction_is_the_sum_over_all_reports(needed, more, contexts, begin):
+    """Against enumeration of all 2^5 report strings, one context at a time."""
+    rng = np.random.default_rng(len(contexts.names) * needed + more)
+    rates = rng.uniform(0, 1, (2, contexts.count))
+    tracker, bins = Tracker(needed, needed + more), rng.integers(0, 2, 5)
+    start = begin % contexts.count
+    total = 0.0
+    for reports in product((0, 1), repeat=5):
+        context, chance = start, 1.0
+        for at, right in zip(bins, reports, strict=True):
+            chance *= rates[at, context] if right else 1 - rates[at, context]
+            context = int(contexts.update[context, right])
+        window = [0] * needed + [0] * more + list(reports)
+        if any(sum(window[k - needed - more + 1 : k + 1]) >= needed for k in range(needed + more, len(window))):
+            total += chance
+    found = _confirmed(rates, contexts, tracker, bins[None], np.array([start]))
+    assert found[0] == pytest.approx(total, abs=1e-12)

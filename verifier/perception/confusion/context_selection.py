@@ -1,0 +1,184 @@
+"""Which contexts the data support: held-out log loss by sequence, and a test of one function against another.
+
+*Held-out loss.* For each sequence the chance of a right report in each cell (bin, context, true label) is estimated
+by (n + 1/2) / (N + 1) from the other sequences (Krichevsky and Trofimov, 1981); the loss is the mean of -log2 of the
+chances of what was seen. Of the context functions whose loss is within one standard error of the least, the smallest
+is taken: sequences are the units, and losses on one sequence are paired.
+
+*Split likelihood* (Wasserman, Ramdas and Balakrishnan, Universal inference, 2020). A richer function is fitted on one
+half of the sequences; the likelihood of the other half under it is divided by the largest one that the smaller
+function can give it. If the smaller function is true, whatever its chances, the mean over both directions has mean at
+most 1: it exceeds 1/alpha with probability at most alpha. No approximation is used.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verifier.base.arrays import Floats, Ints
+from verifier.base.errors import UsageError
+from verifier.perception.confusion.contexts import Contexts
+from verifier.perception.confusion.counts import ContextCounts
+from verifier.perception.confusion.tally import distinct_rows
+
+CANDIDATES = tuple(map(Contexts.parsed, ("none", "run:1", "run:2", "run:3", "run:5", "run:10")))
+"""What `auto` chooses from, smallest first."""
+FEWEST_SEQUENCES = 4
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """Right and wrong reports by sequence and cell; tracked items of the chosen true labels only."""
+
+    sequence: Ints
+    cell: Ints
+    reports: Floats
+    """(n, 2) wrong and right, at least one of them."""
+
+    @classmethod
+    def of(cls, found: ContextCounts, columns: Sequence[int]) -> _Cells:
+        """The cells of one context function."""
+        if found.tally is None or found.counts.shape[0] != 1:
+            raise UsageError("contexts are compared by sequence, of one score threshold; the matrices have none")
+        index, counts = found.tally.index, found.tally.counts[:, 0]
+        tracked = (index[:, 1] % found.per_bin < found.contexts.count) & np.isin(index[:, 3], list(columns))
+        rows, at = distinct_rows(index[tracked][:, [0, 1, 3]])
+        reports = np.zeros((len(rows), 2))
+        right = index[tracked, 2] == index[tracked, 3]
+        np.add.at(reports, (at, right.astype(np.int64)), counts[tracked])
+        return cls(rows[:, 0], distinct_rows(rows[:, 1:])[1], reports)
+
+    def fitted(self, chosen: NDArray[np.bool_]) -> Floats:
+        """(cells, 2) reports of each cell in the chosen sequences' rows."""
+        total = np.zeros((int(self.cell.max(initial=-1)) + 1, 2))
+        np.add.at(total, self.cell[chosen], self.reports[chosen])
+        return total
+
+
+def _log_loss(reports: Floats, seen: Floats) -> Floats:
+    """-log of the chance of each row's reports, by chances estimated from what was seen of its cell."""
+    chance = (seen + 0.5) / (seen.sum(axis=1, keepdims=True) + 1)
+    found: Floats = -(reports * np.log(chance)).sum(axis=1)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutLoss:
+    """Of one context function.
+
+    Attributes:
+        contexts: the function.
+        bits: (s,) loss of each sequence that has items, in bits.
+        frames: (s,) its items.
+    """
+
+    contexts: Contexts
+    bits: Floats
+    frames: Ints
+
+    @property
+    def mean(self) -> float:
+        """Bits per frame."""
+        return float(self.bits.sum() / self.frames.sum())
+
+    def above(self, other: HeldOutLoss) -> tuple[float, float]:
+        """By how many bits per frame it is above another one, and the standard error of that."""
+        differences = self.bits - other.bits
+        mean = float(differences.sum() / self.frames.sum())
+        count = len(self.frames)
+        spread = float(((differences - self.frames * mean) ** 2).sum())
+        return mean, math.sqrt(count / max(count - 1, 1) * spread) / float(self.frames.sum())
+
+
+def held_out_loss(found: ContextCounts, columns: Sequence[int]) -> HeldOutLoss:
+    """The loss of the contexts of some counts, over items with these true labels.
+
+    Args:
+        found: of one score threshold, with sequences.
+        columns: places of the true labels.
+
+    Raises:
+        UsageError: no counts by sequence, or a family.
+    """
+    cells = _Cells.of(found, columns)
+    others = cells.fitted(np.ones(len(cells.cell), dtype=bool))[cells.cell] - cells.reports
+    loss = _log_loss(cells.reports, others) / math.log(2)
+    names, own = np.unique(cells.sequence, return_inverse=True)
+    frames = np.bincount(own, cells.reports.sum(axis=1), len(names)).astype(np.int64)
+    bits: Floats = np.bincount(own, loss, len(names)).astype(np.float64)
+    return HeldOutLoss(found.contexts, bits, frames)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What `auto` chose.
+
+    Attributes:
+        contexts: the smallest function within one standard error of the best.
+        best: the function of least loss.
+        losses: of all candidates that the counts can be coarsened to.
+    """
+
+    contexts: Contexts
+    best: Contexts
+    losses: tuple[HeldOutLoss, ...]
+
+
+def selected_contexts(found: ContextCounts, columns: Sequence[int]) -> Selection:
+    """The contexts that the data support.
+
+    Raises:
+        UsageError: fewer than four sequences with tracks, or as `held_out_loss`.
+    """
+    losses = tuple(held_out_loss(found.coarsened(each), columns) for each in coarser_candidates(found.contexts))
+    if len(losses[0].frames) < FEWEST_SEQUENCES:
+        raise UsageError(
+            f"--memory auto compares contexts by sequence and needs {FEWEST_SEQUENCES} sequences with tracks; the "
+            f"matrices have {len(losses[0].frames)}: choose one, such as --memory {found.contexts}"
+        )
+    best = min(losses, key=lambda loss: loss.mean)
+    for loss in losses:
+        above, error = loss.above(best)
+        if above <= error:
+            return Selection(loss.contexts, best.contexts, losses)
+    raise AssertionError("the best loss is within its own standard error")
+
+
+def coarser_candidates(contexts: Contexts) -> Iterator[Contexts]:
+    """The candidates that are no finer than a context function, smallest first."""
+    for candidate in CANDIDATES:
+        try:
+            contexts.coarsening(candidate)
+        except UsageError:
+            continue
+        yield candidate
+
+
+def log10_e_value(found: ContextCounts, columns: Sequence[int], smaller: Contexts, names: Sequence[str]) -> float:
+    """log10 of the split likelihood e-value of the contexts of `found` against smaller ones.
+
+    Args:
+        found: counts by the richer function, as for `held_out_loss`.
+        columns: places of the true labels.
+        smaller: a coarser function.
+        names: of the sequences; those with items are halved in the order of their names.
+    """
+    richer, plain = _Cells.of(found, columns), _Cells.of(found.coarsened(smaller), columns)
+    used = np.unique(richer.sequence)
+    order = np.zeros(len(names), dtype=np.int64)
+    order[used[np.argsort(np.array(names, dtype=object)[used])]] = np.arange(len(used))
+    logs = []
+    for half in (0, 1):
+        fitted_on = order[richer.sequence] % 2 == half
+        seen = richer.fitted(fitted_on)[richer.cell[~fitted_on]]
+        gain = -_log_loss(richer.reports[~fitted_on], seen).sum()
+        judged = plain.fitted(order[plain.sequence] % 2 != half)
+        total = np.maximum(judged.sum(axis=1, keepdims=True), 1)
+        best = (judged * np.log(np.where(judged > 0, judged / total, 1.0))).sum()
+        logs.append(gain - best)
+    return float((np.logaddexp(*logs) - math.log(2)) / math.log(10))
