@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -13,12 +14,13 @@ from verifier.cli.terminal import is_watched, progress_bar
 from verifier.perception.confusion.counts import ConfusionCounts
 from verifier.perception.confusion.document import confusion_text
 from verifier.perception.confusion.record import check_record_target, write_record
+from verifier.perception.confusion.replay import replay_record
 from verifier.perception.confusion.request import check_data_named, counted, merged
 from verifier.perception.confusion.streaming import finish
-from verifier.perception.settings import CountSettings, MergeSettings
+from verifier.perception.settings import CountSettings, MergeSettings, ReplaySettings
 from verifier.questions.audit import audited
 from verifier.study.provenance import own_versions
-from verifier.telling.confusion import audit_table, counts_table
+from verifier.telling.confusion import audit_table, counts_table, replay_table
 from verifier.telling.figures.drawing import check_plot_target, figure_bytes
 from verifier.telling.figures.recall import figure_of_counts
 
@@ -53,6 +55,13 @@ def merge_command(arguments: MergeSettings, command: Command) -> int:
     if arguments.output is not None:
         write_text(arguments.output, document)
     print(document if arguments.json else counts_table(counts), end="")
+    return 0
+
+
+def replay_command(arguments: ReplaySettings, command: Command) -> int:
+    """Run `verify confusion replay` and give its exit code."""
+    found = replay_record(arguments)
+    print(json.dumps(asdict(found), indent=2) + "\n" if arguments.json else replay_table(found), end="")
     return 0
 
 

@@ -41,6 +41,12 @@ Compare detections with ground truth by distance, and write the confusion matric
   verify confusion --format kitti_tracking --annotations label_02 --detections results -o results.json
   verify confusion merge first.json second.json -o both.json
 """
+REPLAY = """\
+Replay a tracker on the first window of successive frames of each real track, and predict how often it confirms: by
+each memory of the detector, along the same bins, with rates counted on the other drives.
+
+  verify confusion replay RECORD.csv --true-class ped --range 10..20 --frames 30 --confirm 3/3
+"""
 COLLISION = """\
 Probability of a collision, given the distance that a detector reports and the speed: maps with intervals for one
 detector; comparison, ranking and combination for several; and the same braking policy as a verified closed loop.
@@ -172,6 +178,12 @@ VERBS: Mapping[str, Verb] = {
         "add up files that were counted in the same way",
         "Add up confusion matrices that were counted in the same way.",
     ),
+    "confusion replay": Verb(
+        "verifier.perception.settings:ReplaySettings",
+        "verifier.cli.confusion:replay_command",
+        "what a memory model predicts of a tracker, beside what it did on real tracks",
+        REPLAY,
+    ),
     "explain": Verb(
         "verifier.questions.settings:ExplanationSettings",
         "verifier.cli.explain:explain_command",
@@ -255,7 +267,7 @@ VERBS: Mapping[str, Verb] = {
 
 
 FAMILIES: Mapping[str, Mapping[str, Any]] = {
-    "confusion": {"title": "commands on matrix files", "metavar": "merge"},
+    "confusion": {"title": "commands on matrix files and records", "metavar": "COMMAND"},
     "evidence": {"title": "commands", "metavar": "COMMAND", "required": True},
 }
 """First word of commands that have two -> how the second ones are shown below it."""

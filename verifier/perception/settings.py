@@ -186,3 +186,23 @@ class MergeSettings:
     ] = "error"
     groups: Annotated[str | None, reads(GROUPS_HELP.format("sequence of the sum", "'sequence,drive'"))] = None
     json: Annotated[bool, Option("print the document instead of a table", role="output")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplaySettings:
+    """Every choice of `verify confusion replay`."""
+
+    record: Annotated[str, reads("outcome of each object, of verify confusion --record", positional=True)]
+    true_class: Annotated[str, Option("class of the objects that are followed", metavar="CLASS")]
+    range: Annotated[str, Option("windows lie in these metres throughout; its ends are edges", metavar="LOW..HIGH")]
+    frames: Annotated[int, Option("successive frames of a window", metavar="N")]
+    confirm: Annotated[str, Option("confirmed by M right reports among N", metavar="M/N")] = "1/1"
+    bins: Annotated[str, Option("edges of the distance bins, metres", metavar="EDGES")] = "0..100:10,inf"
+    memory: Annotated[
+        str, Option("contexts that predict, run:L or last:K or none, with commas", metavar="CONTEXTS,...")
+    ] = "none,run:1,run:5"
+    gaps: Annotated[
+        Gaps, Option("frames of a track without an annotation: begin again, keep the context, or count a miss")
+    ] = "break"
+    confidence: Annotated[float, Option("level of the interval", metavar="C")] = 0.95
+    json: Annotated[bool, Option("print the numbers as JSON", role="output")] = False

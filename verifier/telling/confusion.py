@@ -15,6 +15,7 @@ from verifier.perception.confusion.counts import ConfusionCounts, ContextCounts
 from verifier.perception.confusion.dependence import CONTRADICTED_BELOW, classes_tested, dependence_remark
 from verifier.perception.confusion.matrices import EMPTY, ConfusionMatrices, label_text
 from verifier.perception.confusion.recall import THIN_COLUMN, recalls, thin_columns
+from verifier.perception.confusion.replay import Replayed
 from verifier.perception.confusion.sanity import remark_texts
 from verifier.perception.confusion.weights import WORTH_SAYING, rate_differences
 from verifier.questions.audit import Audited
@@ -202,6 +203,28 @@ def _notes(counts: ConfusionCounts) -> list[str]:
     listed = ", ".join(f"{each.label} in {each.bin} ({each.items})" for each in thin[:MOST_THIN])
     more = f" and {len(thin) - MOST_THIN} more" if len(thin) > MOST_THIN else ""
     return [f"note: {len(thin)} columns with fewer than {THIN_COLUMN} items: {listed}{more}", *warnings]
+
+
+def replay_table(found: Replayed) -> str:
+    """What the tracker did on real tracks, and what each memory predicts of it."""
+    rows = [
+        [
+            each.contexts,
+            f"{each.expected:.4g}",
+            f"{each.p_value:.2g}",
+            "contradicted" if each.p_value < CONTRADICTED_BELOW else "",
+        ]
+        for each in found.predictions
+    ]
+    lines = [
+        f"{found.needed} right reports among {found.tracker_window} do not come in {found.not_confirmed} of "
+        f"{found.windows} windows of {found.frames} frames, from {found.sequences} drives",
+        f"for a new track: {found.low:.3g} to {found.high:.3g}, if tracks are exchangeable",
+        "",
+        *aligned(["memory", "windows expected", "p-value", ""], rows),
+        "Each window is the first of its track; chances are counted on the other drives.",
+    ]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
 def audit_table(found: Sequence[Audited]) -> str:

@@ -25,15 +25,17 @@ from verifier.perception.confusion.contexts import UNTRACKED, Contexts
 from verifier.perception.confusion.counting import confusion_counts, count_and_observe
 from verifier.perception.confusion.counts import ContextCounts
 from verifier.perception.confusion.dependence import residual_test
-from verifier.perception.confusion.document import confusion_text, read_counts, write_confusion
+from verifier.perception.confusion.document import confusion_text, read_confusion, read_counts, write_confusion
 from verifier.perception.confusion.document_reader import DocumentReader
 from verifier.perception.confusion.merging import merge
-from verifier.perception.confusion.replay import Tracked, Tracker, _confirmed, replayed
+from verifier.perception.confusion.record import record_table, write_record
+from verifier.perception.confusion.replay import Tracked, Tracker, _confirmed, replay_record, replayed
 from verifier.perception.confusion.request import counted
 from verifier.perception.confusion.rules import CountingRule
 from verifier.perception.confusion.tally import summed
 from verifier.perception.matching import MatchingPolicy, match
-from verifier.perception.settings import CountSettings
+from verifier.perception.settings import CountSettings, ReplaySettings
+from verifier.telling.confusion import replay_table
 
 KINDS = [Contexts("run", 1), Contexts("run", 3), Contexts("last", 1), Contexts("last", 3), Contexts()]
 POLICY = MatchingPolicy("centre_bev", 2.0)
@@ -503,3 +505,57 @@ def test_a_prediction_is_the_sum_over_all_reports(needed, more, contexts, begin)
             total += chance
     found = _confirmed(rates, contexts, tracker, bins[None], np.array([start]))
     assert found[0] == pytest.approx(total, abs=1e-12)
+
+
+def replay_settings(path, **change):
+    asked = {"record": str(path), "true_class": "ped", "range": "0..10", "frames": 2, "bins": "0,10,20"}
+    return ReplaySettings(**{**asked, **change})
+
+
+@pytest.fixture
+def record(tmp_path):
+    """Two drives with a track each, of four and three frames in [0, 10) m: rwwr and www; and one frame in between."""
+    frames = ["A"] * 4 + ["B"] * 3
+    objects = [Object(k, "ped", 5.0, track=1) for k in range(7)]
+    data = detection_set(frames, objects, [Report(k, "ped", 5.0) for k in (0, 3)])
+    rule = CountingRule("class", ("ped", "obs"), Bins((0.0, 10.0, 20.0)), "ground_plane")
+    _, observed = count_and_observe(data, POLICY, rule)
+    write_record([record_table(data, rule, observed)], tmp_path / "r.csv")
+    return tmp_path / "r.csv"
+
+
+def test_replay_by_hand(record):
+    found = replay_record(replay_settings(record, memory="none", confirm="1/1"))
+    # First windows: rw of A, ww of B. A is predicted by B's rate 0 of 3, B by A's rate 2 of 4.
+    assert (found.windows, found.sequences, found.not_confirmed) == (2, 2, 1)
+    assert found.predictions[0].expected == pytest.approx(1 + 0.25)
+    # P(2 of 2) = 1/4 and P(1 of 2) = 3/4, so one is seen with two tails of 3/4 and 1.
+    assert found.predictions[0].p_value == 1
+    assert replay_table(found).startswith("1 right reports among 1 do not come in 1 of 2 windows of 2 frames")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"range": "0..15"}, "with both at edges of bins (0, 10, 20), got '0..15'"),
+        ({"range": "10"}, "expected LOW..HIGH"),
+        ({"confirm": "3/2"}, "--confirm: expected M/N with 1 <= M <= N <= 12"),
+        ({"confirm": "1/13"}, "--confirm: expected M/N"),
+        ({"frames": 0}, "--frames: expected a number from 1 to 1000, got 0"),
+        ({"frames": 9}, "no track of ped has 9 successive frames in that range"),
+        ({"true_class": "car"}, "the record has no tracks of class 'car'"),
+        ({"memory": "run:1,x"}, "expected contexts"),
+        ({"confidence": 1.0}, "--confidence: expected a level between 0 and 1"),
+    ],
+)
+def test_replays_that_cannot_be(record, change, message):
+    with pytest.raises((UsageError, InputError)) as error:
+        replay_record(replay_settings(record, **change))
+    assert message in str(error.value)
+
+
+def test_a_run_says_that_contexts_are_summed(tmp_path):
+    write_confusion(count(HAND, by_class(), Memory(Contexts("run", 2))), tmp_path / "m.json")
+    matrices = read_confusion(tmp_path / "m.json").matrices
+    told = [each["text"] for each in matrices.metadata["remarks"] if each["kind"] == "contexts"]
+    assert told == ["counts by context (run:2) are summed: every report is drawn anew"]

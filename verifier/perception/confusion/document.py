@@ -82,12 +82,21 @@ def read_confusion(
     digest = hashlib.sha256(raw).hexdigest()
     matrices, mixed = chosen.matrices(where, kept), None
     further = tuple(each.name for each in counts.bins.variables)
+    if chosen.by_context is not None:
+        contexts = chosen.by_context.contexts
+        matrices = _told(
+            matrices, "contexts", f"counts by context ({contexts}) are summed: every report is drawn anew"
+        )
     if mix is not None:
         mixed = MixedMatrices.of(chosen, read_mix(mix, counts.bins.variables), where or {}, kept)
-        told = [*matrices.metadata.get("remarks", []), remark("mix", f"rates are weighed by {mixed.mix}")]
-        said = {"mix": mixed.mix.document(), "remarks": told}
-        matrices = replace(matrices, metadata={**matrices.metadata, **said})
+        matrices = _told(matrices, "mix", f"rates are weighed by {mixed.mix}", mix=mixed.mix.document())
     return ConfusionFile(matrices, str(path), digest, chosen.by_sequence(where, kept), mixed, further)
+
+
+def _told(matrices: ConfusionMatrices, kind: str, text: str, **said: Any) -> ConfusionMatrices:
+    """The matrices with a further remark, and with further metadata."""
+    told = [*matrices.metadata.get("remarks", []), remark(kind, text)]
+    return replace(matrices, metadata={**matrices.metadata, **said, "remarks": told})
 
 
 def read_counts(path: str | Path) -> ConfusionCounts:

@@ -23,6 +23,7 @@ NEEDED: Mapping[str, Kind] = {
     "true": "note",
     "predicted": "note",
     "score": "any",
+    "track": "note",
     "group": "whole",
     "file": "note",
     "line": "whole",

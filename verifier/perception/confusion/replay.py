@@ -13,6 +13,8 @@ bins, from the context that the track has there, with rates counted on the other
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,9 +22,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import Floats, Ints
+from verifier.base.errors import InputError, Place, UsageError, shown
 from verifier.base.statistics import clopper_pearson
+from verifier.perception.confusion.bins import Bins, parse_edges
 from verifier.perception.confusion.contexts import Contexts
-from verifier.perception.settings import Gaps
+from verifier.perception.confusion.record_reader import Record, read_record
+from verifier.perception.confusion.tracks import frame_numbers
+from verifier.perception.settings import Gaps, ReplaySettings
+
+LARGEST_WINDOW = 1000
+"""Frames of a window that is replayed."""
+LARGEST_TRACKER = 12
+"""Reports that a tracker looks at; its histories are kept one by one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +107,85 @@ class Replayed:
     low: float
     high: float
     predictions: tuple[Prediction, ...]
+
+
+def replay_record(settings: ReplaySettings) -> Replayed:
+    """What `verify confusion replay` asks.
+
+    Raises:
+        UsageError: choices that cannot be read or do not go together, or no window of that length.
+        InputError: the record cannot be read, has no tracks of the class, or two objects of a track in one frame.
+    """
+    edges = parse_edges(settings.bins)
+    low, high = _range(settings.range, edges)
+    tracker = _tracker(settings.confirm)
+    contexts = [Contexts.parsed(text.strip()) for text in settings.memory.split(",")]
+    if settings.frames < 1 or settings.frames > LARGEST_WINDOW:
+        raise UsageError(f"--frames: expected a number from 1 to {LARGEST_WINDOW}, got {settings.frames}")
+    if not 0 < settings.confidence < 1:
+        raise UsageError(f"--confidence: expected a level between 0 and 1, got {settings.confidence:g}")
+    found = _tracked(read_record(settings.record), settings.true_class, Bins(edges))
+    inside = [at for at in range(len(edges) - 1) if low <= edges[at] and edges[at + 1] <= high]
+    result = replayed(found, inside, settings.frames, tracker, contexts, settings.gaps, settings.confidence)
+    if not result.windows:
+        raise UsageError(f"no track of {settings.true_class} has {settings.frames} successive frames in that range")
+    return result
+
+
+def _range(text: str, edges: tuple[float, ...]) -> tuple[float, float]:
+    low, dots, high = text.partition("..")
+    try:
+        found = float(low), float(high)
+    except ValueError:
+        found = (math.nan, math.nan)
+    if not dots or found[0] not in edges or found[1] not in edges or not found[0] < found[1]:
+        listed = ", ".join(f"{edge:g}" for edge in edges)
+        raise UsageError(f"--range: expected LOW..HIGH with both at edges of bins ({listed}), got {shown(text)}")
+    return found
+
+
+def _tracker(text: str) -> Tracker:
+    found = re.fullmatch(r"(\d{1,2})/(\d{1,2})", text, re.ASCII)
+    if found is None or not 1 <= int(found[1]) <= int(found[2]) <= LARGEST_TRACKER:
+        raise UsageError(
+            f"--confirm: expected M/N with 1 <= M <= N <= {LARGEST_TRACKER}, such as 3/5, got {shown(text)}"
+        )
+    return Tracker(int(found[1]), int(found[2]))
+
+
+def _tracked(record: Record, name: str, bins: Bins) -> Tracked:
+    """The reports of one class along its tracks."""
+    objects = (record["kind"] == "object") & (record["true"] == name)
+    rows = np.flatnonzero(objects & (record["track"] != ""))
+    if not len(rows):
+        known = sorted(set(record["true"][(record["kind"] == "object") & (record["track"] != "")].tolist()))
+        raise InputError(
+            f"the record has no tracks of class {shown(name)}",
+            Place(record.file),
+            f"classes with tracks: {', '.join(known)}" if known else "count data with tracks, such as kitti_tracking",
+        )
+    frames = np.flatnonzero(record["kind"] == "frame")
+    sequence = np.unique(record["sequence"].astype(str), return_inverse=True)[1].reshape(-1)
+    number = dict(
+        zip(
+            zip(sequence[frames].tolist(), record["frame"][frames].tolist(), strict=True),
+            frame_numbers(record["frame"][frames].tolist(), sequence[frames].astype(np.int32)).tolist(),
+            strict=True,
+        )
+    )
+    own = sequence[rows]
+    tracks = np.unique(record["track"][rows].astype(str), return_inverse=True)[1].reshape(-1)
+    track = np.unique(own * (int(tracks.max()) + 1) + tracks, return_inverse=True)[1].reshape(-1)
+    frame = np.array(
+        [number.get(key, -1) for key in zip(own.tolist(), record["frame"][rows].tolist(), strict=True)],
+        dtype=np.int64,
+    )
+    if (frame < 0).any() or len(np.unique(np.column_stack([track, frame]), axis=0)) < len(rows):
+        raise InputError(
+            "a frame of an object is not listed, or a track has two objects in one frame", Place(record.file)
+        )
+    right = (record["predicted"][rows] == name).astype(np.int64)
+    return Tracked(own, track, frame, bins.distance_bins(record["distance_m"][rows]), right)
 
 
 def replayed(
