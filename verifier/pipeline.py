@@ -52,13 +52,18 @@ from verifier.study.provenance import (
     run_settings,
 )
 from verifier.study.results import RunResult, Unanswered
+from verifier.systems.model import SystemModel
 
 Progress: TypeAlias = Callable[[list[Case]], Iterable[Case]]
 AnyError = TypeVar("AnyError", bound=EngineError | LimitError)
 
 
 def verify_spec(
-    spec_path: str | Path, confusion_path: str | Path, options: RunOptions = RunOptions(), progress: Progress = iter
+    spec_path: str | Path,
+    confusion_path: str | Path,
+    options: RunOptions = RunOptions(),
+    progress: Progress = iter,
+    system: SystemModel | None = None,
 ) -> RunResult:
     """Check every requirement of a spec in every scenario.
 
@@ -67,12 +72,13 @@ def verify_spec(
         confusion_path: a confusion document.
         options: see `RunOptions`.
         progress: wraps the list of cases, for a progress bar.
+        system: the model that the spec names, with further planners.
 
     Raises:
         VerifierError: see `verifier.base.errors`; each says what to do.
     """
     with StormProcess() as storm:  # starts at once, so that Storm loads while the files are read
-        return verified(Study.of(read_inputs(spec_path, confusion_path, options), options), storm, progress)
+        return verified(Study.of(read_inputs(spec_path, confusion_path, options, system), options), storm, progress)
 
 
 def verified(study: Study, storm: StormProcess, progress: Progress = iter, *, partial: bool = False) -> RunResult:
@@ -266,7 +272,7 @@ def result_of(checked: CheckedStudy, options: RunOptions) -> RunResult:
         options: of the run.
     """
     study, inputs = checked.study, checked.study.inputs
-    settings = run_settings(study.grid, options, study.data)
+    settings = run_settings(study, options, study.data)
     results = collected(study.requirements, checked.cases, checked.evidence, Judging(settings, study.tests))
     if settings.verdict_from == "bounds":
         results = with_plans(results, study)

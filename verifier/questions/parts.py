@@ -15,4 +15,4 @@ NumberText = Annotated[str, Limits(pattern=r"^-?[0-9]+(\.[0-9]+)?(/[0-9]+)?$")]
 class QuestionInput(InputFile):
     """A file that went in."""
 
-    role: Literal["spec", "model", "confusion", "record"]
+    role: Literal["spec", "model", "planner", "confusion", "record"]

@@ -8,6 +8,8 @@ first asked for, and kept for every study about the same scenarios while there i
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -26,6 +28,7 @@ from verifier.analysis.vacuity import Findings, find_vacuity
 from verifier.base.budget import Clock
 from verifier.base.cache import Cache, array_bytes
 from verifier.base.errors import NoAnswerError, UsageError
+from verifier.base.files import read_text
 from verifier.chains import DecisionProcess, MarkovChain
 from verifier.chains.filled import assumed_columns, decision_process, filled_counts, markov_chain
 from verifier.checking.product import Product
@@ -97,10 +100,20 @@ class Inputs:
         return found.canonical() if found is not None and options.canonical else found
 
 
-def read_inputs(spec_path: str | Path, confusion_path: str | Path, options: RunOptions = RunOptions()) -> Inputs:
-    """Read spec, system model and matrices; VerifierError as `verifier.pipeline.verify_spec`."""
+def read_inputs(
+    spec_path: str | Path,
+    confusion_path: str | Path,
+    options: RunOptions = RunOptions(),
+    system: SystemModel | None = None,
+) -> Inputs:
+    """Read spec, system model and matrices; VerifierError as `verifier.pipeline.verify_spec`.
+
+    `system` is the model that the spec names, read before and given further planners.
+    """
     spec = read_spec(spec_path)
-    model = read_model(spec.model)
+    model = read_model(spec.model) if system is None else system
+    if system is not None and hashlib.sha256(read_text(spec.model)[1]).hexdigest() != system.sha256:
+        raise UsageError(f"{spec_path} names the model {spec.model_name}, and the system was read from {system.file}")
     chosen = spec.planners if spec.planners and "all" not in spec.planners else tuple(model.planners)
     check_names(spec, model.types(chosen))
     if options.selection.initial is not None:
@@ -212,6 +225,19 @@ class Study:
         """The test of the memoryless detector for each class that some chain draws."""
         drawn = drawn_together(case.draws for case in self.cases)
         return class_tests(self.inputs.confusion.matrices.metadata, drawn)
+
+    @cached_property
+    def tables(self) -> dict[str, str]:
+        """Planner from elsewhere -> hash of what it does in all its cases; without those that limits leave out."""
+        found: dict[str, list[str]] = {}
+        for case in self.cases:
+            if case.planner.is_foreign:
+                with contextlib.suppress(NoAnswerError):
+                    found.setdefault(case.planner.name, []).append(case.skeleton.table)
+        return {
+            name: each[0] if len(each) == 1 else hashlib.sha256("".join(each).encode()).hexdigest()
+            for name, each in found.items()
+        }
 
     @property
     def skeleton_options(self) -> SkeletonOptions:

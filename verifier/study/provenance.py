@@ -27,13 +27,13 @@ from verifier.perception.confusion import EMPTY, ConfusionFile, ConfusionMatrice
 from verifier.perception.confusion.dependence import dependence_remark
 from verifier.perception.confusion.matrices import label_text
 from verifier.perception.confusion.sanity import remark_texts
-from verifier.study.case import Case
+from verifier.study.case import Case, Study
 from verifier.study.options import RunOptions
 from verifier.study.records import ConfidenceRecord, MatricesRecord, PlannerRecord, SettingsRecord
 from verifier.study.results import RunInput
 from verifier.study.scenarios import Block, Grid
 from verifier.systems.model import SystemModel
-from verifier.systems.model_parts import EMPTY_CLASS
+from verifier.systems.model_parts import EMPTY_CLASS, files_of
 
 MATRICES_SAY = (
     "distance", "matching", "false_positives", "grouping", "score_threshold", "where", "mix", "dependence", "remarks",
@@ -75,6 +75,7 @@ def input_files(spec: Specification, model: SystemModel, confusion: ConfusionFil
     return (
         RunInput.of("spec", spec.file or "", spec.sha256),
         RunInput.of("model", model.file, model.sha256),
+        *(RunInput.of("planner", each.name, each.sha256) for each in files_of(model.planners)),
         RunInput.of("confusion", confusion.name, confusion.sha256),
     )
 
@@ -92,12 +93,16 @@ def matrices_record(confusion: ConfusionFile) -> MatricesRecord:
     )
 
 
-def run_settings(grid: Grid, options: RunOptions, data: Data | None) -> SettingsRecord:
+def run_settings(study: Study, options: RunOptions, data: Data | None) -> SettingsRecord:
     """Every choice that can change a number; `data` says how intervals were made, where they were."""
+    grid, tables = study.grid, study.tables
     systems = [block.system for block in grid.blocks]
     return SettingsRecord(
         environments_left_out=tuple(grid.left_out),
-        planners={block.planner.name: PlannerRecord(block.planner.kind, block.planner.pick) for block in grid.blocks},
+        planners={
+            each.name: PlannerRecord(each.kind, each.pick, tables.get(each.name))
+            for each in (block.planner for block in grid.blocks)
+        },
         environments=tuple(dict.fromkeys(block.environment for block in grid.blocks)),
         set_={
             name: value if isinstance(value, str) else decimal_text(value) for name, value in grid.settings.items()

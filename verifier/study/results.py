@@ -39,7 +39,7 @@ from verifier.study.gates import Gates
 from verifier.study.points import Numbers, Point, Uncertainty
 from verifier.study.records import MatricesRecord, SettingsRecord
 
-InputRole: TypeAlias = Literal["spec", "model", "confusion"]
+InputRole: TypeAlias = Literal["spec", "model", "planner", "confusion"]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -46,9 +45,7 @@ class Behaviour:
 
 def questions_of(system: System, planner: Planner, formula: Node | None) -> Questions:
     """What a planner asks about the detector's reports."""
-    rules: tuple[Rule | Run, ...] = (*planner.rules, *planner.runs)
-    nodes = [node for rule in rules for node in (rule.when, *(rule.inputs or {}).values())]
-    nodes += [tracker.of for tracker in planner.trackers]
+    nodes = [*planner.nodes, *(tracker.of for tracker in planner.trackers)]
     asked: frozenset[str] = frozenset()
     if planner.kind == "synthesis" and formula is not None:
         names = names_in(formula)
@@ -70,28 +67,84 @@ def steps(
     states: Codes,
     values: Mapping[str, Ints],
 ) -> Codes:
-    """The next states by the first rule that holds, else with every input at its default.
+    """The next states by the decider, the command or the first rule that holds, else with every input at its default.
 
     Args:
         system, space, planner, observations: what is asked.
         states: (k,) codes; `values` are their valuations.
 
     Returns:
-        (k, observations) codes; `nowhere` where neither is possible or the step is invalid.
+        (k, observations) codes; `nowhere` where none of them is possible, several commands are, or the step is
+        invalid.
     """
     following = np.repeat(states[:, None], len(observations), axis=1)
     following[:] = space.nowhere
-    for column, observation in enumerate(observations):
+    views = [view_of(system, planner, observation, values, len(states)) for observation in observations]
+    decider, defaults = planner.decider, len(system.defaults) == len(system.inputs)
+    decisions = decider.decided(asked(system, planner, view) for view in views) if decider else iter(())
+    usual = DEFAULTS[: defaults and not (planner.is_foreign and not planner.rules)]
+    for column, view in enumerate(views):
         undecided = np.ones(len(states), dtype=bool)
-        seen = in_frames(observation, frames_read(planner, system.model.frames))
-        after = tracked(system, planner, seen, values, len(states))
-        told, scope = what_rules_read(planner, seen), {**values, **after}
-        for rule in (*planner.rules, *DEFAULTS[: len(system.defaults) == len(system.inputs)]):
-            where = np.flatnonzero(undecided & _applies(system, rule, told, scope, len(states)))
+        if decider is not None:
+            decides, chosen = next(decisions)
+            where, undecided = np.flatnonzero(decides), ~decides
+            own = {name: value[where] for name, value in chosen.items()}
+            if len(where):
+                following[where, column] = _moved(system, space, *view.at(where), own, len(where))
+        times = np.zeros(len(states), dtype=np.int64)
+        for rule in planner.commands:
+            applies = _applies(system, rule, view.told, view.scope, len(states))
+            where, times = np.flatnonzero(applies & (times == 0)), times + applies
+            if len(where):
+                following[where, column] = step_by(system, space, rule, view, states, where)
+        following[times > 1, column] = space.nowhere
+        undecided &= times == 0
+        for rule in (*planner.rules, *usual):
+            where = np.flatnonzero(undecided & _applies(system, rule, view.told, view.scope, len(states)))
             undecided[where] = False
             if len(where):
-                following[where, column] = step_by(system, space, rule, told, states, where, scope, after)
+                following[where, column] = step_by(system, space, rule, view, states, where)
     return following
+
+
+@dataclass(frozen=True)
+class View:
+    """What a planner knows in some states under one observation.
+
+    Attributes:
+        told: the facts that its conditions read.
+        scope: (k,) value of each variable, of memory, and `confirmed(t)`.
+        after: the trackers after this step, by variable.
+        count: number of states, k.
+    """
+
+    told: Label
+    scope: Mapping[str, Any]
+    after: Mapping[str, Any]
+    count: int
+
+    def at(self, where: Ints) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """Scope and trackers of the states at these positions."""
+        whole = len(where) == self.count
+        there = self.scope if whole else {name: value[where] for name, value in self.scope.items()}
+        return there, {name: value[where] for name, value in self.after.items()}
+
+
+def view_of(system: System, planner: Planner, observation: Label, values: Mapping[str, Ints], count: int) -> View:
+    """What a planner knows in some states, given by their values, under one observation."""
+    seen = in_frames(observation, frames_read(planner, system.model.frames))
+    after = tracked(system, planner, seen, values, count)
+    return View(what_rules_read(planner, seen), {**values, **after}, after, count)
+
+
+def asked(system: System, planner: Planner, view: View) -> dict[str, Any]:
+    """(k,) value of each question of a planner's decider."""
+    found = {}
+    for index, (text, (node, _)) in enumerate(planner.decider.asks.items() if planner.decider else ()):
+        path = f"planners.{planner.name}.asks[{index}]"
+        value = evaluate(system.resolve(resolve_sees(node, view.told), path), view.scope, system.model.at(path))
+        found[text] = np.broadcast_to(np.asarray(value), (view.count,))
+    return found
 
 
 def _applies(system: System, rule: Rule | Run, observation: Label, values: Mapping[str, Any], count: int) -> Mask:
@@ -101,40 +154,41 @@ def _applies(system: System, rule: Rule | Run, observation: Label, values: Mappi
     return truth(when, values, count, system.model.at(path))
 
 
-def step_by(
-    system: System,
-    space: StateSpace,
-    rule: Rule | Run,
-    observation: Label,
-    states: Codes,
-    where: Ints,
-    values: Mapping[str, Any],
-    tracked: Mapping[str, Any] = MappingProxyType({}),
-) -> Codes:
+def step_by(system: System, space: StateSpace, rule: Rule | Run, view: View, states: Codes, where: Ints) -> Codes:
     """(k,) next state of the states at the positions `where` under one rule; `nowhere` where the step is invalid."""
-    if rule.inputs is None and not tracked:
+    if rule.inputs is None and not view.after:
         return states[where]
-    there = values if len(where) == len(states) else {name: value[where] for name, value in values.items()}
-    after = {name: value[where] for name, value in tracked.items()}
+    there, after = view.at(where)
     if rule.inputs is None:
         return space.number({**there, **after}, len(where))
-    own = rule.inputs
 
-    def chosen(name: str) -> Any:
+    def chosen(name: str, node: Node) -> Any:
         path = f"{rule.path}.set.{name}"
-        node = system.resolve(resolve_sees(own[name], observation), path)
-        return evaluate(node, there, system.model.at(path))
+        return evaluate(system.resolve(resolve_sees(node, view.told), path), there, system.model.at(path))
 
+    own = {name: chosen(name, node) for name, node in rule.inputs.items()}
+    return _moved(system, space, there, after, own, len(where))
+
+
+def _moved(
+    system: System,
+    space: StateSpace,
+    there: Mapping[str, Any],
+    after: Mapping[str, Any],
+    own: Mapping[str, Any],
+    count: int,
+) -> Codes:
+    """(count,) next states with these inputs and this memory, what is not set at its default or kept."""
     inputs = {
-        each.name: chosen(each.name)
+        each.name: own[each.name]
         if each.name in own
         else evaluate(system.defaults[each.name], there, system.model.at(f"inputs.{each.name}.default"))
         for each in system.inputs
     }
     moving = {each.name for each in system.variables}
     kept = {each.name: there[each.name] for each in space.variables if each.name not in moving}
-    memory = {name: chosen(name) for name in own if name in kept}
-    return successors(system, space, there, inputs, len(where), {**kept, **memory, **after})
+    memory = {name: value for name, value in own.items() if name in kept}
+    return successors(system, space, there, inputs, count, {**kept, **memory, **after})
 
 
 def input_choices(system: System, pick: str) -> Iterator[dict[str, int]]:
@@ -233,7 +287,8 @@ def _run_steps(
     """(n,) the step that the run takes from each state it may pass; -1 where it does not lead on."""
     every = np.arange(space.size)
     if run.inputs is not None:
-        return step_by(system, space, run, observation, every, every, space.valuations())
+        view = View(observation, space.valuations(), {}, space.size)
+        return step_by(system, space, run, view, every, every)
     goal, through = (
         space.where(system.resolve(node, f"{run.path}.{key}"), system.model.at(f"{run.path}.{key}"))
         for key, node in (("reach", run.reach), ("through", run.through))

@@ -165,7 +165,8 @@ class _Checker:
             if any(atom.function == "confirmed" for atom in atoms_in(tracker.of)):
                 raise self._fail(path, "a tracker is of what is reported, not of confirmed(...)")
         self._check_reading(planner)
-        rules: tuple[Rule | Run, ...] = (*planner.rules, *planner.runs)
+        self._check_decider(planner, state)
+        rules: tuple[Rule | Run, ...] = (*planner.commands, *planner.rules, *planner.runs)
         for rule in rules:
             self._type(f"{rule.path}.when", rule.when, state, "boolean", observes=True)
             if rule.inputs is not None:
@@ -176,9 +177,21 @@ class _Checker:
         if planner.formula is not None:
             self._type(f"planners.{planner.name}.formula", planner.formula, self.model.types(), "boolean")
 
+    def _check_decider(self, planner: Planner, state: Mapping[str, Type]) -> None:
+        """Refuse questions that mean nothing, and what is set and is neither an input nor memory."""
+        if planner.decider is None:
+            return
+        for index, (node, kind) in enumerate(planner.decider.asks.values()):
+            self._type(f"planners.{planner.name}.asks[{index}]", node, state, kind, observes=True)
+        if planner.decider.sets is not None:
+            self._check_set(
+                *(f"planners.{planner.name}.sets[0]", planner.decider.sets, {each.name for each in planner.memory}),
+                "it sets every input of the model that has no default, memory, and nothing else",
+            )
+
     def _check_reading(self, planner: Planner) -> None:
         """Refuse counts and reports of other frames than the last, trackers that are not there, and other frames."""
-        nodes = [node for rule in planner.rules for node in (rule.when, *(rule.inputs or {}).values())]
+        nodes = planner.nodes
         trackers = {tracker.name for tracker in planner.trackers}
         path = f"planners.{planner.name}.reading"
         for atom in sorted({atom for node in nodes for atom in atoms_in(node)}, key=to_text):
@@ -197,18 +210,21 @@ class _Checker:
     def _check_inputs(
         self, path: str, found: Mapping[str, Node], state: Mapping[str, Type], memory: Set[str]
     ) -> None:
-        wanted = [each.name for each in self.model.inputs]
-        needed = {each.name for each in self.model.inputs if each.default is None}
-        if not needed <= set(found) <= {*wanted, *memory}:
-            message = f"expected a value for {', '.join(wanted) or 'no input'}; got {', '.join(found) or 'none'}"
-            raise self.model.text_at(path).error(
-                message, None, "every rule sets every input of the model that has no default, and nothing else"
-            )
+        self._check_set(
+            path, found, memory, "every rule sets every input of the model that has no default, and nothing else"
+        )
         for name, node in found.items():
             self._type(f"{path}.{name}", node, state, "number", observes=True)
 
+    def _check_set(self, path: str, found: Iterable[str], memory: Set[str], rule: str) -> None:
+        wanted, given = [each.name for each in self.model.inputs], list(found)
+        needed = {each.name for each in self.model.inputs if each.default is None}
+        if not needed <= set(given) <= {*wanted, *memory}:
+            message = f"expected a value for {', '.join(wanted) or 'no input'}; got {', '.join(given) or 'none'}"
+            raise self.model.text_at(path).error(message, None, rule)
+
     def _type(
-        self, path: str, node: Node, types: Mapping[str, Type], expected: Type, *, observes: bool = False
+        self, path: str, node: Node, types: Mapping[str, Type], expected: Type | None, *, observes: bool = False
     ) -> None:
         for atom in sorted(atoms_in(node), key=to_text):
             self._check_atom(path, atom, observes=observes)

@@ -14,6 +14,7 @@ every imperfect detector.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -38,6 +39,8 @@ from verifier.systems.model_parts import EMPTY_CLASS, Memory, PlacedObject, Plan
 
 LARGEST_BOUND = 2**31
 """Size of the ends of a range."""
+_OUTSIDE = re.compile(r"planners\.(\w+)\.(?:asks|commands|memory|sets)(?:\[\d+\]|\.\w+)")
+"""Keys of what may stand in the file of a planner."""
 
 Setting: TypeAlias = int | Fraction | str
 
@@ -87,12 +90,17 @@ class SystemModel:
     def at(self, path: str) -> Source:
         """The element of the model file with that dotted key, for the messages of errors in it."""
         path = self.moved.get(path, path)
+        outside = _OUTSIDE.match(path)
+        place = outside and outside[1] in self.planners and self.planners[outside[1]].places.get(outside[0])
+        if place:
+            return place
         return Source("", self.file or None, path, None if self.document is None else self.document.find(path).line)
 
     def text_at(self, path: str) -> Source:
         """The same with the text of the expression there, for errors in it as it was read."""
+        place = self.at(path)
         text = None if self.document is None else self.document.find(self.moved.get(path, path)).value
-        return replace(self.at(path), text=text) if isinstance(text, str) else self.at(path)
+        return replace(place, text=text) if isinstance(text, str) and not place.text else place
 
     def object_path(self, environment: str, index: int) -> str:
         """The dotted key of an object."""
@@ -341,7 +349,7 @@ def _with_pick(planner: Planner, settings: Mapping[str, Setting]) -> Planner:
 
 
 def _constant_settings(model: SystemModel, settings: Mapping[str, Setting]) -> dict[str, int | Fraction]:
-    picking = {f"{name}.pick" for name, planner in model.planners.items() if planner.kind != "rules"}
+    picking = {f"{name}.pick" for name, planner in model.planners.items() if planner.chooses}
     known = picking | set(model.constants)
     found: dict[str, int | Fraction] = {}
     for name, value in settings.items():

@@ -21,7 +21,7 @@ from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import Label
 from verifier.systems.behaviour import questions_of
 from verifier.systems.channel import Channel, Standing, make_channel, possible_observations
-from verifier.systems.distinct import distinct
+from verifier.systems.distinct import distinct_rows
 from verifier.systems.memory import remembered
 from verifier.systems.model import BoundedVariable, System
 from verifier.systems.model_parts import EMPTY_CLASS, PlacedObject, Planner
@@ -107,7 +107,9 @@ class Scene:
     @property
     def comes_and_goes(self) -> bool:
         """Whether what can be reported differs from state to state."""
-        return self.system.field_of_view_m is not None or any(placed.when != TRUE for placed in self.objects)
+        nearby = any(isinstance(each, Number) for atom in self.questions.atoms for each in atom.arguments)
+        viewed = self.system.field_of_view_m is not None
+        return nearby or viewed or any(placed.when != TRUE for placed in self.objects)
 
     def channel_at(self, valuations: Mapping[str, Ints], ended: Mask) -> tuple[Channel, Ints]:
         """The channel for some states, and the channel row of each.
@@ -146,7 +148,7 @@ def set_scene(
     observations = possible_observations(matrices, questions, tuple(real), places, options.false_positives, frames)
     own = remembered(system, planner)
     space = StateSpace((*system.variables, *(variable for variable, _ in own)))
-    if planner.kind != "rules":
+    if planner.chooses:
         _refuse_if_too_large(space, system, planner, len(observations), 1, options.limits)
     begun = {variable.name: value for variable, value in own}
     starts = _initial_states(system, space, environment, options.initial, begun)
@@ -214,7 +216,7 @@ def reached_bytes(scene: Scene, states: int) -> int:
 
 def _choices(system: System, planner: Planner) -> int:
     """Combinations of inputs that the planner chooses among."""
-    return 0 if planner.kind == "rules" else StateSpace(system.inputs).size
+    return StateSpace(system.inputs).size if planner.chooses else 0
 
 
 def _initial_states(
@@ -369,12 +371,7 @@ def _distinct_rows(standing: Standing, ended: Mask, bin_count: int) -> tuple[Int
     if len(looked_from):  # terminal states need no row; they borrow one that occurs
         codes = np.where(ended[:, None], codes[looked_from[0]], codes)
     kinds = bin_count * (len(standing.classes) + 2)
-    row, count = np.zeros(len(codes), dtype=np.int64), 1
-    for column in codes.T:  # numbered again for every object, so that no code outgrows an integer
-        found, row = distinct(row * kinds + column, count * kinds)
-        count = len(found)
-    sample = np.empty(count, dtype=np.int64)
-    sample[row[::-1]] = np.arange(len(codes))[::-1]
+    row, sample = distinct_rows(codes.T, kinds, len(codes))
     if len(looked_from):
         sample[row[looked_from[::-1]]] = looked_from[::-1]
     return sample, row

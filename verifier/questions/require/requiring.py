@@ -101,7 +101,7 @@ def required(study: Study, question: Question, storm: StormProcess, progress: Pr
         inputs=tuple(QuestionInput(**vars(file)) for file in files),
         matrices=matrices_record(inputs.confusion),
         channel=Channel(classes=study.tests),
-        settings={**json_values(run_settings(study.grid, options, None)), **_settings(question)},
+        settings={**json_values(run_settings(study, options, None)), **_settings(question)},
         versions={**program_versions(), "storm": storm.storm_version()},
         engines=engines_over(point for found in answers for point in found.points),
         remarks=run_remarks(inputs.confusion.matrices, options, assumed, said, None, study.tests),
