@@ -40,6 +40,7 @@ from verifier.study.collection import (
     unanswered_requirement,
     with_plans,
 )
+from verifier.study.model_checks import look_at, model_remarks
 from verifier.study.options import RunOptions
 from verifier.study.provenance import (
     case_remarks,
@@ -178,13 +179,13 @@ def check_case(case: Case, storm: StormProcess, *, partial: bool = False) -> Che
             strategies = tuple(
                 strategy_range(process, formula.formula, storm, options.engines) for formula in case.study.formulas
             )
-    whole = clock_of(study.options, len(study.requirements))
+    look, whole = look_at(case), clock_of(study.options, len(study.requirements))
     whole.spend(time.monotonic() - begun)
     with whole.running(f"{case}: looking for vacuous requirements"):
         vacuity, notes = tuple(found.vacuity for found in case.findings), case.notes
     whatever, unknown = _whatever_predicted(case, values, whole)
     remarks = (*case_remarks(case, values, strategies), *unknown)
-    return CheckedCase(case, values, whatever, strategies, remarks, vacuity, notes, refused)
+    return CheckedCase(case, values, whatever, strategies, remarks, vacuity, notes, refused, look)
 
 
 def _whatever_predicted(
@@ -290,6 +291,7 @@ def result_of(checked: CheckedStudy, options: RunOptions) -> RunResult:
                 [text for checked_case in checked.cases for text in checked_case.case.assumed],
                 [
                     *grid_remarks(study.grid, options.false_positives),
+                    *model_remarks([each.look for each in checked.cases if each.look is not None]),
                     *(text for checked_case in checked.cases for text in checked_case.remarks),
                     *noted((checked_case.case, checked_case.notes) for checked_case in checked.cases),
                 ],

@@ -110,6 +110,14 @@ def read_inputs(
 
     `system` is the model that the spec names, read before and given further planners.
     """
+    spec, model = read_spec_and_model(spec_path, options, system)
+    return Inputs(spec, model, read_confusion(confusion_path, options.where, options.score_threshold, options.mix))
+
+
+def read_spec_and_model(
+    spec_path: str | Path, options: RunOptions, system: SystemModel | None = None
+) -> tuple[Specification, SystemModel]:
+    """The spec and its model, checked against each other; as `read_inputs`."""
     spec = read_spec(spec_path)
     model = read_model(spec.model) if system is None else system
     if system is not None and hashlib.sha256(read_text(spec.model)[1]).hexdigest() != system.sha256:
@@ -118,7 +126,7 @@ def read_inputs(
     check_names(spec, model.types(chosen))
     if options.selection.initial is not None:
         check_type(options.selection.initial, model.types(), Source("", "--initial"), "boolean")
-    return Inputs(spec, model, read_confusion(confusion_path, options.where, options.score_threshold, options.mix))
+    return spec, model
 
 
 @dataclass(frozen=True, eq=False)

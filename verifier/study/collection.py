@@ -23,6 +23,7 @@ from verifier.language.specs.specification import Requirement
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import label_text
 from verifier.study.case import Case, Study
+from verifier.study.model_checks import Look
 from verifier.study.points import Point, PointBounds, PointInterval, Uncertainty
 from verifier.study.records import SettingsRecord
 from verifier.study.results import Finished, RequirementResult, StrategyEnds, Target, Unanswered
@@ -47,6 +48,7 @@ class CheckedCase:
         vacuity: for each requirement, for each initial state, why the requirement is vacuous there; mostly ().
         notes: for each requirement that is not vacuous throughout, what is constant in it.
         refused: number of a requirement -> why it has no answer; what is said of each requirement leaves it out.
+        look: what the chain shows of the model.
     """
 
     case: Case
@@ -57,6 +59,7 @@ class CheckedCase:
     vacuity: tuple[tuple[tuple[Vacuity, ...], ...], ...]
     notes: tuple[str, ...]
     refused: Mapping[int, LimitError] = field(default_factory=dict)
+    look: Look | None = None
 
     @property
     def answered(self) -> tuple[int, ...]:

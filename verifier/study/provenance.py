@@ -72,11 +72,15 @@ def installed_versions(names: Iterable[str]) -> dict[str, str]:
 
 def input_files(spec: Specification, model: SystemModel, confusion: ConfusionFile) -> tuple[RunInput, ...]:
     """The files that went in, without folders: equal inputs give equal results wherever they lie."""
+    return (*model_files(spec, model), RunInput.of("confusion", confusion.name, confusion.sha256))
+
+
+def model_files(spec: Specification, model: SystemModel) -> tuple[RunInput, ...]:
+    """Those without the matrices."""
     return (
         RunInput.of("spec", spec.file or "", spec.sha256),
         RunInput.of("model", model.file, model.sha256),
         *(RunInput.of("planner", each.name, each.sha256) for each in files_of(model.planners)),
-        RunInput.of("confusion", confusion.name, confusion.sha256),
     )
 
 

@@ -93,14 +93,14 @@ def steps(
                 following[where, column] = _moved(system, space, *view.at(where), own, len(where))
         times = np.zeros(len(states), dtype=np.int64)
         for rule in planner.commands:
-            applies = _applies(system, rule, view.told, view.scope, len(states))
+            applies = where_applies(system, rule, view.told, view.scope, len(states))
             where, times = np.flatnonzero(applies & (times == 0)), times + applies
             if len(where):
                 following[where, column] = step_by(system, space, rule, view, states, where)
         following[times > 1, column] = space.nowhere
         undecided &= times == 0
         for rule in (*planner.rules, *usual):
-            where = np.flatnonzero(undecided & _applies(system, rule, view.told, view.scope, len(states)))
+            where = np.flatnonzero(undecided & where_applies(system, rule, view.told, view.scope, len(states)))
             undecided[where] = False
             if len(where):
                 following[where, column] = step_by(system, space, rule, view, states, where)
@@ -147,7 +147,9 @@ def asked(system: System, planner: Planner, view: View) -> dict[str, Any]:
     return found
 
 
-def _applies(system: System, rule: Rule | Run, observation: Label, values: Mapping[str, Any], count: int) -> Mask:
+def where_applies(
+    system: System, rule: Rule | Run, observation: Label, values: Mapping[str, Any], count: int
+) -> Mask:
     """(count,) the valuations in which the condition of a rule or run holds."""
     path = f"{rule.path}.when"
     when = system.resolve(resolve_sees(rule.when, observation), path)
@@ -271,7 +273,7 @@ def runs_behaviour(
     for column, observation in enumerate(observations):
         undecided = np.ones(space.size, dtype=bool)
         for run in planner.runs:
-            when = _applies(system, run, observation, values, space.size)
+            when = where_applies(system, run, observation, values, space.size)
             applies, undecided = undecided & when, undecided & ~when
             if applies.any():
                 step = _run_steps(system, space, planner, run, observation, terminal)

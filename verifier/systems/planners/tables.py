@@ -73,6 +73,11 @@ class DecisionTable:
                 raise self._overlap(first + later, int(np.unpackbits(met[later]).argmax()))
 
     @property
+    def rows(self) -> int:
+        """How many there are."""
+        return len(self.lines)
+
+    @property
     def compared(self) -> tuple[Node, ...]:
         """The questions; a count is compared with the ends of its cells, beyond which it is not told apart."""
         found: list[Node] = []

@@ -1,0 +1,228 @@
+"""A spec and its model as they were read: the document of `verify run --parse`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from verifier.base.numbers import decimal_text
+from verifier.language.expressions import to_text
+from verifier.language.expressions.syntax import TRUE, Node
+from verifier.language.specs import Requirement
+from verifier.study.collection import target_of
+from verifier.study.model_checks import CaseShare
+from verifier.study.results import RunInput, Target
+from verifier.study.scenarios import Grid
+from verifier.systems.memory import remembered
+from verifier.systems.model import BoundedVariable, System, SystemModel
+from verifier.systems.model_parts import PlacedObject, Planner, PlannerKind, Rule, Run, Variant
+
+
+@dataclass(frozen=True)
+class ParsedVariable:
+    """A variable, an input or memory with its whole numbers.
+
+    Attributes:
+        next: value in the next step.
+        default: of an input.
+        initial: of memory.
+    """
+
+    name: str
+    low: int
+    high: int
+    next: str | None = None
+    default: str | None = None
+    initial: int | None = None
+
+
+@dataclass(frozen=True)
+class ParsedObject:
+    """An object: class -> condition under which it is of that class, and when it is there."""
+
+    distance_m: str
+    classes: Mapping[str, str]
+    name: str = ""
+    when: str = "true"
+
+
+@dataclass(frozen=True)
+class ParsedEnvironment:
+    """What stands there, and what the environment changes: dotted key of the model -> expression."""
+
+    name: str
+    objects: tuple[ParsedObject, ...]
+    changes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ParsedRule:
+    """A rule, a run, or a command of a module.
+
+    Attributes:
+        sets: what is set.
+        stay: the state stays as it is.
+        reach, through: of a run.
+    """
+
+    when: str
+    sets: Mapping[str, str] = field(default_factory=dict)
+    stay: bool = False
+    reach: str | None = None
+    through: str | None = None
+
+
+@dataclass(frozen=True)
+class ParsedPlanner:
+    """A planner.
+
+    Attributes:
+        file: that it stands in; `asks` and `sets` are the columns of its table.
+        rows: of its table.
+    """
+
+    name: str
+    kind: PlannerKind
+    memory: tuple[ParsedVariable, ...] = ()
+    trackers: Mapping[str, str] = field(default_factory=dict)
+    file: str = ""
+    asks: tuple[str, ...] = ()
+    sets: tuple[str, ...] = ()
+    rows: int | None = None
+    commands: tuple[ParsedRule, ...] = ()
+    runs: tuple[ParsedRule, ...] = ()
+    rules: tuple[ParsedRule, ...] = ()
+
+
+@dataclass(frozen=True)
+class ParsedRequirement:
+    """A requirement, its formula fully parenthesised; no target for `P = ?`."""
+
+    name: str
+    target: Target | None
+    formula: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParsedStudy:
+    """What a run would be about.
+
+    Attributes:
+        inputs: the files.
+        constants: with what spec and command line set, as in the first scenario.
+        conditions: `initial`, `terminal` and `admissible`.
+        steers: the inputs that planners set.
+        cases: where matrices are given, one per planner, environment and value of a swept constant.
+        remarks: what is odd about model and planners, as far as matrices are given.
+    """
+
+    schema: ClassVar[str] = "verifier.parse"
+    version: ClassVar[int] = 1
+    command: tuple[str, ...] = ()
+    inputs: tuple[RunInput, ...]
+    requirements: tuple[ParsedRequirement, ...]
+    model: str
+    constants: Mapping[str, str]
+    variables: tuple[ParsedVariable, ...]
+    steers: tuple[ParsedVariable, ...]
+    conditions: Mapping[str, str]
+    quantities: Mapping[str, str]
+    labels: Mapping[str, str]
+    environments: tuple[ParsedEnvironment, ...]
+    planners: tuple[ParsedPlanner, ...]
+    cases: tuple[CaseShare, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+def parsed_study(
+    model: SystemModel,
+    grid: Grid,
+    inputs: tuple[RunInput, ...],
+    cases: tuple[CaseShare, ...] = (),
+    remarks: tuple[str, ...] = (),
+) -> ParsedStudy:
+    """What a grid of a model is about; `cases` and `remarks` where matrices are given."""
+    system = grid.blocks[0].system
+    chosen = dict.fromkeys(block.environment for block in grid.blocks)
+    nexts = {each.name: each.next for each in model.variables}
+    conditions = {"initial": model.initial, "terminal": model.terminal, "admissible": model.admissible}
+    return ParsedStudy(
+        inputs=inputs,
+        requirements=tuple(map(_requirement, grid.requirements)),
+        model=model.name,
+        constants={name: decimal_text(value) for name, value in system.constants.items()},
+        variables=tuple(_variable(each, next=_text(nexts[each.name])) for each in system.variables),
+        steers=tuple(
+            _variable(each, default=None if given.default is None else _text(given.default))
+            for each, given in zip(system.inputs, model.inputs, strict=True)
+        ),
+        conditions={name: _text(node) for name, node in conditions.items()},
+        quantities=_texts(model.quantities),
+        labels=_texts(model.labels),
+        environments=tuple(
+            ParsedEnvironment(
+                name, tuple(map(_object, model.environments[name])), _changes(model.variants.get(name, Variant()))
+            )
+            for name in chosen
+        ),
+        planners=tuple(_planner(system, each) for each in {b.planner.name: b.planner for b in grid.blocks}.values()),
+        cases=cases,
+        remarks=remarks,
+    )
+
+
+def _text(node: Node | None) -> str:
+    return "" if node is None else to_text(node, parenthesise=True)
+
+
+def _texts(nodes: Mapping[str, Node]) -> dict[str, str]:
+    return {name: _text(node) for name, node in nodes.items()}
+
+
+def _variable(each: BoundedVariable, **more: Any) -> ParsedVariable:
+    return ParsedVariable(each.name, each.low, each.high, **more)
+
+
+def _object(placed: PlacedObject) -> ParsedObject:
+    return ParsedObject(_text(placed.distance_m), _texts(placed.classes), placed.name, _text(placed.when))
+
+
+def _changes(variant: Variant) -> dict[str, str]:
+    found: dict[str, Node] = {f"constants.{name}": node for name, node in variant.constants.items()}
+    found |= {f"variables.{name}.next": node for name, node in variant.next.items()}
+    found |= {f"labels.{name}": node for name, node in variant.labels.items()}
+    found |= {"initial": variant.initial} if variant.initial != TRUE else {}
+    found |= {} if variant.terminal is None else {"terminal": variant.terminal}
+    return _texts(found)
+
+
+def _planner(system: System, planner: Planner) -> ParsedPlanner:
+    decider = planner.decider
+    window = {
+        each.name: f"{_text(each.of)}, confirm {each.confirm}, delete {each.delete}" for each in planner.trackers
+    }
+    kept = {each.name for each in planner.memory}
+    return ParsedPlanner(
+        planner.name,
+        planner.kind,
+        tuple(_variable(each, initial=value) for each, value in remembered(system, planner) if each.name in kept),
+        window,
+        planner.file.name if planner.file else "",
+        tuple(decider.asks) if decider else (),
+        (decider.sets or ()) if decider else (),
+        getattr(decider, "rows", None),
+        tuple(map(_rule, planner.commands)),
+        tuple(map(_rule, planner.runs)),
+        tuple(map(_rule, planner.rules)),
+    )
+
+
+def _rule(rule: Rule | Run) -> ParsedRule:
+    if isinstance(rule, Run) and rule.inputs is None:
+        return ParsedRule(_text(rule.when), reach=_text(rule.reach), through=_text(rule.through))
+    return ParsedRule(_text(rule.when), _texts(rule.inputs or {}), rule.inputs is None)
+
+
+def _requirement(each: Requirement) -> ParsedRequirement:
+    return ParsedRequirement(each.name, target_of(each), _text(each.formula))
