@@ -290,7 +290,7 @@ def result_of(checked: CheckedStudy, options: RunOptions) -> RunResult:
                 options,
                 [text for checked_case in checked.cases for text in checked_case.case.assumed],
                 [
-                    *grid_remarks(study.grid, options.false_positives),
+                    *grid_remarks(study.grid, options.false_positives, study.matrices),
                     *model_remarks([each.look for each in checked.cases if each.look is not None]),
                     *(text for checked_case in checked.cases for text in checked_case.remarks),
                     *noted((checked_case.case, checked_case.notes) for checked_case in checked.cases),

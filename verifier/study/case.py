@@ -292,7 +292,8 @@ class Case(Block):
     def _key(self) -> tuple[object, ...]:
         """What the structure depends on. A skeleton keeps its system, so that no other one has its identity."""
         matrices = self.study.matrices
-        bins = matrices.labelling, matrices.labels, matrices.edges_m.tobytes()
+        located = str(matrices.metadata.get("localisation"))
+        bins = matrices.labelling, matrices.labels, matrices.edges_m.tobytes(), located
         return (id(self.system), self.planner.name, self.environment, bins, self.study.skeleton_options)
 
     @property

@@ -18,6 +18,7 @@ from verifier.analysis.settings import LARGEST_DRAWS, ConfidenceSettings
 from verifier.base.documents import json_values
 from verifier.base.numbers import decimal_text
 from verifier.base.version import __version__
+from verifier.base.words import counted
 from verifier.checking.strategies import StrategyRange
 from verifier.checking.values import TwoEngineValues
 from verifier.language.expressions import to_text
@@ -32,12 +33,13 @@ from verifier.study.options import RunOptions
 from verifier.study.records import ConfidenceRecord, MatricesRecord, PlannerRecord, SettingsRecord
 from verifier.study.results import RunInput
 from verifier.study.scenarios import Block, Grid
+from verifier.systems.behaviour import questions_of
 from verifier.systems.model import SystemModel
 from verifier.systems.model_parts import EMPTY_CLASS, files_of
 
 MATRICES_SAY = (
-    "distance", "matching", "false_positives", "grouping", "score_threshold", "where", "mix", "dependence", "remarks",
-    "source",
+    "distance", "matching", "false_positives", "grouping", "score_threshold", "where", "mix", "localisation",
+    "dependence", "remarks", "source",
 )  # fmt: skip
 """What a result repeats of a confusion document."""
 
@@ -234,13 +236,20 @@ def _draws_remark(draws: int, basis: BoundsBasis) -> list[str]:
     return [f"{draws} draws are too few for {ends}{plenty}"]
 
 
-def grid_remarks(grid: Grid, false_positives: str) -> Iterator[str]:
+def grid_remarks(grid: Grid, false_positives: str, matrices: ConfusionMatrices) -> Iterator[str]:
     """What a reader must know about all scenarios at once.
 
     Args:
         grid: the scenarios.
         false_positives: the policy, one of `FALSE_POSITIVE_POLICIES`.
+        matrices: of the run.
     """
+    asking = dict.fromkeys(
+        each.planner.name for each in grid.blocks if questions_of(each.system, each.planner, None).asks_within
+    )
+    if matrices.localisation is not None and asking:
+        items = counted(int(matrices.localisation.sum()), "item")
+        yield f"planner {_listed(list(asking))}: reported distances err as {items} say, which are taken as exact"
     for each in grid.requirements:
         formula = each.text[each.text.find("[") + 1 : each.text.rfind("]")]
         if read_otherwise_by_prism(formula):

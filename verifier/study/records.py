@@ -44,6 +44,7 @@ class MatricesRecord:
     score_threshold: Any = None
     where: Any = None
     mix: Any = None
+    localisation: Any = None
     dependence: Any = None
     remarks: Any = None
     source: Any = None

@@ -107,9 +107,8 @@ class Scene:
     @property
     def comes_and_goes(self) -> bool:
         """Whether what can be reported differs from state to state."""
-        nearby = any(isinstance(each, Number) for atom in self.questions.atoms for each in atom.arguments)
         viewed = self.system.field_of_view_m is not None
-        return nearby or viewed or any(placed.when != TRUE for placed in self.objects)
+        return self.questions.asks_within or viewed or any(placed.when != TRUE for placed in self.objects)
 
     def channel_at(self, valuations: Mapping[str, Ints], ended: Mask) -> tuple[Channel, Ints]:
         """The channel for some states, and the channel row of each.

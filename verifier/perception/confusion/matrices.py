@@ -81,6 +81,12 @@ class ConfusionMatrices:
         return len(self.edges_m) - 1
 
     @property
+    def localisation(self) -> NDArray[np.int64] | None:
+        """(reported, true) items by the bins of their reported and their true distance; None for no such counts."""
+        found = self.metadata.get("localisation")
+        return None if found is None else np.array(found["counts"], dtype=np.int64)
+
+    @property
     def classes(self) -> frozenset[str]:
         """Every class that a label names."""
         return frozenset().union(*self.labels)
@@ -98,7 +104,8 @@ class ConfusionMatrices:
     def canonical(self) -> ConfusionMatrices:
         """The distance-free matrix: the sum over all bins, in one bin that holds every distance."""
         total = self.counts.sum(axis=0, keepdims=True)
-        return replace(self, edges_m=np.array([0.0, np.inf]), counts=total)
+        metadata = {key: value for key, value in self.metadata.items() if key != "localisation"}
+        return replace(self, edges_m=np.array([0.0, np.inf]), counts=total, metadata=metadata)
 
     def bins_of(self, distances_m: NDArray[np.float64]) -> NDArray[np.int64]:
         """Bin of each distance in metres; -1 where no bin holds it."""

@@ -224,7 +224,8 @@ class _Task:
         """Everything about the spec; `data` of each detector, with as many draws of each."""
         (count,) = {each.draws for each in data.values()}
         scores, points = Scores(count), dict[tuple[int, int], list[Point]]()
-        said, assumed = list(grid_remarks(self.grid, self.options.false_positives)), dict[str, list[str]]()
+        matrices, assumed = next(iter(self.studies.values())).matrices, dict[str, list[str]]()
+        said = list(grid_remarks(self.grid, self.options.false_positives, matrices))
         configurations, noticed = self.configurations, list[tuple[Case, tuple[str, ...]]]()
         for detector, case in progress(
             [(name, case) for name, study in self.studies.items() for case in study.cases]

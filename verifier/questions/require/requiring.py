@@ -83,7 +83,7 @@ def required(study: Study, question: Question, storm: StormProcess, progress: Pr
     chosen = question.in_question(study.matrices)
     answers: list[Answer] = []
     assumed: list[str] = []
-    said = list(grid_remarks(study.grid, options.false_positives))
+    said = list(grid_remarks(study.grid, options.false_positives, study.matrices))
     clock = clock_of(study.options, len(study.cases))
     for cases in progress(_by_planner(study)):
         with clock.running(f"the search for what {name} requires"):
