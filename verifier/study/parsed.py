@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from verifier.base.documents import Count
 from verifier.base.numbers import decimal_text
 from verifier.language.expressions import to_text
 from verifier.language.expressions.syntax import TRUE, Node
@@ -112,6 +113,8 @@ class ParsedStudy:
         inputs: the files.
         constants: with what spec and command line set, as in the first scenario.
         conditions: `initial`, `terminal` and `admissible`.
+        step_s, frames: duration of a step, and reports in each.
+        field_of_view_m: from where to where false positives arise in every bin.
         steers: the inputs that planners set.
         cases: where matrices are given, one per planner, environment and value of a swept constant.
         remarks: what is odd about model and planners, as far as matrices are given.
@@ -123,6 +126,9 @@ class ParsedStudy:
     inputs: tuple[RunInput, ...]
     requirements: tuple[ParsedRequirement, ...]
     model: str
+    step_s: str = ""
+    frames: Count = 1
+    field_of_view_m: tuple[str, str] | None = None
     constants: Mapping[str, str]
     variables: tuple[ParsedVariable, ...]
     steers: tuple[ParsedVariable, ...]
@@ -144,6 +150,7 @@ def parsed_study(
 ) -> ParsedStudy:
     """What a grid of a model is about; `cases` and `remarks` where matrices are given."""
     system = grid.blocks[0].system
+    view = system.field_of_view_m
     chosen = dict.fromkeys(block.environment for block in grid.blocks)
     nexts = {each.name: each.next for each in model.variables}
     conditions = {"initial": model.initial, "terminal": model.terminal, "admissible": model.admissible}
@@ -151,6 +158,9 @@ def parsed_study(
         inputs=inputs,
         requirements=tuple(map(_requirement, grid.requirements)),
         model=model.name,
+        step_s="" if model.step_s is None else decimal_text(model.step_s),
+        frames=model.frames,
+        field_of_view_m=None if view is None else (decimal_text(view[0]), decimal_text(view[1])),
         constants={name: decimal_text(value) for name, value in system.constants.items()},
         variables=tuple(_variable(each, next=_text(nexts[each.name])) for each in system.variables),
         steers=tuple(

@@ -16,9 +16,11 @@ from dataclasses import dataclass
 
 from verifier.base.errors import InputError, unknown_name
 from verifier.language.expressions import check_type, to_text
-from verifier.language.expressions.syntax import Call, Name, Node, atoms_in, fold, labels_of
+from verifier.language.expressions.syntax import TRUE, Call, Name, Node, atoms_in, fold, labels_of
 from verifier.systems.model import SystemModel
 from verifier.systems.model_parts import EMPTY_CLASS, PlacedObject, Planner, Rule, Run, Type, Variable, Variant
+
+VIEW_AND_PLACE = "the field of view draws false positives in every bin already; remove the empty place"
 
 
 def check_declarations(model: SystemModel) -> None:
@@ -61,9 +63,10 @@ def _check_objects(model: SystemModel, environment: str, objects: tuple[PlacedOb
     place = model.at(f"environments.{environment}")
     if EMPTY_CLASS in classes and len(classes) > 1:
         raise place.error("holds objects and empty places", None, "leave the empty places out")
-    if EMPTY_CLASS in classes and model.field_of_view_m is not None:
-        message = "the field of view draws false positives in every bin already; remove the empty place"
-        raise place.error(message, None)
+    if model.field_of_view_m is not None and any(
+        each.class_name == EMPTY_CLASS and each.when == TRUE for each in objects
+    ):
+        raise place.error(VIEW_AND_PLACE, None)
     names = [placed.name for placed in objects if placed.name]
     for name in names:
         if names.count(name) > 1:

@@ -311,7 +311,7 @@ def _field_of_view(model: SystemModel, resolve: _Resolver) -> tuple[Fraction, Fr
         Fraction(exact_number(resolve(end, source.path), {}, source))
         for end, source in zip(model.field_of_view_m, sources, strict=True)
     )
-    return low, high
+    return (low, high) if low < high else None
 
 
 def _bounded(model: SystemModel, resolve: _Resolver, path: str, variable: Variable) -> BoundedVariable:
@@ -330,10 +330,11 @@ def _bounded(model: SystemModel, resolve: _Resolver, path: str, variable: Variab
 
 
 def _resolved_object(resolve: _Resolver, placed: PlacedObject, path: str) -> PlacedObject:
+    when = resolve(placed.when, f"{path}.when")
     return replace(
         placed,
         distance_m=resolve(placed.distance_m, f"{path}.distance_m"),
-        when=resolve(placed.when, f"{path}.when"),
+        when=when if names_in(when) or atoms_in(when) else Boolean(bool(evaluate(when, {}))),
         class_when={name: resolve(node, f"{path}.class") for name, node in placed.class_when.items()},
     )
 

@@ -16,11 +16,12 @@ import numpy as np
 from verifier.base.arrays import Ints, Mask
 from verifier.base.errors import InputError, LimitError, NoAnswerError, Place, UsageError, memory_text, unknown_name
 from verifier.language.expressions import Source, evaluate, exact_number, to_text
-from verifier.language.expressions.syntax import TRUE, Name, Node, Number, Operation, names_in
+from verifier.language.expressions.syntax import FALSE, TRUE, Name, Node, Number, Operation, names_in
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.perception.confusion.matrices import Label
 from verifier.systems.behaviour import questions_of
 from verifier.systems.channel import Channel, Standing, make_channel, possible_observations
+from verifier.systems.declarations import VIEW_AND_PLACE
 from verifier.systems.distinct import distinct_rows
 from verifier.systems.memory import remembered
 from verifier.systems.model import BoundedVariable, System
@@ -141,6 +142,7 @@ def set_scene(
         message, hint = unknown_name(kind, name, matrices.classes)
         raise InputError(message, Place(system.model.file), hint)
     _check_atoms(system, planner, matrices, questions)
+    _check_places(system, environment, objects)
     real = [placed.name for placed in objects if placed.class_name != EMPTY_CLASS]
     places = [*(None for _ in range(len(objects) - len(real))), *viewed_bins(system, matrices)]
     frames = Frames.of(planner, system.model.frames)
@@ -166,6 +168,14 @@ def set_scene(
         space,
         starts,
     )
+
+
+def _check_places(system: System, environment: str, objects: tuple[PlacedObject, ...]) -> None:
+    """Refuse an empty place beside a field of view, unless the constants say that it is not there."""
+    for index, placed in enumerate(objects):
+        placed_anyway = placed.class_name == EMPTY_CLASS and placed.when != FALSE
+        if system.field_of_view_m is not None and placed_anyway:
+            raise system.model.at(system.model.object_path(environment, index)).error(VIEW_AND_PLACE, None)
 
 
 def _refuse_if_too_large(

@@ -19,6 +19,10 @@ def _lines(found: ParsedStudy) -> Iterator[str]:
         target = "= ?" if requirement.target is None else str(requirement.target)
         yield f"{requirement.name}: P {target} [ {requirement.formula} ]"
     yield f"model {found.model}"
+    if found.step_s:
+        yield f"  a step takes {found.step_s} s, with {counted(found.frames, 'report')}"
+    if found.field_of_view_m is not None:
+        yield f"  field of view from {found.field_of_view_m[0]} to {found.field_of_view_m[1]} m"
     if found.constants:
         yield f"  constants {', '.join(f'{name} = {value}' for name, value in found.constants.items())}"
     for each in found.variables:
