@@ -40,7 +40,7 @@ from verifier.study.gates import Gates
 from verifier.study.points import Numbers, Point, PointInterval, Uncertainty
 from verifier.study.records import MatricesRecord, SettingsRecord
 
-InputRole: TypeAlias = Literal["spec", "model", "confusion", "record"]
+InputRole: TypeAlias = Literal["spec", "model", "planner", "confusion", "record"]
 """A record, of single objects, tells explanations which frames to name."""
 
 

@@ -51,7 +51,11 @@ def explored(scene: Scene) -> Reached:
         NoAnswerError: more states or memory than the limits allow.
     """
     size, width, looked_at = scene.space.size, scene.width, 0
-    at_once = size <= MOST_STATES and reached_bytes(scene, size) <= scene.options.limits.memory_bytes
+    at_once = (
+        scene.planner.kind != "function"
+        and size <= MOST_STATES
+        and reached_bytes(scene, size) <= scene.options.limits.memory_bytes
+    )
     blocks: list[tuple[Codes, Codes]] = []
     for states, following in _frontiers(scene):
         blocks.append((states, following))

@@ -224,7 +224,8 @@ class _Task:
         """Everything about the spec; `data` of each detector, with as many draws of each."""
         (count,) = {each.draws for each in data.values()}
         scores, points = Scores(count), dict[tuple[int, int], list[Point]]()
-        said, assumed = list(grid_remarks(self.grid, self.options.false_positives)), dict[str, list[str]]()
+        matrices, assumed = next(iter(self.studies.values())).matrices, dict[str, list[str]]()
+        said = list(grid_remarks(self.grid, self.options.false_positives, matrices))
         configurations, noticed = self.configurations, list[tuple[Case, tuple[str, ...]]]()
         for detector, case in progress(
             [(name, case) for name, study in self.studies.items() for case in study.cases]
@@ -257,7 +258,7 @@ class _Task:
                 None if asked is None else pareto_view(asked, requirements, scores, len(configurations)),
             ),
             scores,
-            {name: run_settings(self.grid, self.options, each) for name, each in data.items()},
+            {name: run_settings(self.studies[name], self.options, each) for name, each in data.items()},
             [*said, *noted(noticed), *self._remarks(data, assumed)],
         )
 
@@ -274,7 +275,7 @@ class _Task:
         case, study = checked.case, checked.case.study
         objectives = case.objectives
         where = places_of(case, objectives[0].skeleton)
-        judging = Judging(run_settings(self.grid, self.options, data), study.tests)
+        judging = Judging(run_settings(study, self.options, data), study.tests)
         results = collected(study.requirements, [checked], [None], judging)
         held = self._held_against(objectives, data, settings)
         for index, (result, objective) in enumerate(zip(results, objectives, strict=True)):
@@ -318,6 +319,6 @@ def _input_files(tasks: Sequence[_Task]) -> tuple[RunInput, ...]:
     for task in tasks:
         for study in task.studies.values():
             inputs = study.inputs
-            files.update(dict.fromkeys(input_files(inputs.spec, inputs.model, inputs.confusion)[:2]))
+            files.update(dict.fromkeys(input_files(inputs.spec, inputs.model, inputs.confusion)[:-1]))
     matrices = [study.inputs.confusion for study in tasks[0].studies.values()]
     return (*files, *(RunInput.of("confusion", each.name, each.sha256) for each in matrices))
