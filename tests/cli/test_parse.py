@@ -111,6 +111,40 @@ def test_a_planner_that_does_not_listen_is_noted(asked):
     assert [each["same"] for each in found["cases"]] == [each["states"] for each in found["cases"]]
 
 
+def test_all_planners_are_shown_where_none_is_named(tmp_path, capsys):
+    (tmp_path / "m.toml").write_text(
+        MODEL.replace("END", "x = last")
+        + f"{SEES}\n[planners.other]\nmemory = {{ m = {{ range = [0, 2], initial = 1 }} }}\n"
+        'rules = [{ when = "m = 1 | confirmed(t)", stay = true }]\n'
+        'trackers = { t = { of = "sees(ped)", confirm = [2, 3], delete = [1, 2] } }\n'
+    )
+    (tmp_path / "s.ltl").write_text('model "m.toml"\nend: P >= 0.5 [ F x = last ]\n')
+    assert main(["run", str(tmp_path / "s.ltl"), "--parse"]) == 0
+    found = capsys.readouterr().out.splitlines()
+    assert found == [
+        "end: P >= 0.5 [ F (x = last) ]",
+        "model car",
+        "  constants last = 4",
+        "  variable x in 0..5, next min(x + v, last)",
+        "  variable v in 0..1, next go",
+        "  input go in 0..1, default 1",
+        "  initial (x = 0) & (v = 1)",
+        "  terminal x = last",
+        "  admissible true",
+        "environment here",
+        "  ped at 5 m, there where x >= 2",
+        "environment free",
+        "  empty at 5 m",
+        "planner driver, kind rules",
+        "  rules[0] sees(ped) -> go = 0",
+        "  rules[1] v = 0 -> go = 1",
+        "planner other, kind rules",
+        "  memory m in 0..2, initial 1",
+        "  tracker t of sees(ped), confirm (2, 3), delete (1, 2)",
+        "  rules[0] (m = 1) | confirmed(t) -> stay",
+    ]
+
+
 def test_nothing_is_odd_about_the_shipped_model(root, capsys, monkeypatch):
     monkeypatch.chdir(root)
     command = ["run", "specs/car_pedestrian.ltl", "--cm", "examples/nuscenes_yolov3_class.json", "--parse", "--json"]

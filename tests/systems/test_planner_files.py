@@ -464,6 +464,31 @@ def test_counts_reports_and_trackers_are_columns(tmp_path):
         assert_same(chain_of(model_of(tmp_path, keys + rules), environment), chain_of(table, environment))
 
 
+def test_controllers_read_numbers_and_trackers(tmp_path):
+    # Two reports or a confirmed track: the node says which, and the next step depends on both.
+    keys = 'trackers = { t = { of = "sees(ped)", confirm = [2, 2], delete = [2, 2] } }\n'
+    cases = [(number, sure) for number in (0, 1, 2) for sure in (0, 1)]
+    names = [f"n{number}{sure}" for number, sure in cases]
+    nodes = {
+        name: {"state": [number, sure, 1 + (number + sure) % 3], "initial": True, "trans": names}
+        for name, (number, sure) in zip(names, cases, strict=True)
+    }
+    text = with_nodes(ENV=[{"n": [0, 2]}, {"sure": "boolean"}], nodes=nodes)
+    reads = READS.replace('ped = "sees(ped)"', 'n = "count(obs)", sure = "confirmed(t)"')
+    rules = """memory = { node = { range = [0, 6], initial = 0 } }
+    rules = [RULES]""".replace(
+        "RULES",
+        ", ".join(
+            f'{{ when = "count(obs) = {number} & {"" if sure else "!"}confirmed(t)", '
+            f"set = {{ step = {1 + (number + sure) % 3}, node = {k} }} }}"
+            for k, (number, sure) in enumerate(cases, 1)
+        ),
+    )
+    for environment in ("ped", "both"):
+        found = chain_of(model_of(tmp_path, keys + reads, ctrl_json=text), environment)
+        assert_same(chain_of(model_of(tmp_path, keys + rules), environment), found)
+
+
 def test_only_what_can_be_reported_needs_a_row(tmp_path):
     # The pedestrian at 7 m is never reported below 5 m.
     text = 'x,"sees(ped, within = 5)",->,step\n0..7,false,,1\n8..20,*,,2\n'

@@ -79,10 +79,13 @@ def run_command(arguments: RunSettings, command: Command) -> int:
 
 def _parsed(arguments: RunSettings) -> ParsedStudy:
     """Spec and model as they are read; where matrices are given, what the chains show of them."""
+    options = arguments.options
+    spec, model = read_spec_and_model(arguments.spec, options)
+    if not (spec.planners or options.selection.planners):
+        options = replace(options, selection=replace(options.selection, planners=tuple(model.planners)))
     if arguments.cm is None:
-        spec, model = read_spec_and_model(arguments.spec, arguments.options)
-        return parsed_study(model, make_grid(spec, model, arguments.options.selection), model_files(spec, model))
-    study = Study.of(read_inputs(arguments.spec, arguments.cm, arguments.options), arguments.options)
+        return parsed_study(model, make_grid(spec, model, options.selection), model_files(spec, model))
+    study = Study.of(read_inputs(arguments.spec, arguments.cm, options), options)
     looks, inputs = [look_at(case) for case in study.cases], study.inputs
     shares, remarks = tuple(look.share for look in looks), tuple(model_remarks(looks))
     files = input_files(inputs.spec, inputs.model, inputs.confusion)

@@ -74,7 +74,7 @@ class ArrayFunction:
             if values.shape != (count,) or values.dtype.kind not in "iufb":
                 wanted = f"an array of {count} whole numbers"
                 raise self._refused(f"{name}: expected {wanted}, got {values.dtype} of shape {values.shape}")
-        return {name: v.astype(np.int64) if v.dtype.kind in "ub" else v for name, v in arrays.items()}
+        return {name: v.astype(np.int64) if v.dtype.kind == "b" else v for name, v in arrays.items()}
 
     def _refused(self, message: str) -> UsageError:
         return UsageError(f"the function of {self.place.path}: {message}")
