@@ -70,6 +70,7 @@ def steps(
     observations: tuple[Label, ...],
     states: Codes,
     values: Mapping[str, Ints],
+    choice: int = 0,
 ) -> Codes:
     """The next states by the first rule that holds, else with every input at its default.
 
@@ -77,6 +78,7 @@ def steps(
         world: the system, and what its world draws.
         space, planner, observations: what is asked.
         states: (k,) codes; `values` are their valuations.
+        choice: what the world decides, a number in `World.choices`.
 
     Returns:
         (k, observations * outcomes of the world) codes, the outcomes of an observation side by side; `nowhere` where
@@ -85,7 +87,7 @@ def steps(
     system = world.system
     following = np.repeat(states[:, None], len(observations) * len(world.outcomes), axis=1)
     following[:] = space.nowhere
-    possible = world.possible(values, len(states))
+    possible = world.possible(values, len(states), choice)
     for number, observation in enumerate(observations):
         columns = slice(number * len(world.outcomes), (number + 1) * len(world.outcomes))
         undecided = np.ones(len(states), dtype=bool)
@@ -96,7 +98,8 @@ def steps(
             where = np.flatnonzero(undecided & _applies(system, rule, told, scope, len(states)))
             undecided[where] = False
             if len(where):
-                drawn = [(each, possible[where, k]) for k, each in enumerate(world.outcomes)]
+                decided = world.choices[choice]
+                drawn = [({**decided, **each}, possible[where, k]) for k, each in enumerate(world.outcomes)]
                 following[where, columns] = step_by(system, space, rule, told, states, where, scope, after, drawn)
     return following
 

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import Ints, Mask
-from verifier.base.errors import UsageError
+from verifier.base.errors import NoAnswerError, Place, UsageError
 from verifier.language.expressions.syntax import Node
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.systems.behaviour import Behaviour, runs_behaviour
@@ -149,6 +149,8 @@ def build_skeleton(
         UsageError: no initial state.
     """
     scene = set_scene(system, planner, environment, matrices, options)
+    if scene.world.decides:
+        raise world_decides(scene)
     reached = explored(scene) if planner.kind == "rules" else reachable_part(scene, _chosen(scene))
     valuations = scene.space.valuations(reached.states)
     ended = scene.ended(valuations, len(reached.states))
@@ -162,6 +164,16 @@ def build_skeleton(
         ended,
         channel,
         *merged_transitions(reached.following, row_of_state, ended),
+    )
+
+
+def world_decides(scene: Scene) -> NoAnswerError:
+    """Why there is no Markov chain."""
+    names = ", ".join(f"'{name}'" for name in scene.world.decides)
+    return NoAnswerError(
+        f"the world decides {names}: a probability has a least and a greatest value, and there is no single chain",
+        Place(scene.system.model.file),
+        hint="give it a probability",
     )
 
 
