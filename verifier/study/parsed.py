@@ -18,7 +18,7 @@ from verifier.study.scenarios import Grid
 from verifier.systems.declarations import hidden_names
 from verifier.systems.memory import remembered
 from verifier.systems.model import BoundedVariable, System, SystemModel, bounded
-from verifier.systems.model_parts import ONE, Draw, PlacedObject, Planner, PlannerKind, Rule, Run, Variant
+from verifier.systems.model_parts import ONE, Decision, Draw, PlacedObject, Planner, PlannerKind, Rule, Run, Variant
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,20 @@ class ParsedVariable:
 
 
 @dataclass(frozen=True)
-class ParsedDraw:
-    """An input that the world draws: value -> its probability, "rest" for what the others leave."""
+class ParsedMove:
+    """An input of the world.
+
+    Attributes:
+        probability: value -> its probability, `[low, high]` for an interval, "rest" for what the others leave; none
+            of what the world decides.
+        admissible: where it may decide so.
+    """
 
     name: str
     low: int
     high: int
-    probability: Mapping[str, str]
+    probability: Mapping[str, str] = field(default_factory=dict)
+    admissible: str | None = None
 
 
 @dataclass(frozen=True)
@@ -136,7 +143,7 @@ class ParsedStudy:
         conditions: `initial`, `terminal` and `admissible`, and the `weight` of initial states if it is not 1.
         step_s, frames: duration of a step, and reports in each.
         field_of_view_m: from where to where false positives arise in every bin.
-        world: the inputs that the world draws.
+        world: the inputs that the world draws or decides.
         steers: the inputs that planners set.
         cases: where matrices are given, one per planner, environment and value of a swept constant.
         remarks: what is odd about model and planners, as far as matrices are given.
@@ -153,7 +160,7 @@ class ParsedStudy:
     field_of_view_m: tuple[str, str] | None = None
     constants: Mapping[str, str]
     variables: tuple[ParsedVariable, ...]
-    world: tuple[ParsedDraw, ...] = ()
+    world: tuple[ParsedMove, ...] = ()
     steers: tuple[ParsedVariable, ...]
     conditions: Mapping[str, str]
     quantities: Mapping[str, str]
@@ -191,7 +198,7 @@ def parsed_study(
         variables=tuple(
             _variable(each, next=_text(nexts[each.name]), hidden=each.name in hidden) for each in system.variables
         ),
-        world=tuple(_draw(system, each) for each in model.world),
+        world=tuple(_move(system, each) for each in model.world),
         steers=tuple(
             _variable(each, default=None if given.default is None else _text(given.default))
             for each, given in zip(system.inputs, model.inputs, strict=True)
@@ -224,10 +231,18 @@ def _variable(each: BoundedVariable, **more: Any) -> ParsedVariable:
     return ParsedVariable(each.name, each.low, each.high, **more)
 
 
-def _draw(system: System, draw: Draw) -> ParsedDraw:
-    within = bounded(system, f"world.{draw.name}.range", draw)
-    chances = {str(value): "rest" if node is None else _text(node) for value, node in draw.chances.items()}
-    return ParsedDraw(draw.name, within.low, within.high, chances)
+def _move(system: System, own: Draw | Decision) -> ParsedMove:
+    within = bounded(system, f"world.{own.name}.range", own)
+    if isinstance(own, Decision):
+        return ParsedMove(own.name, within.low, within.high, admissible=_text(own.admissible))
+    chances = {str(value): _chance(chance) for value, chance in own.chances.items()}
+    return ParsedMove(own.name, within.low, within.high, chances)
+
+
+def _chance(chance: Node | tuple[Node, Node] | None) -> str:
+    if isinstance(chance, tuple):
+        return f"[{', '.join(map(_text, chance))}]"
+    return "rest" if chance is None else _text(chance)
 
 
 def _object(placed: PlacedObject) -> ParsedObject:

@@ -67,6 +67,7 @@ def steps(
     observations: tuple[Label, ...],
     states: Codes,
     values: Mapping[str, Ints],
+    choice: int = 0,
 ) -> Codes:
     """The next states by the decider, the command or the first rule that holds, else with every input at its default.
 
@@ -74,6 +75,7 @@ def steps(
         world: the system, and what its world draws.
         space, planner, observations: what is asked.
         states: (k,) codes; `values` are their valuations.
+        choice: what the world decides, a number in `World.choices`.
 
     Returns:
         (k, observations * outcomes of the world) codes, the outcomes of an observation side by side; `nowhere` where
@@ -82,10 +84,12 @@ def steps(
     outcomes = len(world.outcomes)
     following = np.repeat(states[:, None], len(observations) * outcomes, axis=1)
     following[:] = space.nowhere
-    possible = world.possible(values, len(states))
-    for each in decisions(world.system, planner, observations, values, len(states)):
+    possible = world.possible(values, len(states), choice)
+    for each in actions(world.system, planner, observations, values, len(states)):
         columns = slice(each.observation * outcomes, (each.observation + 1) * outcomes)
-        drawn = [(draw, possible[each.where, k]) for k, draw in enumerate(world.outcomes)]
+        drawn = [
+            ({**world.choices[choice], **draw}, possible[each.where, k]) for k, draw in enumerate(world.outcomes)
+        ]
         following[each.where, columns] = step_by(world.system, space, each, states, drawn)
     return following
 
@@ -140,7 +144,7 @@ def where_applies(
 
 
 @dataclass(frozen=True)
-class Decision:
+class Action:
     """What a planner sets in some states under one observation.
 
     Attributes:
@@ -158,9 +162,9 @@ class Decision:
     path: str = ""
 
 
-def decisions(
+def actions(
     system: System, planner: Planner, observations: tuple[Label, ...], values: Mapping[str, Ints], count: int
-) -> Iterator[Decision]:
+) -> Iterator[Action]:
     """What a planner that decides by its rules or from elsewhere sets in each of some states on each observation.
 
     Each state occurs at most once per observation; it does not occur where nothing decides, or several commands do.
@@ -180,7 +184,7 @@ def decisions(
             where, undecided = np.flatnonzero(decides), ~decides
             if len(where):
                 own = {name: value[where] for name, value in chosen.items()}
-                yield Decision(number, where, view, _whole_choice(system, view.at(where)[0], own))
+                yield Action(number, where, view, _whole_choice(system, view.at(where)[0], own))
         times, command = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
         for index, rule in enumerate(planner.commands):
             applies = where_applies(system, rule, view.told, view.scope, count)
@@ -188,24 +192,24 @@ def decisions(
         for index, rule in enumerate(planner.commands):
             where = np.flatnonzero((times == 1) & (command == index))
             if len(where):
-                yield decision_by(system, rule, number, view, where)
+                yield action_by(system, rule, number, view, where)
         undecided &= times == 0
         for rule in (*planner.rules, *usual):
             where = np.flatnonzero(undecided & where_applies(system, rule, view.told, view.scope, count))
             undecided[where] = False
             if len(where):
-                yield decision_by(system, rule, number, view, where)
+                yield action_by(system, rule, number, view, where)
 
 
-def decision_by(system: System, rule: Rule | Run, number: int, view: View, where: Ints) -> Decision:
+def action_by(system: System, rule: Rule | Run, number: int, view: View, where: Ints) -> Action:
     """What a rule or run sets in the states at these positions; `number` is that of the observation."""
     if rule.inputs is None:
-        return Decision(number, where, view, None, rule.path)
+        return Action(number, where, view, None, rule.path)
     there, own = view.at(where)[0], dict[str, Any]()
     for name, node in rule.inputs.items():
         path = f"{rule.path}.set.{name}"
         own[name] = evaluate(system.resolve(resolve_sees(node, view.told), path), there, system.model.at(path))
-    return Decision(number, where, view, _whole_choice(system, there, own), rule.path)
+    return Action(number, where, view, _whole_choice(system, there, own), rule.path)
 
 
 def _whole_choice(system: System, there: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
@@ -221,22 +225,22 @@ def _whole_choice(system: System, there: Mapping[str, Any], own: Mapping[str, An
 def step_by(
     system: System,
     space: StateSpace,
-    decision: Decision,
+    action: Action,
     states: Codes,
     drawn: Sequence[tuple[Mapping[str, Any], Mask | bool]] = (({}, True),),
 ) -> Codes:
-    """(k, outcomes) next state of each state of a decision, for each outcome of what the world draws and where it is
+    """(k, outcomes) next state of each state of an action, for each outcome of what the world draws and where it is
     possible; `nowhere` where the step is invalid or the outcome impossible."""
-    where, count = decision.where, len(decision.where)
-    if decision.sets is None and not decision.view.after:
+    where, count = action.where, len(action.where)
+    if action.sets is None and not action.view.after:
         return states[where, None]
-    there, after = decision.view.at(where)
-    if decision.sets is None:
+    there, after = action.view.at(where)
+    if action.sets is None:
         return space.number({**there, **after}, count)[:, None]
-    inputs = {each.name: decision.sets[each.name] for each in system.inputs}
+    inputs = {each.name: action.sets[each.name] for each in system.inputs}
     moving = {each.name for each in system.variables}
     kept = {each.name: there[each.name] for each in space.variables if each.name not in moving}
-    memory = {name: value for name, value in decision.sets.items() if name in kept}
+    memory = {name: value for name, value in action.sets.items() if name in kept}
     new = {**kept, **memory, **after}
     found = [successors(system, space, {**there, **each}, inputs, count, new, may) for each, may in drawn]
     return np.stack(found, axis=1)
@@ -339,7 +343,7 @@ def _run_steps(
     every = np.arange(space.size)
     if run.inputs is not None:
         view = View(observation, space.valuations(), {}, space.size)
-        return step_by(system, space, decision_by(system, run, 0, view, every), every)[:, 0]
+        return step_by(system, space, action_by(system, run, 0, view, every), every)[:, 0]
     goal, through = (
         space.where(system.resolve(node, f"{run.path}.{key}"), system.model.at(f"{run.path}.{key}"))
         for key, node in (("reach", run.reach), ("through", run.through))

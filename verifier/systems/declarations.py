@@ -5,9 +5,9 @@
 | constants, ranges, what an environment sets  | constants                                                 |
 | labels, quantities, initial, terminal, distances, defaults, runs | constants, variables, labels, quantities |
 | the weight of initial states                 | constants, variables, labels, quantities                  |
-| probabilities of draws                       | the same                                                  |
+| probabilities of draws, what the world may decide | the same and what the world decides                  |
 | admissible                                   | the same and inputs: labels and quantities of the old state |
-| next values, rewards                         | the same and what the world draws                         |
+| next values, rewards                         | the same and what the world draws or decides              |
 | rules: conditions and inputs                 | constants, variables, labels, quantities and `sees(class)` |
 | formulas of planners                         | what a spec may speak about                                |
 
@@ -26,6 +26,7 @@ from verifier.language.expressions.syntax import TRUE, Call, Name, Node, atoms_i
 from verifier.systems.model import SystemModel
 from verifier.systems.model_parts import (
     EMPTY_CLASS,
+    Decision,
     Draw,
     PlacedObject,
     Planner,
@@ -143,10 +144,16 @@ class _Checker:
         self._check_ranges("variables", model.variables, constants)
         self._check_ranges("inputs", model.inputs, constants)
         self._check_ranges("world", model.world, constants)
-        for draw in model.world:
-            for value, chance in draw.chances.items():
-                if chance is not None:
-                    self._type(f"world.{draw.name}.probability.{value}", chance, state, "number")
+        decided = [each.name for each in model.world if isinstance(each, Decision)]
+        deciding: dict[str, Type] = {**state, **dict.fromkeys(decided, "number")}
+        for own in model.world:
+            if isinstance(own, Decision):
+                self._type(f"world.{own.name}.admissible", own.admissible, deciding, "boolean")
+                continue
+            for value, chance in own.chances.items():
+                path = f"world.{own.name}.probability.{value}"
+                for node in chance if isinstance(chance, tuple) else () if chance is None else (chance,):
+                    self._type(path, node, deciding, "number")
         for name, node in model.quantities.items():
             self._type(f"quantities.{name}", node, state, "number")
         for name, node in model.labels.items():
@@ -185,7 +192,7 @@ class _Checker:
             self._check_planner(planner, state)
 
     def _check_ranges(
-        self, table: str, variables: tuple[Variable | Draw, ...], constants: Mapping[str, Type]
+        self, table: str, variables: tuple[Variable | Draw | Decision, ...], constants: Mapping[str, Type]
     ) -> None:
         for each in variables:
             for index, end in enumerate((each.range.low, each.range.high)):
@@ -238,7 +245,7 @@ class _Checker:
         if planner.chooses and self.model.world:
             drawn = ", ".join(f"'{each.name}'" for each in self.model.world)
             message = f"planner '{planner.name}' is computed for a world that does not move on its own"
-            raise self._fail(f"planners.{planner.name}.kind", f"{message}, and this one draws {drawn}", "use rules")
+            raise self._fail(f"planners.{planner.name}.kind", f"{message}, and this one moves {drawn}", "use rules")
         self._check_reading(planner)
         self._check_decider(planner, state)
         rules: tuple[Rule | Run, ...] = (*planner.commands, *planner.rules, *planner.runs)

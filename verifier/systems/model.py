@@ -44,6 +44,7 @@ from verifier.systems.model_parts import (
     EMPTY_CLASS,
     ENDED,
     ONE,
+    Decision,
     Draw,
     Memory,
     PlacedObject,
@@ -74,7 +75,7 @@ class SystemModel:
         labels: name -> state condition, an abbreviation and a proposition.
         environments: name -> the objects that stand there.
         variants: name of an environment that is written as a table -> how the model differs there.
-        world: the inputs that the world draws.
+        world: the inputs that the world draws or decides.
         field_of_view_m: from where to where false positives arise in every bin; None where only places have them.
         step_s: duration of a step in seconds.
         rewards: name -> what a step from a state that is not terminal gains, over the state and the inputs.
@@ -99,7 +100,7 @@ class SystemModel:
     quantities: Mapping[str, Node]
     planners: Mapping[str, Planner]
     variants: Mapping[str, Variant] = field(default_factory=dict)
-    world: tuple[Draw, ...] = ()
+    world: tuple[Draw | Decision, ...] = ()
     field_of_view_m: tuple[Node, Node] | None = None
     step_s: Fraction | None = None
     rewards: Mapping[str, Node] = field(default_factory=dict)
@@ -188,7 +189,7 @@ class SystemModel:
         nodes += [*self.rewards.values(), self.weight]
         nodes += [each.next for each in self.variables if each.next is not None]
         nodes += itertools.chain.from_iterable(variant.nodes for variant in self.variants.values())
-        nodes += [node for each in self.world for node in each.chances.values() if node is not None]
+        nodes += [node for each in self.world for node in each.nodes]
         return any(map(atoms_in, nodes))
 
     def types(self, planners: Iterable[str] = ()) -> dict[str, Type]:
@@ -366,7 +367,7 @@ def _resolved(resolve: _Resolver, path: str, key: str, node: Node) -> Node:
     return Boolean(bool(evaluate(found, {}))) if constant else found
 
 
-def bounded(system: System, path: str, named: Memory | Draw) -> BoundedVariable:
+def bounded(system: System, path: str, named: Memory | Draw | Decision) -> BoundedVariable:
     """What has a range, with that in numbers; InputError as `SystemModel.instantiate`."""
     return _bounded(system.model, system.resolve, path, Variable(named.name, named.range))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -57,16 +58,44 @@ class Draw:
     """An input that the world draws in every step, independently of the others and of what is reported.
 
     Attributes:
-        chances: value -> its probability, over the state; None for what the others leave of 1.
+        chances: value -> its probability, over the state and what the world decides; two for an interval that it lies
+            in, which the world resolves anew in every step; None for what the others leave of 1.
     """
 
     name: str
     range: Range
-    chances: Mapping[int, Node | None]
+    chances: Mapping[int, Node | tuple[Node, Node] | None]
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """Every expression that it has."""
+        found = (each if isinstance(each, tuple) else (each,) for each in self.chances.values() if each is not None)
+        return tuple(itertools.chain.from_iterable(found))
 
     def with_nodes(self, change: Callable[[Node], Node]) -> Draw:
-        """The same with each probability changed."""
-        return replace(self, chances={value: node and change(node) for value, node in self.chances.items()})
+        """The same with each expression changed."""
+        chances: dict[int, Node | tuple[Node, Node] | None] = {}
+        for value, each in self.chances.items():
+            chances[value] = (change(each[0]), change(each[1])) if isinstance(each, tuple) else each and change(each)
+        return replace(self, chances=chances)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """An input that the world sets as it likes, where that is admissible together with its other decisions."""
+
+    name: str
+    range: Range
+    admissible: Node = TRUE
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """Every expression that it has."""
+        return (self.admissible,)
+
+    def with_nodes(self, change: Callable[[Node], Node]) -> Decision:
+        """The same with each expression changed."""
+        return replace(self, admissible=change(self.admissible))
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from verifier.systems.model_parts import (
     EMPTY_CLASS,
     ONE,
     PICKS,
+    Decision,
     Draw,
     FrameWord,
     Memory,
@@ -117,7 +118,7 @@ def read_model(path: str | Path) -> SystemModel:
         variants={
             name: _variant(entry) for name, entry in _named(top, "environments") if isinstance(entry.value, dict)
         },
-        world=tuple(_draw(name, entry) for name, entry in _named(top, "world")),
+        world=tuple(_moved(name, entry) for name, entry in _named(top, "world")),
         field_of_view_m=_field_of_view(top),
         step_s=step_s,
         frames=_frames(top),
@@ -196,20 +197,24 @@ def _variable(name: str, found: Element, *, moves: bool) -> Variable:
     )
 
 
-def _draw(name: str, found: Element) -> Draw:
+def _moved(name: str, found: Element) -> Draw | Decision:
     found.table(("range", "probability", "admissible"), required=("range",))
-    if not found.has("probability") or found.has("admissible"):
-        raise found.fail(f"the world would decide '{name}', and only draws are known so far", _PROBABILITY)
-    chances: dict[int, Node | None] = {}
+    if not found.has("probability"):
+        return Decision(name, _range(found.at("range")), found.given("admissible", _node, TRUE))
+    if found.has("admissible"):
+        raise found.at("admissible").fail(f"the world draws '{name}': 'admissible' goes with what it decides")
+    chances: dict[int, Node | tuple[Node, Node] | None] = {}
     for text, entry in found.at("probability").open_table().entries():
         if not _WHOLE.match(text):
             raise entry.fail(f"expected a whole number as a value of '{name}', got {shown(text)}", _PROBABILITY)
-        if isinstance(entry.value, list):
-            raise entry.fail("an interval is resolved by a world that decides, and only draws are known so far")
         value, rest = int(text), entry.value == "rest"
         if value in chances or (rest and None in chances.values()):
             raise entry.fail(f"the value {value} stands twice" if value in chances else 'a second "rest"')
-        chances[value] = None if rest else _node(entry)
+        if isinstance(entry.value, list):
+            ends = _range(entry)
+            chances[value] = ends.low, ends.high
+        else:
+            chances[value] = None if rest else _node(entry)
     if not chances:
         raise found.at("probability").fail("expected at least one value and its probability", _PROBABILITY)
     return Draw(name, _range(found.at("range")), chances)

@@ -24,7 +24,7 @@ from verifier.base.arrays import ROUNDOFF, Floats, Ints
 from verifier.base.errors import UsageError
 from verifier.language.expressions import evaluate, exact_number
 from verifier.language.expressions.syntax import Node, names_in
-from verifier.systems.behaviour import decisions
+from verifier.systems.behaviour import actions
 from verifier.systems.model_parts import Planner
 from verifier.systems.skeleton import Skeleton
 from verifier.systems.space import whole_in_range
@@ -89,7 +89,7 @@ class Gains:
 
     def _weights(self, rates: NDArray[Any]) -> NDArray[Any]:
         """(M, places) of the channel."""
-        weights: NDArray[Any] = self.skeleton.channel.told_weights(rates).reshape(len(rates), -1)
+        weights: NDArray[Any] = self.skeleton.channel.weights(rates).reshape(len(rates), -1)
         return weights
 
     @property
@@ -135,9 +135,9 @@ def gains_of(skeleton: Skeleton, planner: Planner, name: str) -> Gains:
         return Gains(skeleton, moving, np.full(len(moving), sure), *_gained(skeleton, node, path, values, row))
     counts = np.ones((len(channel.labels),) * 2)
     bins = int(channel.bins.max(initial=0)) + 1
-    possible = channel.told_weights(np.broadcast_to(counts, (bins, *counts.shape)))[row] > 0
+    possible = channel.weights(np.broadcast_to(counts, (bins, *counts.shape)))[row] > 0
     parts = []
-    for each in decisions(system, planner, channel.observations, values, len(moving)):
+    for each in actions(system, planner, channel.observations, values, len(moving)):
         of_those = np.flatnonzero(possible[each.where, each.observation])
         here = each.where[of_those]
         if not len(here):

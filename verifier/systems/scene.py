@@ -120,20 +120,24 @@ class Scene:
         viewed = self.system.field_of_view_m is not None
         return self.questions.asks_within or viewed or any(placed.when != TRUE for placed in self.objects)
 
-    def channel_at(self, valuations: Mapping[str, Ints], ended: Mask) -> tuple[Channel, Ints]:
+    def channel_at(
+        self, valuations: Mapping[str, Ints], ended: Mask, moved: Ints | None = None
+    ) -> tuple[Channel, Ints]:
         """The channel for some states, and the channel row of each.
 
         Args:
             valuations: variable name -> (k,) int64 value in each of the states.
             ended: (k,) bool, the states in which nobody looks any more.
+            moved: (k,) row of `World.chances` that the world draws with; the only one if None.
 
         Raises:
             InputError: a distance that no bin holds, or a class without a matrix column.
         """
         standing = standing_in(self.system, self.environment, self.matrices, valuations, ended)
-        moved = np.zeros(len(ended), dtype=np.int64)
-        looking = {name: value[~ended] for name, value in valuations.items()}
-        moved[~ended] = self.world.distribution(looking, int(np.count_nonzero(~ended)))
+        if moved is None:
+            moved = np.zeros(len(ended), dtype=np.int64)
+            looking = {name: value[~ended] for name, value in valuations.items()}
+            moved[~ended] = self.world.distributions(looking, int(np.count_nonzero(~ended)))[:, 0]
         kept, row_of_state = _distinct_rows(standing, moved, ended, self.matrices.bin_count)
         standing = replace(standing, what=standing.what[kept], bins=standing.bins[kept])
         frames = Frames.of(self.planner, self.system.model.frames)

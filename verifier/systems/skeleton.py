@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import Ints, Mask
-from verifier.base.errors import UsageError
+from verifier.base.errors import NoAnswerError, Place, UsageError
 from verifier.language.expressions.syntax import Node
 from verifier.perception.confusion import ConfusionMatrices
 from verifier.systems.behaviour import Behaviour, runs_behaviour
@@ -87,7 +87,7 @@ class Skeleton:
 
     def entry_values(self, rates: NDArray[Any]) -> NDArray[Any]:
         """(..., entries) value of each distinct sum, for (..., bins, predicted, true) rates."""
-        weights, motion = self.channel.weights(rates), self.channel.chances(rates.dtype)
+        weights, motion = self.channel.joint_weights(rates), self.channel.chances(rates.dtype)
         free, drawn = ~self.depends_on_reports, self.entry_observations[:, : motion.shape[1]]
         if rates.dtype == object:
             entries = zip(self.entry_row, self.entry_observations, drawn, free, strict=True)
@@ -153,6 +153,8 @@ def build_skeleton(
         UsageError: no initial state.
     """
     scene = set_scene(system, planner, environment, matrices, options)
+    if scene.world.decides:
+        raise world_decides(scene)
     reached = reachable_part(scene, _chosen(scene)) if planner.chooses else explored(scene)
     valuations = scene.space.valuations(reached.states)
     ended = scene.ended(valuations, len(reached.states))
@@ -177,6 +179,16 @@ def _digest(scene: Scene, valuations: Mapping[str, Ints], following: Ints) -> st
     for column in (*valuations.values(), *following.T):
         found.update(column.astype("<i8").tobytes())
     return found.hexdigest()
+
+
+def world_decides(scene: Scene) -> NoAnswerError:
+    """Why there is no Markov chain."""
+    names = ", ".join(f"'{name}'" for name in scene.world.decides)
+    return NoAnswerError(
+        f"the world decides {names}: a probability has a least and a greatest value, and there is no single chain",
+        Place(scene.system.model.file),
+        hint="give it a probability",
+    )
 
 
 def _chosen(scene: Scene) -> Behaviour:

@@ -26,9 +26,10 @@ def _lines(found: ParsedStudy) -> Iterator[str]:
         yield f"  constants {', '.join(f'{name} = {value}' for name, value in found.constants.items())}"
     for each in found.variables:
         yield f"  variable {_variable(each)}{', hidden' if each.hidden else ''}"
-    for drawn in found.world:
-        chances = ", ".join(f"{value} with {chance}" for value, chance in drawn.probability.items())
-        yield f"  world {drawn.name} in {drawn.low}..{drawn.high}, {chances}"
+    for move in found.world:
+        chances = "".join(f", {value} with {chance}" for value, chance in move.probability.items())
+        where = "" if move.admissible is None else f", admissible {move.admissible}"
+        yield f"  world {move.name} in {move.low}..{move.high}{chances}{where}"
     for each in found.steers:
         yield f"  input {_variable(each)}"
     for name, condition in found.conditions.items():
