@@ -85,22 +85,22 @@ class Channel:
         """The same where the world draws with these (rows, outcomes) chances."""
         return self if motion.shape[1] == 1 else replace(self, motion=motion)
 
-    def joint_weights(self, rates: NDArray[Any]) -> NDArray[Any]:
+    def weights(self, rates: NDArray[Any]) -> NDArray[Any]:
         """Probability of each observation together with each outcome of what the world draws.
 
         Args:
-            rates: as for `weights`.
+            rates: as for `told_weights`.
 
         Returns:
             (..., rows, observations * outcomes), the outcomes of an observation side by side.
         """
-        told = self.weights(rates)
+        told = self.told_weights(rates)
         if self.motion is None:
             return told
         both: NDArray[Any] = told[..., :, None] * self.chances(rates.dtype)[:, None, :]
         return both.reshape(*told.shape[:-1], -1)
 
-    def weights(self, rates: NDArray[Any]) -> NDArray[Any]:
+    def told_weights(self, rates: NDArray[Any]) -> NDArray[Any]:
         """Probability of each observation.
 
         Args:
