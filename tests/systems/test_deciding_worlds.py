@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from world_specs import matrices_of
 
-from verifier.base.errors import InputError, NoAnswerError
+from verifier.base.errors import InputError, LimitError, NoAnswerError
 from verifier.chains.filled import decision_process
 from verifier.checking.process import StormProcess
 from verifier.checking.strategies import optimal_probabilities
@@ -158,3 +158,9 @@ def test_there_is_no_single_chain(tmp_path):
     system = read_model(path).inside("ped").instantiate()
     with pytest.raises(NoAnswerError, match="the world decides 'push', 'slips': a probability has"):
         build_skeleton(system, system.planners["walker"], "ped", matrices)
+
+
+def test_too_many_combinations_are_refused_before_they_are_made(tmp_path):
+    path, matrices = written(tmp_path, MODEL.replace("push = { range = [0, 2]", "push = { range = [0, 1000000000]"))
+    with pytest.raises(LimitError, match="the world has 1000000001 combinations of decided values; at most 10000"):
+        process_of(path, matrices, {})

@@ -117,22 +117,22 @@ class Channel:
         shares = self.located.shares(kind)[:, :, draw]
         return [(told[:, draw, label], share) for told, share in zip(self.located.told, shares, strict=True)]
 
-    def joint_weights(self, rates: NDArray[Any]) -> NDArray[Any]:
+    def weights(self, rates: NDArray[Any]) -> NDArray[Any]:
         """Probability of each observation together with each outcome of what the world draws.
 
         Args:
-            rates: as for `weights`.
+            rates: as for `told_weights`.
 
         Returns:
             (..., rows, observations * outcomes), the outcomes of an observation side by side.
         """
-        told = self.weights(rates)
+        told = self.told_weights(rates)
         if self.motion is None:
             return told
         both: NDArray[Any] = told[..., :, None] * self.chances(rates.dtype)[:, None, :]
         return both.reshape(*told.shape[:-1], -1)
 
-    def weights(self, rates: NDArray[Any]) -> NDArray[Any]:
+    def told_weights(self, rates: NDArray[Any]) -> NDArray[Any]:
         """Probability of each observation.
 
         Args:

@@ -89,7 +89,7 @@ class Gains:
 
     def _weights(self, rates: NDArray[Any]) -> NDArray[Any]:
         """(M, places) of the channel."""
-        weights: NDArray[Any] = self.skeleton.channel.weights(rates).reshape(len(rates), -1)
+        weights: NDArray[Any] = self.skeleton.channel.told_weights(rates).reshape(len(rates), -1)
         return weights
 
     @property
@@ -135,7 +135,7 @@ def gains_of(skeleton: Skeleton, planner: Planner, name: str) -> Gains:
         return Gains(skeleton, moving, np.full(len(moving), sure), *_gained(skeleton, node, path, values, row))
     counts = np.ones((len(channel.labels),) * 2)
     bins = int(channel.bins.max(initial=0)) + 1
-    possible = channel.weights(np.broadcast_to(counts, (bins, *counts.shape)))[row] > 0
+    possible = channel.told_weights(np.broadcast_to(counts, (bins, *counts.shape)))[row] > 0
     parts = []
     for each in actions(system, planner, channel.observations, values, len(moving)):
         of_those = np.flatnonzero(possible[each.where, each.observation])

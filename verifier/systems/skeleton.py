@@ -87,7 +87,7 @@ class Skeleton:
 
     def entry_values(self, rates: NDArray[Any]) -> NDArray[Any]:
         """(..., entries) value of each distinct sum, for (..., bins, predicted, true) rates."""
-        weights, motion = self.channel.joint_weights(rates), self.channel.chances(rates.dtype)
+        weights, motion = self.channel.weights(rates), self.channel.chances(rates.dtype)
         free, drawn = ~self.depends_on_reports, self.entry_observations[:, : motion.shape[1]]
         if rates.dtype == object:
             entries = zip(self.entry_row, self.entry_observations, drawn, free, strict=True)

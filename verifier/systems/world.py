@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verifier.base.arrays import Ints, Mask
+from verifier.base.errors import LimitError, Place
 from verifier.language.expressions import exact_number
 from verifier.language.expressions.syntax import names_in
 from verifier.systems.model import System, bounded
@@ -25,6 +26,8 @@ from verifier.systems.model_parts import Decision, Draw
 from verifier.systems.space import truth
 
 Chances = tuple[Fraction, ...]
+MOST_COMBINATIONS = 10_000
+"""Of drawn values, and of decided ones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,15 +45,21 @@ class World:
     @cached_property
     def outcomes(self) -> tuple[Mapping[str, np.int64], ...]:
         """Every combination of drawn values, as name -> value; a single empty one where nothing is drawn."""
-        values = ([(each.name, np.int64(value)) for value in each.chances] for each in self._draws)
-        return tuple(map(dict, itertools.product(*values)))
+        return self._combinations({each.name: tuple(each.chances) for each in self._draws}, "drawn")
 
     @cached_property
     def choices(self) -> tuple[Mapping[str, np.int64], ...]:
         """Every combination of decided values; a single empty one where nothing is decided."""
         ranges = (bounded(self.system, f"world.{each.name}.range", each) for each in self._decisions)
-        values = ([(each.name, np.int64(k)) for k in range(each.low, each.high + 1)] for each in ranges)
-        return tuple(map(dict, itertools.product(*values)))
+        return self._combinations({each.name: range(each.low, each.high + 1) for each in ranges}, "decided")
+
+    def _combinations(self, values: Mapping[str, Sequence[int]], what: str) -> tuple[Mapping[str, np.int64], ...]:
+        count = math.prod(map(len, values.values()))
+        if count > MOST_COMBINATIONS:
+            message = f"the world has {count} combinations of {what} values; at most {MOST_COMBINATIONS} are tried"
+            raise LimitError(message, Place(self.system.model.file), hint="narrow the ranges of its inputs")
+        each = ([(name, np.int64(value)) for value in own] for name, own in values.items())
+        return tuple(map(dict, itertools.product(*each)))
 
     @property
     def decides(self) -> tuple[str, ...]:

@@ -313,7 +313,7 @@ class _Teller:
 
     @cached_property
     def _rows(self) -> NDArray[np.float64]:
-        return self.objective.skeleton.channel.joint_weights(self.values.rates)
+        return self.objective.skeleton.channel.weights(self.values.rates)
 
     @cached_property
     def _probability(self) -> NDArray[np.float64]:
