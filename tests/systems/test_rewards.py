@@ -10,10 +10,12 @@ import pytest
 from plain_gains import gained, reaching
 
 from verifier.analysis.settings import ConfidenceSettings
+from verifier.base.documents import json_values, read_document
 from verifier.base.errors import InputError, UsageError
 from verifier.checking.settings import EngineSettings
 from verifier.pipeline import verify_spec
 from verifier.study.options import RunOptions, Selection
+from verifier.study.results import RunResult
 
 MODEL = """
 name = "approach"
@@ -73,6 +75,15 @@ never:   T <= 100 [ F (x = 1) ]
 """
 DRAWN = RunOptions(confidence=ConfidenceSettings(draws=1000))
 EXACT = RunOptions(confidence=None, engines=EngineSettings(exact=True))
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory):
+    """The JSON of a run."""
+    folder = tmp_path_factory.mktemp("run")
+    for name, text in (("model.toml", MODEL), ("spec.ltl", SPEC), ("cm.json", json.dumps(MATRICES))):
+        (folder / name).write_text(text)
+    return verify_spec(folder / "spec.ltl", folder / "cm.json", RunOptions(confidence=None)).json_text()
 
 
 @pytest.fixture
@@ -167,9 +178,6 @@ def test_draws_give_intervals_and_verdicts(files):
 
 
 def test_documents_say_what_is_asked(files):
-    from verifier.base.documents import json_values, read_document
-    from verifier.study.results import RunResult
-
     run = verify_spec(*files(), RunOptions(confidence=None))
     content = json_values(run)
     again = read_document(RunResult, json.loads(json.dumps(content, allow_nan=False)), "run.json")
@@ -180,8 +188,29 @@ def test_documents_say_what_is_asked(files):
     assert never["target"] == {"comparison": "<=", "probability": "100"}
     rows = {row["requirement"]: row for row in run.rows()}
     assert (rows["time"]["asked"], rows["time"]["unit"], rows["power"]["unit"]) == ("T", "s", "")
-    content["requirements"][6]["points"][0]["asked"] = "P"
-    with pytest.raises(InputError):
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value", "message"),
+    [
+        (
+            "fleet",
+            "means",
+            [{"constants": {}, "probability": 1.0, "lower": 1.0, "upper": 1.0}],
+            "the mean of the points",
+        ),
+        ("fleet", "weights", ["3/4", "1/4"], "the mean of the points by their weights"),
+        ("fleet", "weights", ["1/4", "1/4"], "expected weights that add up to 1"),
+        ("fleet", "weights", ["1/4"], "expected one entry per point beside means"),
+        ("never", "asked", "P", "expected a probability from 0 to 1"),
+        ("never", "asked", "Q", "/asked: "),
+        ("time", "points", [], "/points: "),
+    ],
+)
+def test_documents_that_contradict_themselves(document, name, key, value, message):
+    content = json.loads(document)
+    next(each for each in content["requirements"] if each["name"] == name)[key] = value
+    with pytest.raises(InputError, match=message):
         read_document(RunResult, content, "run.json")
 
 
