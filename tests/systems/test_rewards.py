@@ -264,6 +264,22 @@ def test_a_label_of_the_model_comes_before_the_word(files):
     assert numbers(verify_spec(*files(let), EXACT))["time", "ped"] == 2
 
 
+def test_the_first_state_may_be_terminal(files):
+    # The same system with its road turned round: states are numbered by their values.
+    model = MODEL
+    for old, new in (
+        ('initial = "x = 0"', 'initial = "x = 3"'),
+        ('terminal = "x = 3"', 'terminal = "x = 0"'),
+        ('next = "min(x + go, 3)"', 'next = "max(x - go, 0)"'),
+        ("sees(ped) & x < 2", "sees(ped) & x > 1"),
+        ("x >= 2", "x <= 1"),
+    ):
+        model = model.replace(old, new)
+    spec = 'model "model.toml"\ntime: T = ? [ F ended ]\nsoon: T{0.5} = ? [ F ended ]\nfar: R{far} = ? [ F close ]\n'
+    found = numbers(verify_spec(*files(spec, model), EXACT))
+    assert [found[name, "ped"] for name in ("time", "soon", "far")] == [Fraction(5, 2), 2, 4]
+
+
 def test_other_commands_refuse_by_name(files):
     from verifier.questions.compare.comparing import CompareOptions, compare
     from verifier.questions.explain.explaining import explain_spec

@@ -83,6 +83,7 @@ def expectation_of(case: Case, number: int) -> Expectation:
         lambda: gains.fractions(exact_rates(counts)),
         requirement.asked.steps,
         requirement.asked.level,
+        Fraction(1) if requirement.asked.level is None else case.step_s,
         requirement.target,
     )
 
