@@ -6,6 +6,7 @@ import json
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from plain_gains import gained, reaching
 
@@ -14,6 +15,7 @@ from verifier.base.documents import json_values, read_document
 from verifier.base.errors import InputError, UsageError
 from verifier.checking.settings import EngineSettings
 from verifier.pipeline import verify_spec
+from verifier.study.case import Study, read_inputs
 from verifier.study.options import RunOptions, Selection
 from verifier.study.results import RunResult
 
@@ -188,6 +190,25 @@ def test_documents_say_what_is_asked(files):
     assert never["target"] == {"comparison": "<=", "probability": "100"}
     rows = {row["requirement"]: row for row in run.rows()}
     assert (rows["time"]["asked"], rows["time"]["unit"], rows["power"]["unit"]) == ("T", "s", "")
+
+
+def test_many_matrices_are_taken_in_parts(files, monkeypatch):
+    from verifier.analysis import quantities
+
+    study = Study.of(read_inputs(*files(), EXACT), EXACT)
+    seen = np.array([0.75, 0.5, 0.125])
+    rates = np.stack([np.array([[[q, 0.1], [1 - q, 0.9]]]) for q in seen])
+    ped, _ = study.cases
+    names = [each.name for each in study.requirements]
+    asked = dict(zip(names, ped.objectives, strict=True))
+    found = {name: each.probabilities(rates).probability[:, 0] for name, each in asked.items()}
+    assert found["time"] == pytest.approx(0.5 / (1 - seen) + 0.5)
+    assert found["soon"].tolist() == [2, 1, 1]
+    assert found["first"] == pytest.approx(seen + seen**2)
+    assert found["never"].tolist() == [math.inf] * 3
+    monkeypatch.setattr(quantities, "_NUMBERS_AT_ONCE", 1)
+    for name, each in asked.items():
+        assert np.array_equal(each.probabilities(rates).probability[:, 0], found[name])
 
 
 @pytest.mark.parametrize(
