@@ -264,8 +264,9 @@ def interval_remarks(results: Iterable[RequirementResult]) -> list[str]:
     example = f"{result.name}, planner {result.planner}, {point.scenario}"
     example += f" and {len(beside) - 1} more" if len(beside) > 1 else ""
     return [
-        f"P lies outside its interval ({example}): P is for the matrix as measured, in which errors that were not "
-        "counted have rate 0, and the interval allows for errors that have not been seen yet"
+        f"{result.asked} lies outside its interval ({example}): {result.asked} is for the matrix as measured, in "
+        "which errors that were not counted have rate 0, and the interval allows for errors that have not been seen "
+        "yet"
     ]
 
 
