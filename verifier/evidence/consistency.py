@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -15,6 +15,7 @@ from verifier.analysis.tipping import TippingPoints
 from verifier.base import documents
 from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_json
+from verifier.base.numbers import extreme_numbers
 from verifier.evidence.documents import Document, checked_document
 from verifier.evidence.following.runs import scenarios_left_out
 from verifier.evidence.measured import (
@@ -49,9 +50,6 @@ from verifier.study.collection import Judging
 from verifier.study.points import Point
 from verifier.study.records import SettingsRecord
 from verifier.study.results import Engines, RequirementResult, RunResult, Target
-
-LARGEST_NUMBER = 1e300
-"""In size; a larger one is no count, length or probability of anything."""
 
 
 def read_document(path: str | Path) -> Document:
@@ -107,23 +105,9 @@ def check_documents(documents: Sequence[Document]) -> None:
 
 def _check_numbers(document: Document) -> None:
     """JSON as Python reads it may hold NaN, infinities, and whole numbers that no float is near to."""
-    for pointer, value in _extreme_numbers(document.content, ""):
+    for pointer, value in extreme_numbers(document.content):
         said = f"{value}" if isinstance(value, float) else f"one of {len(str(abs(value)))} digits"
         refuse(document, pointer, f"expected a number, got {said}")
-
-
-def _extreme_numbers(value: Any, pointer: str) -> Iterator[tuple[str, float | int]]:
-    if isinstance(value, float | int):
-        if not -LARGEST_NUMBER <= value <= LARGEST_NUMBER:  # nor is NaN
-            yield pointer, value
-    elif isinstance(value, dict):
-        for key, inner in value.items():
-            if not isinstance(inner, str):
-                yield from _extreme_numbers(inner, f"{pointer}/{key}")
-    elif isinstance(value, list):
-        for at, inner in enumerate(value):
-            if not isinstance(inner, str):
-                yield from _extreme_numbers(inner, f"{pointer}/{at}")
 
 
 def _check_run(document: Document) -> None:
