@@ -17,6 +17,7 @@ from verifier.base.errors import InputError, Place, shown
 from verifier.base.files import read_json
 from verifier.base.numbers import extreme_numbers
 from verifier.evidence.documents import Document, checked_document
+from verifier.evidence.following.rates import rate_against_run
 from verifier.evidence.following.runs import scenarios_left_out
 from verifier.evidence.measured import (
     check_assess,
@@ -101,6 +102,10 @@ def check_documents(documents: Sequence[Document]) -> None:
             )
         seen[each.sha256] = each.name
         check_document(each)
+    runs = {each.sha256: each for each in documents if each.kind == "run"}
+    for rate in (each for each in documents if each.kind == "rate"):
+        for run in (runs[given.sha256] for given in rate.result.inputs if given.sha256 in runs):
+            refuse_misfits(rate, rate_against_run(rate.result, run))
 
 
 def _check_numbers(document: Document) -> None:

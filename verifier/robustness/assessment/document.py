@@ -220,7 +220,11 @@ class SystemRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class AssessResult:
-    """Result of `verify assess`."""
+    """Result of `verify assess`.
+
+    Attributes:
+        grid: the key of each system -> the names of its data sets, in order; nothing may be left out below.
+    """
 
     schema: ClassVar[str] = "verifier.assess"
     version: ClassVar[int] = 1
@@ -229,6 +233,7 @@ class AssessResult:
     verdict: Told
     inputs: tuple[InputFile, ...]
     versions: Mapping[str, str]
+    grid: Mapping[str, tuple[str, ...]]
     systems: Annotated[tuple[SystemRecord, ...], Limits(min_length=1)]
 
 
@@ -239,6 +244,7 @@ def assess_document(result: AssessmentResult) -> AssessResult:
         verdict=result.verdict.value,
         inputs=_inputs(result.inputs),
         versions=result.versions,
+        grid={each.assessment.key: tuple(data.target.name for data in each.targets) for each in result.systems},
         systems=tuple(map(_system, result.systems)),
     )
 
