@@ -26,6 +26,9 @@ def assess_misfits(result: AssessResult) -> Misfits:
             yield from part(where, system)
         if system.degradation is not None:
             yield from _degradation(f"{where}/degradation", system.degradation)
+    told = [[system.key, *(target.name for target in system.targets)] for system in result.systems]
+    if told != [[key, *names] for key, names in result.grid.items()]:
+        yield "/systems", "expected the systems and data sets of the grid, in its order"
     verdict = worst_verdict(Verdict(system.verdict) for system in result.systems).value
     yield from misfits("/verdict", result.verdict, verdict)
 
