@@ -10,6 +10,7 @@ Everything is exact: `Fraction` in, `Fraction` out.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -67,6 +68,12 @@ class Tolerance:
             if any(piece(end) < 0 for end in ends) or (last and piece.slope < 0):
                 raise ValueError(f"piece {number + 1} falls below 0")
             start = piece.up_to if piece.up_to is not None else start
+
+    @classmethod
+    def told(cls, pieces: Iterable[tuple[float, float, float | None]]) -> Tolerance:
+        """That of (slope, constant, up_to) as a document spells them; errors as above."""
+        exact = ([None if each is None else Fraction(repr(each)) for each in piece] for piece in pieces)
+        return cls(tuple(Piece(slope or Fraction(0), constant or Fraction(0), end) for slope, constant, end in exact))
 
     def __call__(self, distance: Fraction) -> Fraction:
         """The tolerance at a distance from 0; ValueError for a negative one.
