@@ -25,9 +25,8 @@ from verifier.robustness.assessment.document import (
     TolerancePiece,
 )
 from verifier.robustness.assessment.level_draws import CONFIDENCE
-from verifier.robustness.assessment.measures import GQM_NUMBERS, WORDS
+from verifier.robustness.assessment.measures import GQM_NUMBERS, WORDS, Tolerance
 from verifier.robustness.assessment.performance import COUNTS, METRICS
-from verifier.robustness.assessment.tolerance import Tolerance
 from verifier.telling.blocks import Block, Cell, Row, Section, Table, told
 
 QUESTIONS = (

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from verifier.base.errors import InputError, Place, VerifierError, shown
 from verifier.evidence.bundle.request import Request
-from verifier.evidence.context import CaseContext
-from verifier.evidence.context_reader import read_context
+from verifier.evidence.context import CaseContext, read_context
 from verifier.study.case import Inputs, read_inputs
 
 _PREFIX = "verify-bundle-"

@@ -49,7 +49,7 @@ def _circumstances(where: str, system: SystemRecord) -> Misfits:
 
 def _relation(where: str, system: SystemRecord) -> Misfits:
     """Task 7: every metric under every distance with a tolerance, and the verdicts that follow."""
-    from verifier.robustness.assessment.tolerance import Tolerance
+    from verifier.robustness.assessment.measures import Tolerance
 
     counts, verdicts = ("TP", "FP", "FN"), []
     performances = [(f"{where}/source", system.source.performance)]
