@@ -49,10 +49,11 @@ FREE = {
     "collision": r"/policies/\*/detectors/\*/(intervals/\*.*|trust.*|images_near.*|pairs|images|.*_m)",
     "robroc": r"/metrics/\*/curves/\*",
     "curves": r"/curves.*",
-    "rate": r"/requirement|/event|/condition|/(bounds|other_bounds/\*)/(lower|upper|assumes.*)|/other_bounds/\*"
-    r"|/terms/\*/(worst_scenario|exposure/source)|/acceptance/source|/demonstration/encounters",
+    "rate": r"/requirement|/event|/condition|/(bounds|other_bounds/\*)/(lower|upper|assumes.*)|/other_bounds(/\*)?"
+    r"|/terms/\*/(worst_scenario|scenarios|exposure/source)|/acceptance/source|/demonstration/encounters",
     "mutate": r"/mutations.*|/counts/unreadable",
-    "assess": r"/systems/\*/sweeps/\*",
+    "assess": r"/systems/\*/((source|targets/\*)/performance|targets/\*/distances).*"
+    r"|/systems/\*/(citation|viewpoint|perspectives|circumstances|rules|sweeps|plan).*",
     "by_class": r"/(distance|source|notes|matching|false_positives).*",
 }
 """What each kind tells without telling anything that it follows from: of a list what is left out, of two that nothing

@@ -12,8 +12,7 @@ from pathlib import Path
 from verifier.base.errors import InputError, Place, VerifierError, shown
 from verifier.evidence.bundle.layout import path_of_planner
 from verifier.evidence.bundle.request import REQUEST_FILE, Request
-from verifier.evidence.context import CaseContext
-from verifier.evidence.context_reader import read_context
+from verifier.evidence.context import CaseContext, read_context
 from verifier.study.case import Inputs, read_inputs
 from verifier.systems.model_parts import files_of
 

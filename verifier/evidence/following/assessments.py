@@ -52,6 +52,8 @@ def _circumstances(where: str, system: SystemRecord) -> Misfits:
 
 def _relation(where: str, system: SystemRecord) -> Misfits:
     """Task 7: every metric under every distance with a tolerance, and the verdicts that follow."""
+    from verifier.robustness.assessment.measures import Tolerance
+
     counts, verdicts = ("TP", "FP", "FN"), []
     performances = [(f"{where}/source", system.source.performance)]
     performances += [(f"{where}/targets/{k}", target.performance) for k, target in enumerate(system.targets)]
@@ -71,6 +73,12 @@ def _relation(where: str, system: SystemRecord) -> Misfits:
         for k, name in enumerate(told):
             if name in told[:k]:
                 yield f"{where}/{kind}/{k}", "expected each of them once"
+    for k, rule in enumerate(system.rules):
+        try:
+            if rule.tolerance is not None:
+                Tolerance.told((each.slope, each.constant, each.up_to) for each in rule.tolerance)
+        except ValueError as error:
+            yield f"{where}/rules/{k}/tolerance", str(error)
     names = {target.name for target in system.targets}
     for k, sweep in enumerate(system.sweeps):
         if len(sweep.settings) != len(sweep.targets) or not names.issuperset(sweep.targets):
